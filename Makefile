@@ -1,0 +1,66 @@
+# The two commands: `make explore` and `make test`. Each sets up .venv first, once; nothing needs to be activated.
+#
+#   make explore PYTHON=python3.12       another Python (3.11 or later)
+#   make explore TORCH="torch==2.8.0"    another torch: any arguments of `pip install`
+#   make pytest PYTEST="tests/fold -x"   some of the tests
+#   make test WORKERS=2                  tests in so many processes
+
+PYTHON ?= python3
+PYTEST ?=
+WORKERS ?= 0
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help explore test lint format types contracts pytest fix bench clean distclean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+explore: $(VENV)/.ready-explore ## Set up, then build, compile, record and train the digits circuit
+	$(BIN)/circuit-explorer explore
+
+test: lint format types contracts pytest ## Set up, then run every check; stops at the first that fails
+
+lint: $(VENV)/.ready-test ## ruff: likely mistakes, docstrings, annotations
+	$(BIN)/ruff check
+
+format: $(VENV)/.ready-test ## ruff: is everything formatted?
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.ready-test ## pyright
+	$(BIN)/pyright
+
+contracts: $(VENV)/.ready-test ## import-linter: which package may import which
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.ready-test ## the tests and the docstring examples
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
+
+fix: $(VENV)/.ready-test ## Mend what ruff can mend, and format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the peer compiler
+	$(BIN)/circuit-explorer bench compile
+	$(BIN)/circuit-explorer bench forward
+
+clean: ## Remove what the checks and builds leave behind
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find explorer widgets tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## Remove .venv too
+	rm -rf $(VENV)
+
+# Set-up. A stamp file per set of packages, so that a second call costs nothing; a changed pyproject.toml renews both.
+# `make explore` needs no tools, so it waits only for the lean set.
+
+$(VENV)/.ready-explore: pyproject.toml scripts/setup.sh
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready-explore
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits,test
+	@touch $@

@@ -1,0 +1,1 @@
+"""Circuit Explorer: a compiler for probabilistic circuits that you can watch."""

@@ -1,0 +1,57 @@
+"""Every error a user can meet, one class per kind, all from `CircuitError`.
+
+A message says what was asked, what was found, where, and what to do.
+"""
+
+
+class CircuitError(Exception):
+    """Base of every error this package raises for bad input or a failing rule."""
+
+
+class GraphError(CircuitError):
+    """A graph is malformed: a node reads one that is missing, or an output does not exist."""
+
+
+class CycleError(GraphError):
+    """The nodes of a graph read each other in a circle."""
+
+
+class ShapeError(CircuitError):
+    """A shape, arity or number of units differs from what is needed."""
+
+
+class ScopeError(CircuitError):
+    """Variables overlap, are missing, or are named twice."""
+
+
+class StructureError(CircuitError):
+    """A circuit lacks a property (smooth, decomposable ...) that was asked for."""
+
+
+class DataTypeError(CircuitError):
+    """Data or a parameter has a type that the place does not take."""
+
+
+class ValueRangeError(CircuitError):
+    """A number lies outside of the range in which it has a meaning."""
+
+
+class UnknownNameError(CircuitError):
+    """A name (semiring, rule, preset, step, circuit ...) is not known; the message lists those that are."""
+
+
+class DuplicateNameError(CircuitError):
+    """A name is already taken."""
+
+
+class FileFormatError(CircuitError):
+    """A file is truncated, foreign, or of a version that this program does not read."""
+
+
+class RuleError(CircuitError):
+    """A rewrite rule failed or broke its promise; the message names rule, match and step."""
+
+
+def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
+    """Make the error for a name that is not known: `kind` is what was looked up, `known` are the names that exist."""
+    return UnknownNameError(f"no {kind} named {asked!r}; known are: {', '.join(map(str, known)) or '(none)'}")

@@ -1,0 +1,36 @@
+"""Immutable directed acyclic graphs with integer ids: the one graph of every level of the ladder."""
+
+from explorer.graph.fields import (
+    CONFIG,
+    FOLDS,
+    NESTED,
+    PARAMETER,
+    SCOPE,
+    config_of,
+    field_names,
+    nested_of,
+    parameters_of,
+)
+from explorer.graph.graph import Graph
+from explorer.graph.levels import Ordering, group_levels, heights, levels
+from explorer.graph.text import graph_text, node_text, value_text
+
+__all__ = [
+    "CONFIG",
+    "FOLDS",
+    "NESTED",
+    "PARAMETER",
+    "SCOPE",
+    "Graph",
+    "Ordering",
+    "config_of",
+    "field_names",
+    "graph_text",
+    "group_levels",
+    "heights",
+    "levels",
+    "nested_of",
+    "node_text",
+    "parameters_of",
+    "value_text",
+]

@@ -1,0 +1,40 @@
+"""What each field of a node means: config, parameter graph, scope, number of folds, or a nested node.
+
+A node is a frozen dataclass whose fields are its config. A field that is something else says so in its metadata:
+`weight: TorchParameter = field(metadata=PARAMETER)`. Patterns, fold keys, text and views read the fields through the
+functions below, so that nothing is declared twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+CONFIG: Mapping[str, str] = MappingProxyType({"role": "config"})
+PARAMETER: Mapping[str, str] = MappingProxyType({"role": "parameter"})
+SCOPE: Mapping[str, str] = MappingProxyType({"role": "scope"})
+FOLDS: Mapping[str, str] = MappingProxyType({"role": "folds"})
+NESTED: Mapping[str, str] = MappingProxyType({"role": "nested"})
+
+
+@cache
+def field_names(node_type: type, role: str) -> tuple[str, ...]:
+    """Names of the fields of a node class that have a role, in order of declaration."""
+    return tuple(f.name for f in fields(node_type) if f.metadata.get("role", "config") == role)
+
+
+def config_of(node: object) -> dict[str, Any]:
+    """The config of a node: name -> value."""
+    return {name: getattr(node, name) for name in field_names(type(node), "config")}
+
+
+def parameters_of(node: object) -> dict[str, Any]:
+    """The parameter graphs of a node: name -> graph. A parameter that is absent (None) is left out."""
+    found = ((name, getattr(node, name)) for name in field_names(type(node), "parameter"))
+    return {name: value for name, value in found if value is not None}
+
+
+def nested_of(node: object) -> dict[str, Any]:
+    """The nodes that a node holds inside (an evidence layer holds the observed layer): name -> node."""
+    return {name: getattr(node, name) for name in field_names(type(node), "nested")}

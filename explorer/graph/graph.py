@@ -1,0 +1,128 @@
+"""The graph: nodes with integer ids, what each one reads, and which ones are outputs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from explorer.errors import CycleError, GraphError
+
+Node = TypeVar("Node")
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(Generic[Node]):
+    """An immutable directed acyclic graph.
+
+    `nodes` maps id to node *in topological order*; `inputs` maps each id to the ids it reads, in order (an id may be read
+    twice); `outputs` lists the ids of the outputs (an id may stand there twice). A pass makes a new graph that shares the
+    nodes it did not touch.
+
+    Raises: GraphError if a node reads an id that does not stand before it, or an output does not exist.
+
+    >>> g = Graph({0: "x", 1: "y"}, {0: (), 1: (0,)}, (1,))
+    >>> g.users[0], g.levels[1]
+    ((1,), 1)
+    """
+
+    nodes: Mapping[int, Node]
+    inputs: Mapping[int, tuple[int, ...]]
+    outputs: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.nodes):
+            odd = sorted(set(self.inputs) ^ set(self.nodes))
+            raise GraphError(f"nodes and inputs must have the same ids; these stand on one side only: {odd[:10]}")
+        seen: set[int] = set()
+        for node in self.nodes:
+            for source in self.inputs[node]:
+                if source not in seen:
+                    where = "comes later" if source in self.nodes else "does not exist"
+                    raise GraphError(
+                        f"node {node} reads node {source}, which {where}; "
+                        f"give nodes in topological order or use Graph.ordered"
+                    )
+            seen.add(node)
+        for output in self.outputs:
+            if output not in seen:
+                raise GraphError(f"output {output} is not a node of the graph")
+
+    @classmethod
+    def ordered(
+        cls, nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]], outputs: Iterable[int]
+    ) -> "Graph[Node]":
+        """A graph from nodes in any order; among the ready nodes the one that stands first comes first.
+
+        Raises: CycleError with the nodes of one cycle; GraphError if an input does not exist.
+        """
+        order = topological_order(nodes, inputs)
+        return cls({n: nodes[n] for n in order}, {n: tuple(inputs[n]) for n in order}, tuple(outputs))
+
+    @cached_property
+    def users(self) -> Mapping[int, tuple[int, ...]]:
+        """Which nodes read each node, in topological order, each named once."""
+        users: dict[int, list[int]] = {node: [] for node in self.nodes}
+        for node, sources in self.inputs.items():
+            for source in dict.fromkeys(sources):
+                users[source].append(node)
+        return {node: tuple(found) for node, found in users.items()}
+
+    @cached_property
+    def levels(self) -> Mapping[int, int]:
+        """The level of each node: the longest distance from the inputs of the graph."""
+        from explorer.graph.levels import levels
+
+        return levels(self)
+
+    @cached_property
+    def output_set(self) -> frozenset[int]:
+        """The ids of the outputs, for membership tests."""
+        return frozenset(self.outputs)
+
+    @property
+    def next_id(self) -> int:
+        """The smallest id above all in use."""
+        return max(self.nodes, default=-1) + 1
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __str__(self) -> str:
+        from explorer.graph.text import graph_text
+
+        return graph_text(self)
+
+
+def topological_order(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]]) -> list[int]:
+    """Depth-first topological order that follows the order of `nodes` and of the inputs.
+
+    Raises: CycleError, GraphError.
+    """
+    done: set[int] = set()
+    open_: dict[int, None] = {}
+    order: list[int] = []
+    for start in nodes:
+        if start in done:
+            continue
+        open_[start] = None
+        stack = [(start, iter(inputs.get(start, ())))]
+        while stack:
+            node, sources = stack[-1]
+            for source in sources:
+                if source in done:
+                    continue
+                if source not in nodes:
+                    raise GraphError(f"node {node} reads node {source}, which does not exist")
+                if source in open_:
+                    path = list(open_)
+                    cycle = [*path[path.index(source) :], source]
+                    raise CycleError("the nodes form a cycle: " + " <- ".join(map(str, cycle)))
+                open_[source] = None
+                stack.append((source, iter(inputs.get(source, ()))))
+                break
+            else:
+                stack.pop()
+                del open_[node]
+                done.add(node)
+                order.append(node)
+    return order

@@ -1,0 +1,48 @@
+"""Levels: in which groups, one after the other, the nodes of a graph can be computed.
+
+`levels` is the handbook's layer-wise topological ordering: the level of a node is the longest distance from the inputs.
+`heights` is the same seen from the outputs. `group_levels` turns levels into groups; which of several legal orderings is
+best for folding is decided in `explorer.fold`.
+"""
+
+from collections.abc import Mapping
+
+from explorer.graph.graph import Graph, Node
+
+Ordering = tuple[tuple[int, ...], ...]
+
+
+def levels(graph: "Graph[Node]") -> dict[int, int]:
+    """Longest distance of each node from the nodes without inputs.
+
+    >>> levels(Graph({0: "a", 1: "b", 2: "c"}, {0: (), 1: (0,), 2: (0, 1)}, (2,)))
+    {0: 0, 1: 1, 2: 2}
+    """
+    found: dict[int, int] = {}
+    for node in graph.nodes:
+        sources = graph.inputs[node]
+        found[node] = 1 + max([found[source] for source in sources]) if sources else 0
+    return found
+
+
+def heights(graph: "Graph[Node]") -> dict[int, int]:
+    """Longest distance of each node to a node that nobody reads.
+
+    >>> heights(Graph({0: "a", 1: "b", 2: "c"}, {0: (), 1: (0,), 2: (0, 1)}, (2,)))
+    {0: 2, 1: 1, 2: 0}
+    """
+    found = dict.fromkeys(graph.nodes, 0)
+    for node in reversed(list(graph.nodes)):
+        above = found[node] + 1
+        for source in graph.inputs[node]:
+            if found[source] < above:
+                found[source] = above
+    return found
+
+
+def group_levels(level_of: Mapping[int, int]) -> Ordering:
+    """The nodes of each level, levels ascending, nodes in the order of the mapping."""
+    groups: dict[int, list[int]] = {}
+    for node, level in level_of.items():
+        groups.setdefault(level, []).append(node)
+    return tuple(tuple(groups[level]) for level in sorted(groups))

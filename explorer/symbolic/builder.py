@@ -1,0 +1,87 @@
+"""Build a circuit by hand, layer by layer; the width of a layer's inputs need not be repeated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from explorer.errors import DuplicateNameError, GraphError, ShapeError
+from explorer.graph import Graph
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.layers import HadamardLayer, KroneckerLayer, Layer, SumLayer
+from explorer.symbolic.parameterization import Parameterization
+from explorer.symbolic.parameters import ParameterNode
+
+
+@dataclass
+class CircuitBuilder:
+    """Collects layers; each call gives the id of the new layer, `build` gives the circuit.
+
+    >>> from explorer.symbolic import CategoricalLayer, Parameterization
+    >>> b = CircuitBuilder()
+    >>> coins = [
+    ...     b.add(CategoricalLayer(scope=(v,), num_output_units=2, num_categories=2, probs=Parameterization()((2, 2))))
+    ...     for v in range(2)
+    ... ]
+    >>> circuit = b.build(b.sum(b.hadamard(*coins), num_units=1))
+    >>> len(circuit.layers), circuit.scope
+    (4, (0, 1))
+    """
+
+    _nodes: dict[int, Layer] = field(default_factory=dict)
+    _inputs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)
+
+    def add(self, layer: Layer, inputs: Sequence[int] = (), name: str | None = None) -> int:
+        """Add any layer. Raises: GraphError for an input that was not added; DuplicateNameError."""
+        for source in inputs:
+            if source not in self._nodes:
+                raise GraphError(f"there is no layer {source} to read; add it first")
+        if name is not None and name in self._names.values():
+            raise DuplicateNameError(f"the layer name {name!r} is taken")
+        node = len(self._nodes)
+        self._nodes[node] = layer
+        self._inputs[node] = tuple(inputs)
+        if name is not None:
+            self._names[node] = name
+        return node
+
+    def sum(
+        self,
+        *inputs: int,
+        num_units: int,
+        weight: ParameterNode | None = None,
+        weights: Parameterization | None = None,
+        name: str | None = None,
+    ) -> int:
+        """Add a sum layer with this weight (O, H*I), or one made by `weights` (softmax of a normal leaf if not given)."""
+        width = self._width(inputs)
+        if weight is None:
+            weight = (weights or Parameterization())((num_units, len(inputs) * width))
+        layer = SumLayer(num_input_units=width, num_output_units=num_units, arity=len(inputs), weight=weight)
+        return self.add(layer, inputs, name)
+
+    def hadamard(self, *inputs: int, name: str | None = None) -> int:
+        """Add a Hadamard layer over these layers."""
+        width = self._width(inputs)
+        return self.add(HadamardLayer(num_input_units=width, num_output_units=width, arity=len(inputs)), inputs, name)
+
+    def kronecker(self, *inputs: int, name: str | None = None) -> int:
+        """Add a Kronecker layer over these layers."""
+        width = self._width(inputs)
+        layer = KroneckerLayer(num_input_units=width, num_output_units=width ** len(inputs), arity=len(inputs))
+        return self.add(layer, inputs, name)
+
+    def width(self, node: int) -> int:
+        """The number of output units of a layer that was added."""
+        return self._width((node,))
+
+    def build(self, *outputs: int) -> Circuit:
+        """The circuit with these outputs. Raises what `Circuit` raises."""
+        return Circuit(Graph(dict(self._nodes), dict(self._inputs), outputs), dict(self._names))
+
+    def _width(self, inputs: Sequence[int]) -> int:
+        if not inputs:
+            raise ShapeError("an inner layer reads at least one layer; none was given")
+        for source in inputs:
+            if source not in self._nodes:
+                raise GraphError(f"there is no layer {source} to read; add it first")
+        return self._nodes[inputs[0]].num_output_units

@@ -1,0 +1,178 @@
+"""The symbolic circuit: a graph of layers that is checked once, at construction."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from explorer.errors import CircuitError, DuplicateNameError, ShapeError, StructureError
+from explorer.graph import Graph, nested_of, parameters_of
+from explorer.symbolic import structure
+from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
+from explorer.symbolic.parameters import ParameterNode, TensorParameter
+from explorer.symbolic.scope import Scope, union
+from explorer.symbolic.structure import Finding
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """A probabilistic circuit: layers with ids, what each reads, and the output layers.
+
+    `names` gives some layers a name. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
+    Raises: ShapeError if a layer reads another number of layers than its arity, or layers of another width;
+    CycleError, GraphError; DuplicateNameError; StructureError if there is no output.
+    """
+
+    graph: Graph[Layer]
+    names: Mapping[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.graph.outputs:
+            raise StructureError("a circuit needs at least one output layer; none was given")
+        for node, layer in self.graph.nodes.items():
+            _check_inputs(self, node, layer)
+        for node, name in self.names.items():
+            if node not in self.graph.nodes:
+                raise CircuitError(f"the name {name!r} is given to layer {node}, which does not exist")
+        if len(set(self.names.values())) != len(self.names):
+            twice = [name for name in self.names.values() if list(self.names.values()).count(name) > 1]
+            raise DuplicateNameError(f"two layers have the name {twice[0]!r}; names are unique in a circuit")
+        _ = self.leaf_names
+
+    @property
+    def layers(self) -> Sequence[Layer]:
+        """All layers in topological order."""
+        return tuple(self.graph.nodes.values())
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The ids of the output layers, in order."""
+        return self.graph.outputs
+
+    @cached_property
+    def scopes(self) -> Mapping[int, Scope]:
+        """The scope of each layer: the variables it depends on."""
+        scopes: dict[int, Scope] = {}
+        known: dict[tuple[Scope, ...], Scope] = {}
+        for node, layer in self.graph.nodes.items():
+            if isinstance(layer, InputLayer):
+                scopes[node] = layer.scope
+                continue
+            below = tuple(dict.fromkeys(scopes[source] for source in self.graph.inputs[node]))
+            scope = known.get(below)
+            if scope is None:
+                scope = known[below] = union(below)
+            scopes[node] = scope
+        return scopes
+
+    @cached_property
+    def scope(self) -> Scope:
+        """All variables of the circuit."""
+        return union(self.scopes[output] for output in self.outputs)
+
+    @cached_property
+    def num_variables(self) -> int:
+        """How many columns an input needs: the largest variable index plus one."""
+        return max((scope[-1] for scope in self.scopes.values() if scope), default=-1) + 1
+
+    @cached_property
+    def leaf_names(self) -> Mapping[TensorParameter, str]:
+        """Every parameter leaf and its name, in order of first use.
+
+        A leaf without a name of its own gets `LAYER.PARAMETER` of its first use (`12.weight`), and `/2`, `/3` ... where one
+        parameter graph brings several. Raises: DuplicateNameError.
+        """
+        names: dict[TensorParameter, str] = {}
+        taken: set[str] = set()
+        for place, parameter in self.parameters():
+            for node in parameter.nodes():
+                if not isinstance(node, TensorParameter) or node in names:
+                    continue
+                if node.name is not None:
+                    if node.name in taken:
+                        raise DuplicateNameError(f"two parameter leaves have the name {node.name!r}; found at {place}")
+                    name = node.name
+                else:
+                    name, count = place, 2
+                    while name in taken:
+                        name, count = f"{place}/{count}", count + 1
+                names[node] = name
+                taken.add(name)
+        return names
+
+    def parameters(self) -> Iterator[tuple[str, ParameterNode]]:
+        """All parameter graphs with their places (`12.weight`), those of observed layers too (`12.layer.probs`)."""
+        for node, layer in self.graph.nodes.items():
+            yield from _parameters(str(node), layer)
+
+    @cached_property
+    def is_smooth(self) -> Finding:
+        """Whether the inputs of every sum have one scope; false with the reason."""
+        return structure.smooth(self.graph, self.scopes)
+
+    @cached_property
+    def is_decomposable(self) -> Finding:
+        """Whether the inputs of every product have disjoint scopes; false with the reason."""
+        return structure.decomposable(self.graph, self.scopes)
+
+    @cached_property
+    def is_structured_decomposable(self) -> Finding:
+        """Whether products of one scope always split it in the same way; false with the reason."""
+        return structure.structured_decomposable(self.graph, self.scopes)
+
+    def save(self, path: "str | Path") -> None:
+        """Write the circuit as versioned JSON (gzip if the name ends in .gz). Constants are written in full."""
+        from explorer.symbolic.files import save_circuit
+
+        save_circuit(self, path)
+
+    @staticmethod
+    def load(path: "str | Path") -> "Circuit":
+        """Read a circuit file. Raises: FileFormatError for a foreign, truncated or newer file."""
+        from explorer.symbolic.files import load_circuit
+
+        return load_circuit(path)
+
+    def layer_id(self, name: "str | int") -> int:
+        """The id of a layer by name or id. Raises: UnknownNameError."""
+        from explorer.errors import unknown_name
+
+        for node, known in self.names.items():
+            if known == name:
+                return node
+        if isinstance(name, int) and name in self.graph.nodes:
+            return name
+        raise unknown_name("layer", name, list(self.names.values()))
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+    def __repr__(self) -> str:
+        return f"<Circuit: {len(self.graph)} layers, {len(self.scope)} variables, {len(self.outputs)} output(s)>"
+
+
+def _parameters(place: str, layer: Layer) -> Iterator[tuple[str, ParameterNode]]:
+    for name, parameter in parameters_of(layer).items():
+        yield f"{place}.{name}", parameter
+    for name, nested in nested_of(layer).items():
+        yield from _parameters(f"{place}.{name}", nested)
+
+
+def _check_inputs(circuit: Circuit, node: int, layer: Layer) -> None:
+    sources = circuit.graph.inputs[node]
+    if not isinstance(layer, InnerLayer):
+        if sources:
+            raise ShapeError(f"layer {node} ({type(layer).__name__}) is an input layer and reads no layers; found {sources}")
+        return
+    if len(sources) != layer.arity:
+        raise ShapeError(
+            f"layer {node} ({type(layer).__name__}) has arity {layer.arity} and reads {len(sources)} layers; "
+            f"give one input for each"
+        )
+    for source in sources:
+        width = circuit.graph.nodes[source].num_output_units
+        if width != layer.num_input_units:
+            raise ShapeError(
+                f"layer {node} ({type(layer).__name__}) takes {layer.num_input_units} units from each input; "
+                f"layer {source} has {width}"
+            )

@@ -1,0 +1,178 @@
+"""Circuit files: a circuit as versioned JSON, and back.
+
+Parameter nodes stand in one table in topological order and layers name them by position, so sharing survives. Layer and
+operator classes are found by name among the subclasses that are imported, so one declared elsewhere loads as well.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explorer.errors import CircuitError, FileFormatError, unknown_name
+from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.initializers import ConstantInitializer, Initializer
+from explorer.symbolic.layers import Layer
+from explorer.symbolic.parameters import DataType, ParameterNode, ParameterOp, TensorParameter
+
+FORMAT = "circuit-explorer circuit"
+VERSION = 1
+
+
+def save_circuit(circuit: Circuit, path: "str | Path") -> None:
+    """Write a circuit file; a name that ends in .gz is compressed."""
+    text = json.dumps(circuit_to_json(circuit), separators=(",", ":"))
+    if str(path).endswith(".gz"):
+        Path(path).write_bytes(gzip.compress(text.encode(), mtime=0))
+    else:
+        Path(path).write_text(text)
+
+
+def load_circuit(path: "str | Path") -> Circuit:
+    """Read a circuit file. Raises: FileFormatError."""
+    return circuit_from_json(read_json(path, FORMAT), where=str(path))
+
+
+def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
+    """The JSON object of a file of the wanted format, plain or gzip. Raises: FileFormatError."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    except (ValueError, OSError, EOFError) as error:
+        raise FileFormatError(f"{path} is not a {wanted} file, or it is truncated: {error}") from error
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{path} is not a {wanted} file: it holds a {type(data).__name__}")
+    return data
+
+
+def check_format(data: Mapping[str, Any], wanted: str, version: int, where: str) -> None:
+    """Raises: FileFormatError unless the data says that it is of this format and not of a newer version."""
+    if data.get("format") != wanted:
+        raise FileFormatError(f"{where}: wanted format {wanted!r}, found {data.get('format')!r}")
+    found = data.get("version")
+    if not isinstance(found, int) or found > version or found < 1:
+        raise FileFormatError(f"{where}: this program reads {wanted} version {version}; found {found!r}: use a newer one")
+
+
+def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
+    """The circuit as data of JSON types."""
+    table: dict[ParameterNode, int] = {}
+    rows: list[dict[str, Any]] = []
+    for _, parameter in circuit.parameters():
+        for node in parameter.nodes():
+            if node not in table:
+                table[node] = len(rows)
+                rows.append(_parameter_row(node, table))
+    layers = [
+        {"id": node, "inputs": list(circuit.graph.inputs[node]), **_layer_row(layer, table)}
+        for node, layer in circuit.graph.nodes.items()
+    ]
+    for row in layers:
+        if row["id"] in circuit.names:
+            row["name"] = circuit.names[row["id"]]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "parameters": rows,
+        "layers": layers,
+        "outputs": list(circuit.outputs),
+    }
+
+
+def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> Circuit:
+    """The circuit of such data. Raises: FileFormatError, with what is wrong inside."""
+    check_format(data, FORMAT, VERSION, where)
+    try:
+        table: list[ParameterNode] = []
+        for row in data["parameters"]:
+            table.append(_read_parameter(row, table))
+        nodes = {int(row["id"]): _read_layer(row, table) for row in data["layers"]}
+        inputs = {int(row["id"]): tuple(int(i) for i in row["inputs"]) for row in data["layers"]}
+        names = {int(row["id"]): str(row["name"]) for row in data["layers"] if "name" in row}
+        return Circuit(Graph(nodes, inputs, tuple(int(o) for o in data["outputs"])), names)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise FileFormatError(f"{where}: not a whole circuit: {type(error).__name__}: {error}") from error
+    except FileFormatError:
+        raise
+    except CircuitError as error:
+        raise FileFormatError(f"{where}: the circuit in it is not legal: {error}") from error
+
+
+def _parameter_row(node: ParameterNode, table: Mapping[ParameterNode, int]) -> dict[str, Any]:
+    config = {name: _plain(value) for name, value in config_of(node).items() if value is not None}
+    return {"type": type(node).__name__, "in": [table[operand] for operand in node.operands], **config}
+
+
+def _read_parameter(row: Mapping[str, Any], table: list[ParameterNode]) -> ParameterNode:
+    kind = _class_named(ParameterNode, row["type"], "parameter node")
+    config = {name: row[name] for name in field_names(kind, "config") if name in row}
+    if issubclass(kind, TensorParameter):
+        config["dtype"] = DataType(config["dtype"])
+        config["initializer"] = _read_initializer(config["initializer"])
+        config["size"] = tuple(config["size"])
+        return kind(**config)
+    assert issubclass(kind, ParameterOp)
+    return kind(tuple(table[position] for position in row["in"]), **config)
+
+
+def _layer_row(layer: Layer, table: Mapping[ParameterNode, int]) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": type(layer).__name__}
+    row |= {name: _plain(value) for name, value in config_of(layer).items()}
+    row |= {name: list(getattr(layer, name)) for name in field_names(type(layer), "scope")}
+    row |= {name: table[parameter] for name, parameter in parameters_of(layer).items()}
+    row |= {name: _layer_row(nested, table) for name, nested in nested_of(layer).items()}
+    return row
+
+
+def _read_layer(row: Mapping[str, Any], table: list[ParameterNode]) -> Layer:
+    kind = _class_named(Layer, row["type"], "layer")
+    values: dict[str, Any] = {name: row[name] for name in field_names(kind, "config")}
+    values |= {name: tuple(row[name]) for name in field_names(kind, "scope")}
+    values |= {name: table[row[name]] for name in field_names(kind, "parameter") if name in row}
+    values |= {name: _read_layer(row[name], table) for name in field_names(kind, "nested")}
+    return kind(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, DataType):
+        return value.value
+    if isinstance(value, Initializer):
+        fields_ = {"value": _plain_array(value.value)} if isinstance(value, ConstantInitializer) else config_of(value)
+        return {"type": type(value).__name__, **fields_}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _plain_array(array: Any) -> Any:
+    if array.dtype.kind == "c":
+        return {"real": array.real.tolist(), "imag": array.imag.tolist()}
+    return array.tolist()
+
+
+def _read_initializer(row: Mapping[str, Any]) -> Initializer:
+    kind = _class_named(Initializer, row["type"], "initializer")
+    values = {name: value for name, value in row.items() if name in field_names(kind, "config")}
+    if issubclass(kind, ConstantInitializer):
+        value = values["value"]
+        if isinstance(value, Mapping):
+            return kind(np.array(value["real"]) + 1j * np.array(value["imag"]))
+    return kind(**values)
+
+
+def _class_named(base: type, name: str, what: str) -> Any:
+    """The imported subclass of `base` with this name. Raises: UnknownNameError."""
+    known: dict[str, type] = {}
+    waiting = [base]
+    while waiting:
+        kind = waiting.pop()
+        known[kind.__name__] = kind
+        waiting.extend(kind.__subclasses__())
+    if name not in known:
+        raise unknown_name(what, name, sorted(known))
+    return known[name]

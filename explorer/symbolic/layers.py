@@ -1,0 +1,236 @@
+"""The layers of a symbolic circuit: frozen data, no tensors.
+
+Shapes: O output units, I input units, H arity. A weight of a sum has shape (O, H*I), the columns of the first input first.
+Input layers read one variable. A layer that does not fit together is refused at construction.
+"""
+
+from abc import ABC
+from dataclasses import dataclass, field
+
+from explorer.errors import ScopeError, ShapeError, ValueRangeError
+from explorer.graph import NESTED, PARAMETER, SCOPE
+from explorer.symbolic.parameters import ParameterNode, Shape
+from explorer.symbolic.scope import Scope, make_scope
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layer(ABC):
+    """Base of all layers; every layer has `num_output_units`, at least one."""
+
+    num_output_units: int
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "num_output_units", self.num_output_units)
+        self._check()
+
+    def _check(self) -> None:
+        """Check what the class needs besides; part of construction."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InputLayer(Layer, ABC):
+    """A layer without inputs: functions of the variables in its scope."""
+
+    scope: Scope = field(metadata=SCOPE)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scope", make_scope(self.scope))
+        _check_positive(self, "num_output_units", self.num_output_units)
+        self._check()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InnerLayer(Layer, ABC):
+    """A layer that reads `arity` layers of `num_input_units` units each."""
+
+    num_input_units: int
+    arity: int
+
+    def __post_init__(self) -> None:
+        for name in ("num_output_units", "num_input_units", "arity"):
+            _check_positive(self, name, getattr(self, name))
+        self._check()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EmbeddingLayer(InputLayer):
+    """f_o(x) = weight[o, x] for x in 0 .. num_states-1. Shapes: weight (O, num_states)."""
+
+    num_states: int
+    weight: ParameterNode = field(metadata=PARAMETER)
+
+    def _check(self) -> None:
+        _check_univariate(self)
+        _check_positive(self, "num_states", self.num_states)
+        check_shape(self, "weight", self.weight, (self.num_output_units, self.num_states))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CategoricalLayer(InputLayer):
+    """A categorical distribution per unit, by probabilities or by logits (log-values, not normalized here).
+
+    Shapes: probs or logits (O, num_categories), exactly one of the two.
+    """
+
+    num_categories: int
+    probs: ParameterNode | None = field(default=None, metadata=PARAMETER)
+    logits: ParameterNode | None = field(default=None, metadata=PARAMETER)
+
+    def _check(self) -> None:
+        _check_univariate(self)
+        _check_positive(self, "num_categories", self.num_categories)
+        _check_one_of(self, probs=self.probs, logits=self.logits)
+        for name, value in (("probs", self.probs), ("logits", self.logits)):
+            if value is not None:
+                check_shape(self, name, value, (self.num_output_units, self.num_categories))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinomialLayer(InputLayer):
+    """A binomial distribution per unit over 0 .. total_count, by probabilities or by logits.
+
+    Shapes: probs or logits (O,), exactly one of the two.
+    """
+
+    total_count: int
+    probs: ParameterNode | None = field(default=None, metadata=PARAMETER)
+    logits: ParameterNode | None = field(default=None, metadata=PARAMETER)
+
+    def _check(self) -> None:
+        _check_univariate(self)
+        _check_positive(self, "total_count", self.total_count)
+        _check_one_of(self, probs=self.probs, logits=self.logits)
+        for name, value in (("probs", self.probs), ("logits", self.logits)):
+            if value is not None:
+                check_shape(self, name, value, (self.num_output_units,))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GaussianLayer(InputLayer):
+    """A normal density per unit; with `log_partition` the density is multiplied by exp(log_partition).
+
+    Shapes: mean, stddev, log_partition (O,).
+    """
+
+    mean: ParameterNode = field(metadata=PARAMETER)
+    stddev: ParameterNode = field(metadata=PARAMETER)
+    log_partition: ParameterNode | None = field(default=None, metadata=PARAMETER)
+
+    def _check(self) -> None:
+        _check_univariate(self)
+        for name, value in (("mean", self.mean), ("stddev", self.stddev), ("log_partition", self.log_partition)):
+            if value is not None:
+                check_shape(self, name, value, (self.num_output_units,))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PolynomialLayer(InputLayer):
+    """A polynomial per unit: sum_d coeff[o, d] x^d. Shapes: coeff (O, degree + 1)."""
+
+    degree: int
+    coeff: ParameterNode = field(metadata=PARAMETER)
+
+    def _check(self) -> None:
+        _check_univariate(self)
+        if self.degree < 0:
+            raise ValueRangeError(f"PolynomialLayer needs degree >= 0; found {self.degree}")
+        check_shape(self, "coeff", self.coeff, (self.num_output_units, self.degree + 1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConstantValueLayer(InputLayer):
+    """A constant per unit, given as such or as its logarithm; its scope is empty. Shapes: value (O,)."""
+
+    scope: Scope = field(default=(), metadata=SCOPE)
+    log_space: bool = False
+    value: ParameterNode = field(metadata=PARAMETER)
+
+    def _check(self) -> None:
+        if self.scope:
+            raise ScopeError(f"ConstantValueLayer has an empty scope; found {self.scope}")
+        check_shape(self, "value", self.value, (self.num_output_units,))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EvidenceLayer(InputLayer):
+    """Another input layer at an observed value; its scope is empty, its width that of the observed layer.
+
+    Shapes: observation (D,), one entry for each variable of the observed layer.
+    """
+
+    scope: Scope = field(default=(), metadata=SCOPE)
+    layer: InputLayer = field(metadata=NESTED)
+    observation: ParameterNode = field(metadata=PARAMETER)
+
+    def _check(self) -> None:
+        if self.scope:
+            raise ScopeError(f"EvidenceLayer has an empty scope; found {self.scope}")
+        if self.layer.num_output_units != self.num_output_units:
+            raise ShapeError(
+                f"EvidenceLayer has num_output_units={self.num_output_units}, the observed layer has "
+                f"{self.layer.num_output_units}; they must be equal"
+            )
+        if not self.layer.scope:
+            raise ScopeError(f"EvidenceLayer observes a layer that reads a variable; {type(self.layer).__name__} reads none")
+        check_shape(self, "observation", self.observation, (len(self.layer.scope),))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumLayer(InnerLayer):
+    """Weighted sums: y_o = sum_{h,i} weight[o, h*I + i] x[h, i]. Shapes: weight (O, H*I)."""
+
+    arity: int = 1
+    weight: ParameterNode = field(metadata=PARAMETER)
+
+    def _check(self) -> None:
+        check_shape(self, "weight", self.weight, (self.num_output_units, self.arity * self.num_input_units))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HadamardLayer(InnerLayer):
+    """Products unit by unit: y_k = prod_h x[h, k]; O = I."""
+
+    arity: int = 2
+
+    def _check(self) -> None:
+        if self.num_output_units != self.num_input_units:
+            raise ShapeError(
+                f"HadamardLayer keeps the number of units; found num_input_units={self.num_input_units}, "
+                f"num_output_units={self.num_output_units}"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KroneckerLayer(InnerLayer):
+    """Products of all combinations of units, one from each input, the first input slowest; O = I^H."""
+
+    arity: int = 2
+
+    def _check(self) -> None:
+        if self.num_output_units != self.num_input_units**self.arity:
+            raise ShapeError(
+                f"KroneckerLayer of {self.arity} inputs of {self.num_input_units} units has "
+                f"{self.num_input_units**self.arity} output units; found {self.num_output_units}"
+            )
+
+
+def check_shape(layer: Layer, name: str, parameter: ParameterNode, wanted: Shape) -> None:
+    """Raises: ShapeError unless the parameter has the wanted shape (without the fold axis)."""
+    if parameter.shape != wanted:
+        raise ShapeError(f"{type(layer).__name__}: {name} must have shape {wanted}; found {parameter.shape}")
+
+
+def _check_positive(layer: Layer, name: str, value: int) -> None:
+    if value < 1:
+        raise ValueRangeError(f"{type(layer).__name__} needs {name} >= 1; found {value}")
+
+
+def _check_univariate(layer: InputLayer) -> None:
+    if len(layer.scope) != 1:
+        raise ScopeError(f"{type(layer).__name__} reads one variable; found scope {layer.scope}")
+
+
+def _check_one_of(layer: Layer, **given: object) -> None:
+    if sum(value is not None for value in given.values()) != 1:
+        found = [name for name, value in given.items() if value is not None]
+        raise ShapeError(f"{type(layer).__name__} needs exactly one of {' and '.join(given)}; found {found or 'none'}")

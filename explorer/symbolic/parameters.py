@@ -1,0 +1,354 @@
+"""Parameter graphs: expressions over leaves, without tensors.
+
+A parameter is an expression: `SoftmaxParameter((TensorParameter((4, 8)),), axis=1)`. An operand is a node object, so an
+expression cannot be cyclic; a leaf that is used in two places is shared, inside one circuit and between circuits. Shapes
+and axes count without the fold axis; a negative axis counts from the end. Every node knows its shape; a shape that does
+not fit is refused at construction.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+from typing import ClassVar
+
+from explorer.errors import DataTypeError, ShapeError, ValueRangeError
+from explorer.graph import config_of, value_text
+from explorer.symbolic.initializers import ConstantInitializer, Initializer, NormalInitializer
+
+Shape = tuple[int, ...]
+
+
+class DataType(Enum):
+    """What kind of numbers a leaf holds; real and complex take their precision from torch's default dtype."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    COMPLEX = "complex"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterNode(ABC):
+    """A node of a parameter graph."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> Shape:
+        """Shape of the value, without the fold axis."""
+
+    @property
+    @abstractmethod
+    def operands(self) -> "tuple[ParameterNode, ...]":
+        """The nodes that this one reads, in order."""
+
+    def nodes(self) -> "Iterator[ParameterNode]":
+        """All nodes of the expression in topological order, this one last, each shared node once."""
+        seen: set[int] = set()
+        stack: list[tuple[ParameterNode, bool]] = [(self, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                yield node
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((operand, False) for operand in reversed(node.operands))
+
+    def __repr__(self) -> str:
+        inner = [repr(operand) for operand in self.operands]
+        inner += [f"{name}={value_text(value)}" for name, value in config_of(self).items() if value is not None]
+        return f"{type(self).__name__}({', '.join(inner)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TensorParameter(ParameterNode):
+    """A leaf: a tensor of numbers, learned or fixed.
+
+    `name` is optional and unique in a circuit; a leaf without one is known by the place of its first use.
+    Raises: ShapeError for a constant initializer of another shape; DataTypeError if complex values go into a real leaf.
+    """
+
+    size: Shape
+    dtype: DataType = DataType.REAL
+    learnable: bool = True
+    initializer: Initializer = field(default_factory=NormalInitializer)
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", tuple(int(n) for n in self.size))
+        if any(n < 1 for n in self.size):
+            raise ShapeError(f"a parameter leaf needs positive sizes; found {self.size}")
+        if self.learnable and self.dtype is DataType.INTEGER:
+            raise DataTypeError("an integer leaf cannot be learned; give learnable=False")
+        if isinstance(self.initializer, ConstantInitializer):
+            value = self.initializer.value
+            if value.ndim > 0 and value.shape != self.size:
+                raise ShapeError(f"the initial value has shape {value.shape}, the leaf {self.size}; they must be equal")
+            if value.dtype.kind == "c" and self.dtype is not DataType.COMPLEX:
+                raise DataTypeError(f"complex initial values need dtype=DataType.COMPLEX; found {self.dtype.name}")
+
+    @property
+    def shape(self) -> Shape:
+        return self.size
+
+    @property
+    def operands(self) -> tuple[ParameterNode, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"TensorParameter{self.size}" if self.name is None else f"TensorParameter[{self.name}]{self.size}"
+
+
+def constant(value: object) -> TensorParameter:
+    """A fixed leaf with these values; its shape and type are those of the array."""
+    initializer = ConstantInitializer(value)  # type: ignore[arg-type]
+    kind = {"i": DataType.INTEGER, "u": DataType.INTEGER, "c": DataType.COMPLEX}
+    dtype = kind.get(initializer.value.dtype.kind, DataType.REAL)
+    return TensorParameter(initializer.value.shape, dtype, learnable=False, initializer=initializer)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterOp(ParameterNode, ABC):
+    """An operator on parameters. A subclass gives `num_operands`, its config as fields, and `_result_shape`."""
+
+    num_operands: ClassVar[int] = 1
+
+    inputs: tuple[ParameterNode, ...] = field(metadata={"role": "operands"})
+    result_shape: Shape = field(init=False, metadata={"role": "derived"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        if len(self.inputs) != self.num_operands:
+            raise ShapeError(
+                f"{type(self).__name__} takes {self.num_operands} operand(s); found {len(self.inputs)}: give a tuple of nodes"
+            )
+        self._normalize()
+        object.__setattr__(self, "result_shape", self._result_shape(*(node.shape for node in self.inputs)))
+
+    @property
+    def shape(self) -> Shape:
+        return self.result_shape
+
+    @property
+    def operands(self) -> tuple[ParameterNode, ...]:
+        return self.inputs
+
+    @abstractmethod
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        """Shape of the result from the shapes of the operands. Raises: ShapeError."""
+
+    def _normalize(self) -> None:
+        """Turn a negative axis into a positive one, check config: nothing unless an abstract family needs it."""
+        axis = getattr(self, "axis", None)
+        if axis is not None:
+            rank = len(self.inputs[0].shape)
+            if not -rank <= axis < rank:
+                raise ValueRangeError(f"{type(self).__name__}: axis {axis} is not in a shape of {rank} axes")
+            object.__setattr__(self, "axis", axis % rank)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EntrywiseParameterOp(ParameterOp, ABC):
+    """An operator that keeps the shape of its operand."""
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        return shapes[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReduceParameterOp(ParameterOp, ABC):
+    """An operator that removes one axis of its operand."""
+
+    axis: int = -1
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        return shapes[0][: self.axis] + shapes[0][self.axis + 1 :]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairwiseParameterOp(ParameterOp, ABC):
+    """An operator on two operands of one shape."""
+
+    num_operands: ClassVar[int] = 2
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        if shapes[0] != shapes[1]:
+            raise ShapeError(f"{type(self).__name__} needs operands of one shape; found {shapes[0]} and {shapes[1]}")
+        return shapes[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OuterParameterOp(ParameterOp, ABC):
+    """An operator that pairs all entries of two operands along an axis; the other axes must agree."""
+
+    num_operands: ClassVar[int] = 2
+    axis: int = -1
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        left, right = shapes
+        rest = [s[: self.axis] + s[self.axis + 1 :] for s in shapes]
+        if len(left) != len(right) or rest[0] != rest[1]:
+            raise ShapeError(
+                f"{type(self).__name__} along axis {self.axis} needs operands that agree on the other axes; "
+                f"found {left} and {right}"
+            )
+        return left[: self.axis] + (left[self.axis] * right[self.axis],) + left[self.axis + 1 :]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SoftmaxParameter(EntrywiseParameterOp):
+    """exp(x) / sum exp(x) along an axis."""
+
+    axis: int = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogSoftmaxParameter(EntrywiseParameterOp):
+    """x - log sum exp(x) along an axis."""
+
+    axis: int = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SigmoidParameter(EntrywiseParameterOp):
+    """1 / (1 + exp(-x))."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScaledSigmoidParameter(EntrywiseParameterOp):
+    """sigmoid(x) * (vmax - vmin) + vmin. Raises: ValueRangeError unless vmin < vmax."""
+
+    vmin: float
+    vmax: float
+
+    def _normalize(self) -> None:
+        if not self.vmin < self.vmax:
+            raise ValueRangeError(f"ScaledSigmoidParameter needs vmin < vmax; found {self.vmin} and {self.vmax}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClampParameter(EntrywiseParameterOp):
+    """min(max(x, vmin), vmax); a bound may be None, not both. Raises: ValueRangeError."""
+
+    vmin: float | None = None
+    vmax: float | None = None
+
+    def _normalize(self) -> None:
+        if self.vmin is None and self.vmax is None:
+            raise ValueRangeError("ClampParameter needs vmin, vmax or both")
+        if self.vmin is not None and self.vmax is not None and self.vmin > self.vmax:
+            raise ValueRangeError(f"ClampParameter needs vmin <= vmax; found {self.vmin} and {self.vmax}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SoftplusParameter(EntrywiseParameterOp):
+    """log(1 + exp(x))."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpParameter(EntrywiseParameterOp):
+    """exp(x)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogParameter(EntrywiseParameterOp):
+    """log(x)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SquareParameter(EntrywiseParameterOp):
+    """x * x."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConjugateParameter(EntrywiseParameterOp):
+    """The complex conjugate."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SumParameter(PairwiseParameterOp):
+    """x + y."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HadamardParameter(PairwiseParameterOp):
+    """x * y, entry by entry."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KroneckerParameter(ParameterOp):
+    """The Kronecker product of two tensors of one rank; the first is the slower index on every axis."""
+
+    num_operands: ClassVar[int] = 2
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        left, right = shapes
+        if len(left) != len(right):
+            raise ShapeError(f"KroneckerParameter needs operands of one rank; found {left} and {right}")
+        return tuple(a * b for a, b in zip(left, right, strict=True))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OuterProductParameter(OuterParameterOp):
+    """All products of the entries of two operands along an axis, the first operand slower."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OuterSumParameter(OuterParameterOp):
+    """All sums of the entries of two operands along an axis, the first operand slower."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReduceSumParameter(ReduceParameterOp):
+    """The sum along an axis."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReduceProductParameter(ReduceParameterOp):
+    """The product along an axis."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReduceLSEParameter(ReduceParameterOp):
+    """log sum exp along an axis."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixingWeightParameter(ParameterOp):
+    """The weight of a sum that mixes its inputs unit by unit: (K, H) -> (K, H*K), one diagonal block an input."""
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        if len(shapes[0]) != 2:
+            raise ShapeError(f"MixingWeightParameter takes (units, arity); found {shapes[0]}")
+        units, arity = shapes[0]
+        return (units, arity * units)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolynomialDifferentialParameter(ParameterOp):
+    """Coefficients (K, degree+1), lowest first, of the order-th derivative of polynomials.
+
+    Raises: ValueRangeError unless order >= 1; ShapeError unless the operand has two axes.
+    """
+
+    order: int = 1
+
+    def _normalize(self) -> None:
+        if self.order < 1:
+            raise ValueRangeError(f"PolynomialDifferentialParameter needs order >= 1; found {self.order}")
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        if len(shapes[0]) != 2:
+            raise ShapeError(f"PolynomialDifferentialParameter takes (units, degree + 1); found {shapes[0]}")
+        units, coefficients = shapes[0]
+        return (units, max(coefficients - self.order, 1))
+
+
+def num_elements(shape: Shape) -> int:
+    """How many numbers a tensor of this shape holds.
+
+    >>> num_elements((3, 4))
+    12
+    """
+    return prod(shape)

@@ -1,0 +1,57 @@
+"""Structural properties of circuits, each with the reason when it does not hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from explorer.graph import Graph
+from explorer.symbolic.layers import HadamardLayer, KroneckerLayer, Layer, SumLayer
+from explorer.symbolic.scope import Scope, shared_variables
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether something holds, and if not, why. Is true or false as a condition."""
+
+    holds: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+    """The inputs of every sum layer depend on the same variables."""
+    for node, layer in graph.nodes.items():
+        if not isinstance(layer, SumLayer):
+            continue
+        for source in graph.inputs[node]:
+            if scopes[source] != scopes[node]:
+                missing = sorted(set(scopes[node]) - set(scopes[source]))
+                return Finding(False, f"sum layer {node}: its input {source} does not depend on variables {missing}")
+    return Finding(True)
+
+
+def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+    """The inputs of every product layer depend on disjoint variables."""
+    for node, layer in graph.nodes.items():
+        if isinstance(layer, HadamardLayer | KroneckerLayer):
+            shared = shared_variables(scopes[source] for source in graph.inputs[node])
+            if shared:
+                return Finding(False, f"product layer {node}: two of its inputs depend on variables {list(shared)}")
+    return Finding(True)
+
+
+def structured_decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
+    """The circuit is smooth and decomposable, and all products over one scope split it in the same way."""
+    for finding in (smooth(graph, scopes), decomposable(graph, scopes)):
+        if not finding:
+            return finding
+    splits: dict[Scope, tuple[int, tuple[Scope, ...]]] = {}
+    for node, layer in graph.nodes.items():
+        if not isinstance(layer, HadamardLayer | KroneckerLayer):
+            continue
+        split = tuple(sorted(scopes[source] for source in graph.inputs[node] if scopes[source]))
+        first, known = splits.setdefault(scopes[node], (node, split))
+        if known != split:
+            return Finding(False, f"product layers {first} and {node} split the same variables in different ways")
+    return Finding(True)

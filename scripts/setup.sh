@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Sets up a virtual environment with torch and this project: scripts/setup.sh VENV EXTRAS
+#
+# Called by make, which remembers that it was done. Safe to call again: what is there is kept.
+# PYTHON names the Python to use; TORCH, if set, is what to give to `pip install` for torch.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+venv=$1
+extras=$2
+python=${PYTHON:-python3}
+pip=("$venv/bin/python" -m pip --disable-pip-version-check)
+
+say() { printf '\n== %s\n' "$*"; }
+stop() { printf '\n%s\n' "$*" >&2; exit 1; }
+
+check_python() {
+  command -v "$python" >/dev/null || stop "There is no '$python' here. Name one: make explore PYTHON=/path/to/python3.11"
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    stop "Python 3.11 or later is needed; '$python' is $("$python" -V 2>&1). Name another: make explore PYTHON=python3.12"
+}
+
+# What pip cannot bring: graphviz's `dot` draws the pictures, and Debian splits venv off from Python.
+system_packages() {
+  local missing=()
+  command -v dot >/dev/null || missing+=(graphviz)
+  if [ ! -x "$venv/bin/python" ] && ! "$python" -c 'import ensurepip' 2>/dev/null; then missing+=(python3-venv); fi
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if ! command -v apt-get >/dev/null; then
+    say "Missing: ${missing[*]}. Install it with your system's packages, for example: brew install ${missing[*]}"
+  elif [ "$(id -u)" -ne 0 ]; then
+    say "Missing: ${missing[*]}. Install with: sudo apt-get install -y --no-install-recommends ${missing[*]}"
+  else
+    say "Installing system packages: ${missing[*]}"
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; } ||
+      say "apt-get did not succeed; going on without ${missing[*]}"
+  fi
+}
+
+# On Linux, PyPI's torch comes with several GB of CUDA libraries, so a machine without CUDA takes a CPU build:
+# torch 2.13.0 if pip is set up to find it as one (a local wheel, a mirror), otherwise from torch's own index.
+install_torch() {
+  "${pip[@]}" show -q torch 2>/dev/null && return
+  if [ -n "${TORCH:-}" ]; then
+    say "Installing torch as asked: $TORCH"
+    # shellcheck disable=SC2086  # TORCH may hold several arguments
+    "${pip[@]}" install $TORCH
+  elif [ "$(uname -s)" != Linux ] || nvidia-smi >/dev/null 2>&1; then
+    say "Installing torch, the usual build for this machine"
+    "${pip[@]}" install 'torch>=2.6'
+  elif "${pip[@]}" install -q --dry-run --no-deps --report - torch==2.13.0 2>/dev/null | grep -q '"version": "[^"]*+cpu"'; then
+    say "No CUDA here: installing torch 2.13.0, the CPU build that pip finds"
+    "${pip[@]}" install -q torch==2.13.0
+  else
+    say "No CUDA here: installing the CPU build of torch from download.pytorch.org"
+    "${pip[@]}" install 'torch>=2.6' --index-url https://download.pytorch.org/whl/cpu ||
+      stop "That index cannot be reached. To take what your pip finds, which may be large: make explore TORCH='torch>=2.6'"
+  fi
+}
+
+install_project() {
+  say "Installing circuit-explorer[$extras] (a minute or two the first time)"
+  "${pip[@]}" install -q -e ".[$extras]"
+}
+
+check_python
+system_packages
+[ -x "$venv/bin/pip" ] || { say "Creating $venv"; "$python" -m venv "$venv"; }
+install_torch
+install_project
