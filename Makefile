@@ -34,7 +34,7 @@ types: $(VENV)/.ready-test ## pyright
 	$(BIN)/pyright
 
 contracts: $(VENV)/.ready-test ## import-linter: which package may import which
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)

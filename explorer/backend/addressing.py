@@ -1,0 +1,179 @@
+"""Where a folded node finds its inputs, and the cheapest way to read them.
+
+After folding, the value of an original node is a pair (folded node, slice). `FoldIndexInfo` keeps, for every folded node, a
+table (F, H, 2) of such pairs, and one (N, 2) for the outputs. `plan_read` turns a table into a `Read`: a view where the
+slices lie in a regular order, a gather only where they do not; an identity gather does not exist.
+Source: handbook, Folding (FoldIndexInfo, in_fold_idx).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+IndexTable = NDArray[np.int64]
+
+MAX_CAT_PIECES = 16
+"""A read of several nodes is a plain concatenation of slices up to this many pieces; beyond, one gather is cheaper."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoldIndexInfo:
+    """Locates the value of every node after folding.
+
+    `in_fold_idx[n]`: for folded node n a table (F, H, 2) of (node id, slice), one row a fold, one column an input;
+    `out_fold_idx`: a table (N, 2), one row an output.
+    """
+
+    in_fold_idx: Mapping[int, IndexTable]
+    out_fold_idx: IndexTable
+
+
+class ReadKind(Enum):
+    """How inputs are read, cheapest first. All but the last three copy nothing."""
+
+    VIEW = "view"
+    SLICE = "slice"
+    TRANSPOSE = "transpose"
+    EXPAND = "expand"
+    CAT = "cat"
+    GATHER = "gather"
+    CAT_GATHER = "cat+gather"
+
+    @property
+    def copies(self) -> bool:
+        """Whether the values read are copied."""
+        return self in (ReadKind.CAT, ReadKind.GATHER, ReadKind.CAT_GATHER)
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """How to get the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
+
+    `pieces` are slices (position in `sources`, start, stop, step) taken one after the other; `index` picks rows of what they
+    give; the result is laid out as (F, H), or `by_columns` as (H, F) and transposed.
+    """
+
+    kind: ReadKind
+    sources: tuple[int, ...]
+    num_folds: int
+    arity: int
+    pieces: tuple[tuple[int, int, int, int], ...]
+    index: IndexTable | None = None
+    by_columns: bool = False
+
+    @property
+    def rows_copied(self) -> int:
+        """How many source slices are copied: F*H where the read copies, besides what is joined before a gather."""
+        joined = sum((stop - start + step - 1) // step for _, start, stop, step in self.pieces)
+        return {
+            ReadKind.CAT: joined,
+            ReadKind.GATHER: self.num_folds * self.arity,
+            ReadKind.CAT_GATHER: joined + self.num_folds * self.arity,
+        }.get(self.kind, 0)
+
+    def __call__(self, values: Sequence[Tensor], index: Tensor | None) -> Tensor:
+        """The inputs (F, H, ...) from the values of the sources, in order; `index` is this read's index on their device."""
+        rest = values[0].shape[1:]
+        if self.kind is ReadKind.EXPAND:
+            return self._expand(values[0])
+        if len(self.pieces) == 1:
+            source, start, stop, step = self.pieces[0]
+            x = values[source]
+            if (start, stop, step) != (0, x.shape[0], 1):
+                x = x[start:stop:step]
+        else:
+            x = torch.cat([values[s][start:stop:step] for s, start, stop, step in self.pieces])
+        if index is not None:
+            x = torch.index_select(x, 0, index)
+        if self.by_columns:
+            return x.reshape(self.arity, self.num_folds, *rest).transpose(0, 1)
+        return x.reshape(self.num_folds, self.arity, *rest)
+
+    def _expand(self, x: Tensor) -> Tensor:
+        _, start, stop, step = self.pieces[0]
+        x = x[start:stop:step]
+        if x.shape[0] == self.num_folds and self.num_folds > 1:
+            x = x.unsqueeze(1)
+        else:
+            x = x.unsqueeze(0)
+        return x.expand(self.num_folds, self.arity, *x.shape[2:])
+
+
+def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
+    """The cheapest read for a table (F, H, 2) of (node id, slice), given the number of folds of each node."""
+    num_folds, arity, _ = table.shape
+    sources = tuple(dict.fromkeys(table[:, :, 0].ravel().tolist()))
+    if len(sources) == 1:
+        return _read_one(table[:, :, 1], sources[0], folds_of[sources[0]])
+    for by_columns in (False, True):
+        flat = (table.transpose(1, 0, 2) if by_columns else table).reshape(-1, 2)
+        pieces = _pieces(flat, sources)
+        if len(pieces) <= MAX_CAT_PIECES and (len(pieces) < num_folds * arity or len(pieces) <= len(sources)):
+            return Read(ReadKind.CAT, sources, num_folds, arity, pieces, by_columns=by_columns)
+    offsets = dict(zip(sources, np.cumsum([0] + [folds_of[s] for s in sources[:-1]]).tolist(), strict=True))
+    index = table[:, :, 1] + np.vectorize(offsets.__getitem__, otypes=[np.int64])(table[:, :, 0])
+    whole = tuple((i, 0, folds_of[s], 1) for i, s in enumerate(sources))
+    return Read(ReadKind.CAT_GATHER, sources, num_folds, arity, whole, index.ravel())
+
+
+def direct_read(sources: Sequence[int]) -> Read:
+    """The read of a node that is not folded (F = 1) from nodes that are not folded: one slice each, in order."""
+    distinct = tuple(dict.fromkeys(sources))
+    if len(sources) == 1:
+        return Read(ReadKind.VIEW, distinct, 1, 1, ((0, 0, 1, 1),))
+    if len(distinct) == 1:
+        return Read(ReadKind.EXPAND, distinct, 1, len(sources), ((0, 0, 1, 1),))
+    position = {source: i for i, source in enumerate(distinct)}
+    return Read(ReadKind.CAT, distinct, 1, len(sources), tuple((position[s], 0, 1, 1) for s in sources))
+
+
+def _read_one(slices: IndexTable, source: int, folds: int) -> Read:
+    """A read of one node: affine orders a + f*s + h*t are views, anything else is a gather."""
+    num_folds, arity = slices.shape
+    start = int(slices[0, 0])
+    by_fold = int(slices[1, 0]) - start if num_folds > 1 else 0
+    by_input = int(slices[0, 1]) - start if arity > 1 else 0
+    regular = start + by_fold * np.arange(num_folds)[:, None] + by_input * np.arange(arity)[None, :]
+    gather = Read(ReadKind.GATHER, (source,), num_folds, arity, ((0, 0, folds, 1),), slices.ravel().copy())
+    if not np.array_equal(regular, slices) or by_fold < 0 or by_input < 0:
+        return gather
+
+    def read(kind: ReadKind, count: int, step: int) -> Read:
+        step = max(step, 1)
+        stop = start + (count - 1) * step + 1
+        return Read(kind, (source,), num_folds, arity, ((0, start, stop, step),))
+
+    total = num_folds * arity
+    if total == 1 or (arity == 1 and by_fold > 0) or (num_folds == 1 and by_input > 0):
+        step = by_fold or by_input
+        whole = total == folds and step <= 1
+        return read(ReadKind.VIEW if whole else ReadKind.SLICE, total, step)
+    if by_fold == 0 and by_input == 0:
+        return read(ReadKind.EXPAND, 1, 1)
+    if by_input == 0 and num_folds > 1:
+        return read(ReadKind.EXPAND, num_folds, by_fold)
+    if by_fold == 0:
+        return read(ReadKind.EXPAND, arity, by_input)
+    if by_fold == arity * by_input:
+        return read(ReadKind.VIEW if total == folds else ReadKind.SLICE, total, by_input)
+    if by_input == num_folds * by_fold:
+        return replace(read(ReadKind.TRANSPOSE, total, by_fold), by_columns=True)
+    return gather
+
+
+def _pieces(flat: IndexTable, sources: tuple[int, ...]) -> tuple[tuple[int, int, int, int], ...]:
+    """Runs of consecutive slices of one node, in order: (position in sources, start, stop, 1)."""
+    cuts = np.flatnonzero((np.diff(flat[:, 0]) != 0) | (np.diff(flat[:, 1]) != 1)) + 1
+    if len(cuts) >= MAX_CAT_PIECES:
+        return ((0, 0, 0, 1),) * (MAX_CAT_PIECES + 1)
+    position = {source: i for i, source in enumerate(sources)}
+    bounds = [0, *cuts.tolist(), len(flat)]
+    return tuple(
+        (position[int(flat[a, 0])], int(flat[a, 1]), int(flat[b - 1, 1]) + 1, 1)
+        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+    )

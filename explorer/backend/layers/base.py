@@ -1,0 +1,106 @@
+"""What every compiled layer is: frozen data and a pure `forward`.
+
+Activations have the form in (F, H, B, I), out (F, B, O). Parameters are graphs until the circuit evaluates them; `forward` gets
+their values. Source: handbook, Folding (fold_settings of TorchInnerLayer and TorchInputLayer).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from explorer.backend.parameters import FoldSettings, TorchParameter
+from explorer.backend.semiring import Semiring
+from explorer.errors import ShapeError
+from explorer.graph import FOLDS, SCOPE, config_of, nested_of, parameters_of
+from explorer.symbolic import Scope, Shape
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchLayer(ABC):
+    """Base of all compiled layers; `num_folds` layers of one kind in one tensor."""
+
+    num_output_units: int
+    num_folds: int = field(default=1, metadata=FOLDS)
+
+    def __post_init__(self) -> None:
+        for name, wanted in self.parameter_shapes().items():
+            parameter: TorchParameter | None = getattr(self, name)
+            if parameter is not None and (parameter.shape != wanted or parameter.num_folds != self.num_folds):
+                raise ShapeError(
+                    f"{type(self).__name__}: {name} must have shape {wanted} in {self.num_folds} folds; "
+                    f"found {parameter.shape} in {parameter.num_folds}"
+                )
+
+    @property
+    @abstractmethod
+    def fold_settings(self) -> FoldSettings:
+        """What must be equal for two layers to be folded together, as (name, value) pairs."""
+
+    @property
+    @abstractmethod
+    def flops(self) -> int:
+        """Multiplications and additions of one fold for one example."""
+
+    @property
+    def transcendentals(self) -> int:
+        """Exponentials and logarithms that one fold takes for one example in a semiring of logarithms."""
+        return 0
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        """The shape that each parameter must have, without the fold axis; checked at construction."""
+        return {}
+
+    def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The part of `forward` that depends on parameters only; computed once while a circuit is in `eval()`.
+
+        Takes the values (F, *shape) of the parameters by name; what it returns is what `forward` gets.
+        """
+        return parameters
+
+    @abstractmethod
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        """The activations (F, B, O) from the inputs and what `prepare` made of the parameters."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchInnerLayer(TorchLayer, ABC):
+    """A layer that reads layers: in (F, H, B, I)."""
+
+    num_input_units: int
+    arity: int
+
+    @property
+    def fold_settings(self) -> FoldSettings:
+        return (*config_of(self).items(), *parameter_settings(self))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchInputLayer(TorchLayer, ABC):
+    """A layer that reads variables: x (F, B, V), V the variables of its scope; `scope_idx` names them for each fold."""
+
+    scope_idx: tuple[Scope, ...] = field(metadata=SCOPE)
+
+    @property
+    def num_variables(self) -> int:
+        """V, how many variables each fold reads."""
+        return len(self.scope_idx[0])
+
+    @property
+    def fold_settings(self) -> FoldSettings:
+        nested = tuple(
+            (f"{name}.{key}", value)
+            for name, layer in nested_of(self).items()
+            for key, value in (("type", type(layer).__name__), *layer.fold_settings)
+        )
+        return (("num_variables", self.num_variables), *config_of(self).items(), *parameter_settings(self), *nested)
+
+    @abstractmethod
+    def check_input(self, x: Tensor) -> None:
+        """Check the values (F, B, V) of the variables. Raises: ValueRangeError, DataTypeError, with the variable."""
+
+
+def parameter_settings(layer: TorchLayer) -> FoldSettings:
+    """Which parameters a layer has, and their shapes."""
+    return tuple((f"{name}.shape", parameter.shape) for name, parameter in parameters_of(layer).items())

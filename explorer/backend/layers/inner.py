@@ -1,0 +1,83 @@
+"""The compiled inner layers of the handbook: sum, Hadamard, Kronecker."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from explorer.backend.layers.base import TorchInnerLayer
+from explorer.backend.parameters import TorchParameter
+from explorer.backend.semiring import Semiring
+from explorer.graph import PARAMETER
+from explorer.symbolic import Shape
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSumLayer(TorchInnerLayer):
+    """Weighted sums of units: y[f,b,o] = sum_{h,i} w[f,o,h*I+i] x[f,h,b,i], in the chosen semiring.
+
+    Shapes: x (F, H, B, I), weight (F, O, H*I) -> y (F, B, O).
+    Raises: ShapeError if weight has another shape. Source: handbook, Folding.
+    """
+
+    arity: int = 1
+    weight: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.num_output_units * self.arity * self.num_input_units
+
+    @property
+    def transcendentals(self) -> int:
+        return self.arity * self.num_input_units + self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"weight": (self.num_output_units, self.arity * self.num_input_units)}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        folds, arity, batch, units = x.shape
+        flat = x.squeeze(1) if arity == 1 else x.permute(0, 2, 1, 3).reshape(folds, batch, arity * units)
+        return semiring.weighted_sum(flat, parameters["weight"])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchHadamardLayer(TorchInnerLayer):
+    """Products unit by unit: y[f,b,k] = prod_h x[f,h,b,k]. Shapes: x (F, H, B, K) -> y (F, B, K)."""
+
+    arity: int = 2
+
+    @property
+    def flops(self) -> int:
+        return (self.arity - 1) * self.num_input_units
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return hadamard(semiring, x)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchKroneckerLayer(TorchInnerLayer):
+    """Products of all combinations, the first input slowest. Shapes: x (F, H, B, I) -> y (F, B, I^H)."""
+
+    arity: int = 2
+
+    @property
+    def flops(self) -> int:
+        return sum(self.num_input_units ** (h + 1) for h in range(1, self.arity))
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        y = x[:, 0]
+        for h in range(1, self.arity):
+            y = semiring.multiply(y.unsqueeze(-1), x[:, h].unsqueeze(-2)).flatten(-2)
+        return y
+
+
+def hadamard(semiring: Semiring, x: Tensor) -> Tensor:
+    """prod_h x[f,h,b,k], two inputs at a time: (F, H, B, K) -> (F, B, K)."""
+    arity = x.shape[1]
+    if arity > 4:
+        return semiring.product(x, dim=1)
+    y = x[:, 0]
+    for h in range(1, arity):
+        y = semiring.multiply(y, x[:, h])
+    return y
+

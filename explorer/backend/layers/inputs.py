@@ -1,0 +1,264 @@
+"""The compiled input layers: functions of one variable, constants, and evidence."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from explorer.backend.layers.base import TorchInputLayer
+from explorer.backend.parameters import TorchParameter
+from explorer.backend.semiring import Semiring
+from explorer.errors import DataTypeError, ValueRangeError
+from explorer.graph import NESTED, PARAMETER
+from explorer.symbolic import Shape
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchDiscreteLayer(TorchInputLayer, ABC):
+    """An input layer whose variable takes the values 0 .. num_values-1."""
+
+    @property
+    @abstractmethod
+    def num_values(self) -> int:
+        """How many values the variable may take."""
+
+    def check_input(self, x: Tensor) -> None:
+        if x.is_complex():
+            raise DataTypeError(f"{type(self).__name__} reads whole numbers; found complex values")
+        bad = (x < 0) | (x >= self.num_values)
+        if x.is_floating_point():
+            bad = bad | (x != x.floor())
+        if bool(bad.any()):
+            fold, row = (int(i) for i in bad.nonzero()[0][:2])
+            raise ValueRangeError(
+                f"variable {self.scope_idx[fold][0]} must be a whole number from 0 to {self.num_values - 1}; "
+                f"found {x[fold, row, 0].item()} in row {row}"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchEmbeddingLayer(TorchDiscreteLayer):
+    """y[f,b,o] = w[f,o,x[f,b]]. Shapes: x (F, B, 1), weight (F, O, num_states) -> y (F, B, O)."""
+
+    num_states: int
+    weight: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return self.num_states
+
+    @property
+    def flops(self) -> int:
+        return self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"weight": (self.num_output_units, self.num_states)}
+
+    def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        return {"rows": rows_by_state(semiring.from_linear(parameters["weight"]))}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return look_up(parameters["rows"], x)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchCategoricalLayer(TorchDiscreteLayer):
+    """log y[f,b,o] = log probs[f,o,x[f,b]], or logits[f,o,x[f,b]] as they are.
+
+    Shapes: x (F, B, 1), probs or logits (F, O, num_categories) -> y (F, B, O).
+    """
+
+    num_categories: int
+    probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
+    logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return self.num_categories
+
+    @property
+    def flops(self) -> int:
+        return self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return dict.fromkeys(("probs", "logits"), (self.num_output_units, self.num_categories))
+
+    def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        if "logits" in parameters:
+            return {"rows": rows_by_state(semiring.from_log(parameters["logits"]))}
+        return {"rows": rows_by_state(semiring.from_linear(parameters["probs"]))}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return look_up(parameters["rows"], x)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchBinomialLayer(TorchDiscreteLayer):
+    """log y = log C(n, x) + x log p + (n - x) log(1 - p). Shapes: x (F, B, 1), probs or logits (F, O) -> y (F, B, O)."""
+
+    total_count: int
+    probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
+    logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return self.total_count + 1
+
+    @property
+    def flops(self) -> int:
+        return 8 * self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return dict.fromkeys(("probs", "logits"), (self.num_output_units,))
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        given = parameters["logits"] if "logits" in parameters else torch.logit(parameters["probs"])
+        logits = given.unsqueeze(1)  # (F, 1, O)
+        count = x.to(logits.dtype)  # (F, B, 1)
+        choose = math.lgamma(self.total_count + 1) - torch.lgamma(count + 1) - torch.lgamma(self.total_count - count + 1)
+        successes = torch.where(count > 0, count * torch.nn.functional.logsigmoid(logits), 0.0)
+        failures = self.total_count - count
+        missed = torch.where(failures > 0, failures * torch.nn.functional.logsigmoid(-logits), 0.0)
+        return semiring.from_log(choose + successes + missed)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchContinuousLayer(TorchInputLayer, ABC):
+    """An input layer whose variable is a real number."""
+
+    def check_input(self, x: Tensor) -> None:
+        if x.is_complex():
+            raise DataTypeError(f"{type(self).__name__} reads real numbers; found complex values")
+        if x.is_floating_point() and bool(torch.isnan(x).any()):
+            fold, row = (int(i) for i in torch.isnan(x).nonzero()[0][:2])
+            raise ValueRangeError(f"variable {self.scope_idx[fold][0]} is NaN in row {row}; give a number")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchGaussianLayer(TorchContinuousLayer):
+    """log y = -((x - mean) / stddev)^2 / 2 - log stddev - log(2 pi) / 2, plus log_partition where given.
+
+    Shapes: x (F, B, 1), mean, stddev, log_partition (F, O) -> y (F, B, O).
+    """
+
+    mean: TorchParameter = field(metadata=PARAMETER)
+    stddev: TorchParameter = field(metadata=PARAMETER)
+    log_partition: TorchParameter | None = field(default=None, metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return 5 * self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return dict.fromkeys(("mean", "stddev", "log_partition"), (self.num_output_units,))
+
+    def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        mean, stddev = parameters["mean"].unsqueeze(1), parameters["stddev"].unsqueeze(1)  # (F, 1, O)
+        constant = -torch.log(stddev) - 0.5 * math.log(2 * math.pi)
+        if "log_partition" in parameters:
+            constant = constant + parameters["log_partition"].unsqueeze(1)
+        return {"mean": mean, "stddev": stddev, "constant": constant}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        mean, stddev = parameters["mean"], parameters["stddev"]
+        scaled = (x.to(mean.dtype) - mean) / stddev
+        return semiring.from_log(torch.addcmul(parameters["constant"], scaled, scaled, value=-0.5))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchPolynomialLayer(TorchContinuousLayer):
+    """y = sum_d coeff[f,o,d] x^d, by Horner's rule. Shapes: x (F, B, 1), coeff (F, O, degree+1) -> y (F, B, O)."""
+
+    degree: int
+    coeff: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.degree * self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"coeff": (self.num_output_units, self.degree + 1)}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        coeff = parameters["coeff"]
+        point = x.to(coeff.dtype)  # (F, B, 1)
+        y = coeff[:, :, -1].unsqueeze(1).expand(-1, x.shape[1], -1)
+        for power in range(self.degree - 1, -1, -1):
+            y = y * point + coeff[:, :, power].unsqueeze(1)
+        return semiring.from_linear(y)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchConstantValueLayer(TorchInputLayer):
+    """A constant, given as such or as its logarithm. Shapes: x (F, B, 0), value (F, O) -> y (F, B, O)."""
+
+    log_space: bool
+    value: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return 0
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"value": (self.num_output_units,)}
+
+    def check_input(self, x: Tensor) -> None:
+        return None
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        value = parameters["value"].unsqueeze(1)
+        mapped = semiring.from_log(value) if self.log_space else semiring.from_linear(value)
+        return mapped.expand(-1, x.shape[1], -1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchEvidenceLayer(TorchInputLayer):
+    """The observed layer at its observation. Shapes: x (F, B, 0), observation (F, V) -> y (F, B, O)."""
+
+    layer: TorchInputLayer = field(metadata=NESTED)
+    observation: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return self.layer.flops
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"observation": (self.layer.num_variables,)}
+
+    def check_input(self, x: Tensor) -> None:
+        return None
+
+    def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        seen = parameters["observation"].unsqueeze(1)  # (F, 1, V)
+        inner = {name.removeprefix("layer."): value for name, value in parameters.items() if name != "observation"}
+        if not torch.compiler.is_compiling():
+            self.layer.check_input(seen)
+        return {"value": self.layer.forward(semiring, seen, self.layer.prepare(semiring, inner))}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return parameters["value"].expand(-1, x.shape[1], -1)
+
+
+def rows_by_state(table: Tensor) -> Tensor:
+    """The table (F, O, V) as one row of units for each state: (F, V, O), contiguous."""
+    return table.transpose(1, 2).contiguous()
+
+
+def look_up(rows: Tensor, x: Tensor) -> Tensor:
+    """rows[f, x[f,b], o] as (F, B, O). Shapes: rows (F, V, O), x (F, B, 1).
+
+    Under torch.compile and torch.export, where `check_input` cannot run, a value out of range gives NaN.
+    """
+    folds, values, units = rows.shape
+    x = x.squeeze(2)
+    state = x.long()
+    first = torch.arange(folds, device=rows.device).unsqueeze(1) * values
+    flat = rows.view(folds * values, units)
+    if torch.compiler.is_compiling():
+        legal = (x >= 0) & (x < values)
+        found = torch.nn.functional.embedding(first + state.clamp(0, values - 1), flat)
+        return torch.where(legal.unsqueeze(2), found, math.nan)
+    return torch.nn.functional.embedding(first + state, flat)

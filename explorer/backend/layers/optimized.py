@@ -1,0 +1,135 @@
+"""The layers that only optimization makes: CPT, Tucker, TensorDot, Mixing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from explorer.backend.layers.base import TorchInnerLayer
+from explorer.backend.layers.inner import hadamard
+from explorer.backend.parameters import TorchParameter
+from explorer.backend.semiring import Semiring
+from explorer.errors import ShapeError
+from explorer.graph import PARAMETER
+from explorer.symbolic import Shape
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchCPTLayer(TorchInnerLayer):
+    """A Hadamard product and a sum in one: y[f,b,o] = sum_i w[f,o,i] prod_h x[f,h,b,i].
+
+    Shapes: x (F, H, B, I), weight (F, O, I) -> y (F, B, O). Source: handbook, Optimization (Candecomp).
+    """
+
+    arity: int = 2
+    weight: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        products = (self.arity - 1) * self.num_input_units
+        return products + 2 * self.num_output_units * self.num_input_units
+
+    @property
+    def transcendentals(self) -> int:
+        return self.num_input_units + self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"weight": (self.num_output_units, self.num_input_units)}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.weighted_sum(hadamard(semiring, x), parameters["weight"])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchTuckerLayer(TorchInnerLayer):
+    """A Kronecker product and a sum in one: y[f,b,o] = sum_{i..j} w[f,o,i..j] x[f,0,b,i] .. x[f,H-1,b,j].
+
+    The vector of I^H products is never built in log space. Shapes: x (F, H, B, I), weight (F, O, I^H) -> y (F, B, O).
+    Source: handbook, Optimization (Tucker); Peharz et al. 2020, Einsum Networks.
+    """
+
+    arity: int = 2
+    weight: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        products = sum(self.num_input_units ** (h + 1) for h in range(1, self.arity))
+        sums = 2 * self.num_output_units * self.num_input_units**self.arity
+        return products + sums
+
+    @property
+    def transcendentals(self) -> int:
+        return self.arity * self.num_input_units + self.num_output_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"weight": (self.num_output_units, self.num_input_units**self.arity)}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        letters = "ijklmnpqrstuvwxyz"[: self.arity]
+        weight = parameters["weight"].unflatten(2, (self.num_input_units,) * self.arity)
+        terms = ",".join(f"fb{letter}" for letter in letters)
+        return semiring.contract(f"{terms},fo{letters}->fbo", [x[:, h] for h in range(self.arity)], weight)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchTensorDotLayer(TorchInnerLayer):
+    """One factor of a Kronecker weight: with I = J*Q and O = Q*P, y[f,b,q*P+p] = sum_j w[f,p,j] x[f,b,j*Q+q].
+
+    (A kron B) x is the TensorDot of A, then that of B. Shapes: x (F, 1, B, I), weight (F, P, J) -> y (F, B, O).
+    Raises: ShapeError unless J divides I and O = P*I/J. Source: handbook, Optimization (DenseKronecker).
+    """
+
+    arity: int = 1
+    weight: TorchParameter = field(metadata=PARAMETER)
+
+    def __post_init__(self) -> None:
+        shape = self.weight.shape
+        fits = len(shape) == 2 and self.num_input_units % shape[1] == 0
+        if not fits or self.num_output_units != shape[0] * (self.num_input_units // shape[1]):
+            raise ShapeError(
+                f"TorchTensorDotLayer: weight (P, J) must have I = J*Q and O = Q*P; found weight {shape}, "
+                f"I={self.num_input_units}, O={self.num_output_units}"
+            )
+
+    @property
+    def flops(self) -> int:
+        rows, columns = self.weight.shape
+        rest = self.num_input_units // columns
+        return 2 * rows * columns * rest
+
+    @property
+    def transcendentals(self) -> int:
+        return self.num_input_units + self.num_output_units
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        weight = parameters["weight"]
+        folds, _, batch, units = x.shape
+        columns = weight.shape[2]
+        rest = units // columns
+        flat = x.reshape(folds, batch, columns, rest).transpose(2, 3).reshape(folds, batch * rest, columns)
+        return semiring.weighted_sum(flat, weight).reshape(folds, batch, rest * weight.shape[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchMixingLayer(TorchInnerLayer):
+    """A sum that mixes its inputs unit by unit: y[f,b,k] = sum_h w[f,k,h] x[f,h,b,k].
+
+    It is a sum layer whose weight (K, H*K) is made of diagonal blocks, without the zeros.
+    Shapes: x (F, H, B, K), weight (F, K, H) -> y (F, B, K).
+    """
+
+    weight: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.arity * self.num_input_units
+
+    @property
+    def transcendentals(self) -> int:
+        return (self.arity + 1) * self.num_input_units
+
+    def parameter_shapes(self) -> Mapping[str, Shape]:
+        return {"weight": (self.num_output_units, self.arity)}
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.mix(x, parameters["weight"])

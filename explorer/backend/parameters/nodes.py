@@ -1,0 +1,94 @@
+"""The nodes of compiled parameter graphs: tensors, pointers to tensors, and operators.
+
+A node is data; its `forward` is a pure function of its operands. Values have a leading fold axis: (F, *shape).
+Source: handbook, Folding (TorchTensorParameter, TorchPointerParameter, TorchParameterOp).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from explorer.graph import FOLDS, config_of
+from explorer.symbolic import Shape, TensorParameter
+
+FoldSettings = tuple[tuple[str, object], ...]
+InitializerFunction = Callable[[Tensor, torch.Generator], Tensor]
+LEAVES: Mapping[str, str] = MappingProxyType({"role": "leaves"})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchParameterNode(ABC):
+    """A node of a compiled parameter graph; `shape` leaves out the fold axis."""
+
+    shape: Shape
+    num_folds: int = field(default=1, metadata=FOLDS)
+
+    @property
+    @abstractmethod
+    def fold_settings(self) -> FoldSettings:
+        """What must be equal for two nodes to be folded together, as (name, value) pairs."""
+
+    @property
+    @abstractmethod
+    def flops(self) -> int:
+        """Floating-point operations of one fold."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchLeafParameter(TorchParameterNode, ABC):
+    """A node that reads leaves of the symbolic circuit, one per fold, with how each gets its first value."""
+
+    leaves: tuple[TensorParameter, ...] = field(metadata=LEAVES)
+    initializers: tuple[InitializerFunction, ...] = field(metadata=LEAVES)
+    dtype: torch.dtype
+    learnable: bool
+
+    @property
+    def fold_settings(self) -> FoldSettings:
+        return (("shape", self.shape), ("dtype", self.dtype), ("learnable", self.learnable))
+
+    @property
+    def flops(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchTensorParameter(TorchLeafParameter):
+    """The owner of its leaves: their values stand in one tensor (F, *shape) of the circuit."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchPointerParameter(TorchLeafParameter):
+    """Reads leaves that another node owns: another layer's, or that of a circuit compiled before.
+
+    A pointer names leaves, not tensors. The circuit's address book says which slice of which tensor holds each leaf, so a
+    pointer stays right while its target is folded.
+    """
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchParameterOp(TorchParameterNode, ABC):
+    """An operator; `in_shapes` are the shapes of its operands, without the fold axis."""
+
+    in_shapes: tuple[Shape, ...]
+
+    @property
+    def fold_settings(self) -> FoldSettings:
+        return tuple(config_of(self).items())
+
+    @property
+    def flops(self) -> int:
+        return max(prod(self.shape), *(prod(shape) for shape in self.in_shapes), self._contraction_flops())
+
+    def _contraction_flops(self) -> int:
+        """What a contraction costs beyond one operation an entry."""
+        return 0
+
+    @abstractmethod
+    def forward(self, *operands: Tensor) -> Tensor:
+        """The value (F, *shape) from those of the operands (F, *in_shape)."""

@@ -1,0 +1,95 @@
+"""A compiled parameter: an immutable graph of parameter nodes with one value per fold."""
+
+from dataclasses import dataclass, field, replace
+
+from explorer.backend.addressing import FoldIndexInfo
+from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp, TorchTensorParameter
+from explorer.errors import ShapeError
+from explorer.graph import Graph, node_text
+from explorer.symbolic import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class TorchParameter:
+    """The parameter of a compiled layer: (F, *shape).
+
+    Not folded: `graph` has one output and `fold_index` is None. Folded: the members' graphs are merged and folded as one graph,
+    and `fold_index.out_fold_idx` says for each fold in which node and slice its value stands.
+    """
+
+    graph: Graph[TorchParameterNode]
+    fold_index: FoldIndexInfo | None = None
+    shape: Shape = field(init=False)
+    num_folds: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", self.graph.nodes[self.graph.outputs[0]].shape)
+        folds = 1 if self.fold_index is None else len(self.fold_index.out_fold_idx)
+        object.__setattr__(self, "num_folds", folds)
+
+    @property
+    def output(self) -> TorchParameterNode:
+        """The node that gives the value of a parameter that is not folded."""
+        return self.graph.nodes[self.graph.outputs[0]]
+
+    @property
+    def nodes(self) -> tuple[TorchParameterNode, ...]:
+        """All nodes in topological order."""
+        return tuple(self.graph.nodes.values())
+
+    @property
+    def num_learnable(self) -> int:
+        """How many learned numbers the parameter owns (shared ones count where they are owned)."""
+        from math import prod
+
+        owners = (n for n in self.nodes if isinstance(n, TorchTensorParameter) and n.learnable)
+        return sum(prod(n.shape) * n.num_folds for n in owners)
+
+    def __repr__(self) -> str:
+        names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]
+        folds = f"[x{self.num_folds}]" if self.fold_index is not None else ""
+        return f"{'>'.join(names)}{folds}{self.shape}"
+
+
+def apply_op(op_type: type[TorchParameterOp], *operands: TorchParameter, shape: Shape, **config: object) -> TorchParameter:
+    """A parameter that applies an operator to parameters that are not folded; their graphs are joined.
+
+    Raises: ShapeError if an operand is folded: rules build parameters before folding.
+    """
+    nodes: dict[int, TorchParameterNode] = {}
+    inputs: dict[int, tuple[int, ...]] = {}
+    ends: list[int] = []
+    for operand in operands:
+        if operand.fold_index is not None:
+            raise ShapeError(f"operators are applied before folding; {operand!r} is folded")
+        place = {old: len(nodes) + i for i, old in enumerate(operand.graph.nodes)}
+        nodes |= {place[old]: node for old, node in operand.graph.nodes.items()}
+        inputs |= {place[old]: tuple(place[s] for s in sources) for old, sources in operand.graph.inputs.items()}
+        ends.append(place[operand.graph.outputs[0]])
+    op = op_type(shape=shape, in_shapes=tuple(operand.shape for operand in operands), **config)  # type: ignore[arg-type]
+    top = len(nodes)
+    nodes[top] = op
+    inputs[top] = tuple(ends)
+    return TorchParameter(Graph(nodes, inputs, (top,)))
+
+
+def subgraph_parameter(parameter: TorchParameter, node: int) -> TorchParameter:
+    """The parameter that ends at a node inside of a parameter that is not folded."""
+    keep: dict[int, None] = {}
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current not in keep:
+            keep[current] = None
+            waiting.extend(parameter.graph.inputs[current])
+    nodes = {n: v for n, v in parameter.graph.nodes.items() if n in keep}
+    return TorchParameter(Graph(nodes, {n: parameter.graph.inputs[n] for n in nodes}, (node,)))
+
+
+def with_output(parameter: TorchParameter, op: TorchParameterOp) -> TorchParameter:
+    """The same operands under another last operator."""
+    end = parameter.graph.outputs[0]
+    return replace(parameter, graph=Graph({**parameter.graph.nodes, end: op}, parameter.graph.inputs, (end,)))
+
+
+__all__ = ["TorchParameter", "apply_op", "node_text", "subgraph_parameter", "with_output"]

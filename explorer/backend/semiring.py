@@ -1,0 +1,208 @@
+"""Semirings: what "sum" and "product" mean, and in which form a circuit keeps its numbers.
+
+`sum-product` keeps the numbers themselves; `lse-sum` keeps logarithms of non-negative numbers (a product is a sum, a sum is a
+log-sum-exp); `complex-lse-sum` keeps complex logarithms, so that negative numbers have one. Parameters are linear in all
+three. Source: handbook, Compilation; Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch. 12.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.errors import unknown_name
+
+
+@dataclass(frozen=True)
+class Semiring(ABC):
+    """The operations that layers use. Letters: F folds, H arity, B batch, I input units, O output units, K units."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name under which the semiring is asked for."""
+
+    @abstractmethod
+    def from_linear(self, x: Tensor) -> Tensor:
+        """Plain numbers into this semiring."""
+
+    @abstractmethod
+    def from_log(self, x: Tensor) -> Tensor:
+        """Logarithms into this semiring."""
+
+    @abstractmethod
+    def product(self, x: Tensor, dim: int) -> Tensor:
+        """The product of all entries along an axis."""
+
+    @abstractmethod
+    def multiply(self, x: Tensor, y: Tensor) -> Tensor:
+        """The product of two tensors, entry by entry, with broadcasting."""
+
+    @abstractmethod
+    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        """Sum of products of values and weights: `einsum(equation, *xs, weight)`, weights being linear.
+
+        The last axis of each x is summed over; the equation keeps the order of all others: "...i,fo.i->...o".
+        """
+
+    @abstractmethod
+    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
+        """y[f,b,o] = sum_i weight[f,o,i] x[f,b,i]. Shapes: x (F, B, I), weight (F, O, I) -> (F, B, O)."""
+
+    @abstractmethod
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        """y[f,b,k] = sum_h weight[f,k,h] x[f,h,b,k]. Shapes: x (F, H, B, K), weight (F, K, H) -> (F, B, K)."""
+
+
+@dataclass(frozen=True)
+class SumProductSemiring(Semiring):
+    """Numbers as they are, + and *."""
+
+    @property
+    def name(self) -> str:
+        return "sum-product"
+
+    def from_linear(self, x: Tensor) -> Tensor:
+        return x
+
+    def from_log(self, x: Tensor) -> Tensor:
+        return torch.exp(x)
+
+    def product(self, x: Tensor, dim: int) -> Tensor:
+        return torch.prod(x, dim=dim)
+
+    def multiply(self, x: Tensor, y: Tensor) -> Tensor:
+        return x * y
+
+    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        return torch.einsum(equation, *_one_type((*xs, weight)))
+
+    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
+        x, weight = _one_type((x, weight))
+        return torch.bmm(x, weight.transpose(1, 2))
+
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        return _mix_linear(x, weight)
+
+
+@dataclass(frozen=True)
+class LSESumSemiring(Semiring):
+    """Logarithms of non-negative numbers; a sum subtracts the largest term before it takes exponentials."""
+
+    @property
+    def name(self) -> str:
+        return "lse-sum"
+
+    def from_linear(self, x: Tensor) -> Tensor:
+        return torch.log(x)
+
+    def from_log(self, x: Tensor) -> Tensor:
+        return x
+
+    def product(self, x: Tensor, dim: int) -> Tensor:
+        return torch.sum(x, dim=dim)
+
+    def multiply(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        return _contract_logs(equation, xs, weight)
+
+    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
+        scaled, largest = _scale(x)
+        return torch.log(torch.bmm(scaled, weight.transpose(1, 2))) + largest
+
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        return _mix_logs(x, weight)
+
+
+@dataclass(frozen=True)
+class ComplexLSESumSemiring(Semiring):
+    """Complex logarithms: exp(z) may be negative or complex; scaled by the largest modulus."""
+
+    @property
+    def name(self) -> str:
+        return "complex-lse-sum"
+
+    def from_linear(self, x: Tensor) -> Tensor:
+        return torch.log(_complex(x))
+
+    def from_log(self, x: Tensor) -> Tensor:
+        return _complex(x)
+
+    def product(self, x: Tensor, dim: int) -> Tensor:
+        return torch.sum(x, dim=dim)
+
+    def multiply(self, x: Tensor, y: Tensor) -> Tensor:
+        return x + y
+
+    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        return _contract_logs(equation, xs, _complex(weight))
+
+    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
+        scaled, largest = _scale(x)
+        return torch.log(torch.bmm(scaled, _complex(weight).transpose(1, 2))) + largest
+
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        return _mix_logs(x, _complex(weight))
+
+
+SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), ComplexLSESumSemiring())
+
+
+def semiring_named(name: str) -> Semiring:
+    """The semiring of this name. Raises: UnknownNameError."""
+    for semiring in SEMIRINGS:
+        if semiring.name == name:
+            return semiring
+    raise unknown_name("semiring", name, [semiring.name for semiring in SEMIRINGS])
+
+
+def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
+    """exp(x - m) and m, the largest (real part) along the last axis, finite so that -inf stays -inf and never becomes NaN.
+
+    m is constant for the gradient: it cancels out of log(sum w exp(x - m)) + m.
+    """
+    with torch.no_grad():
+        real = x.real if x.is_complex() else x
+        bound = torch.finfo(real.dtype).max
+        largest = torch.amax(real, dim=-1, keepdim=True).clamp_(-bound, bound)
+    return torch.sub(x, largest).exp_(), largest
+
+
+def _contract_logs(equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+    pairs = [_scale(x) for x in xs]
+    result = torch.log(torch.einsum(equation, *(scaled for scaled, _ in pairs), weight))
+    for _, largest in pairs:
+        result = result + largest
+    return result
+
+
+def _mix_linear(x: Tensor, weight: Tensor) -> Tensor:
+    weight, x = _one_type((weight, x))
+    terms = weight.transpose(1, 2).unsqueeze(2)  # (F, H, 1, K)
+    return (x * terms).sum(dim=1)
+
+
+def _mix_logs(x: Tensor, weight: Tensor) -> Tensor:
+    with torch.no_grad():
+        real = x.real if x.is_complex() else x
+        bound = torch.finfo(real.dtype).max
+        largest = torch.amax(real, dim=1, keepdim=True).clamp_(-bound, bound)  # (F, 1, B, K)
+    scaled = torch.sub(x, largest).exp_()
+    return torch.log(_mix_linear(scaled, weight)) + largest.squeeze(1)
+
+
+def _complex(x: Tensor) -> Tensor:
+    if x.is_complex():
+        return x
+    return x.to(torch.complex128 if x.dtype == torch.float64 else torch.complex64)
+
+
+def _one_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The tensors in their common type: a complex weight meets real values under sum-product."""
+    if any(t.is_complex() for t in tensors) and not all(t.is_complex() for t in tensors):
+        return [_complex(t) for t in tensors]
+    return tensors

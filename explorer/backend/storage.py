@@ -1,0 +1,95 @@
+"""Where the numbers of a circuit live: tensors (F, *shape), and which slice of which tensor holds each leaf.
+
+The initial value of a leaf depends on the seed and the leaf's name only, so every mode of compilation starts from the same
+numbers. Source: handbook, Folding (foldwise_initializer_, compiler state).
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from explorer.backend.parameters import InitializerFunction, TorchLeafParameter, TorchParameterNode, TorchTensorParameter
+from explorer.symbolic import TensorParameter
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """Slice `slice_idx` of `tensor` (F, *shape) holds the leaf."""
+
+    tensor: nn.Parameter
+    slice_idx: int
+
+
+@dataclass(eq=False)
+class AddressBook:
+    """Leaf -> home, for all circuits that one compiler made; it grows as circuits are built."""
+
+    homes: dict[TensorParameter, Home] = field(default_factory=dict)
+
+    def values(self) -> dict[TensorParameter, Tensor]:
+        """The current value of every leaf, as views without gradient."""
+        return {leaf: home.tensor.detach()[home.slice_idx] for leaf, home in self.homes.items()}
+
+
+def settle(
+    book: AddressBook,
+    parameter_nodes: Iterable[TorchParameterNode],
+    names: Mapping[TensorParameter, str],
+    seed: int,
+    values: Mapping[TensorParameter, Tensor] | None = None,
+) -> tuple[nn.Parameter, ...]:
+    """Give every leaf that has no home yet a slice of a new tensor, and return all tensors that the nodes read.
+
+    Owners come before pointers, so that leaves folded together lie in one tensor. `values` overrides the initial values.
+    """
+    nodes = [n for n in parameter_nodes if isinstance(n, TorchLeafParameter)]
+    for owners in (True, False):
+        for node in nodes:
+            if isinstance(node, TorchTensorParameter) is owners:
+                homeless = tuple(dict.fromkeys(leaf for leaf in node.leaves if leaf not in book.homes))
+                if homeless:
+                    _house(book, node, homeless, names, seed, values)
+    tensors: dict[int, nn.Parameter] = {}
+    for node in nodes:
+        for leaf in node.leaves:
+            tensor = book.homes[leaf].tensor
+            tensors.setdefault(id(tensor), tensor)
+    return tuple(tensors.values())
+
+
+def _house(
+    book: AddressBook,
+    node: TorchLeafParameter,
+    leaves: Sequence[TensorParameter],
+    names: Mapping[TensorParameter, str],
+    seed: int,
+    values: Mapping[TensorParameter, Tensor] | None,
+) -> None:
+    data = torch.empty((len(leaves), *node.shape), dtype=node.dtype)
+    if values is None:
+        initializer_of = dict(zip(node.leaves, node.initializers, strict=True))
+        foldwise_initializer_(data, [(initializer_of[leaf], leaf_seed(seed, names[leaf])) for leaf in leaves])
+    else:
+        for slice_idx, leaf in enumerate(leaves):
+            data[slice_idx] = values[leaf]
+    tensor = nn.Parameter(data, requires_grad=node.learnable)
+    for slice_idx, leaf in enumerate(leaves):
+        book.homes[leaf] = Home(tensor, slice_idx)
+
+
+@torch.no_grad()
+def foldwise_initializer_(tensor: Tensor, initializers: Sequence[tuple[InitializerFunction, int]]) -> Tensor:
+    """Fill slice f of a tensor (F, *shape) by the f-th initializer with its own seed, in place."""
+    generator = torch.Generator()
+    for slice_idx, (initializer, seed) in enumerate(initializers):
+        initializer(tensor[slice_idx], generator.manual_seed(seed))
+    return tensor
+
+
+def leaf_seed(seed: int, name: str) -> int:
+    """The seed of a leaf: depends on the compiler's seed and the leaf's name, not on the order of compilation."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=7).digest(), "little")
+

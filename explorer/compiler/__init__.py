@@ -1,0 +1,23 @@
+"""The compiler and its registries of compile rules; `record` compiles and keeps the trace."""
+
+from explorer.compiler.compiler import CompiledCircuitsMap, TorchCompiler, strategy_named
+from explorer.compiler.registries import (
+    CompilerInitializerRegistry,
+    CompilerLayerRegistry,
+    CompilerParameterRegistry,
+)
+from explorer.compiler.rules import initializer_rules, layer_rule, layer_rules, operator_rule, parameter_rules
+
+__all__ = [
+    "CompiledCircuitsMap",
+    "CompilerInitializerRegistry",
+    "CompilerLayerRegistry",
+    "CompilerParameterRegistry",
+    "TorchCompiler",
+    "initializer_rules",
+    "layer_rule",
+    "layer_rules",
+    "operator_rule",
+    "parameter_rules",
+    "strategy_named",
+]

@@ -1,0 +1,236 @@
+"""The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`.
+
+Source: handbook, Compilation (TorchCompiler._compile_circuit, compile_layer, compile_parameter, CompiledCircuitsMap).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from time import perf_counter
+from typing import Any
+
+from explorer.backend import (
+    AddressBook,
+    FoldIndexInfo,
+    Semiring,
+    TorchCircuit,
+    TorchLayer,
+    leaf_nodes,
+    semiring_named,
+    settle,
+)
+from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
+from explorer.compiler.registries import (
+    CompilerInitializerRegistry,
+    CompilerLayerRegistry,
+    CompilerParameterRegistry,
+)
+from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
+from explorer.compiler.snapshot import CompiledSnapshot
+from explorer.errors import CircuitError, ValueRangeError, unknown_name
+from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
+from explorer.graph import Graph
+from explorer.optimize import OptimizeOptions, RuleSet, _optimize_circuit, preset_named
+from explorer.optimize.circuit import Work
+from explorer.rewrite import OptMatchStrategy
+from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
+from explorer.trace import Folded, Listener, RunStarted, StepEnded, StepFailed, StepStarted
+
+
+@dataclass(eq=False)
+class CompiledCircuitsMap:
+    """Which compiled circuit belongs to which symbolic one."""
+
+    compiled: dict[Circuit, TorchCircuit] = field(default_factory=dict)
+
+    def __contains__(self, circuit: Circuit) -> bool:
+        return circuit in self.compiled
+
+    def __getitem__(self, circuit: Circuit) -> TorchCircuit:
+        return self.compiled[circuit]
+
+    def register(self, circuit: Circuit, compiled: TorchCircuit) -> None:
+        """Remember the compiled circuit."""
+        self.compiled[circuit] = compiled
+
+
+class TorchCompiler:
+    """Compiles circuits; those compiled by one compiler share the parameter leaves they have in common.
+
+    Options: `semiring` lse-sum, sum-product or complex-lse-sum; `optimize`, `fold` on or off; `preset` default or handbook gives
+    rules, `max_rounds` and `levels` unless these are given; `rules` a `RuleSet`; `disable` names of rules to switch off;
+    `strategy` decides conflicts; `levels` longest-distance or fewest-groups; `seed` for initial values; `listeners` are told
+    every event. Own rules: `@compiler.rules.fuse.rule(PATTERN)`, own layers: `@compiler.layer_rules.rule(MyLayer)`.
+
+    Raises: UnknownNameError, ValueRangeError for options that make no sense.
+    """
+
+    def __init__(
+        self,
+        semiring: str = "lse-sum",
+        optimize: bool = True,
+        fold: bool = True,
+        preset: str = "default",
+        rules: RuleSet | None = None,
+        disable: Sequence[str] = (),
+        strategy: OptMatchStrategy | str = OptMatchStrategy.LARGEST_MATCH,
+        max_rounds: int | None = None,
+        levels: str | None = None,
+        seed: int = 0,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        chosen = preset_named(preset)
+        self.semiring: Semiring = semiring_named(semiring)
+        self.optimize = optimize
+        self.fold = fold
+        self.preset = preset
+        self.rules: RuleSet = (rules or chosen.rules).without(*disable)
+        self.strategy = strategy_named(strategy)
+        self.max_rounds = chosen.max_rounds if max_rounds is None else max_rounds
+        self.levels = chosen.levels if levels is None else levels
+        self.seed = seed
+        self.listeners: tuple[Listener, ...] = tuple(listeners)
+        if self.max_rounds < 0:
+            raise ValueRangeError(f"max_rounds must be at least 0; found {self.max_rounds}")
+        scheduler_named(self.levels)
+        self.layer_rules = CompilerLayerRegistry(dict(layer_rules.rules))
+        self.parameter_rules = CompilerParameterRegistry(dict(parameter_rules.rules))
+        self.initializer_rules = CompilerInitializerRegistry(dict(initializer_rules.rules))
+        self.circuits = CompiledCircuitsMap()
+        self.book = AddressBook()
+        self._claimed: set[TensorParameter] = set()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options as plain values, for the trace."""
+        return {
+            "semiring": self.semiring.name,
+            "optimize": self.optimize,
+            "fold": self.fold,
+            "preset": self.preset,
+            "rules": list(self.rules.names),
+            "strategy": self.strategy.value,
+            "max_rounds": self.max_rounds,
+            "levels": self.levels,
+            "seed": self.seed,
+        }
+
+    def compile(self, circuit: Circuit) -> TorchCircuit:
+        """The compiled circuit; a circuit that was compiled before is given again.
+
+        Raises: CircuitError if there is no rule for something in it; RuleError if an optimization rule fails.
+        """
+        if circuit in self.circuits:
+            return self.circuits[circuit]
+        self._tell(RunStarted(circuit, self.options, self._described_rules()))
+        compiled = self._compile_circuit(circuit)
+        self.circuits.register(circuit, compiled)
+        return compiled
+
+    def _compile_circuit(self, circuit: Circuit) -> TorchCircuit:
+        """Layers in topological order; then optimization and folding; then tensors and the module."""
+        graph = self._step("compile", circuit, lambda _: self._compile_layers(circuit), None)
+        assert graph is not None
+        graph, fold_index = self._post_process_circuit(circuit, graph)
+        tensors = settle(self.book, leaf_nodes(graph), circuit.leaf_names, self.seed)
+        return TorchCircuit(graph, fold_index, self.semiring, tensors, self.book, circuit.leaf_names)
+
+    def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
+        compiled_layers_map = {node: self.compile_layer(layer) for node, layer in circuit.graph.nodes.items()}
+        return Graph(compiled_layers_map, circuit.graph.inputs, circuit.graph.outputs)
+
+    def _post_process_circuit(
+        self, circuit: Circuit, graph: Graph[TorchLayer]
+    ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+        """Optimize, then fold, as far as asked for."""
+        fresh = count(graph.next_id)
+        if self.optimize:
+            options = OptimizeOptions(self.rules, self.strategy, self.max_rounds, self.listeners)
+            graph = _optimize_circuit(
+                self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, work, before)
+            )
+        if not self.fold:
+            return graph, None
+        return self._fold(circuit, graph, fresh)
+
+    def _fold(
+        self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int]
+    ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
+        def on_level(level: int, done: list[FoldedGroup], seconds: float) -> None:
+            self._tell(StepStarted(f"fold/level {level}", "compiled"))
+            here = [group for group in done if group.level == level]
+            for group in here:
+                name, settings = group.key
+                self._tell(Folded(level, group.node, name, settings, group.members, seconds / len(here)))
+            changed = any(len(group.members) > 1 for group in here)
+            self._tell(StepEnded(changed, seconds, CompiledSnapshot(self, circuit, graph, tuple(done))))
+
+        return _fold_circuit(graph, scheduler_named(self.levels), fresh, on_level if self.listeners else None)
+
+    # ------------------------------------------------------------------ what compile rules call
+
+    def compile_layer(self, layer: Layer) -> TorchLayer:
+        """The compiled layer, by the rule of its type."""
+        return self.layer_rules[layer](self, layer)
+
+    def compile_parameter(self, parameter: ParameterNode) -> TorchParameter:
+        """The compiled parameter graph: every node by the rule of its type, in topological order."""
+        compiled_nodes_map: dict[ParameterNode, int] = {}
+        nodes: dict[int, TorchParameterNode] = {}
+        in_nodes: dict[int, tuple[int, ...]] = {}
+        for node in parameter.nodes():
+            place = compiled_nodes_map[node] = len(nodes)
+            nodes[place] = self._compile_parameter_node(node)
+            in_nodes[place] = tuple([compiled_nodes_map[operand] for operand in node.operands])
+        return TorchParameter(Graph(nodes, in_nodes, (compiled_nodes_map[parameter],)))
+
+    def _compile_parameter_node(self, node: ParameterNode) -> TorchParameterNode:
+        return self.parameter_rules[node](self, node)
+
+    def compile_initializer(self, initializer: Initializer) -> InitializerFunction:
+        """The function that fills a tensor, by the rule of the initializer's type."""
+        return self.initializer_rules[initializer](self, initializer)
+
+    def claim(self, leaf: TensorParameter) -> bool:
+        """Whether this is the first use of a leaf by this compiler: the first use owns it."""
+        if leaf in self._claimed:
+            return False
+        self._claimed.add(leaf)
+        return True
+
+    # ------------------------------------------------------------------ telling listeners
+
+    def _step(self, path: str, circuit: Circuit, work: Work, before: Graph[TorchLayer] | None) -> Graph[TorchLayer] | None:
+        """Run one step between its two events; a failure is told as well, and raised."""
+        if not self.listeners:
+            return work(before)  # type: ignore[arg-type]
+        self._tell(StepStarted(path, "compiled"))
+        started = perf_counter()
+        try:
+            after = work(before)  # type: ignore[arg-type]
+        except CircuitError as error:
+            self._tell(StepFailed(str(error)))
+            raise
+        seconds = perf_counter() - started
+        state = before if after is None else after
+        assert state is not None
+        self._tell(StepEnded(after is not None, seconds, CompiledSnapshot(self, circuit, state, None)))
+        return after
+
+    def _tell(self, event: Any) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+    def _described_rules(self) -> tuple[Any, ...]:
+        kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
+        return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
+
+
+def strategy_named(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
+    """The strategy, by itself or by name (`largest-match`, `LARGEST_MATCH`). Raises: UnknownNameError."""
+    if isinstance(strategy, OptMatchStrategy):
+        return strategy
+    for known in OptMatchStrategy:
+        if strategy in (known.value, known.name):
+            return known
+    raise unknown_name("strategy", strategy, [known.value for known in OptMatchStrategy])

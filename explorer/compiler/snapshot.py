@@ -1,0 +1,103 @@
+"""The state of a compilation after a step: its graph, figures, reads, and an executable circuit, made when asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from explorer.backend import (
+    AddressBook,
+    FoldIndexInfo,
+    ReadKind,
+    TorchCircuit,
+    TorchLayer,
+    all_parameters,
+    leaf_nodes,
+    plan_read,
+    settle,
+)
+from explorer.backend.parameters import TorchLeafParameter
+from explorer.fold import FoldedGroup, assemble
+from explorer.graph import Graph
+from explorer.symbolic import Circuit
+
+if TYPE_CHECKING:
+    from explorer.compiler.compiler import TorchCompiler
+
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledSnapshot:
+    """Layers after a step. While folding, `groups` are those folded so far and `base` is the graph before folding."""
+
+    compiler: "TorchCompiler"
+    symbolic: Circuit
+    base: Graph[TorchLayer]
+    groups: tuple[FoldedGroup, ...] | None
+
+    @cached_property
+    def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+        return (self.base, None) if self.groups is None else assemble(self.base, self.groups)
+
+    @property
+    def graph(self) -> Graph[TorchLayer]:
+        """The layers, folded as far as the step goes."""
+        return self._folded[0]
+
+    @cached_property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """For every layer that reads layers, after folding: kind of read, index table (F, H, 2), bytes copied for one example."""
+        graph, fold_index = self._folded
+        if fold_index is None:
+            return {}
+        folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
+        found: dict[int, Mapping[str, Any]] = {}
+        for node, table in fold_index.in_fold_idx.items():
+            if table.size:
+                read = plan_read(table, folds)
+                units = graph.nodes[int(table[0, 0, 0])].num_output_units
+                found[node] = {
+                    "kind": read.kind.value,
+                    "index": table.tolist(),
+                    "copied_bytes": read.rows_copied * units * FLOAT_BYTES,
+                }
+        return found
+
+    @cached_property
+    def figures(self) -> Mapping[str, int]:
+        """Nodes, folds, parameters, FLOPs and bytes of activations for one example."""
+        layers = list(self.graph.nodes.values())
+        leaves = {
+            leaf: prod(node.shape)
+            for node in leaf_nodes(self.graph)
+            if isinstance(node, TorchLeafParameter) and node.learnable
+            for leaf in node.leaves
+        }
+        operators = sum(
+            node.flops * node.num_folds for layer in layers for p in all_parameters(layer).values() for node in p.nodes
+        )
+        return {
+            "layers": len(layers),
+            "folds": sum(layer.num_folds for layer in layers),
+            "parameters": sum(leaves.values()),
+            "flops": sum(layer.flops * layer.num_folds for layer in layers),
+            "transcendentals": sum(layer.transcendentals * layer.num_folds for layer in layers),
+            "parameter_flops": operators,
+            "activation_bytes": sum(layer.num_output_units * layer.num_folds for layer in layers) * FLOAT_BYTES,
+            "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values()),
+        }
+
+    @property
+    def copying_reads(self) -> int:
+        """How many layers copy what they read."""
+        return sum(ReadKind(read["kind"]).copies for read in self.reads.values())
+
+    def circuit(self) -> TorchCircuit:
+        """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""
+        graph, fold_index = self._folded
+        book = AddressBook()
+        names = self.symbolic.leaf_names
+        tensors = settle(book, leaf_nodes(graph), names, self.compiler.seed, self.compiler.book.values())
+        return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, book, names)

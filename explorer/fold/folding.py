@@ -1,0 +1,97 @@
+"""Folding a graph group by group. Source: handbook, Folding, Main Logic (build_folded_graph).
+
+The same function folds circuits and parameter graphs: it is told the groups of one level after the other and how to make one
+node of a group, and keeps for every original node in which folded node and which slice its value stands.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from explorer.backend import FoldIndexInfo, IndexTable
+from explorer.fold.groups import FoldKey, group_foldable_modules
+from explorer.graph import Graph, Ordering
+
+FoldGroupFunction = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedGroup:
+    """Nodes that became one: `members` are slices 0, 1, ... of node `node`; a group of one keeps its id."""
+
+    level: int
+    key: FoldKey
+    members: tuple[int, ...]
+    node: int
+    value: Any
+
+
+def build_folded_graph(
+    graph: Graph[Any],
+    ordering: Ordering,
+    fold_group_fn: FoldGroupFunction,
+    fresh: Iterator[int],
+    on_group: Callable[[FoldedGroup], None] | None = None,
+) -> tuple[Graph[Any], FoldIndexInfo]:
+    """Fold every level of `ordering`; `on_group` is told each group as it is made.
+
+    `fold_group_fn` makes one node of the nodes of a group; `fresh` gives ids for folded nodes.
+    """
+    groups = list(fold_groups(graph, ordering, fold_group_fn, fresh, on_group))
+    return assemble(graph, groups)
+
+
+def fold_groups(
+    graph: Graph[Any],
+    ordering: Ordering,
+    fold_group_fn: FoldGroupFunction,
+    fresh: Iterator[int],
+    on_group: Callable[[FoldedGroup], None] | None = None,
+) -> Iterator[FoldedGroup]:
+    """The groups of each level, folded, one after the other."""
+    for level, ids in enumerate(ordering):
+        for key, members in group_foldable_modules(graph.nodes, ids):
+            if len(members) == 1:
+                group = FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]])
+            else:
+                value = fold_group_fn([graph.nodes[member] for member in members])
+                group = FoldedGroup(level, key, tuple(members), next(fresh), value)
+            if on_group is not None:
+                on_group(group)
+            yield group
+
+
+def assemble(graph: Graph[Any], groups: Sequence[FoldedGroup]) -> tuple[Graph[Any], FoldIndexInfo]:
+    """The graph in which these groups are folded; nodes that stand in no group stay as they are.
+
+    The groups must be closed towards the inputs: what a member reads stands in an earlier group.
+    """
+    nodes: dict[int, Any] = {}
+    inputs: dict[int, tuple[int, ...]] = {}
+    fold_idx: dict[int, tuple[int, int]] = {}
+    in_fold_idx: dict[int, IndexTable] = {}
+
+    def add(node: int, value: Any, members: Sequence[int]) -> None:
+        rows = [[fold_idx[source] for source in graph.inputs[member]] for member in members]
+        table = np.array(rows, dtype=np.int64).reshape(len(members), -1, 2)
+        inputs[node] = tuple(dict.fromkeys(table[:, :, 0].ravel().tolist()))
+        in_fold_idx[node] = table
+        for slice_idx, member in enumerate(members):
+            fold_idx[member] = (node, slice_idx)
+        nodes[node] = value
+
+    for group in groups:
+        add(group.node, group.value, group.members)
+    for node, value in graph.nodes.items():
+        if node not in fold_idx:
+            add(node, value, (node,))
+    out_fold_idx = np.array([fold_idx[output] for output in graph.outputs], dtype=np.int64).reshape(-1, 2)
+    outputs = tuple(dict.fromkeys(out_fold_idx[:, 0].tolist()))
+    return Graph(nodes, inputs, outputs), FoldIndexInfo(in_fold_idx, out_fold_idx)
+
+
+def slices_of(groups: Sequence[FoldedGroup]) -> Mapping[int, tuple[int, int]]:
+    """Where the value of each folded node stands: original id -> (folded id, slice)."""
+    return {member: (group.node, i) for group in groups for i, member in enumerate(group.members)}

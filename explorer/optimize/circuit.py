@@ -1,0 +1,206 @@
+"""Optimizing a circuit: rounds of parameter rules, shattering, fusing, until a round changes nothing.
+
+Source: handbook, Optimizing the Full Circuit (_optimize_circuit, _optimize_parameter_nodes, _optimize_layers).
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Protocol
+
+from explorer.backend import TorchInputLayer, TorchLayer, all_parameters
+from explorer.backend.parameters import TorchParameter, TorchParameterNode
+from explorer.graph import Graph, nested_of, parameters_of
+from explorer.optimize.cost import cost_change
+from explorer.optimize.layers import RuleCompiler
+from explorer.optimize.presets import RuleSet
+from explorer.rewrite import (
+    GraphOptMatch,
+    OptMatchStrategy,
+    RewriteContext,
+    Rule,
+    match_optimization_patterns,
+    optimize_graph,
+)
+from explorer.trace import LimitReached, Listener, MatchFound
+
+
+class LimitWarning(UserWarning):
+    """A bound on rounds was hit while more rewrites were possible."""
+
+
+class StepRunner(Protocol):
+    """Runs one step: tells listeners that it begins and ends, times it, and gives the graph after it."""
+
+    def __call__(self, path: str, before: Graph[TorchLayer], work: "Work") -> Graph[TorchLayer] | None: ...
+
+
+class Work(Protocol):
+    """The work of a step: a new graph, or None if nothing changed."""
+
+    def __call__(self, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None: ...
+
+
+@dataclass(frozen=True)
+class OptimizeOptions:
+    """How to optimize: the rules, how conflicts are decided, the bound on rounds, who listens."""
+
+    rules: RuleSet
+    strategy: OptMatchStrategy
+    max_rounds: int
+    listeners: tuple[Listener, ...] = ()
+
+
+def _optimize_circuit(
+    compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions, fresh: Iterator[int], run: StepRunner
+) -> Graph[TorchLayer]:
+    """Rounds until nothing changes, at most `max_rounds`. A bound that cuts rewriting short is an event and a warning."""
+
+    def context() -> RewriteContext:
+        return RewriteContext(
+            compiler,
+            fresh,
+            options.strategy,
+            check_replacement,
+            lambda match, nodes: cost_change(compiler, match, nodes),
+            options.listeners,
+        )
+
+    def parameters(graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
+        return _optimize_parameter_nodes(compiler, graph, tuple(options.rules.parameter), options)
+
+    def shatter(graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
+        return _optimize_layers(graph, tuple(options.rules.shatter), context())
+
+    def fuse(graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
+        return _optimize_layers(graph, tuple(options.rules.fuse), context())
+
+    for round_number in range(1, options.max_rounds + 1):
+        changed = False
+        for name, work in (("parameters", parameters), ("shatter", shatter), ("fuse", fuse)):
+            result = run(f"optimize/round {round_number}/{name}", graph, work)
+            if result is not None:
+                graph, changed = result, True
+        if not changed:
+            return graph
+    if options.max_rounds and _more_is_possible(compiler, graph, options):
+        message = f"Stopped at the limit of {options.max_rounds} rounds; more rewrites were possible."
+        for listener in options.listeners:
+            listener(LimitReached("rounds", options.max_rounds, message))
+        warnings.warn(f"{message} Give a larger max_rounds to go on.", LimitWarning, stacklevel=2)
+    return graph
+
+
+def _optimize_layers(
+    graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
+) -> Graph[TorchLayer] | None:
+    """One pass of fusing or shattering rules; None if nothing matched."""
+    result = optimize_graph(graph, rules, context)
+    return None if result is None else result[0]
+
+
+def _optimize_parameter_nodes(
+    compiler: RuleCompiler, graph: Graph[TorchLayer], rules: Sequence[Rule], options: OptimizeOptions
+) -> Graph[TorchLayer] | None:
+    """Parameter rules on the parameter graphs of every layer, those inside evidence layers too."""
+    roots = tuple(rule.pattern.entries[0] for rule in rules)
+    changed: dict[int, TorchLayer] = {}
+    numbers = _MatchNumbers(options.listeners)
+    for node, layer in graph.nodes.items():
+        new = _optimized_layer(compiler, str(node), layer, rules, roots, options, numbers)
+        if new is not layer:
+            changed[node] = new
+    if not changed:
+        return None
+    return Graph({node: changed.get(node, layer) for node, layer in graph.nodes.items()}, graph.inputs, graph.outputs)
+
+
+class _MatchNumbers:
+    """Counts the matches of a step over all its parameter graphs, so that their numbers stay unique."""
+
+    def __init__(self, listeners: tuple[Listener, ...]) -> None:
+        self.next = 0
+        self.listeners = (*listeners, self._count) if listeners else ()
+
+    def _count(self, event: object) -> None:
+        if isinstance(event, MatchFound):
+            self.next = event.number + 1
+
+
+def _optimized_layer(
+    compiler: RuleCompiler,
+    place: str,
+    layer: TorchLayer,
+    rules: Sequence[Rule],
+    roots: tuple[type, ...],
+    options: OptimizeOptions,
+    numbers: _MatchNumbers,
+) -> TorchLayer:
+    new: dict[str, object] = {}
+    for name, parameter in parameters_of(layer).items():
+        if not any(isinstance(value, roots) for value in parameter.graph.nodes.values()):
+            continue
+        context = RewriteContext(
+            compiler, count(parameter.graph.next_id), options.strategy, check_parameter_replacement, None, numbers.listeners
+        )
+        result = optimize_graph(parameter.graph, rules, context, f"{place}.{name}", numbers.next)
+        if result is not None:
+            new[name] = TorchParameter(result[0])
+    for name, nested in nested_of(layer).items():
+        inner = _optimized_layer(compiler, f"{place}.{name}", nested, rules, roots, options, numbers)
+        if inner is not nested:
+            new[name] = inner
+    return replace(layer, **new) if new else layer  # type: ignore[arg-type]
+
+
+def _more_is_possible(compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions) -> bool:
+    """Whether another round would change something: a search without rewriting."""
+    from explorer.trace import Refusal, RefusalKind
+
+    for rules in (options.rules.shatter, options.rules.fuse):
+        guard_of = {rule.pattern: rule.guard for rule in rules}
+
+        def accept(match: GraphOptMatch, guard_of: dict = guard_of) -> Refusal | None:  # type: ignore[type-arg]
+            guard = guard_of[match.pattern]
+            reason = guard(compiler, match) if guard is not None else None
+            if reason is None:
+                return None
+            return Refusal(match.pattern.name, match.root, 0, match.root, RefusalKind.DECLINED, reason)
+
+        if match_optimization_patterns(graph, tuple(guard_of), options.strategy, accept=accept).chosen:
+            return True
+    patterns = tuple(rule.pattern for rule in options.rules.parameter)
+    return any(
+        match_optimization_patterns(parameter.graph, patterns, options.strategy).chosen
+        for layer in graph.nodes.values()
+        for parameter in all_parameters(layer).values()
+    )
+
+
+def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> str | None:
+    """Why layers cannot replace a match: other type, width, arity or folds than the neighbours need; None if they can."""
+    for node in nodes:
+        if not isinstance(node, TorchLayer):
+            return f"a rule on layers gives layers; found {type(node).__name__}"
+    root, entry = match.entries[0], match.entries[-1]
+    if nodes[-1].num_output_units != root.num_output_units:
+        return f"the last layer has {nodes[-1].num_output_units} output units, the root it replaces {root.num_output_units}"
+    wanted = None if isinstance(entry, TorchInputLayer) else (entry.arity, entry.num_input_units)
+    found = None if isinstance(nodes[0], TorchInputLayer) else (nodes[0].arity, nodes[0].num_input_units)
+    if wanted != found:
+        return f"the first layer takes (arity, units) {found}, the one it replaces {wanted}"
+    for below, above in zip(nodes, nodes[1:], strict=False):
+        if isinstance(above, TorchInputLayer) or above.arity != 1 or above.num_input_units != below.num_output_units:
+            return f"{type(above).__name__} does not fit on {type(below).__name__}: each layer reads the one before it"
+    return None
+
+
+def check_parameter_replacement(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> str | None:
+    """Why parameter nodes cannot replace a match; None if they can."""
+    for node in nodes:
+        if not isinstance(node, TorchParameterNode):
+            return f"a rule on parameters gives parameter nodes; found {type(node).__name__}"
+    if nodes[-1].shape != match.entries[0].shape:
+        return f"the last node has shape {nodes[-1].shape}, the root it replaces {match.entries[0].shape}"
+    return None

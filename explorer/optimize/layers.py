@@ -1,0 +1,160 @@
+"""The layer rules: SumCollapse, Tucker and Candecomp fuse; DenseKronecker and TensorDotKronecker shatter.
+
+Those five are the handbook's. The default preset adds Mixing and CategoricalLogSoftmax, and applies SumCollapse and the two
+shattering rules only where the cost model says that they pay. Source: handbook, Optimization, Existing Patterns.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+from explorer.backend import (
+    Semiring,
+    TorchCategoricalLayer,
+    TorchCPTLayer,
+    TorchHadamardLayer,
+    TorchKroneckerLayer,
+    TorchLayer,
+    TorchMixingLayer,
+    TorchSumLayer,
+    TorchTensorDotLayer,
+    TorchTuckerLayer,
+)
+from explorer.backend.parameters import (
+    TorchLogSoftmaxParameter,
+    TorchMatMulParameter,
+    TorchParameter,
+    TorchSoftmaxParameter,
+    apply_op,
+    subgraph_parameter,
+)
+from explorer.optimize.parameters import KRONECKER_OUT, MIXING_OUT, SOFTMAX_OUT
+from explorer.rewrite import GraphOptMatch, LayerOptPattern, LayerOptRegistry, at_least
+
+
+class RuleCompiler(Protocol):
+    """What a rule may ask of the compiler."""
+
+    @property
+    def semiring(self) -> Semiring:
+        """The semiring that the circuit is compiled for."""
+        ...
+
+
+HANDBOOK_FUSE_RULES = LayerOptRegistry()
+HANDBOOK_SHATTER_RULES = LayerOptRegistry()
+EXTRA_FUSE_RULES = LayerOptRegistry()
+
+SUM_COLLAPSE = LayerOptPattern("SumCollapse", (TorchSumLayer, TorchSumLayer), config_patterns=({"arity": 1}, {}))
+TUCKER = LayerOptPattern("Tucker", (TorchSumLayer, TorchKroneckerLayer), config_patterns=({"arity": 1}, {}))
+CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), config_patterns=({"arity": 1}, {}))
+DENSE_KRONECKER = LayerOptPattern(
+    "DenseKronecker", (TorchSumLayer,), config_patterns=({"arity": 1},), sub_patterns=({"weight": KRONECKER_OUT},)
+)
+TENSOR_DOT_KRONECKER = LayerOptPattern(
+    "TensorDotKronecker", (TorchTensorDotLayer,), sub_patterns=({"weight": KRONECKER_OUT},)
+)
+MIXING = LayerOptPattern(
+    "Mixing", (TorchSumLayer,), config_patterns=({"arity": at_least(2)},), sub_patterns=({"weight": MIXING_OUT},)
+)
+CATEGORICAL_LOG_SOFTMAX = LayerOptPattern(
+    "CategoricalLogSoftmax", (TorchCategoricalLayer,), sub_patterns=({"probs": SOFTMAX_OUT},)
+)
+
+
+@HANDBOOK_FUSE_RULES.rule(SUM_COLLAPSE)
+def collapse_sums(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """Two sums in a row are one: W2 (W1 x) = (W2 W1) x."""
+    top: TorchSumLayer = match.entries[0]
+    bottom: TorchSumLayer = match.entries[1]
+    shape = (top.weight.shape[0], bottom.weight.shape[1])
+    weight = apply_op(TorchMatMulParameter, top.weight, bottom.weight, shape=shape)
+    return (replace(bottom, num_output_units=top.num_output_units, weight=weight),)
+
+
+@HANDBOOK_FUSE_RULES.rule(TUCKER)
+def fuse_tucker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A sum over a Kronecker product is one contraction: the vector of all products is never built."""
+    top: TorchSumLayer = match.entries[0]
+    product: TorchKroneckerLayer = match.entries[1]
+    return (
+        TorchTuckerLayer(
+            num_input_units=product.num_input_units,
+            num_output_units=top.num_output_units,
+            arity=product.arity,
+            weight=top.weight,
+        ),
+    )
+
+
+@HANDBOOK_FUSE_RULES.rule(CANDECOMP)
+def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A sum over a Hadamard product is one layer: a product, then a matrix."""
+    top: TorchSumLayer = match.entries[0]
+    product: TorchHadamardLayer = match.entries[1]
+    return (
+        TorchCPTLayer(
+            num_input_units=product.num_input_units,
+            num_output_units=top.num_output_units,
+            arity=product.arity,
+            weight=top.weight,
+        ),
+    )
+
+
+@HANDBOOK_SHATTER_RULES.rule(DENSE_KRONECKER)
+def shatter_dense_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A sum whose weight is a Kronecker product is two small ones: (A kron B) x without the large matrix."""
+    return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
+
+
+@HANDBOOK_SHATTER_RULES.rule(TENSOR_DOT_KRONECKER)
+def shatter_tensor_dot_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A tensor dot whose factor is itself a Kronecker product is two smaller ones."""
+    return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
+
+
+def _two_tensor_dots(
+    layer: TorchSumLayer | TorchTensorDotLayer, weight: TorchParameter, match: GraphOptMatch
+) -> tuple[TorchLayer, ...]:
+    root = match.sub_entries[0]["weight"][0].root
+    first, second = (subgraph_parameter(weight, operand) for operand in weight.graph.inputs[root])
+    middle = layer.num_input_units // first.shape[1] * first.shape[0]
+    return (
+        TorchTensorDotLayer(num_input_units=layer.num_input_units, num_output_units=middle, weight=first),
+        TorchTensorDotLayer(num_input_units=middle, num_output_units=layer.num_output_units, weight=second),
+    )
+
+
+@EXTRA_FUSE_RULES.rule(MIXING)
+def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A sum that mixes its inputs unit by unit needs one weight an input and unit, no matrix of diagonal blocks."""
+    layer: TorchSumLayer = match.entries[0]
+    root = match.sub_entries[0]["weight"][0].root
+    weight = subgraph_parameter(layer.weight, layer.weight.graph.inputs[root][0])
+    return (
+        TorchMixingLayer(
+            num_input_units=layer.num_input_units,
+            num_output_units=layer.num_output_units,
+            arity=layer.arity,
+            weight=weight,
+        ),
+    )
+
+
+def only_in_log_space(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
+    """Guard: the rule helps only where activations are logarithms."""
+    if compiler.semiring.name == "sum-product":
+        return "activations are not logarithms under sum-product, so nothing is gained"
+    return None
+
+
+@EXTRA_FUSE_RULES.rule(CATEGORICAL_LOG_SOFTMAX, guard=only_in_log_space)
+def take_log_softmax_in(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A categorical whose probabilities are a softmax has a log-softmax as logits: no exponential to undo."""
+    layer: TorchCategoricalLayer = match.entries[0]
+    softmax: TorchSoftmaxParameter = match.sub_entries[0]["probs"][0].entries[0]
+    probs = layer.probs
+    assert probs is not None
+    inner = subgraph_parameter(probs, probs.graph.inputs[probs.graph.outputs[0]][0])
+    logits = apply_op(TorchLogSoftmaxParameter, inner, shape=softmax.shape, axis=softmax.axis)
+    return (replace(layer, probs=None, logits=logits),)

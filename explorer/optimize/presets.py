@@ -1,0 +1,76 @@
+"""Presets: which rules apply, how many rounds, and how levels are scheduled."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from explorer.errors import unknown_name
+from explorer.optimize.cost import must_pay
+from explorer.optimize.layers import EXTRA_FUSE_RULES, HANDBOOK_FUSE_RULES, HANDBOOK_SHATTER_RULES
+from explorer.optimize.parameters import HANDBOOK_PARAMETER_RULES
+from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
+
+Registry = TypeVar("Registry", LayerOptRegistry, ParameterOptRegistry)
+
+COST_GUARDED = ("SumCollapse", "DenseKronecker", "TensorDotKronecker")
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The three registries of a compiler: rules on parameters, rules that shatter layers, rules that fuse layers."""
+
+    parameter: ParameterOptRegistry = field(default_factory=ParameterOptRegistry)
+    shatter: LayerOptRegistry = field(default_factory=LayerOptRegistry)
+    fuse: LayerOptRegistry = field(default_factory=LayerOptRegistry)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all rules, in the order in which a round applies them."""
+        return tuple(rule.name for registry in (self.parameter, self.shatter, self.fuse) for rule in registry)
+
+    def copy(self) -> "RuleSet":
+        """A copy that may grow without touching this one."""
+        return self.without()
+
+    def without(self, *names: str) -> "RuleSet":
+        """A copy without some rules. Raises: UnknownNameError."""
+        for name in names:
+            if name not in self.names:
+                raise unknown_name("rule", name, list(self.names))
+        return RuleSet(
+            _as(self.parameter, (rule for rule in self.parameter if rule.name not in names)),
+            _as(self.shatter, (rule for rule in self.shatter if rule.name not in names)),
+            _as(self.fuse, (rule for rule in self.fuse if rule.name not in names)),
+        )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named choice: rules, the bound on rounds, the scheduling of levels."""
+
+    name: str
+    rules: RuleSet
+    max_rounds: int
+    levels: str
+
+
+def preset_named(name: str) -> Preset:
+    """`handbook`: the seven rules of the handbook, five rounds, levels by longest distance. `default`: rules that pay, rounds
+    to the fixpoint, levels scheduled for the fewest groups. Raises: UnknownNameError.
+    """
+    handbook = RuleSet(HANDBOOK_PARAMETER_RULES, HANDBOOK_SHATTER_RULES, HANDBOOK_FUSE_RULES)
+    if name == "handbook":
+        return Preset(name, handbook.copy(), max_rounds=5, levels="longest-distance")
+    if name == "default":
+        shatter = _as(handbook.shatter, map(_guarded, handbook.shatter))
+        fuse = _as(handbook.fuse, [*map(_guarded, handbook.fuse), *EXTRA_FUSE_RULES])
+        return Preset(name, RuleSet(handbook.copy().parameter, shatter, fuse), max_rounds=100, levels="fewest-groups")
+    raise unknown_name("preset", name, ["default", "handbook"])
+
+
+def _guarded(rule: Rule) -> Rule:
+    return replace(rule, guard=must_pay(rule)) if rule.name in COST_GUARDED else rule
+
+
+def _as(registry: Registry, rules: Iterable[Rule]) -> Registry:
+    return type(registry)({rule.name: rule for rule in rules})

@@ -1,0 +1,137 @@
+"""The driver: applies the chosen matches to a graph, connects the new nodes, times and reports each rewrite.
+
+Source: handbook, Optimize Graph Function. Rules are pure; only the driver makes a new graph, and "changed" is what it did.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from explorer.errors import CircuitError, RuleError
+from explorer.graph import Graph
+from explorer.rewrite.matching import GraphOptMatch
+from explorer.rewrite.rules import Rule
+from explorer.rewrite.strategies import Matches, OptMatchStrategy, match_optimization_patterns
+from explorer.trace import Listener, MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, Rewritten
+
+
+@dataclass(frozen=True)
+class RewriteContext:
+    """What the driver needs besides the graph.
+
+    `compiler` is handed to rules; `fresh` gives ids that were never used; `check` gives the reason why a replacement is illegal,
+    or None; `cost` values a replacement for LOWEST_COST; `listeners` are told what happens.
+    """
+
+    compiler: Any
+    fresh: Iterator[int]
+    strategy: OptMatchStrategy = OptMatchStrategy.LARGEST_MATCH
+    check: Callable[[GraphOptMatch, tuple[Any, ...]], str | None] | None = None
+    cost: Callable[[GraphOptMatch, tuple[Any, ...]], float] | None = None
+    listeners: tuple[Listener, ...] = ()
+
+
+def optimize_graph(
+    graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = "", first_number: int = 0
+) -> tuple[Graph[Any], int] | None:
+    """Search, decide, rewrite: the new graph and how many matches were found, or None if there was none to apply.
+
+    Raises: RuleError if a rule raises or gives illegal nodes; it names the rule and the match.
+    """
+    rule_of = {rule.pattern: rule for rule in rules}
+    results: dict[GraphOptMatch, tuple[Any, ...]] = {}
+
+    def apply(match: GraphOptMatch) -> tuple[Any, ...]:
+        if match not in results:
+            results[match] = _apply(rule_of[match.pattern], match, context)
+        return results[match]
+
+    def accept(match: GraphOptMatch) -> Refusal | None:
+        guard = rule_of[match.pattern].guard
+        reason = guard(context.compiler, match) if guard is not None else None
+        if reason is None:
+            return None
+        return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)
+
+    def cost(match: GraphOptMatch) -> float:
+        return context.cost(match, apply(match)) if context.cost is not None else 0.0
+
+    matches = match_optimization_patterns(
+        graph, tuple(rule_of), context.strategy, cost=cost, accept=accept, place=place
+    )
+    _report(matches, context, place, first_number)
+    if not matches.chosen:
+        return None
+    new_graph = _rewrite(graph, matches, apply, context, place, first_number)
+    return new_graph, len(matches.found)
+
+
+def _apply(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> tuple[Any, ...]:
+    try:
+        nodes = tuple(rule.apply(context.compiler, match))
+    except CircuitError as error:
+        raise RuleError(f"the rule {rule.name} ({rule.source}) failed on the match {match}: {error}") from error
+    except Exception as error:  # a rule is foreign code: whatever it raises is told with its name and place
+        raise RuleError(
+            f"the rule {rule.name} ({rule.source}) failed on the match {match}: {type(error).__name__}: {error}"
+        ) from error
+    if not nodes:
+        raise RuleError(f"the rule {rule.name} ({rule.source}) gave no node for the match {match}; give at least one")
+    problem = context.check(match, nodes) if context.check is not None else None
+    if problem is not None:
+        raise RuleError(f"the rule {rule.name} ({rule.source}) gave illegal nodes for the match {match}: {problem}")
+    return nodes
+
+
+def _rewrite(
+    graph: Graph[Any],
+    matches: Matches,
+    apply: Callable[[GraphOptMatch], tuple[Any, ...]],
+    context: RewriteContext,
+    place: str,
+    first_number: int,
+) -> Graph[Any]:
+    """Rebuild the graph in topological order; a match is replaced where its root stands."""
+    numbers = {id(match): first_number + i for i, match in enumerate(matches.found)} if context.listeners else {}
+    nodes: dict[int, Any] = {}
+    inputs: dict[int, tuple[int, ...]] = {}
+    exit_of: dict[int, int] = {}
+    for node, value in graph.nodes.items():
+        match = matches.match_of.get(node)
+        if match is None:
+            nodes[node] = value
+            inputs[node] = tuple([exit_of.get(source, source) for source in graph.inputs[node]])
+            continue
+        if node != match.root:
+            continue
+        started = perf_counter()
+        below = tuple([exit_of.get(source, source) for source in graph.inputs[match.entry_point]])
+        added: list[int] = []
+        for new_value in apply(match):
+            new = next(context.fresh)
+            nodes[new] = new_value
+            inputs[new] = below
+            below = (new,)
+            added.append(new)
+        exit_of[match.root] = added[-1]
+        if context.listeners:
+            seconds = perf_counter() - started
+            event = Rewritten(numbers[id(match)], match.pattern.name, match.nodes, tuple(added), seconds, place)
+            for listener in context.listeners:
+                listener(event)
+    return Graph(nodes, inputs, tuple([exit_of.get(output, output) for output in graph.outputs]))
+
+
+def _report(matches: Matches, context: RewriteContext, place: str, first_number: int) -> None:
+    if not context.listeners:
+        return
+    numbers = {id(match): first_number + i for i, match in enumerate(matches.found)}
+    for listener in context.listeners:
+        for match in matches.found:
+            listener(MatchFound(numbers[id(match)], match.pattern.name, match.root, match.nodes, place))
+        for lost in matches.conflicts:
+            pair = numbers[id(lost.loser)], numbers[id(lost.winner)]
+            listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, place))
+        for refusal in matches.refusals:
+            listener(MatchRefused(refusal, place))

@@ -1,0 +1,101 @@
+"""Patterns: what to look for in a graph. Source: handbook, Optimization, Pattern Declaration.
+
+A pattern is a chain of entries, types of nodes from the root towards the inputs; each entry may ask for config values and for
+patterns in its parameters. A pattern remembers where it was written.
+"""
+
+import sys
+from abc import ABC
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from explorer.errors import RuleError
+
+NO_CONDITIONS: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on a config value, in words and as a test; a plain value asks for equality."""
+
+    text: str
+    test: Callable[[Any], bool]
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def at_least(bound: int) -> Condition:
+    """The condition that a value is at least this large.
+
+    >>> at_least(2)
+    at least 2
+    """
+    return Condition(f"at least {bound}", lambda value: value >= bound)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphOptPattern(ABC):
+    """Base of both kinds of patterns.
+
+    `entries`: types of nodes, root first. `is_output`: look at the outputs of the graph only.
+    `config_patterns[i]`: field name -> value or `Condition` for entry i; entries without conditions may be left out.
+    `sub_patterns[i]`: parameter name -> pattern that must be found in this parameter of entry i.
+    Raises: RuleError for a pattern without entries, or with more conditions than entries.
+    """
+
+    name: str
+    entries: tuple[type, ...]
+    is_output: bool = field(default=False, kw_only=True)
+    config_patterns: tuple[Mapping[str, Any], ...] = field(default=(), kw_only=True)
+    sub_patterns: "tuple[Mapping[str, ParameterOptPattern], ...]" = field(default=(), kw_only=True)
+    source: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not self.entries:
+            raise RuleError(f"the pattern {self.name} has no entries; give at least one type of node")
+        for what, given in (("config_patterns", self.config_patterns), ("sub_patterns", self.sub_patterns)):
+            if len(given) > len(self.entries):
+                raise RuleError(f"the pattern {self.name} has {len(given)} {what} for {len(self.entries)} entries")
+        if not self.source:
+            object.__setattr__(self, "source", source_of_caller())
+
+    def config_of_entry(self, entry: int) -> Mapping[str, Any]:
+        """The conditions on the config of an entry."""
+        return self.config_patterns[entry] if entry < len(self.config_patterns) else NO_CONDITIONS
+
+    def sub_patterns_of_entry(self, entry: int) -> "Mapping[str, ParameterOptPattern]":
+        """The patterns wanted in the parameters of an entry."""
+        return self.sub_patterns[entry] if entry < len(self.sub_patterns) else NO_CONDITIONS
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterOptPattern(GraphOptPattern):
+    """A pattern on the graph of a parameter."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerOptPattern(GraphOptPattern):
+    """A pattern on the layers of a circuit."""
+
+
+def source_of_caller() -> str:
+    """`file.py:line` of the first caller outside of this package's pattern and rule machinery."""
+    depth = 1
+    frame = sys._getframe(depth)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(("explorer.rewrite.", "dataclasses")) and frame.f_code.co_filename != "<string>":
+            return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return "?"
+
+
+def _short(filename: str) -> str:
+    """A file name from the package's folder on, so that traces are the same on every machine."""
+    for marker in ("/explorer/", "/tests/", "/notebooks/"):
+        if marker in filename:
+            return marker[1:] + filename.rsplit(marker, 1)[1]
+    return filename.rsplit("/", 1)[-1]

@@ -1,0 +1,106 @@
+"""Region graphs, circuits made from them, and the gallery of named circuits."""
+
+from explorer.templates import gallery
+from explorer.templates.benchmark_cases import COMPILE_CASES, FORWARD_CASES, BenchmarkCase, benchmark_case
+from explorer.templates.blocks import (
+    BLOCKS,
+    Block,
+    BlockSizes,
+    cp_block,
+    cp_transposed_block,
+    dense_sum,
+    named_block,
+    tucker_block,
+)
+from explorer.templates.build import build_circuit
+from explorer.templates.chains import sum_chain
+from explorer.templates.factorizations import cp, tensor_train, tucker
+from explorer.templates.gallery import Gallery, load_named
+from explorer.templates.graphical_models import fully_factorized, hmm
+from explorer.templates.images import IMAGE_REGION_GRAPHS, image_data
+from explorer.templates.inputs import (
+    BinomialInput,
+    CategoricalInput,
+    EmbeddingInput,
+    GaussianInput,
+    InputSpec,
+    ParameterFactory,
+    bounded_stddev,
+    named_input,
+)
+from explorer.templates.regions import (
+    ImageShape,
+    Partition,
+    RegionGraph,
+    RegionGraphBuilder,
+    categorical_mutual_information,
+    chow_liu_parents,
+    chow_liu_tree,
+    fully_factorized_regions,
+    gaussian_mutual_information,
+    linear_tree,
+    mixed_mutual_information,
+    poon_domingos,
+    quad_graph,
+    quad_tree,
+    random_binary_tree,
+    region_graph_from_json,
+    region_graph_to_json,
+    tree_regions,
+)
+from explorer.templates.tables import TABLE_REGION_GRAPHS, tabular_data
+
+__all__ = [
+    "BLOCKS",
+    "COMPILE_CASES",
+    "FORWARD_CASES",
+    "IMAGE_REGION_GRAPHS",
+    "TABLE_REGION_GRAPHS",
+    "BenchmarkCase",
+    "BinomialInput",
+    "Block",
+    "BlockSizes",
+    "CategoricalInput",
+    "EmbeddingInput",
+    "Gallery",
+    "GaussianInput",
+    "ImageShape",
+    "InputSpec",
+    "ParameterFactory",
+    "Partition",
+    "RegionGraph",
+    "RegionGraphBuilder",
+    "benchmark_case",
+    "bounded_stddev",
+    "build_circuit",
+    "categorical_mutual_information",
+    "chow_liu_parents",
+    "chow_liu_tree",
+    "cp",
+    "cp_block",
+    "cp_transposed_block",
+    "dense_sum",
+    "fully_factorized",
+    "fully_factorized_regions",
+    "gallery",
+    "gaussian_mutual_information",
+    "hmm",
+    "image_data",
+    "linear_tree",
+    "load_named",
+    "mixed_mutual_information",
+    "named_block",
+    "named_input",
+    "poon_domingos",
+    "quad_graph",
+    "quad_tree",
+    "random_binary_tree",
+    "region_graph_from_json",
+    "region_graph_to_json",
+    "sum_chain",
+    "tabular_data",
+    "tensor_train",
+    "tree_regions",
+    "tucker",
+    "tucker_block",
+]

@@ -1,0 +1,18 @@
+"""Named circuits for teaching and measuring.
+
+>>> from explorer.templates import gallery
+>>> print(gallery.describe("sum-chain"))
+Forty sums in a row become one, but each round halves the chain: five rounds are not enough, the sixth is.
+>>> gallery.load_named("blackboard")
+<Circuit: 13 layers, 5 variables, 1 output(s)>
+"""
+
+from explorer.templates.gallery import digits, lessons, scale
+from explorer.templates.gallery.registry import GALLERY, CircuitMaker, Gallery
+
+add = GALLERY.add
+names = GALLERY.names
+describe = GALLERY.describe
+load_named = GALLERY.load_named
+
+__all__ = ["GALLERY", "CircuitMaker", "Gallery", "add", "describe", "digits", "lessons", "load_named", "names", "scale"]

@@ -1,0 +1,53 @@
+"""Region graph files: a region graph as versioned JSON, and back."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from explorer.errors import CircuitError, FileFormatError
+from explorer.symbolic.files import check_format, read_json
+from explorer.templates.regions.region_graph import Partition, RegionGraph
+
+FORMAT = "circuit-explorer region graph"
+VERSION = 1
+
+
+def save_region_graph(region_graph: RegionGraph, path: "str | Path") -> None:
+    """Write a region graph file; a name that ends in .gz is compressed."""
+    text = json.dumps(region_graph_to_json(region_graph), separators=(",", ":"))
+    if str(path).endswith(".gz"):
+        Path(path).write_bytes(gzip.compress(text.encode(), mtime=0))
+    else:
+        Path(path).write_text(text)
+
+
+def load_region_graph(path: "str | Path") -> RegionGraph:
+    """Read a region graph file. Raises: FileFormatError."""
+    return region_graph_from_json(read_json(path, FORMAT), where=str(path))
+
+
+def region_graph_to_json(region_graph: RegionGraph) -> dict[str, Any]:
+    """The region graph as data of JSON types; a region is named by its position."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "regions": [list(scope) for scope in region_graph.regions],
+        "partitions": [{"region": p.region, "children": list(p.children)} for p in region_graph.partitions],
+    }
+
+
+def region_graph_from_json(data: Mapping[str, Any], where: str = "region graph data") -> RegionGraph:
+    """The region graph of such data. Raises: FileFormatError, with what is wrong inside."""
+    check_format(data, FORMAT, VERSION, where)
+    try:
+        regions = tuple(tuple(map(int, scope)) for scope in data["regions"])
+        partitions = tuple(
+            Partition(int(row["region"]), tuple(map(int, row["children"]))) for row in data["partitions"]
+        )
+        return RegionGraph(regions, partitions)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{where}: not a whole region graph: {type(error).__name__}: {error}") from error
+    except CircuitError as error:
+        raise FileFormatError(f"{where}: the region graph in it is not legal: {error}") from error

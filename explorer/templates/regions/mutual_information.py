@@ -1,0 +1,123 @@
+"""Mutual information between the columns of a table, categorical, Gaussian, or some of each; in nats.
+
+All functions take data (N, D) and give a symmetric matrix (D, D) with a diagonal of zeros.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from explorer.errors import DataTypeError, ShapeError, ValueRangeError
+
+SMOOTHING = 0.01
+VARIANCE_FLOOR = 1e-4
+MAX_CELLS = 1 << 22  # how many counts of pairs are held at a time
+
+Matrix = NDArray[np.float64]
+
+
+def categorical_mutual_information(data: ArrayLike, *, num_categories: int | None = None) -> Matrix:
+    """I(X;Y) = sum_xy p(x,y) log(p(x,y) / (p(x) p(y))) with 0.01 added to each count of a pair of categories.
+
+    `num_categories`: one more than the largest value if None. Takes O(D^2 (N + num_categories^2)) time.
+    Raises: ShapeError, DataTypeError; ValueRangeError for a value outside of 0 .. num_categories-1.
+    """
+    table = whole_numbers(data)
+    top = int(table.max()) + 1
+    C = top if num_categories is None else num_categories
+    if top > C or table.min() < 0:
+        raise ValueRangeError(
+            f"categories are 0 to {C - 1}; found {int(table.min())} to {top - 1}: "
+            f"give num_categories or recode the data"
+        )
+    N, D = table.shape
+    total = N + C * C * SMOOTHING
+    marginals = np.stack([np.bincount(table[:, j], minlength=C) + C * SMOOTHING for j in range(D)]) / total
+    found = np.zeros((D, D))
+    width = max(1, MAX_CELLS // (C * C))
+    for i in range(D - 1):
+        for start in range(i + 1, D, width):
+            others = slice(start, min(start + width, D))
+            shift = np.arange(others.stop - start) * (C * C)
+            pairs = table[:, i, None] * C + table[:, others] + shift
+            counts = np.bincount(pairs.ravel(), minlength=len(shift) * C * C).reshape(-1, C, C)
+            joint = (counts + SMOOTHING) / total
+            independent = marginals[i, None, :, None] * marginals[others, None, :]
+            found[i, others] = (joint * (np.log(joint) - np.log(independent))).sum(axis=(1, 2))
+    return found + found.T
+
+
+def gaussian_mutual_information(data: ArrayLike) -> Matrix:
+    """I(X;Y) = -log(1 - r^2) / 2 of jointly Gaussian columns with correlation r; a constant column has none.
+
+    Raises: ShapeError, DataTypeError.
+    """
+    table = _reals(data)
+    centered = table - table.mean(axis=0)
+    scale = np.sqrt((centered**2).sum(axis=0))
+    unit = np.divide(centered, scale, out=np.zeros_like(centered), where=scale > 0)
+    squared = np.minimum((unit.T @ unit) ** 2, 1 - np.finfo(np.float64).eps)
+    found = -0.5 * np.log1p(-squared)
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Matrix:
+    """Categorical between discrete columns, Gaussian between the others, and in between by conditional Gaussians.
+
+    I(X;C) = H(X) - sum_c p(c) H(X | c), with H = log(2 pi e (var + 1e-4)) / 2.
+    Raises: ShapeError unless there is one flag a column; DataTypeError, ValueRangeError.
+    """
+    table = _reals(data)
+    if len(is_discrete) != table.shape[1]:
+        raise ShapeError(f"one flag a column is needed: found {len(is_discrete)} flags and {table.shape[1]} columns")
+    discrete = [j for j, flag in enumerate(is_discrete) if flag]
+    continuous = [j for j, flag in enumerate(is_discrete) if not flag]
+    found = np.zeros((table.shape[1], table.shape[1]))
+    if discrete:
+        found[np.ix_(discrete, discrete)] = categorical_mutual_information(whole_numbers(table[:, discrete]))
+    if continuous:
+        found[np.ix_(continuous, continuous)] = gaussian_mutual_information(table[:, continuous])
+    for c in discrete:
+        values, members = np.unique(table[:, c], return_inverse=True)
+        for x in continuous:
+            given = sum(_entropy(column) * len(column) for column in _groups(table[:, x], members, len(values)))
+            found[x, c] = found[c, x] = _entropy(table[:, x]) - given / len(table)
+    return found
+
+
+def whole_numbers(data: ArrayLike) -> NDArray[np.int64]:
+    """The data as integers. Raises: ShapeError, ValueRangeError; DataTypeError for fractions or text."""
+    table = _reals(data)
+    integers = table.astype(np.int64)
+    if (integers != table).any():
+        raise DataTypeError(
+            "categories are whole numbers from 0; found fractions: use a Gaussian input for such a column"
+        )
+    return integers
+
+
+def _entropy(column: Matrix) -> float:
+    return 0.5 * float(np.log(2 * np.pi * (np.var(column) + VARIANCE_FLOOR)) + 1)
+
+
+def _groups(column: Matrix, members: NDArray[np.intp], count: int) -> list[Matrix]:
+    return [column[members == group] for group in range(count)]
+
+
+def _table(data: ArrayLike) -> NDArray[np.generic]:
+    table = np.asarray(data)
+    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 1:
+        raise ShapeError(f"data must have two axes, rows (two or more) and columns; found shape {table.shape}")
+    return table
+
+
+def _reals(data: ArrayLike) -> Matrix:
+    table = _table(data)
+    if table.dtype.kind not in "iufb":
+        raise DataTypeError(f"data must be real numbers; found dtype {table.dtype}")
+    reals = table.astype(np.float64)
+    if not np.isfinite(reals).all():
+        raise ValueRangeError("data must be finite; found nan or infinity: fill in or drop those rows")
+    return reals

@@ -1,0 +1,162 @@
+"""What happens during a compilation, told to listeners as it happens.
+
+A listener is any callable that takes an event; the drivers call it, and with no listener nothing is made or called.
+`place` is the parameter a parameter rule works on (`12.weight`); it is empty for layers.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from explorer.graph import Graph
+from explorer.trace.refusal import Refusal
+
+
+class Snapshot(Protocol):
+    """The state of a compilation after a step. Everything is computed when it is asked for."""
+
+    @property
+    def graph(self) -> Graph[Any]:
+        """The nodes at that state."""
+        ...
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Counts of that state: nodes, folds, parameters, FLOPs, bytes."""
+        ...
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """How each folded node reads its inputs: index table and kind of read."""
+        ...
+
+    def circuit(self) -> Any:
+        """The executable circuit of that state, with the present parameter values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDescription:
+    """What a trace says of a rule: where it is written and what it is for."""
+
+    name: str
+    pattern: str
+    entries: tuple[str, ...]
+    kind: str
+    exactness: str
+    doc: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A compilation begins: what is compiled, how, with which rules."""
+
+    subject: Any
+    options: Mapping[str, Any]
+    rules: tuple[RuleDescription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step begins. `path` tells its place (`optimize/round 2/fuse`), `level` the level of the ladder."""
+
+    path: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFound:
+    """A pattern was found at `nodes` (root first). `number` counts the matches of the step from 0."""
+
+    number: int
+    rule: str
+    root: int
+    nodes: tuple[int, ...]
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRefused:
+    """A pattern failed below its first entry: a near miss."""
+
+    refusal: Refusal
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchLost:
+    """Match `loser` shares a node with match `winner` and is not applied."""
+
+    loser: int
+    winner: int
+    node: int
+    strategy: str
+    reason: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A rule replaced the nodes `removed` (root first) by `added`, in topological order."""
+
+    number: int
+    rule: str
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+    seconds: float
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Layers of one level and one key became slices of one folded layer, in order."""
+
+    level: int
+    node: int
+    type: str
+    key: tuple[tuple[str, Any], ...]
+    members: tuple[int, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A bound on rounds or rewrites was hit; more was possible."""
+
+    what: str
+    limit: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """A step is over."""
+
+    changed: bool
+    seconds: float
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A rule raised; the compilation ends here."""
+
+    error: str
+    snapshot: Snapshot | None = field(default=None)
+
+
+Event = (
+    RunStarted
+    | StepStarted
+    | MatchFound
+    | MatchRefused
+    | MatchLost
+    | Rewritten
+    | Folded
+    | LimitReached
+    | StepEnded
+    | StepFailed
+)
+
+Listener = Callable[[Event], None]

@@ -1,0 +1,46 @@
+"""Scopes: ascending variables, each once."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.errors import ScopeError
+from explorer.symbolic import make_scope, shared_variables, union
+
+scopes = st.lists(st.lists(st.integers(0, 6), unique=True).map(make_scope), max_size=4)
+
+
+def test_a_scope_is_sorted():
+    assert make_scope([3, 0, 2]) == (0, 2, 3)
+    assert make_scope([]) == ()
+
+
+def test_a_variable_named_twice_is_refused():
+    with pytest.raises(ScopeError, match=r"once in a scope; found \(1, 2, 1\)"):
+        make_scope([1, 2, 1])
+
+
+def test_a_negative_variable_is_refused():
+    with pytest.raises(ScopeError, match=r"indices from 0; found \(0, -1\)"):
+        make_scope([0, -1])
+
+
+@pytest.mark.parametrize("given_", [[1.5], ["0"], 3, None])
+@pytest.mark.xfail(reason="make_scope takes int(v) of anything and needs an iterable")
+def test_what_is_no_index_is_refused(given_: Any):
+    with pytest.raises(ScopeError):
+        make_scope(given_)
+
+
+@given(scopes)
+def test_union_holds_what_is_in_any_and_shared_variables_what_is_in_two(some):
+    everything = [v for scope in some for v in scope]
+    assert union(some) == tuple(sorted(set(everything)))
+    assert shared_variables(some) == tuple(sorted({v for v in everything if everything.count(v) > 1}))
+
+
+def test_one_scope_given_twice_shares_all_its_variables():
+    assert shared_variables([(0, 1), (0, 1)]) == (0, 1)
+    assert shared_variables(iter([(0,), (1,)])) == ()

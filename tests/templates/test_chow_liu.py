@@ -1,0 +1,143 @@
+"""Chow-Liu trees: mutual information is right, and a chain in the data is found again."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from explorer.errors import DataTypeError, ShapeError, UnknownNameError, ValueRangeError
+from explorer.templates import (
+    CategoricalInput,
+    GaussianInput,
+    categorical_mutual_information,
+    chow_liu_parents,
+    chow_liu_tree,
+    gaussian_mutual_information,
+    image_data,
+    mixed_mutual_information,
+    tabular_data,
+)
+
+CHAIN = (3, 0, 4, 1, 2)  # the order of the variables along the chain
+
+
+def categorical_chain(rows: int = 4000) -> np.ndarray:
+    """A chain of 5 variables of 3 categories, each equal to the one before in four cases of five."""
+    generator = np.random.default_rng(7)
+    table = np.zeros((rows, 5), dtype=np.int64)
+    value = generator.integers(3, size=rows)
+    for variable in CHAIN:
+        table[:, variable] = value
+        value = np.where(generator.random(rows) < 0.8, value, generator.integers(3, size=rows))
+    return table
+
+
+def gaussian_chain(rows: int = 4000) -> np.ndarray:
+    generator = np.random.default_rng(7)
+    table = np.zeros((rows, 5))
+    value = generator.normal(size=rows)
+    for variable in CHAIN:
+        table[:, variable] = value
+        value = 0.8 * value + 0.6 * generator.normal(size=rows)
+    return table
+
+
+def edges(parents):
+    return {frozenset(edge) for edge in enumerate(parents) if -1 not in edge}
+
+
+CHAIN_EDGES = {frozenset(pair) for pair in pairwise(CHAIN)}
+
+
+@pytest.mark.parametrize(("data", "kind"), [(categorical_chain(), "categorical"), (gaussian_chain(), "gaussian")])
+def test_a_chain_is_recovered_and_rooted_in_the_middle(data, kind):
+    parents = chow_liu_parents(data, kind)
+    assert edges(parents) == CHAIN_EDGES
+    assert parents[4] == -1
+    assert edges(chow_liu_parents(data, kind, root=2)) == CHAIN_EDGES
+    assert chow_liu_parents(data, kind, root=2)[2] == -1
+
+
+def test_the_region_graph_of_a_chain_rooted_at_its_end():
+    graph = chow_liu_tree(categorical_chain(), "categorical", root=3)
+    assert [graph.regions[p.region] for p in graph.partitions] == [(1, 2), (1, 2, 4), (0, 1, 2, 4), (0, 1, 2, 3, 4)]
+    assert graph.is_structured_decomposable
+
+
+def test_categorical_mutual_information_by_counting():
+    table = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 1, 0]] * 500)
+    found = categorical_mutual_information(table)
+    assert found[0, 1] == pytest.approx(np.log(2), rel=1e-3)  # smoothing adds 0.01 to each count
+    assert found[0, 2] == pytest.approx(0, abs=1e-12)
+    assert (found == found.T).all()
+    assert (np.diag(found) == 0).all()
+
+
+def test_gaussian_mutual_information_of_a_known_correlation():
+    data = gaussian_chain(200_000)
+    found = gaussian_mutual_information(data)
+    assert found[3, 0] == pytest.approx(-0.5 * np.log(1 - 0.8**2), rel=0.02)  # sampling error
+    constant = np.concatenate([data[:100], np.ones((100, 1))], axis=1)
+    assert (gaussian_mutual_information(constant)[-1] == 0).all()
+
+
+def test_mixed_mutual_information_between_a_class_and_its_measurement():
+    generator = np.random.default_rng(1)
+    label = generator.integers(2, size=5000)
+    table = np.stack([label, label * 10 + generator.normal(size=5000), generator.normal(size=5000)], axis=1)
+    found = mixed_mutual_information(table, [True, False, False])
+    assert found[0, 1] > 1.0
+    assert abs(found[0, 2]) < 0.01
+    assert (found == found.T).all()
+
+
+def test_a_table_of_mixed_columns_becomes_a_circuit():
+    table = np.concatenate([categorical_chain(), gaussian_chain()], axis=1)
+    specs = [CategoricalInput(3)] * 5 + [GaussianInput()] * 5
+    circuit = tabular_data(
+        "chow-liu-tree", inputs=specs, num_input_units=2, sum_product_layer="cp-t", num_sum_units=2, data=table
+    )
+    assert circuit.is_structured_decomposable
+    assert circuit.scope == tuple(range(10))
+
+
+@pytest.mark.parametrize("bins", [None, 2])
+@pytest.mark.parametrize("name", ["categorical", "gaussian"])
+def test_images_as_data(name, bins):
+    images = np.random.default_rng(0).integers(16, size=(50, 1, 3, 3))
+    circuits = [
+        image_data(
+            (1, 3, 3),
+            "chow-liu-tree",
+            input_layer=name,
+            num_categories=16,
+            num_input_units=2,
+            sum_product_layer="cp",
+            num_sum_units=2,
+            data=data,
+            num_bins=bins,
+        )
+        for data in (images, images[:, 0], images.reshape(50, 9))
+    ]
+    assert str(circuits[0]) == str(circuits[1]) == str(circuits[2])
+    assert circuits[0].is_structured_decomposable
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "options", "error"),
+    [
+        (np.zeros(5), "categorical", {}, ShapeError),
+        (np.zeros((1, 5)), "categorical", {}, ShapeError),
+        (np.full((4, 2), 0.5), "categorical", {}, DataTypeError),
+        (np.full((4, 2), "a"), "categorical", {}, DataTypeError),
+        (np.full((4, 2), -1), "categorical", {}, ValueRangeError),
+        (np.full((4, 2), 7), "categorical", {"num_categories": 5}, ValueRangeError),
+        (np.full((4, 2), np.nan), "gaussian", {}, ValueRangeError),
+        (np.zeros((4, 2)), "poisson", {}, UnknownNameError),
+        (np.zeros((4, 2)), ["gaussian"] * 3, {}, ShapeError),
+        (np.zeros((4, 2)), "gaussian", {"root": 2}, ValueRangeError),
+    ],
+)
+def test_bad_data_is_refused(data, kind, options, error):
+    with pytest.raises(error):
+        chow_liu_tree(data, kind, **options)
