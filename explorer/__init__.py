@@ -1,1 +1,35 @@
-"""Circuit Explorer: a compiler for probabilistic circuits that you can watch."""
+"""Circuit Explorer: a compiler for probabilistic circuits that you can watch.
+
+The names below are loaded when they are first used, so that `import explorer` loads neither torch nor a user interface.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from explorer.compiler import TorchCompiler, record, rerun
+    from explorer.symbolic import Circuit, CircuitBuilder
+    from explorer.templates import gallery
+    from explorer.trace import Trace
+
+_PLACES = {
+    "Circuit": "explorer.symbolic",
+    "CircuitBuilder": "explorer.symbolic",
+    "TorchCompiler": "explorer.compiler",
+    "Trace": "explorer.trace",
+    "gallery": "explorer.templates",
+    "record": "explorer.compiler",
+    "rerun": "explorer.compiler",
+}
+
+__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "gallery", "record", "rerun"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'explorer' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -55,7 +55,8 @@ class Read:
     """How to get the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
 
     `pieces` are slices (position in `sources`, start, stop, step) taken one after the other; `index` picks rows of what they
-    give; the result is laid out as (F, H), or `by_columns` as (H, F) and transposed.
+    give; the result is laid out as (F, H), or `by_columns` as (H, F) and transposed. An
+    expanded read has one slice a fold, or `by_columns` one slice an input.
     """
 
     kind: ReadKind
@@ -96,11 +97,7 @@ class Read:
 
     def _expand(self, x: Tensor) -> Tensor:
         _, start, stop, step = self.pieces[0]
-        x = x[start:stop:step]
-        if x.shape[0] == self.num_folds and self.num_folds > 1:
-            x = x.unsqueeze(1)
-        else:
-            x = x.unsqueeze(0)
+        x = x[start:stop:step].unsqueeze(0 if self.by_columns else 1)
         return x.expand(self.num_folds, self.arity, *x.shape[2:])
 
 
@@ -158,7 +155,7 @@ def _read_one(slices: IndexTable, source: int, folds: int) -> Read:
     if by_input == 0 and num_folds > 1:
         return read(ReadKind.EXPAND, num_folds, by_fold)
     if by_fold == 0:
-        return read(ReadKind.EXPAND, arity, by_input)
+        return replace(read(ReadKind.EXPAND, arity, by_input), by_columns=True)
     if by_fold == arity * by_input:
         return read(ReadKind.VIEW if total == folds else ReadKind.SLICE, total, by_input)
     if by_input == num_folds * by_fold:

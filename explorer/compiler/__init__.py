@@ -1,6 +1,7 @@
 """The compiler and its registries of compile rules; `record` compiles and keeps the trace."""
 
 from explorer.compiler.compiler import CompiledCircuitsMap, TorchCompiler, strategy_named
+from explorer.compiler.record import record, record_with, rerun
 from explorer.compiler.registries import (
     CompilerInitializerRegistry,
     CompilerLayerRegistry,
@@ -19,5 +20,8 @@ __all__ = [
     "layer_rules",
     "operator_rule",
     "parameter_rules",
+    "record",
+    "record_with",
+    "rerun",
     "strategy_named",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from explorer.graph.fields import config_of, field_names, nested_of, parameters_of
 from explorer.graph.graph import Graph, Node
@@ -21,8 +21,19 @@ def graph_text(graph: "Graph[Node]") -> str:
     return "\n".join([*lines, "outputs: " + ", ".join(f"%{output}" for output in graph.outputs)])
 
 
+@runtime_checkable
+class Described(Protocol):
+    """A node that says itself how it reads in one line."""
+
+    def describe(self) -> str:
+        """The node in one line."""
+        ...
+
+
 def node_text(node: object) -> str:
     """Type, folds, config, scope and parameters of a node in one line."""
+    if isinstance(node, Described):
+        return node.describe()
     if not is_dataclass(node) or isinstance(node, type):
         return value_text(node)
     folds = "".join(f"[x{getattr(node, name)}]" for name in field_names(type(node), "folds"))

@@ -1,14 +1,13 @@
 """Pattern rewriting: patterns, matching with reasons, conflicts, rules, and the driver that applies them."""
 
 from explorer.rewrite.driver import RewriteContext, optimize_graph
-from explorer.rewrite.matching import Check, GraphOptMatch, Search, match_pattern, match_pattern_graph
+from explorer.rewrite.matching import GraphOptMatch, Search, match_pattern, match_pattern_graph
 from explorer.rewrite.patterns import Condition, GraphOptPattern, LayerOptPattern, ParameterOptPattern, at_least
 from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
 from explorer.rewrite.strategies import Conflict, Matches, OptMatchStrategy, match_optimization_patterns
 
 __all__ = [
     "ApplyFunction",
-    "Check",
     "Condition",
     "Conflict",
     "Exactness",

@@ -10,7 +10,7 @@ from typing import Any
 
 from explorer.graph import Graph
 from explorer.rewrite.patterns import Condition, GraphOptPattern
-from explorer.trace import Refusal, RefusalKind
+from explorer.trace import Check, Refusal, RefusalKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +43,6 @@ class GraphOptMatch:
     def __str__(self) -> str:
         where = f" in {self.place}" if self.place else ""
         return f"{self.pattern.name} at {', '.join(map(str, self.nodes))}{where}"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question the matcher asked and how it was answered, for showing a match or a refusal step by step."""
-
-    entry: int
-    node: int
-    question: str
-    passed: bool
 
 
 @dataclass

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from explorer.errors import CircuitError, DuplicateNameError, ShapeError, StructureError
 from explorer.graph import Graph, nested_of, parameters_of
@@ -19,8 +20,8 @@ class Circuit:
     """A probabilistic circuit: layers with ids, what each reads, and the output layers.
 
     `names` gives some layers a name. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
-    Raises: ShapeError if a layer reads another number of layers than its arity, or layers of another width;
-    CycleError, GraphError; DuplicateNameError; StructureError if there is no output.
+    Raises: ShapeError if a layer reads another number of layers than its arity, or layers of another width, or if the
+    outputs differ in width; CycleError, GraphError; DuplicateNameError; StructureError if there is no output.
     """
 
     graph: Graph[Layer]
@@ -31,6 +32,7 @@ class Circuit:
             raise StructureError("a circuit needs at least one output layer; none was given")
         for node, layer in self.graph.nodes.items():
             _check_inputs(self, node, layer)
+        _check_outputs(self)
         for node, name in self.names.items():
             if node not in self.graph.nodes:
                 raise CircuitError(f"the name {name!r} is given to layer {node}, which does not exist")
@@ -126,6 +128,12 @@ class Circuit:
 
         save_circuit(self, path)
 
+    def to_json(self) -> dict[str, Any]:
+        """The circuit as data of JSON types."""
+        from explorer.symbolic.files import circuit_to_json
+
+        return circuit_to_json(self)
+
     @staticmethod
     def load(path: "str | Path") -> "Circuit":
         """Read a circuit file. Raises: FileFormatError for a foreign, truncated or newer file."""
@@ -176,3 +184,13 @@ def _check_inputs(circuit: Circuit, node: int, layer: Layer) -> None:
                 f"layer {node} ({type(layer).__name__}) takes {layer.num_input_units} units from each input; "
                 f"layer {source} has {width}"
             )
+
+
+def _check_outputs(circuit: Circuit) -> None:
+    width_of = {output: circuit.graph.nodes[output].num_output_units for output in circuit.outputs}
+    if len(set(width_of.values())) > 1:
+        found = ", ".join(f"layer {output} has {width}" for output, width in width_of.items())
+        raise ShapeError(
+            f"the outputs of a circuit form one tensor (B, outputs, units) and must have one width; found: {found}; "
+            f"put a sum of the wanted width on those that differ, or make a circuit of each"
+        )

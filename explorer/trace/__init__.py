@@ -16,23 +16,57 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
-from explorer.trace.refusal import Refusal, RefusalKind
+from explorer.trace.answers import (
+    ConflictRecord,
+    FoldAnswer,
+    FoldGroup,
+    Lineage,
+    MissedFold,
+    NearMisses,
+    Origin,
+    RuleStats,
+    StepCheck,
+    WhyNot,
+)
+from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
+from explorer.trace.refusal import Check, Refusal, RefusalKind
+from explorer.trace.steps import NEAR_MISS_LIMIT, Recorder, Step
+from explorer.trace.trace import Trace
 
 __all__ = [
+    "Check",
+    "ConflictRecord",
     "Event",
+    "FoldAnswer",
+    "FoldGroup",
     "Folded",
     "LimitReached",
+    "Lineage",
     "Listener",
     "MatchFound",
     "MatchLost",
     "MatchRefused",
+    "MissedFold",
+    "NEAR_MISS_LIMIT",
+    "NearMisses",
+    "NodeRecord",
+    "Origin",
+    "ParameterNodeRecord",
+    "ParameterRecord",
+    "Recorder",
     "Refusal",
     "RefusalKind",
     "Rewritten",
     "RuleDescription",
+    "RuleStats",
     "RunStarted",
     "Snapshot",
+    "Step",
+    "StepCheck",
     "StepEnded",
     "StepFailed",
     "StepStarted",
+    "Trace",
+    "WhyNot",
+    "record_of",
 ]

@@ -98,3 +98,16 @@ class Refusal:
             data.get("what", ""),
             tuple(Refusal.from_json(inner) for inner in data.get("inner", ())),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question the matcher asked and how it was answered, for showing a match or a refusal step by step."""
+
+    entry: int
+    node: int
+    question: str
+    passed: bool
+
+    def __str__(self) -> str:
+        return f"entry {self.entry + 1}, node {self.node}: {self.question} {'yes' if self.passed else 'no'}"

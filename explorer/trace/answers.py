@@ -1,0 +1,198 @@
+"""What a trace answers: small frozen results, each of which prints as a readable text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from explorer.trace.events import MatchFound
+from explorer.trace.refusal import Check, Refusal, RefusalKind
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A change in the life of a node: at step `step`, `rule` made `after` of `before`."""
+
+    step: int
+    path: str
+    how: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def __str__(self) -> str:
+        made = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
+        return f"step {self.step} ({self.path}): {self.how}: {made} -> {', '.join(map(str, self.after))}"
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Where a node comes from and what became of it.
+
+    `symbolic` are the layers of the symbolic circuit it stands for; `first_step`, `last_step` the steps at whose end it exists;
+    `now` are the nodes at the end that hold its value, each with the slice (None: not folded).
+    """
+
+    node: int
+    first_step: int
+    last_step: int
+    symbolic: tuple[int, ...]
+    made_by: tuple[Origin, ...]
+    became: tuple[Origin, ...]
+    parameter_changes: tuple[Origin, ...]
+    now: tuple[tuple[int, int | None], ...]
+
+    def __str__(self) -> str:
+        def ids(values: tuple[int, ...]) -> str:
+            return ", ".join(map(str, values[:12])) + (f" ... ({len(values)} in all)" if len(values) > 12 else "")
+
+        lines = [f"node {self.node}: exists from step {self.first_step} to step {self.last_step}"]
+        lines.append(f"  stands for symbolic layers {ids(self.symbolic)}")
+        lines += [f"  made by {origin}" for origin in self.made_by]
+        lines += [f"  parameters changed by {origin}" for origin in self.parameter_changes]
+        lines += [f"  became {origin}" for origin in self.became]
+        places = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in self.now]
+        lines.append("  now " + ("; ".join(places[:8]) if places else "gone"))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why a pattern was not applied at a node: the matcher's questions up to the one it answered with no."""
+
+    pattern: str
+    node: int
+    step: int
+    matched: bool
+    applied: bool
+    checks: tuple[Check, ...]
+    refusal: Refusal | None
+    reason: str
+
+    def __str__(self) -> str:
+        lines = [f"{self.pattern} at node {self.node} (step {self.step}): {self.reason}"]
+        lines += [f"  {check}" for check in self.checks]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class NearMisses:
+    """The attempts of one pattern that failed after its first entry fitted."""
+
+    pattern: str
+    matched: int
+    refusals: tuple[Refusal, ...]
+    not_kept: int
+
+    @property
+    def blocked(self) -> int:
+        """How many attempts were refused, those not kept included."""
+        return len(self.refusals) + self.not_kept
+
+    @property
+    def reasons(self) -> Mapping[tuple[int, RefusalKind], int]:
+        """How often each (entry, kind of reason) occurred, most frequent first."""
+        counts: dict[tuple[int, RefusalKind], int] = {}
+        for refusal in self.refusals:
+            key = (refusal.entry, refusal.kind)
+            counts[key] = counts.get(key, 0) + 1
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1].value)))
+
+    def __str__(self) -> str:
+        lines = [f"{self.pattern}: {self.matched} matched, {self.blocked} blocked"]
+        for (entry, kind), count in self.reasons.items():
+            example = next(r for r in self.refusals if (r.entry, r.kind) == (entry, kind))
+            lines.append(f"  {count} times at entry {entry + 1}, {kind.value}: for example {example.reason}")
+        if self.not_kept:
+            lines.append(f"  {self.not_kept} more were not kept (limit per pattern and step)")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class ConflictRecord:
+    """Two matches that share a node: who won, who lost, why."""
+
+    step: int
+    loser: MatchFound
+    winner: MatchFound
+    node: int
+    strategy: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"step {self.step}: {self.loser.rule} at {list(self.loser.nodes)} lost to {self.winner.rule} at "
+            f"{list(self.winner.nodes)} (both want node {self.node}; {self.strategy}: {self.reason})"
+        )
+
+
+@dataclass(frozen=True)
+class FoldGroup:
+    """Layers that became slices of one folded layer, how it reads its inputs, and the key they agree on."""
+
+    step: int
+    level: int
+    node: int
+    type: str
+    key: Mapping[str, Any]
+    members: tuple[int, ...]
+    read: str | None
+    index: Any
+
+    def __str__(self) -> str:
+        key = ", ".join(f"{name}={value}" for name, value in self.key.items())
+        read = f", reads by {self.read}" if self.read else ""
+        some = ", ".join(map(str, self.members[:8])) + (" ..." if len(self.members) > 8 else "")
+        return f"level {self.level}: {self.type} x{len(self.members)} -> node {self.node}{read} [{key}] of {some}"
+
+
+@dataclass(frozen=True)
+class FoldAnswer:
+    """Whether two layers were folded together, and if not, why."""
+
+    together: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.together
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True)
+class MissedFold:
+    """Two folded groups that came close: equal keys on two levels, or one level and one field that differs."""
+
+    nodes: tuple[int, int]
+    layers: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"nodes {self.nodes[0]} and {self.nodes[1]} ({self.layers} layers): {self.reason}"
+
+
+@dataclass(frozen=True)
+class RuleStats:
+    """What a rule did in the whole compilation."""
+
+    rule: str
+    kind: str
+    matched: int
+    applied: int
+    lost: int
+    near_misses: int
+    nodes_removed: int
+    nodes_added: int
+    seconds: float
+    source: str
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """The greatest difference of the outputs after a step from those of the unoptimized circuit."""
+
+    step: int
+    path: str
+    max_difference: float
+
+    def __str__(self) -> str:
+        return f"step {self.step} {self.path}: {self.max_difference:.3g}"

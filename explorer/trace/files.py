@@ -1,0 +1,262 @@
+"""Trace files: JSON, version 1, gzip by extension.
+
+Every layer stands once in the table `nodes`, and every form of parameter graph once in `parameters`; a step holds only what
+changed: removed ids, added ids with their place in the table, ids whose inputs changed. Times stand in a part of their own, so
+that a file without them is the same for two equal runs. Unknown fields are passed over; a newer version is refused.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from explorer.errors import CircuitError, FileFormatError
+from explorer.graph import Graph
+from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, MatchRefused, Rewritten, RuleDescription
+from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
+from explorer.trace.refusal import Refusal
+from explorer.trace.steps import Step
+from explorer.trace.trace import Trace
+
+FORMAT = "circuit-explorer trace"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedSnapshot:
+    """A state read from a file: everything but the tensors."""
+
+    graph: Graph[NodeRecord]
+    figures: Mapping[str, int]
+    reads: Mapping[int, Mapping[str, Any]]
+
+    def circuit(self) -> Any:
+        """Raises: CircuitError: a file holds no tensors."""
+        raise CircuitError("this trace was loaded from a file and holds no tensors; explorer.rerun(trace) compiles it again")
+
+
+def save_trace(trace: Trace, path: "str | Path", times: bool = True) -> None:
+    """Write a trace file."""
+    text = json.dumps(trace_to_json(trace, times), separators=(",", ":"), allow_nan=False)
+    if str(path).endswith(".gz"):
+        Path(path).write_bytes(gzip.compress(text.encode(), compresslevel=6, mtime=0))
+    else:
+        Path(path).write_text(text)
+
+
+def load_trace(path: "str | Path") -> Trace:
+    """Read a trace file. Raises: FileFormatError."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    except (ValueError, OSError, EOFError) as error:
+        raise FileFormatError(f"{path} is not a {FORMAT} file, or it is truncated: {error}") from error
+    return trace_from_json(data, str(path))
+
+
+# ---------------------------------------------------------------------- writing
+
+
+class _Table:
+    """Rows that are written once each and named by position."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self._known: dict[str, int] = {}
+
+    def place(self, row: Any) -> int:
+        key = json.dumps(row, separators=(",", ":"))
+        place = self._known.setdefault(key, len(self.rows))
+        if place == len(self.rows):
+            self.rows.append(row)
+        return place
+
+
+def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
+    """The trace as data of JSON types."""
+    forms, nodes = _Table(), _Table()
+    places: dict[int, tuple[NodeRecord, int]] = {}
+
+    def place_of(record: NodeRecord) -> int:
+        if id(record) not in places:
+            places[id(record)] = (record, nodes.place(_node_row(record, forms)))
+        return places[id(record)][1]
+
+    previous: Graph[NodeRecord] = Graph({}, {}, ())
+    steps: list[dict[str, Any]] = []
+    for step in trace.steps:
+        graph = previous if previous.nodes and not step.changed and not step.folds else trace.graph_at(step)
+        steps.append(_step_row(trace, step, previous, graph, place_of))
+        previous = graph
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "options": {name: plain(value) for name, value in trace.options.items()},
+        "rules": [asdict(rule) for rule in trace.rules],
+        "circuit": trace.circuit_json if trace.subject is None else trace.subject.to_json(),
+        "steps": steps,
+        "nodes": nodes.rows,
+        "parameters": forms.rows,
+    }
+    if times:
+        data["times"] = {
+            "steps": [step.seconds for step in trace.steps],
+            "rewrites": [[rewrite.seconds for rewrite in step.rewrites] for step in trace.steps],
+            "folds": [[group.seconds for group in step.folds] for step in trace.steps],
+        }
+    return data
+
+
+def _step_row(
+    trace: Trace, step: Step, before: Graph[NodeRecord], after: Graph[NodeRecord], place_of: Any
+) -> dict[str, Any]:
+    added = [[n, place_of(v), list(after.inputs[n])] for n, v in after.nodes.items() if n not in before.nodes]
+    changed = [[n, place_of(v)] for n, v in after.nodes.items() if n in before.nodes and before.nodes[n] is not v]
+    rewired = [
+        [n, list(sources)] for n, sources in after.inputs.items() if n in before.nodes and before.inputs[n] != sources
+    ]
+    reads = trace.steps[-1].snapshot.reads
+    return {
+        "path": step.path,
+        "level": step.level,
+        "changed": step.changed,
+        "removed": [n for n in before.nodes if n not in after.nodes],
+        "added": added,
+        "replaced": changed,
+        "rewired": rewired,
+        "outputs": list(after.outputs),
+        "figures": dict(step.snapshot.figures),
+        "matches": [[m.rule, m.root, list(m.nodes), m.place] for m in step.matches],
+        "refusals": [{**r.refusal.to_json(), **({"place": r.place} if r.place else {})} for r in step.refusals],
+        "refusals_over": dict(step.refusals_over),
+        "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.place] for x in step.lost],
+        "rewrites": [[w.number, w.rule, list(w.removed), list(w.added), w.place] for w in step.rewrites],
+        "folds": [
+            {
+                "level": g.level,
+                "node": g.node,
+                "type": g.type,
+                "key": [[name, plain(value)] for name, value in g.key],
+                "members": list(g.members),
+                **({"read": dict(reads[g.node])} if g.node in reads else {}),
+            }
+            for g in step.folds
+        ],
+        "limits": [[x.what, x.limit, x.message] for x in step.limits],
+        "error": step.error,
+    }
+
+
+def _node_row(record: NodeRecord, forms: _Table) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": record.type, "folds": record.num_folds, "config": dict(record.config)}
+    if record.scope is not None:
+        row["scope"] = [list(scope) for scope in record.scope]
+    if record.parameters:
+        row["parameters"] = {name: _parameter_row(parameter, forms) for name, parameter in record.parameters.items()}
+    if record.nested:
+        row["nested"] = {name: _node_row(inner, forms) for name, inner in record.nested.items()}
+    return row
+
+
+def _parameter_row(parameter: ParameterRecord, forms: _Table) -> dict[str, Any]:
+    form = {
+        "shape": list(parameter.shape),
+        "nodes": [[n.type, n.num_folds, dict(n.config), list(n.inputs)] for n in parameter.nodes],
+        "outputs": [list(pair) for pair in parameter.outputs],
+    }
+    return {"form": forms.place(form), "leaves": [list(node.leaves) for node in parameter.nodes]}
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def trace_from_json(data: Any, where: str = "trace data") -> Trace:
+    """The trace of such data. Raises: FileFormatError, with what is wrong inside."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
+        found: Any = data.get("format") if isinstance(data, dict) else type(data).__name__  # pyright: ignore
+        raise FileFormatError(f"{where}: wanted format {FORMAT!r}, found {found!r}")
+    content: Mapping[str, Any] = data  # pyright: ignore[reportUnknownVariableType]
+    version = content.get("version")
+    if not isinstance(version, int) or not 1 <= version <= VERSION:
+        raise FileFormatError(f"{where}: this program reads {FORMAT} version {VERSION}; found {version!r}: use a newer one")
+    try:
+        return _read(content)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, CircuitError) as error:
+        raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {error}") from error
+
+
+def _read(data: Mapping[str, Any]) -> Trace:
+    records = [_read_node(row, data["parameters"]) for row in data["nodes"]]
+    rules = tuple(RuleDescription(**{**row, "entries": tuple(row["entries"])}) for row in data["rules"])
+    reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
+    times = data.get("times") or {}
+    nodes: dict[int, NodeRecord] = {}
+    inputs: dict[int, tuple[int, ...]] = {}
+    steps: list[Step] = []
+    for index, row in enumerate(data["steps"]):
+        for node in row["removed"]:
+            del nodes[node], inputs[node]
+        for node, place, sources in row["added"]:
+            nodes[node], inputs[node] = records[place], tuple(sources)
+        for node, place in row["replaced"]:
+            nodes[node] = records[place]
+        for node, sources in row["rewired"]:
+            inputs[node] = tuple(sources)
+        graph = Graph.ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
+        steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times))
+    return Trace(None, data["circuit"], data["options"], rules, tuple(steps))
+
+
+def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any]) -> Step:
+    rewrite_times = times["rewrites"][index] if times else [0.0] * len(row["rewrites"])
+    fold_times = times["folds"][index] if times else [0.0] * len(row["folds"])
+    return Step(
+        index=index,
+        path=row["path"],
+        level=row["level"],
+        changed=row["changed"],
+        seconds=times["steps"][index] if times else 0.0,
+        snapshot=snapshot,
+        matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3]) for i, m in enumerate(row["matches"])),
+        refusals=tuple(MatchRefused(Refusal.from_json(r), r.get("place", "")) for r in row["refusals"]),
+        refusals_over=row["refusals_over"],
+        lost=tuple(MatchLost(*x) for x in row["lost"]),
+        rewrites=tuple(
+            Rewritten(w[0], w[1], tuple(w[2]), tuple(w[3]), seconds, w[4])
+            for w, seconds in zip(row["rewrites"], rewrite_times, strict=True)
+        ),
+        folds=tuple(
+            Folded(
+                g["level"], g["node"], g["type"], tuple((k, v) for k, v in g["key"]), tuple(g["members"]), seconds
+            )
+            for g, seconds in zip(row["folds"], fold_times, strict=True)
+        ),
+        limits=tuple(LimitReached(*x) for x in row["limits"]),
+        error=row["error"],
+    )
+
+
+def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
+    scope = row.get("scope")
+    return NodeRecord(
+        row["type"],
+        row["folds"],
+        row["config"],
+        None if scope is None else tuple(tuple(s) for s in scope),
+        {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
+        {name: _read_node(inner, forms) for name, inner in row.get("nested", {}).items()},
+    )
+
+
+def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord:
+    form = forms[row["form"]]
+    nodes = tuple(
+        ParameterNodeRecord(n[0], n[1], n[2], tuple(n[3]), tuple(leaves))
+        for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
+    )
+    return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))

@@ -1,0 +1,129 @@
+"""What a trace keeps of a node: type, folds, config, scope and parameter graphs, as plain data."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from explorer.graph import config_of, field_names, nested_of, parameters_of, value_text
+
+LeafName = Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterNodeRecord:
+    """A node of a parameter graph; `inputs` are positions in the graph, `leaves` the names of leaves (one per fold)."""
+
+    type: str
+    num_folds: int
+    config: Mapping[str, Any]
+    inputs: tuple[int, ...]
+    leaves: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The type without the words that all types share."""
+        return self.type.removeprefix("Torch").removesuffix("Parameter")
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterRecord:
+    """A parameter graph in topological order; `outputs` names for each fold (node position, slice)."""
+
+    shape: tuple[int, ...]
+    nodes: tuple[ParameterNodeRecord, ...]
+    outputs: tuple[tuple[int, int], ...]
+
+    def __str__(self) -> str:
+        return ">".join(node.title for node in self.nodes) + str(self.shape).replace(",)", ")")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A layer: what it is, not where it stands. `scope` has one tuple of variables a fold; None if the layer reads layers."""
+
+    type: str
+    num_folds: int
+    config: Mapping[str, Any]
+    scope: tuple[tuple[int, ...], ...] | None = None
+    parameters: Mapping[str, ParameterRecord] = field(default_factory=dict)
+    nested: "Mapping[str, NodeRecord]" = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The type without the words that all types share: `Sum`, `CPT`."""
+        return self.type.removeprefix("Torch").removesuffix("Layer")
+
+    @property
+    def shapes(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Shapes of activations in the fixed letters: in (F, H, B, I) or (F, B, V), out (F, B, O)."""
+        units = self.config.get("num_output_units")
+        if self.scope is not None:
+            return ((self.num_folds, "B", len(self.scope[0]) if self.scope else 0), (self.num_folds, "B", units))
+        inputs = (self.num_folds, self.config.get("arity"), "B", self.config.get("num_input_units"))
+        return (inputs, (self.num_folds, "B", units))
+
+    def describe(self) -> str:
+        """The node in one line."""
+        folds = f"[x{self.num_folds}]" if self.num_folds > 1 else ""
+        parts = [f"{name}={value}" for name, value in self.config.items() if value is not None]
+        if self.scope is not None:
+            parts.append("scope=" + _some([str(list(s)) if len(s) != 1 else str(s[0]) for s in self.scope]))
+        parts += [f"{name}={inner.describe()}" for name, inner in self.nested.items()]
+        parts += [f"{name}={parameter}" for name, parameter in self.parameters.items()]
+        return f"{self.title}{folds}({', '.join(parts)})"
+
+
+def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:
+    """The record of a layer; `leaf_name` names parameter leaves. A record is its own record."""
+    if isinstance(node, NodeRecord):
+        return node
+    scope: tuple[tuple[int, ...], ...] | None = None
+    for name in field_names(type(node), "scope"):
+        value = getattr(node, name)
+        scope = value if not value or isinstance(value[0], tuple) else (value,)
+    folds = next((getattr(node, name) for name in field_names(type(node), "folds")), 1)
+    return NodeRecord(
+        type(node).__name__,
+        folds,
+        {name: plain(value) for name, value in config_of(node).items()},
+        scope,
+        {name: parameter_record(parameter, leaf_name) for name, parameter in parameters_of(node).items()},
+        {name: record_of(inner, leaf_name) for name, inner in nested_of(node).items()},
+    )
+
+
+def parameter_record(parameter: Any, leaf_name: LeafName) -> ParameterRecord:
+    """The record of a compiled parameter."""
+    place = {node: i for i, node in enumerate(parameter.graph.nodes)}
+    nodes: list[ParameterNodeRecord] = []
+    for node, value in parameter.graph.nodes.items():
+        leaves = next((getattr(value, name) for name in field_names(type(value), "leaves")), ())
+        folds = next((getattr(value, name) for name in field_names(type(value), "folds")), 1)
+        config = {name: plain(item) for name, item in config_of(value).items()}
+        inputs = tuple(place[source] for source in parameter.graph.inputs[node])
+        names = tuple(leaf_name(leaf) for leaf in leaves)
+        nodes.append(ParameterNodeRecord(type(value).__name__, folds, config, inputs, names))
+    if parameter.fold_index is None:
+        outputs: tuple[tuple[int, int], ...] = ((place[parameter.graph.outputs[0]], 0),)
+    else:
+        outputs = tuple((place[int(node)], int(fold)) for node, fold in parameter.fold_index.out_fold_idx)
+    return ParameterRecord(tuple(parameter.shape), tuple(nodes), outputs)
+
+
+def plain(value: Any) -> Any:
+    """A config value as data of JSON types; what has no such form becomes text."""
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value_text(value) if type(value).__str__ is object.__str__ else str(value)
+
+
+def _some(items: list[str], limit: int = 6) -> str:
+    """A list in brackets, with a count where it is long."""
+    if len(items) <= limit:
+        return f"[{', '.join(items)}]"
+    return f"[{', '.join(items[:limit])}, ... {len(items)} in all]"

@@ -1,0 +1,145 @@
+"""Steps of a trace, and the recorder that makes them of events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from explorer.trace.events import (
+    Event,
+    Folded,
+    LimitReached,
+    MatchFound,
+    MatchLost,
+    MatchRefused,
+    Rewritten,
+    RuleDescription,
+    RunStarted,
+    Snapshot,
+    StepEnded,
+    StepFailed,
+    StepStarted,
+)
+
+NEAR_MISS_LIMIT = 2_000
+"""So many near misses of one pattern are kept in a step; what lies over it is counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One entry of a trace: what was tried, found and done, and the state afterwards.
+
+    `refusals_over` counts, for each pattern, the near misses over `NEAR_MISS_LIMIT` that were not kept. `error` is set on the
+    last step of a compilation that failed; then `snapshot` is the state before it.
+    """
+
+    index: int
+    path: str
+    level: str
+    changed: bool
+    seconds: float
+    snapshot: Snapshot
+    matches: tuple[MatchFound, ...] = ()
+    refusals: tuple[MatchRefused, ...] = ()
+    refusals_over: Mapping[str, int] = field(default_factory=dict)
+    lost: tuple[MatchLost, ...] = ()
+    rewrites: tuple[Rewritten, ...] = ()
+    folds: tuple[Folded, ...] = ()
+    limits: tuple[LimitReached, ...] = ()
+    error: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """What the step did, in a few words."""
+        if self.error is not None:
+            return f"failed: {self.error}"
+        if self.folds:
+            folded = [group for group in self.folds if len(group.members) > 1]
+            members = sum(len(group.members) for group in folded)
+            alone = len(self.folds) - len(folded)
+            parts = [f"{members} layers became {len(folded)}"] if folded else []
+            parts += [f"{alone} stayed alone"] if alone else []
+            return ", ".join(parts)
+        if not self.matches:
+            misses = len(self.refusals) + sum(self.refusals_over.values())
+            return "changed" if self.changed else f"nothing to do ({misses} near misses)" if misses else "nothing to do"
+        counts: dict[str, int] = {}
+        for rewrite in self.rewrites:
+            counts[rewrite.rule] = counts.get(rewrite.rule, 0) + 1
+        done = ", ".join(f"{rule} x{count}" for rule, count in counts.items())
+        lost = f"; {len(self.lost)} lost a conflict" if self.lost else ""
+        return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}"
+
+
+class Recorder:
+    """A listener that keeps everything. It stores what it is told and computes nothing, so that recording stays cheap."""
+
+    def __init__(self) -> None:
+        self.subject: Any = None
+        self.options: Mapping[str, Any] = {}
+        self.rules: tuple[RuleDescription, ...] = ()
+        self.steps: list[Step] = []
+        self._path = ""
+        self._level = ""
+        self._clear()
+
+    def __call__(self, event: Event) -> None:
+        """Take one event."""
+        match event:
+            case MatchRefused():
+                kept = self._refusals.setdefault(event.refusal.pattern, [])
+                if len(kept) < NEAR_MISS_LIMIT:
+                    kept.append(event)
+                else:
+                    self._over[event.refusal.pattern] = self._over.get(event.refusal.pattern, 0) + 1
+            case MatchFound():
+                self._matches.append(event)
+            case Rewritten():
+                self._rewrites.append(event)
+            case MatchLost():
+                self._lost.append(event)
+            case Folded():
+                self._folds.append(event)
+            case StepStarted():
+                self._path, self._level = event.path, event.level
+                self._clear()
+            case StepEnded():
+                self._end(event.changed, event.seconds, event.snapshot, None)
+            case StepFailed():
+                snapshot = event.snapshot or (self.steps[-1].snapshot if self.steps else None)
+                if snapshot is not None:
+                    self._end(False, 0.0, snapshot, event.error)
+            case LimitReached():
+                if self.steps:
+                    self.steps[-1] = replace(self.steps[-1], limits=(*self.steps[-1].limits, event))
+            case RunStarted():
+                self.subject, self.options, self.rules = event.subject, event.options, event.rules
+                self.steps = []
+
+    def _clear(self) -> None:
+        self._matches: list[MatchFound] = []
+        self._refusals: dict[str, list[MatchRefused]] = {}
+        self._over: dict[str, int] = {}
+        self._lost: list[MatchLost] = []
+        self._rewrites: list[Rewritten] = []
+        self._folds: list[Folded] = []
+
+    def _end(self, changed: bool, seconds: float, snapshot: Snapshot, error: str | None) -> None:
+        refusals = tuple(refusal for kept in self._refusals.values() for refusal in kept)
+        self.steps.append(
+            Step(
+                len(self.steps),
+                self._path,
+                self._level,
+                changed,
+                seconds,
+                snapshot,
+                tuple(self._matches),
+                refusals,
+                dict(self._over),
+                tuple(self._lost),
+                tuple(self._rewrites),
+                tuple(self._folds),
+                (),
+                error,
+            )
+        )

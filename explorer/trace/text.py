@@ -1,0 +1,30 @@
+"""A trace as a table of text."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from explorer.trace.trace import Trace
+
+COLUMNS = ("step", "path", "layers", "folds", "ms", "what happened")
+
+
+def trace_text(trace: "Trace") -> str:
+    """One row a step: number, path, layers and folds afterwards, time, what happened; then limits and errors."""
+    rows = [COLUMNS]
+    for step in trace.steps:
+        graph = step.snapshot.graph
+        folds = sum(getattr(node, "num_folds", 1) for node in graph.nodes.values())
+        rows.append(
+            (str(step.index), step.path, str(len(graph)), str(folds), f"{step.seconds * 1000:.1f}", step.summary)
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
+    lines = [_line(row, widths) for row in rows]
+    lines.insert(1, "-" * max(len(line) for line in lines))
+    lines += [f"! {limit.message}" for step in trace.steps for limit in step.limits]
+    return "\n".join(lines)
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    right = {0, 2, 3, 4}
+    cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))]
+    return "  ".join([*cells, row[-1]]).rstrip()

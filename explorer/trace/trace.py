@@ -1,0 +1,406 @@
+"""The trace of a compilation: its steps, and the questions it answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from explorer.errors import CircuitError, UnknownNameError, unknown_name
+from explorer.graph import Graph, value_text
+from explorer.trace.answers import (
+    ConflictRecord,
+    FoldAnswer,
+    FoldGroup,
+    Lineage,
+    MissedFold,
+    NearMisses,
+    Origin,
+    RuleStats,
+    StepCheck,
+    WhyNot,
+)
+from explorer.trace.events import RuleDescription
+from explorer.trace.records import NodeRecord, record_of
+from explorer.trace.refusal import Check, Refusal
+from explorer.trace.steps import Step
+
+Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal | None]]
+"""Runs the matcher again at a node: (trace, step, pattern, node) -> (its questions, the refusal or None)."""
+
+PASS_OF_KIND = {"parameter": "parameters", "shatter": "shatter", "fuse": "fuse"}
+
+
+class Subject(Protocol):
+    """What was compiled: the symbolic circuit."""
+
+    @property
+    def graph(self) -> Graph[Any]: ...
+
+    @property
+    def leaf_names(self) -> Mapping[Any, str]: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(eq=False)
+class Trace:
+    """The record of one compilation. Print it for a table of its steps; index steps by number or path.
+
+    A trace made by `explorer.record` is live: every step is executable (`circuit_at`). One that was loaded from a file holds the
+    same graphs, matches and reasons, but no tensors; `explorer.rerun(trace)` compiles its circuit again.
+    """
+
+    subject: Subject | None
+    circuit_json: Mapping[str, Any] | None
+    options: Mapping[str, Any]
+    rules: tuple[RuleDescription, ...]
+    steps: tuple[Step, ...]
+    compiled: Any = None
+    explainer: Explainer | None = None
+    _records: dict[int, tuple[Any, NodeRecord]] = field(default_factory=dict, repr=False)
+
+    # ------------------------------------------------------------------ steps and states
+
+    def step(self, step: "int | str | Step") -> Step:
+        """A step by number (negative from the end) or path. Raises: UnknownNameError."""
+        if isinstance(step, Step):
+            return step
+        if isinstance(step, int):
+            if not -len(self.steps) <= step < len(self.steps):
+                raise UnknownNameError(f"there is no step {step}; the trace has steps 0 to {len(self.steps) - 1}")
+            return self.steps[step]
+        for known in self.steps:
+            if known.path == step:
+                return known
+        raise unknown_name("step", step, [known.path for known in self.steps])
+
+    def graph_at(self, step: "int | str | Step") -> Graph[NodeRecord]:
+        """The graph after a step, nodes as plain records, in an order that depends on ids and edges only."""
+        graph = self.step(step).snapshot.graph
+        nodes = {node: self._record(graph.nodes[node]) for node in sorted(graph.nodes)}
+        return Graph.ordered(nodes, graph.inputs, graph.outputs)
+
+    def circuit_at(self, step: "int | str | Step") -> Any:
+        """The executable circuit after a step, with the present parameter values. Raises: CircuitError for a loaded trace."""
+        return self.step(step).snapshot.circuit()
+
+    def figures(self, step: "int | str | Step") -> Mapping[str, int]:
+        """Counts after a step: layers, folds, parameters, FLOPs, bytes; for one example."""
+        return self.step(step).snapshot.figures
+
+    def check(self, x: Any = None) -> tuple[StepCheck, ...]:
+        """The greatest difference of the outputs on `x` after each step from those after the first, which is the plain circuit."""
+        wanted: Any = None
+        found: list[StepCheck] = []
+        for step in self.steps:
+            if step.error is not None:
+                continue
+            value = step.snapshot.circuit()(x).detach()
+            wanted = value if wanted is None else wanted
+            difference = (value - wanted).abs()
+            difference[value == wanted] = 0  # infinities that agree
+            found.append(StepCheck(step.index, step.path, float(difference.max())))
+        return tuple(found)
+
+    # ------------------------------------------------------------------ matches
+
+    def why_not(self, pattern: str, node: int, step: "int | str | None" = None) -> WhyNot:
+        """Why a pattern was not applied at a node; by default in the last step that tried it while the node existed.
+
+        Raises: UnknownNameError for a pattern or node that is not in the trace.
+        """
+        rule = self._rule(pattern)
+        tried = self._step_that_tried(rule, node) if step is None else self.step(step)
+        for found in tried.matches:
+            if found.rule == pattern and found.root == node:
+                lost = next((loss for loss in tried.lost if loss.loser == found.number), None)
+                if lost is None:
+                    return WhyNot(pattern, node, tried.index, True, True, (), None, "it matched and was applied")
+                winner = tried.matches[lost.winner]
+                reason = (
+                    f"it matched, but lost node {lost.node} to {winner.rule} at {list(winner.nodes)} "
+                    f"({lost.strategy}: {lost.reason})"
+                )
+                return WhyNot(pattern, node, tried.index, True, False, (), None, reason)
+        recorded = next(
+            (r.refusal for r in tried.refusals if r.refusal.pattern == pattern and r.refusal.root == node and not r.place),
+            None,
+        )
+        if self.explainer is not None and rule.kind != "parameter":
+            checks, refusal = self.explainer(self, tried.index, pattern, node)
+            refusal = recorded or refusal
+        else:
+            checks, refusal = (), recorded
+        if refusal is None:
+            kind = self.graph_at(tried.index).nodes.get(node) or self._any_record(node)
+            reason = f"node {node} is a {kind.type}; {pattern} begins with a {rule.entries[0]}"
+            return WhyNot(pattern, node, tried.index, False, False, checks, None, reason)
+        return WhyNot(pattern, node, tried.index, False, False, checks, refusal, refusal.reason)
+
+    def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> tuple[NearMisses, ...]:
+        """The near misses of a pattern, or of all patterns that have some, over all steps or one."""
+        steps = self.steps if step is None else (self.step(step),)
+        names = [rule.pattern for rule in self.rules] if pattern is None else [self._rule(pattern).pattern]
+        answers: list[NearMisses] = []
+        for name in names:
+            refusals = tuple(r.refusal for s in steps for r in s.refusals if r.refusal.pattern == name)
+            over = sum(s.refusals_over.get(name, 0) for s in steps)
+            matched = sum(match.rule == name for s in steps for match in s.matches)
+            if pattern is not None or refusals:
+                answers.append(NearMisses(name, matched, refusals, over))
+        return tuple(answers)
+
+    def conflicts(self, step: "int | str | None" = None) -> tuple[ConflictRecord, ...]:
+        """The matches that lost to another one, over all steps or in one."""
+        steps = self.steps if step is None else (self.step(step),)
+        return tuple(
+            ConflictRecord(
+                s.index, s.matches[lost.loser], s.matches[lost.winner], lost.node, lost.strategy, lost.reason
+            )
+            for s in steps
+            for lost in s.lost
+        )
+
+    def rule_stats(self) -> tuple[RuleStats, ...]:
+        """What each rule did, in order of the rules."""
+        stats: list[RuleStats] = []
+        for rule in self.rules:
+            applied = [w for s in self.steps for w in s.rewrites if w.rule == rule.name]
+            matched = sum(m.rule == rule.name for s in self.steps for m in s.matches)
+            misses = sum(r.refusal.pattern == rule.pattern for s in self.steps for r in s.refusals)
+            misses += sum(s.refusals_over.get(rule.pattern, 0) for s in self.steps)
+            removed, added = sum(len(w.removed) for w in applied), sum(len(w.added) for w in applied)
+            seconds = sum(w.seconds for w in applied)
+            lost = matched - len(applied)
+            stats.append(
+                RuleStats(rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source)
+            )
+        return tuple(stats)
+
+    # ------------------------------------------------------------------ lineage
+
+    def lineage(self, node: int) -> Lineage:
+        """Where a node comes from and what became of it. Raises: UnknownNameError."""
+        if node not in self._lifetimes:
+            raise UnknownNameError(f"there was never a node {node} in this trace")
+        first, last = self._lifetimes[node]
+        changes = tuple(
+            Origin(s.index, s.path, f"{w.rule} in {w.place}", (node,), (node,))
+            for s in self.steps
+            for w in s.rewrites
+            if w.place and w.place.split(".")[0] == str(node)
+        )
+        return Lineage(
+            node,
+            first,
+            last,
+            tuple(sorted(self._symbolic(node))),
+            tuple(self._made_by.get(node, ())),
+            tuple(self._became.get(node, ())),
+            changes,
+            self._now(node),
+        )
+
+    def _symbolic(self, node: int) -> set[int]:
+        found: set[int] = set()
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            origins = self._made_by.get(current, [])
+            if not origins:
+                found.add(current)
+            waiting.extend(before for origin in origins for before in origin.before)
+        return found
+
+    def _now(self, node: int) -> tuple[tuple[int, int | None], ...]:
+        if node in self._slices:
+            return (self._slices[node],)
+        if self._lifetimes[node][1] == self.steps[-1].index:
+            return ((node, None),)
+        later = dict.fromkeys(after for origin in self._became.get(node, ()) for after in origin.after[-1:])
+        return tuple(dict.fromkeys(place for after in later for place in self._now(after)))
+
+    @cached_property
+    def _changes(self) -> tuple[Origin, ...]:
+        found: list[Origin] = []
+        for step in self.steps:
+            for rewrite in step.rewrites:
+                if not rewrite.place:
+                    found.append(Origin(step.index, step.path, rewrite.rule, rewrite.removed, rewrite.added))
+            for group in step.folds:
+                if group.members != (group.node,):
+                    found.append(Origin(step.index, step.path, f"folded, {group.type}", group.members, (group.node,)))
+        return tuple(found)
+
+    @cached_property
+    def _made_by(self) -> Mapping[int, list[Origin]]:
+        found: dict[int, list[Origin]] = {}
+        for change in self._changes:
+            for node in change.after:
+                found.setdefault(node, []).append(change)
+        return found
+
+    @cached_property
+    def _became(self) -> Mapping[int, list[Origin]]:
+        found: dict[int, list[Origin]] = {}
+        for change in self._changes:
+            for node in change.before:
+                found.setdefault(node, []).append(change)
+        return found
+
+    @cached_property
+    def _slices(self) -> Mapping[int, tuple[int, int]]:
+        groups = [group for step in self.steps for group in step.folds]
+        return {member: (group.node, i) for group in groups for i, member in enumerate(group.members)}
+
+    @cached_property
+    def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
+        """Node -> first and last step at whose end it exists."""
+        end = self.steps[-1].index if self.steps else 0
+        lives = {node: [0, end] for node in (self.steps[0].snapshot.graph.nodes if self.steps else ())}
+        for change in self._changes:
+            for node in change.before:
+                lives[node][1] = change.step - 1
+            for node in change.after:
+                lives[node] = [change.step, end]
+        return {node: (first, last) for node, (first, last) in lives.items()}
+
+    # ------------------------------------------------------------------ folds
+
+    def fold_groups(self, level: int | None = None) -> tuple[FoldGroup, ...]:
+        """The folded groups of all levels or of one, with keys and (F, H, 2) index tables."""
+        return self._fold_groups if level is None else tuple(g for g in self._fold_groups if g.level == level)
+
+    @cached_property
+    def _fold_groups(self) -> tuple[FoldGroup, ...]:
+        reads = self.steps[-1].snapshot.reads if self.steps else {}
+        return tuple(
+            FoldGroup(
+                step.index,
+                group.level,
+                group.node,
+                group.type,
+                {name: value_text(value) for name, value in group.key},
+                group.members,
+                reads[group.node]["kind"] if group.node in reads else None,
+                reads[group.node]["index"] if group.node in reads else None,
+            )
+            for step in self.steps
+            for group in step.folds
+        )
+
+    def why_not_folded(self, one: int, other: int) -> FoldAnswer:
+        """Whether two layers were folded together, and if not, why: by level, type or first field that differs.
+
+        Raises: UnknownNameError if a layer was not there when folding began.
+        """
+        here, there = self._group_of(one), self._group_of(other)
+        if here.node == there.node:
+            return FoldAnswer(True, f"Folded together: slices {self._slices[one][1]} and {self._slices[other][1]} of {here.node}.")
+        difference = _first_difference(here, there)
+        if difference is not None:
+            name, mine, theirs = difference
+            return FoldAnswer(False, f"Not folded together: {name} is {mine} here and {theirs} there.")
+        return FoldAnswer(
+            False, f"Not folded together: equal keys, but level {here.level} here and level {there.level} there."
+        )
+
+    def missed_folds(self) -> tuple[MissedFold, ...]:
+        """Groups that nearly were one: equal keys on two levels; one level and type with one field that differs."""
+        missed: list[MissedFold] = []
+        latest: dict[tuple[str, tuple[tuple[str, Any], ...]], FoldGroup] = {}
+        by_level: dict[tuple[int, str], FoldGroup] = {}
+        for group in self.fold_groups():
+            key = (group.type, tuple(group.key.items()))
+            if key in latest:
+                reason = f"{group.type}: equal keys, levels {latest[key].level} and {group.level}"
+                missed.append(MissedFold((latest[key].node, group.node), _count(latest[key], group), reason))
+            latest[key] = group
+            neighbour = by_level.get((group.level, group.type))
+            if neighbour is not None and (difference := _first_difference(neighbour, group)) is not None:
+                name, mine, theirs = difference
+                reason = f"{group.type} on level {group.level}: {name} is {mine} and {theirs}"
+                missed.append(MissedFold((neighbour.node, group.node), _count(neighbour, group), reason))
+            by_level[(group.level, group.type)] = group
+        return tuple(missed)
+
+    def _group_of(self, node: int) -> FoldGroup:
+        if node not in self._slices:
+            raise UnknownNameError(f"layer {node} was not there when folding began; ids are those of the graph before folding")
+        folded = self._slices[node][0]
+        return next(group for group in self._fold_groups if group.node == folded)
+
+    # ------------------------------------------------------------------ files and text
+
+    def save(self, path: "str | Path", times: bool = True) -> None:
+        """Write the trace as JSON (gzip if the name ends in .gz); without `times` two equal runs give equal bytes."""
+        from explorer.trace.files import save_trace
+
+        save_trace(self, path, times)
+
+    @staticmethod
+    def load(path: "str | Path") -> "Trace":
+        """Read a trace file. Raises: FileFormatError for a foreign, truncated or newer file."""
+        from explorer.trace.files import load_trace
+
+        return load_trace(path)
+
+    def __str__(self) -> str:
+        from explorer.trace.text import trace_text
+
+        return trace_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Trace: {len(self.steps)} steps>"
+
+    # ------------------------------------------------------------------ helpers
+
+    def _record(self, node: Any) -> NodeRecord:
+        """The record of a node, made once: nodes that steps share share their record."""
+        known = self._records.get(id(node))
+        if known is None:
+            names: Mapping[Any, str] = self.subject.leaf_names if self.subject is not None else {}
+            known = self._records[id(node)] = (node, record_of(node, names.__getitem__))
+        return known[1]
+
+    def _any_record(self, node: int) -> NodeRecord:
+        first, _ = self._lifetimes[node]
+        return self.graph_at(first).nodes[node]
+
+    def _rule(self, pattern: str) -> RuleDescription:
+        for rule in self.rules:
+            if rule.pattern == pattern:
+                return rule
+        raise unknown_name("pattern", pattern, [rule.pattern for rule in self.rules])
+
+    def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
+        if node not in self._lifetimes:
+            raise UnknownNameError(f"there was never a node {node} in this trace")
+        first, last = self._lifetimes[node]
+        name = PASS_OF_KIND[rule.kind]
+        tried = [s for s in self.steps if s.path.endswith(f"/{name}") and first < s.index <= last + 1]
+        if not tried:
+            raise CircuitError(f"{rule.pattern} was never tried while node {node} existed (steps {first} to {last})")
+        return next((s for s in tried if self._was_seen(s, rule.pattern, node)), tried[-1])
+
+    @staticmethod
+    def _was_seen(step: Step, pattern: str, node: int) -> bool:
+        if any(match.rule == pattern and match.root == node for match in step.matches):
+            return True
+        return any(r.refusal.pattern == pattern and r.refusal.root == node and not r.place for r in step.refusals)
+
+
+def _first_difference(one: FoldGroup, other: FoldGroup) -> tuple[str, Any, Any] | None:
+    if one.type != other.type:
+        return ("type", one.type, other.type)
+    for name in dict.fromkeys([*one.key, *other.key]):
+        if one.key.get(name) != other.key.get(name):
+            return (name, one.key.get(name, "absent"), other.key.get(name, "absent"))
+    return None
+
+
+def _count(*groups: FoldGroup) -> int:
+    return sum(len(group.members) for group in groups)
+
+
