@@ -1,6 +1,6 @@
 """The other side of every comparison: the peer compiler `libcirkit`, where it is installed. Nothing else knows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.backend import TorchCircuit
 from explorer.bench.cases import Case
-from explorer.errors import StructureError
+from explorer.errors import CircuitError, StructureError
 from explorer.graph import parameters_of
 from explorer.symbolic import Circuit, TensorParameter
 
@@ -22,6 +21,12 @@ INSTALL = "pip install 'circuit-explorer[peer]'"
 def peer_is_installed() -> bool:
     """Whether the peer can be imported."""
     return find_spec("cirkit") is not None
+
+
+def require_peer() -> None:
+    """Raises: CircuitError with the line that installs the peer, if it is missing."""
+    if not peer_is_installed():
+        raise CircuitError(f"the peer compiler libcirkit is not installed; install it with: {INSTALL}")
 
 
 def peer_version() -> str | None:
@@ -82,13 +87,12 @@ def compile_symbolic(symbolic: Any) -> PeerCircuit:
 
 
 @torch.no_grad()
-def carry_values(source: Circuit, compiled: TorchCircuit, peer: PeerCircuit) -> Tensor:
-    """Give the peer the values of our leaves; returns where the peer finds each of our variables: x_peer = x[:, order].
+def carry_values(source: Circuit, values: Mapping[str, Tensor], peer: PeerCircuit) -> Tensor:
+    """Give the peer the values of our leaves; returns which of our variables the peer reads where: x_peer = x[:, order].
 
     Both circuits are walked from the outputs in step: layers that correspond stand at the same place. Raises: StructureError
     if they differ.
     """
-    values = compiled.leaf_state()
     names = source.leaf_names
     state = peer.context._compiler.state
     order = torch.zeros(len(source.scope), dtype=torch.long)

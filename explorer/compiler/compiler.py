@@ -3,7 +3,9 @@
 Source: handbook, Compilation (TorchCompiler._compile_circuit, compile_layer, compile_parameter, CompiledCircuitsMap).
 """
 
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter
@@ -99,6 +101,7 @@ class TorchCompiler:
         self.circuits = CompiledCircuitsMap()
         self.book = AddressBook()
         self._claimed: set[TensorParameter] = set()
+        self._initializers: dict[Initializer, InitializerFunction] = {}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -123,7 +126,8 @@ class TorchCompiler:
         if circuit in self.circuits:
             return self.circuits[circuit]
         self._tell(RunStarted(circuit, self.options, self._described_rules()))
-        compiled = self._compile_circuit(circuit)
+        with paused_garbage_collection():
+            compiled = self._compile_circuit(circuit)
         self.circuits.register(circuit, compiled)
         return compiled
 
@@ -188,8 +192,11 @@ class TorchCompiler:
         return self.parameter_rules[node](self, node)
 
     def compile_initializer(self, initializer: Initializer) -> InitializerFunction:
-        """The function that fills a tensor, by the rule of the initializer's type."""
-        return self.initializer_rules[initializer](self, initializer)
+        """The function that fills a tensor, by the rule of the initializer's type; equal initializers share it."""
+        function = self._initializers.get(initializer)
+        if function is None:
+            function = self._initializers[initializer] = self.initializer_rules[initializer](self, initializer)
+        return function
 
     def claim(self, leaf: TensorParameter) -> bool:
         """Whether this is the first use of a leaf by this compiler: the first use owns it."""
@@ -224,6 +231,18 @@ class TorchCompiler:
     def _described_rules(self) -> tuple[Any, ...]:
         kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
         return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
+
+
+@contextmanager
+def paused_garbage_collection() -> Iterator[None]:
+    """Keep Python from searching for cycles while many small objects are made and none is dropped."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def strategy_named(strategy: OptMatchStrategy | str) -> OptMatchStrategy:

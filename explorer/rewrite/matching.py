@@ -4,12 +4,12 @@ Source: handbook, Optimization, Pattern Matching Functions. Beyond it: an output
 of lost, and every attempt that fails says at which entry and why.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.graph import Graph
-from explorer.rewrite.patterns import Condition, GraphOptPattern
+from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern
 from explorer.trace import Check, Refusal, RefusalKind
 
 
@@ -57,90 +57,95 @@ def match_pattern(
     graph: Graph[Any], pattern: GraphOptPattern, root: int, place: str = "", checks: list[Check] | None = None
 ) -> GraphOptMatch | Refusal:
     """Try a pattern with its first entry at `root`. The questions asked are appended to `checks` if it is given."""
+    name = pattern.name
+    last = len(pattern.entries) - 1
     current = root
     nodes: list[int] = []
     sub_entries: list[Mapping[str, tuple[GraphOptMatch, ...]]] = []
-    last = len(pattern.entries) - 1
-
-    def refuse(kind: RefusalKind, question: str, found: object = None, wanted: object = None, **more: Any) -> Refusal:
-        if checks is not None:
-            checks.append(Check(entry, current, question, False))
-        return Refusal(pattern.name, root, entry, current, kind, found, wanted, **more)
-
-    def passed(question: str) -> None:
-        if checks is not None:
-            checks.append(Check(entry, current, question, True))
-
-    for entry, wanted_type in enumerate(pattern.entries):
+    for entry, wanted in enumerate(pattern.entries):
         node = graph.nodes[current]
-        question = f"is it a {wanted_type.__name__}?"
-        if not isinstance(node, wanted_type):
-            return refuse(RefusalKind.WRONG_TYPE, question, type(node).__name__, wanted_type.__name__)
-        passed(question)
-        if entry == 0 and pattern.is_output:
-            if root not in graph.output_set:
-                return refuse(RefusalKind.NOT_AN_OUTPUT, "is it an output?")
-            passed("is it an output?")
+        at = (name, root, entry, current)
+        if not _ask(checks, at, isinstance(node, wanted), "is it a", wanted.__name__):
+            return Refusal(*at, RefusalKind.WRONG_TYPE, type(node).__name__, wanted.__name__)
+        if pattern.is_output and entry == 0 and not _ask(checks, at, root in graph.output_set, "is it an output"):
+            return Refusal(*at, RefusalKind.NOT_AN_OUTPUT)
         inputs = graph.inputs[current]
-        if entry != last:
-            if len(inputs) > 1:
-                return refuse(RefusalKind.SEVERAL_INPUTS, "does it read one node?", len(inputs))
-            passed("does it read one node?")
+        if entry != last and not _ask(checks, at, len(inputs) <= 1, "does it read one node"):
+            return Refusal(*at, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
         if entry != 0:
             users = len(graph.users[current])
-            if users > 1:
-                return refuse(RefusalKind.SEVERAL_USERS, "is it read by one node?", users)
-            passed("is it read by one node?")
-            if current in graph.output_set:
-                return refuse(RefusalKind.INTERIOR_OUTPUT, "may it disappear, being no output?")
-            passed("may it disappear, being no output?")
-        for name, wanted in pattern.config_of_entry(entry).items():
-            found = getattr(node, name)
-            question = f"is {name} {wanted}?"
-            if not (wanted.test(found) if isinstance(wanted, Condition) else found == wanted):
-                return refuse(RefusalKind.CONFIG_DIFFERS, question, found, wanted, what=name)
-            passed(question)
-        sub_matches: dict[str, tuple[GraphOptMatch, ...]] = {}
-        for name, sub_pattern in pattern.sub_patterns_of_entry(entry).items():
-            question = f"does its {name} match {sub_pattern.name}?"
-            parameter = getattr(node, name, None)
-            if parameter is None:
-                return refuse(RefusalKind.SUB_PATTERN_FAILED, question, "it has none", sub_pattern.name, what=name)
-            search = match_pattern_graph(parameter.graph, (sub_pattern,), place=f"{current}.{name}", keep_roots=True)
-            if not search.matches:
-                inner = tuple(search.refusals[:1])
-                return refuse(
-                    RefusalKind.SUB_PATTERN_FAILED, question, wanted=sub_pattern.name, what=name, inner=inner
-                )
-            passed(question)
-            sub_matches[name] = tuple(search.matches)
+            if not _ask(checks, at, users <= 1, "is it read by one node"):
+                return Refusal(*at, RefusalKind.SEVERAL_USERS, users, 1)
+            if not _ask(checks, at, current not in graph.output_set, "may it disappear, being no output"):
+                return Refusal(*at, RefusalKind.INTERIOR_OUTPUT)
+        for field_name, condition in pattern.config_of_entry(entry).items():
+            found = getattr(node, field_name)
+            fits = condition.test(found) if isinstance(condition, Condition) else found == condition
+            if not _ask(checks, at, fits, f"is {field_name}", condition):
+                return Refusal(*at, RefusalKind.CONFIG_DIFFERS, found, condition, field_name)
+        sub_matches = _match_sub_patterns(node, pattern, at, checks)
+        if isinstance(sub_matches, Refusal):
+            return sub_matches
         sub_entries.append(sub_matches)
         nodes.append(current)
         if entry != last:
-            if not inputs:
-                return refuse(RefusalKind.NO_INPUT, "does it read a node?")
+            if not _ask(checks, at, bool(inputs), "does it read a node"):
+                return Refusal(*at, RefusalKind.NO_INPUT)
             current = inputs[0]
-    return GraphOptMatch(pattern, tuple(nodes), tuple(graph.nodes[n] for n in nodes), tuple(sub_entries), place)
+    return GraphOptMatch(pattern, tuple(nodes), tuple([graph.nodes[n] for n in nodes]), tuple(sub_entries), place)
 
 
-def match_pattern_graph(
-    graph: Graph[Any], patterns: Sequence[GraphOptPattern], place: str = "", keep_roots: bool = False
-) -> Search:
-    """Try every pattern at every node. A node whose type is not that of the first entry is no near miss.
+Attempt = tuple[str, int, int, int]
+"""Where the matcher stands: name of the pattern, root, number of the entry, node."""
 
-    With `keep_roots`, refusals at the root are kept as well: they are the reason why a sub-pattern failed.
-    """
+
+def _ask(checks: list[Check] | None, at: Attempt, answer: bool, question: str, value: object = "") -> bool:
+    """The answer to a question, noted down if anybody wants to know."""
+    if checks is not None:
+        checks.append(Check(at[2], at[3], f"{question} {value}".rstrip() + "?", answer))
+    return answer
+
+
+def _match_sub_patterns(
+    node: Any, pattern: GraphOptPattern, at: Attempt, checks: list[Check] | None
+) -> Mapping[str, tuple[GraphOptMatch, ...]] | Refusal:
+    """The matches of the sub-patterns of an entry in the parameters of a node, or why one of them failed."""
+    wanted = pattern.sub_patterns_of_entry(at[2])
+    if not wanted:
+        return NO_CONDITIONS
+    found: dict[str, tuple[GraphOptMatch, ...]] = {}
+    for name, sub_pattern in wanted.items():
+        parameter = getattr(node, name, None)
+        if parameter is None:
+            _ask(checks, at, False, f"does its {name} match", sub_pattern.name)
+            return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, "it has none", sub_pattern.name, name)
+        attempts = _attempts(parameter.graph, sub_pattern, f"{at[3]}.{name}")
+        matches = tuple([attempt for attempt in attempts if isinstance(attempt, GraphOptMatch)])
+        if not _ask(checks, at, bool(matches), f"does its {name} match", sub_pattern.name):
+            inner = tuple([attempt for attempt in attempts if isinstance(attempt, Refusal)][-1:])
+            return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, None, sub_pattern.name, name, inner)
+        found[name] = matches
+    return found
+
+
+def _attempts(graph: Graph[Any], pattern: GraphOptPattern, place: str) -> list[GraphOptMatch | Refusal]:
+    """A sub-pattern tried at every node, or at the outputs if it asks for one."""
+    roots = graph.outputs if pattern.is_output else graph.nodes
+    return [match_pattern(graph, pattern, root, place) for root in roots]
+
+
+def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], place: str = "") -> Search:
+    """Try every pattern at every node. A node whose type is not that of the first entry is no near miss."""
     search = Search()
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
     found: dict[GraphOptPattern, list[GraphOptMatch]] = {pattern: [] for pattern in patterns}
-    candidates: Iterable[int] = graph.nodes
-    for root in candidates:
-        kind = type(graph.nodes[root])
+    for root, node in graph.nodes.items():
+        kind = type(node)
         fitting = by_type.get(kind)
         if fitting is None:
-            fitting = by_type[kind] = tuple(p for p in patterns if keep_roots or issubclass(kind, p.entries[0]))
+            fitting = by_type[kind] = tuple(p for p in patterns if issubclass(kind, p.entries[0]))
         for pattern in fitting:
-            if pattern.is_output and not keep_roots and root not in graph.output_set:
+            if pattern.is_output and root not in graph.output_set:
                 continue
             result = match_pattern(graph, pattern, root, place)
             if isinstance(result, Refusal):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from explorer.errors import ValueRangeError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Initializer(ABC):
     """Base of all initializers."""
 

@@ -202,7 +202,7 @@ class TorchPolynomialDifferentialParameter(TorchParameterOp):
         if x.shape[-1] <= self.order:
             return torch.zeros_like(x[..., :1])
         for _ in range(self.order):
-            x = x[..., 1:] * torch.arange(1, x.shape[-1], dtype=x.dtype, device=x.device)
+            x = x[..., 1:] * torch.arange(1, x.shape[-1], device=x.device)
         return x
 
 

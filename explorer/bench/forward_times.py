@@ -1,0 +1,148 @@
+"""Forward pass and training step of the folded circuit, ours against the peer's, on equal inputs and equal parameter values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from explorer.backend import TorchCircuit
+from explorer.bench import peer as peers
+from explorer.bench.cases import Case
+from explorer.bench.timing import Job, Samples, clock_for, ratio, time_interleaved
+from explorer.compiler import TorchCompiler
+from explorer.errors import CircuitError
+from explorer.symbolic import Circuit
+
+RELATIVE_TOLERANCE = 1e-4
+"""Outputs must agree so well before a time is reported (float32: an absolute bound cannot hold at |LL| = 4400)."""
+
+FORWARD, FRESH, TRAINING = "forward", "forward, parameters anew", "training step"
+
+
+@dataclass(frozen=True)
+class ForwardTimes:
+    """The times of one case. `ours`, `peers` and `peers_alone` map what was timed to its samples.
+
+    `peers_alone` was measured with no other program in between, as taking turns can slow the peer down. `difference` is the
+    greatest relative difference of the outputs where they were compared.
+    """
+
+    case: str
+    batch_size: int
+    num_layers: int
+    peer_layers: int | None
+    difference: float | None
+    ours: Mapping[str, Samples]
+    peers: Mapping[str, Samples]
+    peers_alone: Mapping[str, Samples]
+
+    def ratio(self, what: str) -> float | None:
+        """Our time over the peer's, the faster of its times alone and in turns; None without the peer."""
+        if what not in self.peers:
+            return None
+        in_turns = ratio(self.ours[what], self.peers[what])
+        return max(in_turns, self.ours[what].median / self.peers_alone[what].median)
+
+
+def measure_forward(
+    case: Case, *, num_threads: int, repeats: int, on_run: Callable[[str], None] = lambda name: None
+) -> ForwardTimes:
+    """Time one case. Raises: CircuitError if the outputs of both sides differ."""
+    torch.set_num_threads(num_threads)
+    source = case.circuit()
+    ours = TorchCompiler().compile(source)
+    x = case.batch()
+    jobs = {f"ours, {name}": job for name, job in _jobs(ours, x).items()}
+    jobs[f"ours, {FRESH}"] = Job(lambda _: _forward(ours, x), ours.drop_cache)
+    other: peers.PeerCircuit | None = None
+    difference: float | None = None
+    alone: Mapping[str, Samples] = {}
+    clock = clock_for(num_threads)
+    if peers.peer_is_installed():
+        other = peers.compile_symbolic(peers.build_symbolic(case))
+        order, difference = _agree(case, source, ours, other)
+        others = {f"peer, {name}": job for name, job in _jobs(other.module, x[:, order].contiguous()).items()}
+        alone = time_interleaved(others, repeats, warmups=2, clock=clock, on_run=on_run)
+        jobs |= others
+    samples = time_interleaved(jobs, repeats, warmups=2, clock=clock, on_run=on_run)
+    return ForwardTimes(
+        case.name,
+        len(x),
+        len(ours.layers),
+        other.num_layers if other is not None else None,
+        difference,
+        _of("ours, ", samples),
+        _with_fresh(_of("peer, ", samples)),
+        _with_fresh(_of("peer, ", alone)),
+    )
+
+
+def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Tensor], Tensor]:
+    """Values and inputs under which no log-likelihood is far below zero.
+
+    The released peer cuts logarithms off at -708, so both sides can be compared only where every layer stays above: every
+    pixel is likely to be 0 and nearly always is, every mean is near 0.
+    """
+    calm: dict[str, Tensor] = {}
+    for name, value in values.items():
+        new = value.clone()
+        if name.endswith((".probs", ".logits")):
+            new[..., 0] += 12.0
+        elif name.endswith(".mean"):
+            new *= 0.1
+        calm[name] = new
+    x = case.batch(seed=1)
+    if case.image.input_layer == "gaussian":
+        return calm, x * 0.1
+    keep = torch.rand(x.shape, generator=torch.Generator().manual_seed(2)) < 0.02
+    return calm, torch.where(keep, x, torch.zeros_like(x))
+
+
+def _agree(case: Case, source: Circuit, ours: TorchCircuit, other: peers.PeerCircuit) -> tuple[Tensor, float]:
+    """Compare both sides on calm values, then give both the initial ones; returns the peer's order of variables."""
+    initial = ours.leaf_state()
+    calm, x = calm_values(initial, case)
+    ours.load_leaf_state(calm)
+    order = peers.carry_values(source, calm, other)
+    expected = _forward(other.module, x[:, order])
+    difference = float(((_forward(ours, x) - expected).abs() / expected.abs()).max())
+    if not difference <= RELATIVE_TOLERANCE:
+        raise CircuitError(
+            f"{case.name}: our outputs differ from the peer's by {difference:.2g} relative, more than {RELATIVE_TOLERANCE}; "
+            f"no time is reported"
+        )
+    ours.load_leaf_state(initial)
+    peers.carry_values(source, initial, other)
+    return order, difference
+
+
+def _jobs(module: nn.Module, x: Tensor) -> dict[str, Job]:
+    """The forward pass in eval mode without gradients, and forward plus backward of the mean negative log-likelihood."""
+
+    def prepare_step() -> None:
+        module.train()
+        module.zero_grad(set_to_none=True)
+
+    def step(_: object) -> None:
+        (-module(x).mean()).backward()
+
+    return {FORWARD: Job(lambda _: _forward(module, x), module.eval), TRAINING: Job(step, prepare_step)}
+
+
+@torch.no_grad()
+def _forward(module: nn.Module, x: Tensor) -> Tensor:
+    module.eval()
+    return module(x)
+
+
+def _of(side: str, samples: Mapping[str, Samples]) -> dict[str, Samples]:
+    return {name.removeprefix(side): taken for name, taken in samples.items() if name.startswith(side)}
+
+
+def _with_fresh(samples: dict[str, Samples]) -> dict[str, Samples]:
+    """The peer evaluates its parameters on every call, so its forward pass is its time for that as well."""
+    return samples | {FRESH: samples[FORWARD]} if samples else samples
+
+
+DEFAULT_CASES: Sequence[str] = ("digits", "L1", "L2", "L4")

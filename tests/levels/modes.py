@@ -1,0 +1,136 @@
+"""Compile in every mode, evaluate to numpy, and watch what a compilation does: what the tests of all levels share."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
+from explorer.optimize import LimitWarning
+from explorer.symbolic import Circuit
+from explorer.trace import (
+    Event,
+    Folded,
+    LimitReached,
+    MatchFound,
+    MatchLost,
+    MatchRefused,
+    Rewritten,
+    StepEnded,
+    StepStarted,
+)
+
+MODES = tuple({"optimize": o, "fold": f} for o, f in product((False, True), repeat=2))
+MODE_IDS = tuple(f"optimize={mode['optimize']},fold={mode['fold']}" for mode in MODES)
+PRESETS = ("default", "handbook")
+
+
+@pytest.fixture(autouse=True)
+def float64() -> Iterator[None]:
+    """Circuits of a test are compiled in double precision; afterwards everything is as it was."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def compiled(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> TorchCircuit:
+    """The compiled circuit; that the handbook's five rounds were too few is no matter here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        return TorchCompiler(semiring, **options).compile(circuit)
+
+
+def output(circuit: TorchCircuit, x: NDArray[Any] | None) -> NDArray[Any]:
+    """The outputs: (B, outputs, O), or (outputs, O) if there is no input, as the oracle gives them."""
+    with torch.no_grad():
+        found = circuit(None if x is None else torch.from_numpy(np.ascontiguousarray(x))).numpy()
+    return found[0] if x is None else found
+
+
+def layer_types(circuit: TorchCircuit) -> list[str]:
+    """The types of all layers in topological order, without the affixes: `Sum`, `CPT`."""
+    return [type(layer).__name__.removeprefix("Torch").removesuffix("Layer") for layer in circuit.layers]
+
+
+@dataclass
+class Watcher:
+    """A listener that keeps all events."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, *kinds: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kinds)]
+
+    @property
+    def found(self) -> list[MatchFound]:
+        return self.of(MatchFound)
+
+    @property
+    def refused(self) -> list[MatchRefused]:
+        return self.of(MatchRefused)
+
+    @property
+    def lost(self) -> list[MatchLost]:
+        return self.of(MatchLost)
+
+    @property
+    def folded(self) -> list[Folded]:
+        return self.of(Folded)
+
+    @property
+    def limits(self) -> list[LimitReached]:
+        return self.of(LimitReached)
+
+    @property
+    def paths(self) -> list[str]:
+        return [event.path for event in self.of(StepStarted)]
+
+    def applied(self) -> Counter[str]:
+        """How many matches of each rule were applied."""
+        return Counter(event.rule for event in self.of(Rewritten))
+
+    def rounds(self) -> list[dict[str, int]]:
+        """For each round how many rewrites each of its steps did: parameters, shatter, fuse."""
+        rounds: dict[str, dict[str, int]] = {}
+        step = ("", "")
+        for event in self.events:
+            if isinstance(event, StepStarted):
+                name, _, part = event.path.removeprefix("optimize/").rpartition("/")
+                step = (name, part)
+                if event.path.startswith("optimize/"):
+                    rounds.setdefault(name, {})[part] = 0
+            elif isinstance(event, Rewritten):
+                rounds[step[0]][step[1]] += 1
+        return list(rounds.values())
+
+    def refusals_of(self, pattern: str) -> list[str]:
+        """The reasons for which a pattern was refused, in order."""
+        return [event.refusal.reason for event in self.refused if event.refusal.pattern == pattern]
+
+    def figures(self) -> list[dict[str, int]]:
+        """The counts after each step."""
+        return [dict(event.snapshot.figures) for event in self.of(StepEnded)]
+
+
+def watched(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:
+    """The compiled circuit and everything that was told while it was compiled."""
+    watcher = Watcher()
+    return compiled(circuit, semiring, listeners=(watcher,), **options), watcher
+
+
+def only(items: Sequence[Any]) -> Any:
+    """The one item of a sequence that must have one."""
+    assert len(items) == 1, items
+    return items[0]
