@@ -1,14 +1,15 @@
 """Where a folded node finds its inputs, and the cheapest way to read them.
 
-After folding, the value of an original node is a pair (folded node, slice). `FoldIndexInfo` keeps, for every folded node, a
-table (F, H, 2) of such pairs, and one (N, 2) for the outputs. `plan_read` turns a table into a `Read`: a view where the
-slices lie in a regular order, a gather only where they do not; an identity gather does not exist.
+After folding, the value of an original node is a pair (folded node, slice). `FoldIndexInfo` keeps, for every folded
+node, a table (F, H, 2) of such pairs, and one (N, 2) for the outputs. `plan_read` turns a table into a `Read`: a view
+where the slices lie in a regular order, a gather only where they do not; an identity gather does not exist.
 Source: handbook, Folding (FoldIndexInfo, in_fold_idx).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -54,9 +55,9 @@ class ReadKind(Enum):
 class Read:
     """How to get the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
 
-    `pieces` are slices (position in `sources`, start, stop, step) taken one after the other; `index` picks rows of what they
-    give; the result is laid out as (F, H), or `by_columns` as (H, F) and transposed. An
-    expanded read has one slice a fold, or `by_columns` one slice an input.
+    `pieces` are slices (position in `sources`, start, stop, step) taken one after the other; `index` picks rows of
+    what they give; the result is laid out as (F, H), or `by_columns` as (H, F) and transposed. An expanded read has
+    one slice a fold, or `by_columns` one slice an input.
     """
 
     kind: ReadKind
@@ -170,7 +171,4 @@ def _pieces(flat: IndexTable, sources: tuple[int, ...]) -> tuple[tuple[int, int,
         return ((0, 0, 0, 1),) * (MAX_CAT_PIECES + 1)
     position = {source: i for i, source in enumerate(sources)}
     bounds = [0, *cuts.tolist(), len(flat)]
-    return tuple(
-        (position[int(flat[a, 0])], int(flat[a, 1]), int(flat[b - 1, 1]) + 1, 1)
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-    )
+    return tuple((position[int(flat[a, 0])], int(flat[a, 1]), int(flat[b - 1, 1]) + 1, 1) for a, b in pairwise(bounds))

@@ -1,8 +1,8 @@
 """The compiled circuit: an `nn.Module` over frozen layers.
 
-The module holds the tensors and the index buffers; layers and parameter graphs are data. It is built once, after optimization
-and folding, and does three things besides evaluating: it frees activations that nobody reads any more, it keeps what depends on
-parameters only while in `eval()` without gradients, and it checks its input.
+The module holds the tensors and the index buffers; layers and parameter graphs are data. It is built once, after
+optimization and folding, and does three things besides evaluating: it frees activations that nobody reads any more,
+it keeps what depends on parameters only while in `eval()` without gradients, and it checks its input.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,9 +67,10 @@ class PlannedLayer:
 class TorchCircuit(nn.Module):
     """A compiled circuit: x (B, D) -> (B, outputs, classes).
 
-    Values are in the form of the semiring (logarithms under lse-sum). `x` may be left out when no layer reads a variable.
-    In `eval()` and under `torch.no_grad()` or `torch.inference_mode()`, what depends on parameters only is computed once and
-    dropped when a tensor changes (writes through `.data` are not seen: call `drop_cache()` after them).
+    Values are in the form of the semiring (logarithms under lse-sum). `x` may be left out when no layer reads a
+    variable. In `eval()` and under `torch.no_grad()` or `torch.inference_mode()`, what depends on parameters only is
+    computed once and dropped when a tensor changes (writes through `.data` are not seen: call `drop_cache()` after
+    them).
 
     Raises on call: ShapeError, DataTypeError, ValueRangeError for input that does not fit.
     """
@@ -96,7 +97,13 @@ class TorchCircuit(nn.Module):
         self._plan = self._plan_layers()
         self._output_read = self._plan_outputs()
         self.num_variables = 1 + max(
-            (v for layer in self.layers if isinstance(layer, TorchInputLayer) for scope in layer.scope_idx for v in scope),
+            (
+                v
+                for layer in self.layers
+                if isinstance(layer, TorchInputLayer)
+                for scope in layer.scope_idx
+                for v in scope
+            ),
             default=-1,
         )
 
@@ -151,19 +158,19 @@ class TorchCircuit(nn.Module):
     # ------------------------------------------------------------------ evaluation
 
     def forward(self, x: Tensor | None = None) -> Tensor:
-        """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
-        x = self._checked(x)
+        """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
+        batch = self._checked(x)
         parameters = self._evaluated_parameters()
         values: dict[int, Tensor] = {}
         for planned in self._plan:
-            values[planned.node] = planned.layer.forward(
-                self.semiring, self._inputs(planned, x, values), parameters[planned.node]
-            )
+            inputs = self._inputs(planned, batch, values)
+            values[planned.node] = planned.layer.forward(self.semiring, inputs, parameters[planned.node])
             for gone in planned.frees:
                 del values[gone]
         read = self._output_read
-        result = self._read(read, [values[source] for source in read.read.sources])  # (N, 1, B, O)
-        return result.squeeze(1).transpose(0, 1)
+        result = self._read(read, [values[source] for source in read.read.sources])  # (outputs, 1, B, classes)
+        result = result.squeeze(1).transpose(0, 1)
+        return result[0] if x is None else result
 
     def drop_cache(self) -> None:
         """Forget what was kept of parameters; needed only after writing through `tensor.data`."""
@@ -197,7 +204,9 @@ class TorchCircuit(nn.Module):
     def _checked(self, x: Tensor | None) -> Tensor:
         if x is None:
             if self.num_variables:
-                raise ShapeError(f"the circuit reads {self.num_variables} variables; give x of shape (B, {self.num_variables})")
+                raise ShapeError(
+                    f"the circuit reads {self.num_variables} variables; give x of shape (B, {self.num_variables})"
+                )
             device = self.tensors[0].device if len(self.tensors) else None
             return torch.zeros((1, 0), device=device)
         if not isinstance(x, Tensor):
@@ -230,13 +239,20 @@ class TorchCircuit(nn.Module):
             if step.op is None:
                 read = step.reads[0]
                 tensors = [self.tensors[source] for source in read.read.sources]
-                values[step.node] = self._read(read, tensors).squeeze(1)
+                values[step.node] = self._as_number(self._read(read, tensors).squeeze(1))
             else:
                 operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
                 values[step.node] = step.op.forward(*operands)
         if planned.result is None:
             return values[planned.last]
         return self._read(planned.result, [values[s] for s in planned.result.read.sources]).squeeze(1)
+
+    def _as_number(self, value: Tensor) -> Tensor:
+        """Whole numbers in the precision of the other leaves: operators and products of matrices do not mix types."""
+        if value.is_floating_point() or value.is_complex():
+            return value
+        real = (t.dtype.to_real() for t in self.tensors if t.is_floating_point() or t.is_complex())
+        return value.to(next(real, torch.get_default_dtype()))
 
     # ------------------------------------------------------------------ planning
 
@@ -335,7 +351,11 @@ def leaf_nodes(graph: Graph[TorchLayer]) -> Iterator[TorchParameterNode]:
 def _variables(x: Tensor, columns: Tensor, folds: int) -> Tensor:
     """The variables (F, B, V) of a layer: columns of x (B, D)."""
     chosen = torch.index_select(x, 1, columns)  # (B, F * V)
-    return chosen.reshape(x.shape[0], folds, -1).transpose(0, 1) if columns.numel() else x.new_empty((folds, x.shape[0], 0))
+    return (
+        chosen.reshape(x.shape[0], folds, columns.numel() // folds).transpose(0, 1)
+        if columns.numel()
+        else x.new_empty((folds, x.shape[0], 0))
+    )
 
 
 def _last_uses(graph: Graph[TorchLayer]) -> Mapping[int, tuple[int, ...]]:

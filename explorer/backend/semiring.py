@@ -1,8 +1,9 @@
 """Semirings: what "sum" and "product" mean, and in which form a circuit keeps its numbers.
 
-`sum-product` keeps the numbers themselves; `lse-sum` keeps logarithms of non-negative numbers (a product is a sum, a sum is a
-log-sum-exp); `complex-lse-sum` keeps complex logarithms, so that negative numbers have one. Parameters are linear in all
-three. Source: handbook, Compilation; Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch. 12.
+`sum-product` keeps the numbers themselves; `lse-sum` keeps logarithms of non-negative numbers (a product is a sum, a
+sum is a log-sum-exp); `complex-lse-sum` keeps complex logarithms, so that negative numbers have one. Parameters are
+linear in all three. Source: handbook, Compilation; Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch.
+12.
 """
 
 from abc import ABC, abstractmethod
@@ -161,7 +162,10 @@ def semiring_named(name: str) -> Semiring:
 
 
 def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
-    """exp(x - m) and m, the largest (real part) along the last axis, finite so that -inf stays -inf and never becomes NaN.
+    """Give exp(x - m) and m, the largest value along the last axis.
+
+    m is the largest real part, made finite so that -inf stays -inf and never becomes
+    NaN.
 
     m is constant for the gradient: it cancels out of log(sum w exp(x - m)) + m.
     """

@@ -1,7 +1,7 @@
 """Where the numbers of a circuit live: tensors (F, *shape), and which slice of which tensor holds each leaf.
 
-The initial value of a leaf depends on the seed and the leaf's name only, so every mode of compilation starts from the same
-numbers. Source: handbook, Folding (foldwise_initializer_, compiler state).
+The initial value of a leaf depends on the seed and the leaf's name only, so every mode of compilation starts from the
+same numbers. Source: handbook, Folding (foldwise_initializer_, compiler state).
 """
 
 import hashlib
@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from explorer.backend.parameters import InitializerFunction, TorchLeafParameter, TorchParameterNode, TorchTensorParameter
+from explorer.backend.parameters import (
+    InitializerFunction,
+    TorchLeafParameter,
+    TorchParameterNode,
+    TorchTensorParameter,
+)
 from explorer.symbolic import TensorParameter
 
 
@@ -43,7 +48,8 @@ def settle(
 ) -> tuple[nn.Parameter, ...]:
     """Give every leaf that has no home yet a slice of a new tensor, and return all tensors that the nodes read.
 
-    Owners come before pointers, so that leaves folded together lie in one tensor. `values` overrides the initial values.
+    Owners come before pointers, so that leaves folded together lie in one tensor. `values` overrides the initial
+    values.
     """
     nodes = [n for n in parameter_nodes if isinstance(n, TorchLeafParameter)]
     for owners in (True, False):
@@ -92,4 +98,3 @@ def foldwise_initializer_(tensor: Tensor, initializers: Sequence[tuple[Initializ
 def leaf_seed(seed: int, name: str) -> int:
     """The seed of a leaf: depends on the compiler's seed and the leaf's name, not on the order of compilation."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=7).digest(), "little")
-

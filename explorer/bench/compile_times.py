@@ -8,8 +8,7 @@ import torch
 from explorer.bench import peer as peers
 from explorer.bench.cases import Case, case_named
 from explorer.bench.timing import Job, Samples, clock_for, ratio, time_interleaved
-from explorer.compiler import TorchCompiler
-from explorer.trace import Recorder
+from explorer.compiler import TorchCompiler, record
 
 PEER_CASES: Sequence[str] = ("mnist", "poon-domingos")
 GROWTH_CASES: Sequence[str] = ("qg-cp-12", "qg-cp-28", "qg-cp-53")
@@ -52,7 +51,7 @@ def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] =
     torch.set_num_threads(1)
     jobs = {
         PLAIN: Job(lambda circuit: TorchCompiler().compile(circuit), case.circuit),
-        RECORDED: Job(lambda circuit: TorchCompiler(listeners=(Recorder(),)).compile(circuit), case.circuit),
+        RECORDED: Job(record, case.circuit),
     }
     peer_layers = None
     if peers.peer_is_installed():
@@ -60,7 +59,7 @@ def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] =
         peer_layers = peers.compile_symbolic(peers.build_symbolic(case)).num_layers
     samples = time_interleaved(jobs, repeats, clock=clock_for(1), on_run=on_run)
     circuit = case.circuit()
-    return CompileTimes(case.name, len(circuit), len(TorchCompiler().compile(circuit).layers), peer_layers, samples)
+    return CompileTimes(case.name, len(circuit.graph), len(TorchCompiler().compile(circuit).layers), peer_layers, samples)
 
 
 def measure_growth(
@@ -75,7 +74,7 @@ def measure_growth(
     for case in chosen:
         circuit = case.circuit()
         layers = len(TorchCompiler().compile(circuit).layers)
-        found.append(CompileTimes(case.name, len(circuit), layers, None, {PLAIN: samples[case.name]}))
+        found.append(CompileTimes(case.name, len(circuit.graph), layers, None, {PLAIN: samples[case.name]}))
     return tuple(found)
 
 

@@ -59,10 +59,11 @@ class CompiledCircuitsMap:
 class TorchCompiler:
     """Compiles circuits; those compiled by one compiler share the parameter leaves they have in common.
 
-    Options: `semiring` lse-sum, sum-product or complex-lse-sum; `optimize`, `fold` on or off; `preset` default or handbook gives
-    rules, `max_rounds` and `levels` unless these are given; `rules` a `RuleSet`; `disable` names of rules to switch off;
-    `strategy` decides conflicts; `levels` longest-distance or fewest-groups; `seed` for initial values; `listeners` are told
-    every event. Own rules: `@compiler.rules.fuse.rule(PATTERN)`, own layers: `@compiler.layer_rules.rule(MyLayer)`.
+    Options: `semiring` lse-sum, sum-product or complex-lse-sum; `optimize`, `fold` on or off; `preset` default or
+    handbook gives rules, `max_rounds` and `levels` unless these are given; `rules` a `RuleSet`; `disable` names of
+    rules to switch off; `strategy` decides conflicts; `levels` longest-distance or fewest-groups; `seed` for initial
+    values; `listeners` are told every event. Own rules: `@compiler.rules.fuse.rule(PATTERN)`, own layers:
+    `@compiler.layer_rules.rule(MyLayer)`.
 
     Raises: UnknownNameError, ValueRangeError for options that make no sense.
     """
@@ -133,8 +134,8 @@ class TorchCompiler:
 
     def _compile_circuit(self, circuit: Circuit) -> TorchCircuit:
         """Layers in topological order; then optimization and folding; then tensors and the module."""
-        graph = self._step("compile", circuit, lambda _: self._compile_layers(circuit), None)
-        assert graph is not None
+        nothing: Graph[TorchLayer] = Graph({}, {}, ())
+        graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph)
         tensors = settle(self.book, leaf_nodes(graph), circuit.leaf_names, self.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.book, circuit.leaf_names)
@@ -151,7 +152,7 @@ class TorchCompiler:
         if self.optimize:
             options = OptimizeOptions(self.rules, self.strategy, self.max_rounds, self.listeners)
             graph = _optimize_circuit(
-                self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, work, before)
+                self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, before, work)
             )
         if not self.fold:
             return graph, None
@@ -207,21 +208,20 @@ class TorchCompiler:
 
     # ------------------------------------------------------------------ telling listeners
 
-    def _step(self, path: str, circuit: Circuit, work: Work, before: Graph[TorchLayer] | None) -> Graph[TorchLayer] | None:
+    def _step(self, path: str, circuit: Circuit, before: Graph[TorchLayer], work: Work) -> Graph[TorchLayer] | None:
         """Run one step between its two events; a failure is told as well, and raised."""
         if not self.listeners:
-            return work(before)  # type: ignore[arg-type]
+            return work(before)
         self._tell(StepStarted(path, "compiled"))
         started = perf_counter()
         try:
-            after = work(before)  # type: ignore[arg-type]
+            after = work(before)
         except CircuitError as error:
-            self._tell(StepFailed(str(error)))
+            self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, before, None)))
             raise
         seconds = perf_counter() - started
-        state = before if after is None else after
-        assert state is not None
-        self._tell(StepEnded(after is not None, seconds, CompiledSnapshot(self, circuit, state, None)))
+        snapshot = CompiledSnapshot(self, circuit, before if after is None else after, None)
+        self._tell(StepEnded(after is not None, seconds, snapshot))
         return after
 
     def _tell(self, event: Any) -> None:

@@ -30,7 +30,9 @@ def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -
         error.trace = _trace(compiler, recorder, None)  # type: ignore[attr-defined]
         raise
     if not recorder.steps:
-        raise CircuitError("the circuit was compiled before by this compiler, so there is nothing to record; use a new one")
+        raise CircuitError(
+            "the circuit was compiled before by this compiler, so there is nothing to record; use a new one"
+        )
     return _trace(compiler, recorder, compiled)
 
 
@@ -47,7 +49,9 @@ def rerun(trace: Trace) -> Trace:
     wanted = trace.options["rules"]
     foreign = [name for name in wanted if name not in preset_rules]
     if foreign:
-        raise CircuitError(f"the trace was made with the rules {foreign}, which its preset lacks; record it again with them")
+        raise CircuitError(
+            f"the trace was made with the rules {foreign}, which its preset lacks; record it again with them"
+        )
     return record(circuit, disable=[name for name in preset_rules if name not in wanted], **options)
 
 

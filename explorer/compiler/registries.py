@@ -1,7 +1,7 @@
 """The registries of compile rules: by type of symbolic layer, parameter node and initializer.
 
-Source: handbook, Compilation (CompilerLayerRegistry, ParameterRegistry, InitializerRegistry). A compiler takes copies, so rules
-added to one compiler never leak into another.
+Source: handbook, Compilation (CompilerLayerRegistry, ParameterRegistry, InitializerRegistry). A compiler takes
+copies, so rules added to one compiler never leak into another.
 """
 
 from abc import ABC

@@ -1,4 +1,4 @@
-"""The state of a compilation after a step: its graph, figures, reads, and an executable circuit, made when asked for."""
+"""The state of a compilation after a step: graph, figures, reads, an executable circuit; made when asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from explorer.backend import (
     AddressBook,
     FoldIndexInfo,
-    ReadKind,
     TorchCircuit,
     TorchLayer,
     all_parameters,
@@ -46,9 +45,18 @@ class CompiledSnapshot:
         """The layers, folded as far as the step goes."""
         return self._folded[0]
 
-    @cached_property
+    @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """For every layer that reads layers, after folding: kind of read, index table (F, H, 2), bytes copied for one example."""
+        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
+        return self._reads
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Layers, folds, parameters, FLOPs and bytes, for one example."""
+        return self._figures
+
+    @cached_property
+    def _reads(self) -> Mapping[int, Mapping[str, Any]]:
         graph, fold_index = self._folded
         if fold_index is None:
             return {}
@@ -66,8 +74,7 @@ class CompiledSnapshot:
         return found
 
     @cached_property
-    def figures(self) -> Mapping[str, int]:
-        """Nodes, folds, parameters, FLOPs and bytes of activations for one example."""
+    def _figures(self) -> Mapping[str, int]:
         layers = list(self.graph.nodes.values())
         leaves = {
             leaf: prod(node.shape)
@@ -88,11 +95,6 @@ class CompiledSnapshot:
             "activation_bytes": sum(layer.num_output_units * layer.num_folds for layer in layers) * FLOAT_BYTES,
             "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values()),
         }
-
-    @property
-    def copying_reads(self) -> int:
-        """How many layers copy what they read."""
-        return sum(ReadKind(read["kind"]).copies for read in self.reads.values())
 
     def circuit(self) -> TorchCircuit:
         """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""

@@ -1,7 +1,7 @@
 """Folding a graph group by group. Source: handbook, Folding, Main Logic (build_folded_graph).
 
-The same function folds circuits and parameter graphs: it is told the groups of one level after the other and how to make one
-node of a group, and keeps for every original node in which folded node and which slice its value stands.
+The same function folds circuits and parameter graphs: it is told the groups of one level after the other and how to
+make one node of a group, and keeps for every original node in which folded node and which slice its value stands.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

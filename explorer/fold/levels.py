@@ -1,9 +1,9 @@
 """Scheduling: in which levels the layers of a circuit are folded.
 
-`longest-distance` is the handbook's choice: a layer's level is its longest distance from the inputs. But layers of equal key may
-lie on different levels although both could run at one time; then another legal ordering gives fewer folded layers. To find
-the fewest is a scheduling problem for which only heuristics are quick: `fewest-groups` tries several and takes the best, so it
-is never worse than `longest-distance`.
+`longest-distance` is the handbook's choice: a layer's level is its longest distance from the inputs. But layers of
+equal key may lie on different levels although both could run at one time; then another legal ordering gives fewer
+folded layers. To find the fewest is a scheduling problem for which only heuristics are quick: `fewest-groups` tries
+several and takes the best, so it is never worse than `longest-distance`.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -112,5 +112,3 @@ def _agenda(graph: Graph[Any], key_of: Mapping[int, int], wait: bool) -> Orderin
                     heap = ready.setdefault(key_of[user], [])
                     heappush(heap, (-height[user], position[user]))
     return tuple(levels)
-
-

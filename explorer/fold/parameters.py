@@ -1,4 +1,7 @@
-"""Folding parameters: the graphs of all members are one graph with many outputs, and that graph is folded level by level.
+"""Folding parameters.
+
+The graphs of all members are one graph with many outputs, and that graph is folded level by
+level.
 
 So nodes fold inside one parameter and between parameters, and a node that several members share stands there once.
 Source: handbook, Fold a Parameter Graph (_fold_parameters) and Fold Group of Parameter (_fold_parameter_nodes_group).

@@ -14,11 +14,14 @@ Node = TypeVar("Node")
 class Graph(Generic[Node]):
     """An immutable directed acyclic graph.
 
-    `nodes` maps id to node *in topological order*; `inputs` maps each id to the ids it reads, in order (an id may be read
-    twice); `outputs` lists the ids of the outputs (an id may stand there twice). A pass makes a new graph that shares the
-    nodes it did not touch.
+    `nodes` maps id to node *in topological order*; `inputs` maps each id to the ids it reads, in order (an id may be
+    read twice); `outputs` lists the ids of the outputs (an id may stand there twice). A pass makes a new graph that
+    shares the nodes it did not touch.
 
-    Raises: GraphError if a node reads an id that does not stand before it, or an output does not exist.
+    The graph keeps its own copies, so what the caller does with the mappings afterwards does not change it.
+
+    Raises: GraphError if `nodes` and `inputs` have different ids, a node reads an id that does not stand before it,
+    or an output does not exist; CycleError if a node reads itself.
 
     >>> g = Graph({0: "x", 1: "y"}, {0: (), 1: (0,)}, (1,))
     >>> g.users[0], g.levels[1]
@@ -30,22 +33,27 @@ class Graph(Generic[Node]):
     outputs: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self.inputs) != len(self.nodes):
-            odd = sorted(set(self.inputs) ^ set(self.nodes))
-            raise GraphError(f"nodes and inputs must have the same ids; these stand on one side only: {odd[:10]}")
+        _check_ids(self.nodes, self.inputs)
+        object.__setattr__(self, "nodes", dict(self.nodes))
+        object.__setattr__(self, "inputs", {node: tuple(self.inputs[node]) for node in self.nodes})
+        object.__setattr__(self, "outputs", tuple(self.outputs))
         seen: set[int] = set()
-        for node in self.nodes:
-            for source in self.inputs[node]:
+        for node, sources in self.inputs.items():
+            for source in sources:
                 if source not in seen:
-                    where = "comes later" if source in self.nodes else "does not exist"
-                    raise GraphError(
-                        f"node {node} reads node {source}, which {where}; "
-                        f"give nodes in topological order or use Graph.ordered"
-                    )
+                    raise self._misplaced(node, source)
             seen.add(node)
         for output in self.outputs:
             if output not in seen:
                 raise GraphError(f"output {output} is not a node of the graph")
+
+    def _misplaced(self, node: int, source: int) -> GraphError:
+        if source == node:
+            return CycleError(f"node {node} reads itself")
+        where = "comes later" if source in self.nodes else "does not exist"
+        return GraphError(
+            f"node {node} reads node {source}, which {where}; give nodes in topological order or use Graph.ordered"
+        )
 
     @classmethod
     def ordered(
@@ -55,8 +63,8 @@ class Graph(Generic[Node]):
 
         Raises: CycleError with the nodes of one cycle; GraphError if an input does not exist.
         """
-        order = topological_order(nodes, inputs)
-        return cls({n: nodes[n] for n in order}, {n: tuple(inputs[n]) for n in order}, tuple(outputs))
+        _check_ids(nodes, inputs)
+        return cls({node: nodes[node] for node in topological_order(nodes, inputs)}, inputs, tuple(outputs))
 
     @cached_property
     def users(self) -> Mapping[int, tuple[int, ...]]:
@@ -93,6 +101,12 @@ class Graph(Generic[Node]):
         return graph_text(self)
 
 
+def _check_ids(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]]) -> None:
+    if nodes.keys() != inputs.keys():
+        odd = [node for node in (*nodes, *inputs) if node not in nodes or node not in inputs]
+        raise GraphError(f"nodes and inputs must have the same ids; these stand on one side only: {odd[:10]}")
+
+
 def topological_order(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]]) -> list[int]:
     """Depth-first topological order that follows the order of `nodes` and of the inputs.
 
@@ -105,7 +119,7 @@ def topological_order(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int,
         if start in done:
             continue
         open_[start] = None
-        stack = [(start, iter(inputs.get(start, ())))]
+        stack = [(start, iter(inputs[start]))]
         while stack:
             node, sources = stack[-1]
             for source in sources:
@@ -118,7 +132,7 @@ def topological_order(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int,
                     cycle = [*path[path.index(source) :], source]
                     raise CycleError("the nodes form a cycle: " + " <- ".join(map(str, cycle)))
                 open_[source] = None
-                stack.append((source, iter(inputs.get(source, ()))))
+                stack.append((source, iter(inputs[source])))
                 break
             else:
                 stack.pop()

@@ -1,8 +1,8 @@
 """Levels: in which groups, one after the other, the nodes of a graph can be computed.
 
 `levels` is the handbook's layer-wise topological ordering: the level of a node is the longest distance from the inputs.
-`heights` is the same seen from the outputs. `group_levels` turns levels into groups; which of several legal orderings is
-best for folding is decided in `explorer.fold`.
+`heights` is the same seen from the outputs. `group_levels` turns levels into groups; which of several legal orderings
+is best for folding is decided in `explorer.fold`.
 """
 
 from collections.abc import Mapping

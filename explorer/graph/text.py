@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from explorer.graph.fields import config_of, field_names, nested_of, parameters_of
 from explorer.graph.graph import Graph, Node
@@ -51,7 +51,8 @@ def value_text(value: Any) -> str:
     if hasattr(value, "shape") and hasattr(value, "dtype") and not is_dataclass(value):
         return f"array{tuple(value.shape)}"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{value_text(k)}: {value_text(v)}" for k, v in value.items()) + "}"
+        items = cast("Mapping[object, object]", value).items()
+        return "{" + ", ".join(f"{value_text(k)}: {value_text(v)}" for k, v in items) + "}"
     return repr(value)
 
 

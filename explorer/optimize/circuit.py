@@ -4,12 +4,11 @@ Source: handbook, Optimizing the Full Circuit (_optimize_circuit, _optimize_para
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import Protocol
+from itertools import count, pairwise
 
-from explorer.backend import TorchInputLayer, TorchLayer, all_parameters
+from explorer.backend import TorchInnerLayer, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameter, TorchParameterNode
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.optimize.cost import cost_change
@@ -30,16 +29,11 @@ class LimitWarning(UserWarning):
     """A bound on rounds was hit while more rewrites were possible."""
 
 
-class StepRunner(Protocol):
-    """Runs one step: tells listeners that it begins and ends, times it, and gives the graph after it."""
+Work = Callable[[Graph[TorchLayer]], Graph[TorchLayer] | None]
+"""The work of a step: a new graph, or None if nothing changed."""
 
-    def __call__(self, path: str, before: Graph[TorchLayer], work: "Work") -> Graph[TorchLayer] | None: ...
-
-
-class Work(Protocol):
-    """The work of a step: a new graph, or None if nothing changed."""
-
-    def __call__(self, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None: ...
+StepRunner = Callable[[str, Graph[TorchLayer], Work], Graph[TorchLayer] | None]
+"""Runs the work of a step at a path: tells listeners that it begins and ends, and times it."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +136,12 @@ def _optimized_layer(
         if not any(isinstance(value, roots) for value in parameter.graph.nodes.values()):
             continue
         context = RewriteContext(
-            compiler, count(parameter.graph.next_id), options.strategy, check_parameter_replacement, None, numbers.listeners
+            compiler,
+            count(parameter.graph.next_id),
+            options.strategy,
+            check_parameter_replacement,
+            None,
+            numbers.listeners,
         )
         result = optimize_graph(parameter.graph, rules, context, f"{place}.{name}", numbers.next)
         if result is not None:
@@ -185,15 +184,19 @@ def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> st
             return f"a rule on layers gives layers; found {type(node).__name__}"
     root, entry = match.entries[0], match.entries[-1]
     if nodes[-1].num_output_units != root.num_output_units:
-        return f"the last layer has {nodes[-1].num_output_units} output units, the root it replaces {root.num_output_units}"
-    wanted = None if isinstance(entry, TorchInputLayer) else (entry.arity, entry.num_input_units)
-    found = None if isinstance(nodes[0], TorchInputLayer) else (nodes[0].arity, nodes[0].num_input_units)
-    if wanted != found:
-        return f"the first layer takes (arity, units) {found}, the one it replaces {wanted}"
-    for below, above in zip(nodes, nodes[1:], strict=False):
-        if isinstance(above, TorchInputLayer) or above.arity != 1 or above.num_input_units != below.num_output_units:
+        found, wanted = nodes[-1].num_output_units, root.num_output_units
+        return f"the last layer has {found} output units, the root it replaces {wanted}"
+    if _takes(nodes[0]) != _takes(entry):
+        return f"the first layer takes (arity, units) {_takes(nodes[0])}, the one it replaces {_takes(entry)}"
+    for below, above in pairwise(nodes):
+        if _takes(above) != (1, below.num_output_units):
             return f"{type(above).__name__} does not fit on {type(below).__name__}: each layer reads the one before it"
     return None
+
+
+def _takes(layer: TorchLayer) -> tuple[int, int] | None:
+    """How many layers of how many units a layer reads; None for an input layer."""
+    return (layer.arity, layer.num_input_units) if isinstance(layer, TorchInnerLayer) else None
 
 
 def check_parameter_replacement(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> str | None:

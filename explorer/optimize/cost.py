@@ -1,8 +1,9 @@
 """The cost model: whether replacing some layers by others pays.
 
-The cost of a layer counts multiplications and additions, exponentials and logarithms, and a fixed overhead, for one example; the
-cost of a parameter graph is shared by a batch. The constants are ratios measured on CPU with torch 2.13 (one core: matrix
-products 105 GFLOP/s, exponentials 1.6 G/s, logarithms 1.25 G/s): what matters is their order of magnitude.
+The cost of a layer counts multiplications and additions, exponentials and logarithms, and a fixed overhead, for one
+example; the cost of a parameter graph is shared by a batch. The constants are ratios measured on CPU with torch 2.13
+(one core: matrix products 105 GFLOP/s, exponentials 1.6 G/s, logarithms 1.25 G/s): what matters is their order of
+magnitude.
 """
 
 from collections.abc import Iterable

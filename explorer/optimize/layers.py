@@ -1,7 +1,8 @@
 """The layer rules: SumCollapse, Tucker and Candecomp fuse; DenseKronecker and TensorDotKronecker shatter.
 
-Those five are the handbook's. The default preset adds Mixing and CategoricalLogSoftmax, and applies SumCollapse and the two
-shattering rules only where the cost model says that they pay. Source: handbook, Optimization, Existing Patterns.
+Those five are the handbook's. The default preset adds Mixing and CategoricalLogSoftmax, and applies SumCollapse and
+the two shattering rules only where the cost model says that they pay. Source: handbook, Optimization, Existing
+Patterns.
 """
 
 from dataclasses import replace

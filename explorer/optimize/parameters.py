@@ -63,7 +63,5 @@ def reduce_sum_outer_product(compiler: object, match: GraphOptMatch) -> tuple[To
     if reduce.axis == outer.axis:
         return (einsum,)
     start = result.index(outer.axis)
-    flatten = TorchFlattenParameter(
-        shape=reduce.shape, in_shapes=(einsum.shape,), start_axis=start, end_axis=start + 1
-    )
+    flatten = TorchFlattenParameter(shape=reduce.shape, in_shapes=(einsum.shape,), start_axis=start, end_axis=start + 1)
     return (einsum, flatten)

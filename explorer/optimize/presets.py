@@ -55,8 +55,10 @@ class Preset:
 
 
 def preset_named(name: str) -> Preset:
-    """`handbook`: the seven rules of the handbook, five rounds, levels by longest distance. `default`: rules that pay, rounds
-    to the fixpoint, levels scheduled for the fewest groups. Raises: UnknownNameError.
+    """Give the preset of a name.
+
+    `handbook`: the seven rules of the handbook, five rounds, levels by longest distance. `default`: rules that
+    pay, rounds to the fixpoint, levels scheduled for the fewest groups. Raises: UnknownNameError.
     """
     handbook = RuleSet(HANDBOOK_PARAMETER_RULES, HANDBOOK_SHATTER_RULES, HANDBOOK_FUSE_RULES)
     if name == "handbook":

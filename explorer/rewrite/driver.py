@@ -1,6 +1,7 @@
 """The driver: applies the chosen matches to a graph, connects the new nodes, times and reports each rewrite.
 
-Source: handbook, Optimize Graph Function. Rules are pure; only the driver makes a new graph, and "changed" is what it did.
+Source: handbook, Optimize Graph Function. Rules are pure; only the driver makes a new graph, and "changed" is what it
+did.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,8 @@ from explorer.trace import Listener, MatchFound, MatchLost, MatchRefused, Refusa
 class RewriteContext:
     """What the driver needs besides the graph.
 
-    `compiler` is handed to rules; `fresh` gives ids that were never used; `check` gives the reason why a replacement is illegal,
-    or None; `cost` values a replacement for LOWEST_COST; `listeners` are told what happens.
+    `compiler` is handed to rules; `fresh` gives ids that were never used; `check` gives the reason why a replacement
+    is illegal, or None; `cost` values a replacement for LOWEST_COST; `listeners` are told what happens.
     """
 
     compiler: Any

@@ -1,7 +1,7 @@
 """Pattern matching: one pattern at one node, giving a match or the reason why not; and the search over a graph.
 
-Source: handbook, Optimization, Pattern Matching Functions. Beyond it: an output of the graph inside a match is refused instead
-of lost, and every attempt that fails says at which entry and why.
+Source: handbook, Optimization, Pattern Matching Functions. Beyond it: an output of the graph inside a match is
+refused instead of lost, and every attempt that fails says at which entry and why.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,9 @@ from explorer.trace import Check, Refusal, RefusalKind
 class GraphOptMatch:
     """A pattern found at concrete nodes.
 
-    `nodes` are ids, root first; `entries` the nodes themselves; `sub_entries[i]` maps a parameter name of entry i to the matches
-    found in it. `place` names the parameter whose graph was searched (`12.weight`); it is empty for layers.
+    `nodes` are ids, root first; `entries` the nodes themselves; `sub_entries[i]` maps a parameter name of entry i to
+    the matches found in it. `place` names the parameter whose graph was searched (`12.weight`); it is empty for
+    layers.
     """
 
     pattern: GraphOptPattern
@@ -49,8 +50,8 @@ class GraphOptMatch:
 class Search:
     """What a search found: matches in order of (pattern, topological order of the root), and near misses."""
 
-    matches: list[GraphOptMatch] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    matches: list[GraphOptMatch] = field(default_factory=list[GraphOptMatch])
+    refusals: list[Refusal] = field(default_factory=list[Refusal])
 
 
 def match_pattern(
@@ -140,7 +141,7 @@ def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], 
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
     found: dict[GraphOptPattern, list[GraphOptMatch]] = {pattern: [] for pattern in patterns}
     for root, node in graph.nodes.items():
-        kind = type(node)
+        kind: type = node.__class__
         fitting = by_type.get(kind)
         if fitting is None:
             fitting = by_type[kind] = tuple(p for p in patterns if issubclass(kind, p.entries[0]))

@@ -1,14 +1,14 @@
 """Patterns: what to look for in a graph. Source: handbook, Optimization, Pattern Declaration.
 
-A pattern is a chain of entries, types of nodes from the root towards the inputs; each entry may ask for config values and for
-patterns in its parameters. A pattern remembers where it was written.
+A pattern is a chain of entries, types of nodes from the root towards the inputs; each entry may ask for config values
+and for patterns in its parameters. A pattern remembers where it was written.
 """
 
-import sys
+import inspect
 from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from explorer.errors import RuleError
@@ -83,14 +83,19 @@ class LayerOptPattern(GraphOptPattern):
 
 def source_of_caller() -> str:
     """`file.py:line` of the first caller outside of this package's pattern and rule machinery."""
-    depth = 1
-    frame = sys._getframe(depth)
+    frame = inspect.currentframe()
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(("explorer.rewrite.", "dataclasses")) and frame.f_code.co_filename != "<string>":
+        name = str(frame.f_globals.get("__name__", ""))
+        generated = frame.f_code.co_filename.startswith("<string")
+        if not name.startswith(("explorer.rewrite.", "dataclasses")) and not generated:
             return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return "?"
+
+
+def source_of_function(function: FunctionType) -> str:
+    """`file.py:line` of a function."""
+    return f"{_short(function.__code__.co_filename)}:{function.__code__.co_firstlineno}"
 
 
 def _short(filename: str) -> str:

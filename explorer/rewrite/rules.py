@@ -1,18 +1,25 @@
 """Rules and their registries: a pattern, and what replaces a match.
 
-A rule is pure: it gets the compiler and a match and gives the nodes that replace it, in topological order. It may decline a
-match beforehand, with a reason. Source: handbook, Optimization Rules and Optimizer Registries.
+A rule is pure: it gets the compiler and a match and gives the nodes that replace it, in topological order. It may
+decline a match beforehand, with a reason. Source: handbook, Optimization Rules and Optimizer Registries.
 """
 
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from types import FunctionType
 from typing import Any, ClassVar
 
 from explorer.errors import DuplicateNameError, RuleError, unknown_name
 from explorer.rewrite.matching import GraphOptMatch
-from explorer.rewrite.patterns import GraphOptPattern, LayerOptPattern, ParameterOptPattern, source_of_caller
+from explorer.rewrite.patterns import (
+    GraphOptPattern,
+    LayerOptPattern,
+    ParameterOptPattern,
+    source_of_caller,
+    source_of_function,
+)
 from explorer.trace import RuleDescription
 
 ApplyFunction = Callable[[Any, GraphOptMatch], tuple[Any, ...]]
@@ -63,7 +70,7 @@ class OptRegistry(ABC):
 
     takes: ClassVar[type[GraphOptPattern]]
 
-    rules: dict[str, Rule] = field(default_factory=dict)
+    rules: dict[str, Rule] = field(default_factory=dict[str, Rule])
 
     def rule(
         self, pattern: GraphOptPattern, *, guard: Guard | None = None, exactness: Exactness = Exactness.REAL
@@ -75,11 +82,12 @@ class OptRegistry(ABC):
         if not isinstance(pattern, self.takes):
             raise RuleError(f"{type(self).__name__} takes a {self.takes.__name__}; found a {type(pattern).__name__}")
         if pattern.name in self.rules:
-            raise DuplicateNameError(f"a rule named {pattern.name!r} is registered already; give the pattern another name")
+            raise DuplicateNameError(
+                f"a rule named {pattern.name!r} is registered already; give the pattern another name"
+            )
 
         def register(apply: ApplyFunction) -> ApplyFunction:
-            code = getattr(apply, "__code__", None)
-            source = source_of_caller() if code is None else _place(code)
+            source = source_of_function(apply) if isinstance(apply, FunctionType) else source_of_caller()
             self.rules[pattern.name] = Rule(pattern, apply, guard, exactness, source)
             return apply
 
@@ -118,9 +126,3 @@ class ParameterOptRegistry(OptRegistry):
     """Rules on parameter graphs."""
 
     takes = ParameterOptPattern
-
-
-def _place(code: Any) -> str:
-    from explorer.rewrite.patterns import _short
-
-    return f"{_short(code.co_filename)}:{code.co_firstlineno}"

@@ -1,7 +1,7 @@
 """Conflicts: matches that share a node, and the strategies that decide which of them is applied.
 
-Source: handbook, Optimization Strategy. LARGEST_MATCH is what its name says: larger matches first; among equals the one nearest
-to the outputs, then the pattern that was registered first.
+Source: handbook, Optimization Strategy. LARGEST_MATCH is what its name says: larger matches first; among equals the
+one nearest to the outputs, then the pattern that was registered first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +55,8 @@ def match_optimization_patterns(
 ) -> Matches:
     """Search all patterns in a graph and decide which matches to apply.
 
-    `accept` may decline a match with a reason (a rule that does not pay); `cost` is what applying a match adds to the cost of
-    the graph, needed by LOWEST_COST.
+    `accept` may decline a match with a reason (a rule that does not pay); `cost` is what applying a match adds to the
+    cost of the graph, needed by LOWEST_COST.
     """
     search = match_pattern_graph(graph, patterns, place)
     found: list[GraphOptMatch] = []

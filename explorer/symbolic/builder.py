@@ -26,22 +26,22 @@ class CircuitBuilder:
     (4, (0, 1))
     """
 
-    _nodes: dict[int, Layer] = field(default_factory=dict)
-    _inputs: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    _names: dict[int, str] = field(default_factory=dict)
+    _nodes: dict[int, Layer] = field(default_factory=dict[int, Layer])
+    _inputs: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    _ids: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, layer: Layer, inputs: Sequence[int] = (), name: str | None = None) -> int:
         """Add any layer. Raises: GraphError for an input that was not added; DuplicateNameError."""
         for source in inputs:
             if source not in self._nodes:
                 raise GraphError(f"there is no layer {source} to read; add it first")
-        if name is not None and name in self._names.values():
+        if name in self._ids:
             raise DuplicateNameError(f"the layer name {name!r} is taken")
         node = len(self._nodes)
         self._nodes[node] = layer
         self._inputs[node] = tuple(inputs)
         if name is not None:
-            self._names[node] = name
+            self._ids[name] = node
         return node
 
     def sum(
@@ -52,7 +52,7 @@ class CircuitBuilder:
         weights: Parameterization | None = None,
         name: str | None = None,
     ) -> int:
-        """Add a sum layer with this weight (O, H*I), or one made by `weights` (softmax of a normal leaf if not given)."""
+        """Add a sum layer with this weight (O, H*I), or one made by `weights`: softmax of a normal leaf if not given."""
         width = self._width(inputs)
         if weight is None:
             weight = (weights or Parameterization())((num_units, len(inputs) * width))
@@ -76,7 +76,8 @@ class CircuitBuilder:
 
     def build(self, *outputs: int) -> Circuit:
         """The circuit with these outputs. Raises what `Circuit` raises."""
-        return Circuit(Graph(dict(self._nodes), dict(self._inputs), outputs), dict(self._names))
+        names = {node: name for name, node in self._ids.items()}
+        return Circuit(Graph(self._nodes, self._inputs, outputs), names)
 
     def _width(self, inputs: Sequence[int]) -> int:
         if not inputs:

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from explorer.errors import CircuitError, DuplicateNameError, ShapeError, StructureError
+from explorer.errors import CircuitError, DataTypeError, DuplicateNameError, ShapeError, StructureError
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
@@ -21,15 +21,17 @@ class Circuit:
 
     `names` gives some layers a name. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
     Raises: ShapeError if a layer reads another number of layers than its arity, or layers of another width, or if the
-    outputs differ in width; CycleError, GraphError; DuplicateNameError; StructureError if there is no output.
+    outputs differ in width; DataTypeError if a node is no layer; DuplicateNameError; StructureError without an output.
+    A circuit need not be smooth or decomposable: `require` refuses one that is not.
     """
 
     graph: Graph[Layer]
-    names: Mapping[int, str] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict[int, str])
 
     def __post_init__(self) -> None:
         if not self.graph.outputs:
             raise StructureError("a circuit needs at least one output layer; none was given")
+        object.__setattr__(self, "names", dict(self.names))
         for node, layer in self.graph.nodes.items():
             _check_inputs(self, node, layer)
         _check_outputs(self)
@@ -81,25 +83,29 @@ class Circuit:
     def leaf_names(self) -> Mapping[TensorParameter, str]:
         """Every parameter leaf and its name, in order of first use.
 
-        A leaf without a name of its own gets `LAYER.PARAMETER` of its first use (`12.weight`), and `/2`, `/3` ... where one
-        parameter graph brings several. Raises: DuplicateNameError.
+        A leaf without a name of its own gets `LAYER.PARAMETER` of its first use (`12.weight`), and `/2`, `/3` ... where
+        that is taken. Raises: DuplicateNameError.
         """
-        names: dict[TensorParameter, str] = {}
+        first_use: dict[TensorParameter, str] = {}
         taken: set[str] = set()
         for place, parameter in self.parameters():
             for node in parameter.nodes():
-                if not isinstance(node, TensorParameter) or node in names:
-                    continue
-                if node.name is not None:
+                if isinstance(node, TensorParameter) and node not in first_use:
                     if node.name in taken:
                         raise DuplicateNameError(f"two parameter leaves have the name {node.name!r}; found at {place}")
-                    name = node.name
-                else:
-                    name, count = place, 2
-                    while name in taken:
-                        name, count = f"{place}/{count}", count + 1
-                names[node] = name
-                taken.add(name)
+                    if node.name is not None:
+                        taken.add(node.name)
+                    first_use[node] = place
+        names: dict[TensorParameter, str] = {}
+        for leaf, place in first_use.items():
+            if leaf.name is not None:
+                names[leaf] = leaf.name
+                continue
+            name, count = place, 2
+            while name in taken:
+                name, count = f"{place}/{count}", count + 1
+            taken.add(name)
+            names[leaf] = name
         return names
 
     def parameters(self) -> Iterator[tuple[str, ParameterNode]]:
@@ -121,6 +127,22 @@ class Circuit:
     def is_structured_decomposable(self) -> Finding:
         """Whether products of one scope always split it in the same way; false with the reason."""
         return structure.structured_decomposable(self.graph, self.scopes)
+
+    def require(
+        self, *, smooth: bool = False, decomposable: bool = False, structured_decomposable: bool = False
+    ) -> None:
+        """Refuse the circuit unless it has these properties: a query that needs one asks here.
+
+        Raises: StructureError with the layer that breaks the property.
+        """
+        if smooth and not self.is_smooth:
+            raise StructureError(f"the circuit is not smooth: {self.is_smooth.reason}")
+        if decomposable and not self.is_decomposable:
+            raise StructureError(f"the circuit is not decomposable: {self.is_decomposable.reason}")
+        if structured_decomposable and not self.is_structured_decomposable:
+            raise StructureError(
+                f"the circuit is not structured decomposable: {self.is_structured_decomposable.reason}"
+            )
 
     def save(self, path: "str | Path") -> None:
         """Write the circuit as versioned JSON (gzip if the name ends in .gz). Constants are written in full."""
@@ -166,11 +188,17 @@ def _parameters(place: str, layer: Layer) -> Iterator[tuple[str, ParameterNode]]
         yield from _parameters(f"{place}.{name}", nested)
 
 
-def _check_inputs(circuit: Circuit, node: int, layer: Layer) -> None:
+def _check_inputs(circuit: Circuit, node: int, layer: object) -> None:
     sources = circuit.graph.inputs[node]
     if not isinstance(layer, InnerLayer):
+        if not isinstance(layer, InputLayer):
+            raise DataTypeError(
+                f"node {node} of a circuit must be an InputLayer or an InnerLayer; found {type(layer).__name__}"
+            )
         if sources:
-            raise ShapeError(f"layer {node} ({type(layer).__name__}) is an input layer and reads no layers; found {sources}")
+            raise ShapeError(
+                f"layer {node} ({type(layer).__name__}) is an input layer and reads no layers; found {sources}"
+            )
         return
     if len(sources) != layer.arity:
         raise ShapeError(

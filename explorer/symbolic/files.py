@@ -6,18 +6,21 @@ operator classes are found by name among the subclasses that are imported, so on
 
 import gzip
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.errors import CircuitError, FileFormatError, unknown_name
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of
+from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.initializers import ConstantInitializer, Initializer
 from explorer.symbolic.layers import Layer
-from explorer.symbolic.parameters import DataType, ParameterNode, ParameterOp, TensorParameter
+from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter
 
 FORMAT = "circuit-explorer circuit"
 VERSION = 1
@@ -45,11 +48,11 @@ def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
     try:
         data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise FileFormatError(f"{path} is not a {wanted} file, or it is truncated: {error}") from error
     if not isinstance(data, dict):
         raise FileFormatError(f"{path} is not a {wanted} file: it holds a {type(data).__name__}")
-    return data
+    return cast("Mapping[str, Any]", data)
 
 
 def check_format(data: Mapping[str, Any], wanted: str, version: int, where: str) -> None:
@@ -57,8 +60,10 @@ def check_format(data: Mapping[str, Any], wanted: str, version: int, where: str)
     if data.get("format") != wanted:
         raise FileFormatError(f"{where}: wanted format {wanted!r}, found {data.get('format')!r}")
     found = data.get("version")
-    if not isinstance(found, int) or found > version or found < 1:
-        raise FileFormatError(f"{where}: this program reads {wanted} version {version}; found {found!r}: use a newer one")
+    if type(found) is not int or not 1 <= found <= version:
+        raise FileFormatError(
+            f"{where}: this program reads {wanted} version {version}; found {found!r}: use a newer one"
+        )
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
@@ -70,19 +75,18 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
             if node not in table:
                 table[node] = len(rows)
                 rows.append(_parameter_row(node, table))
-    layers = [
-        {"id": node, "inputs": list(circuit.graph.inputs[node]), **_layer_row(layer, table)}
-        for node, layer in circuit.graph.nodes.items()
-    ]
-    for row in layers:
-        if row["id"] in circuit.names:
-            row["name"] = circuit.names[row["id"]]
+    layers: list[dict[str, Any]] = []
+    for node, layer in circuit.graph.nodes.items():
+        row = {"id": int(node), "inputs": list(map(int, circuit.graph.inputs[node])), **_layer_row(layer, table)}
+        if node in circuit.names:
+            row["name"] = circuit.names[node]
+        layers.append(row)
     return {
         "format": FORMAT,
         "version": VERSION,
         "parameters": rows,
         "layers": layers,
-        "outputs": list(circuit.outputs),
+        "outputs": list(map(int, circuit.outputs)),
     }
 
 
@@ -93,16 +97,36 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
         table: list[ParameterNode] = []
         for row in data["parameters"]:
             table.append(_read_parameter(row, table))
-        nodes = {int(row["id"]): _read_layer(row, table) for row in data["layers"]}
-        inputs = {int(row["id"]): tuple(int(i) for i in row["inputs"]) for row in data["layers"]}
-        names = {int(row["id"]): str(row["name"]) for row in data["layers"] if "name" in row}
-        return Circuit(Graph(nodes, inputs, tuple(int(o) for o in data["outputs"])), names)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        nodes: dict[int, Layer] = {}
+        inputs: dict[int, tuple[int, ...]] = {}
+        names: dict[int, str] = {}
+        for row in data["layers"]:
+            node = _id(row["id"])
+            if node in nodes:
+                raise ValueError(f"two layers have the id {node}")
+            nodes[node] = _read_layer(row, table)
+            inputs[node] = tuple(map(_id, row["inputs"]))
+            if "name" in row:
+                names[node] = str(row["name"])
+        return Circuit(Graph(nodes, inputs, tuple(map(_id, data["outputs"]))), names)
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FileFormatError(f"{where}: not a whole circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:
         raise
     except CircuitError as error:
         raise FileFormatError(f"{where}: the circuit in it is not legal: {error}") from error
+
+
+def _id(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(f"an id is a whole number; found {value!r}")
+    return value
+
+
+def _at(position: object, table: Sequence[ParameterNode]) -> ParameterNode:
+    if type(position) is not int or not 0 <= position < len(table):
+        raise IndexError(f"parameter {position!r} is none of the {len(table)} that come before its use")
+    return table[position]
 
 
 def _parameter_row(node: ParameterNode, table: Mapping[ParameterNode, int]) -> dict[str, Any]:
@@ -112,14 +136,13 @@ def _parameter_row(node: ParameterNode, table: Mapping[ParameterNode, int]) -> d
 
 def _read_parameter(row: Mapping[str, Any], table: list[ParameterNode]) -> ParameterNode:
     kind = _class_named(ParameterNode, row["type"], "parameter node")
-    config = {name: row[name] for name in field_names(kind, "config") if name in row}
+    config: dict[str, Any] = {name: row[name] for name in field_names(kind, "config") if name in row}
     if issubclass(kind, TensorParameter):
         config["dtype"] = DataType(config["dtype"])
         config["initializer"] = _read_initializer(config["initializer"])
         config["size"] = tuple(config["size"])
         return kind(**config)
-    assert issubclass(kind, ParameterOp)
-    return kind(tuple(table[position] for position in row["in"]), **config)
+    return kind(tuple(_at(position, table) for position in row["in"]), **config)
 
 
 def _layer_row(layer: Layer, table: Mapping[ParameterNode, int]) -> dict[str, Any]:
@@ -135,7 +158,7 @@ def _read_layer(row: Mapping[str, Any], table: list[ParameterNode]) -> Layer:
     kind = _class_named(Layer, row["type"], "layer")
     values: dict[str, Any] = {name: row[name] for name in field_names(kind, "config")}
     values |= {name: tuple(row[name]) for name in field_names(kind, "scope")}
-    values |= {name: table[row[name]] for name in field_names(kind, "parameter") if name in row}
+    values |= {name: _at(row[name], table) for name in field_names(kind, "parameter") if name in row}
     values |= {name: _read_layer(row[name], table) for name in field_names(kind, "nested")}
     return kind(**values)
 
@@ -143,10 +166,11 @@ def _read_layer(row: Mapping[str, Any], table: list[ParameterNode]) -> Layer:
 def _plain(value: Any) -> Any:
     if isinstance(value, DataType):
         return value.value
+    if isinstance(value, ConstantInitializer):
+        return {"type": type(value).__name__, "dtype": value.value.dtype.str, "value": _plain_array(value.value)}
     if isinstance(value, Initializer):
-        fields_ = {"value": _plain_array(value.value)} if isinstance(value, ConstantInitializer) else config_of(value)
-        return {"type": type(value).__name__, **fields_}
-    return list(value) if isinstance(value, tuple) else value
+        return {"type": type(value).__name__, **config_of(value)}
+    return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _plain_array(array: Any) -> Any:
@@ -157,21 +181,29 @@ def _plain_array(array: Any) -> Any:
 
 def _read_initializer(row: Mapping[str, Any]) -> Initializer:
     kind = _class_named(Initializer, row["type"], "initializer")
-    values = {name: value for name, value in row.items() if name in field_names(kind, "config")}
     if issubclass(kind, ConstantInitializer):
-        value = values["value"]
-        if isinstance(value, Mapping):
-            return kind(np.array(value["real"]) + 1j * np.array(value["imag"]))
-    return kind(**values)
+        return kind(_read_array(row["value"], row.get("dtype")))
+    return kind(**{name: row[name] for name in field_names(kind, "config")})
+
+
+def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:
+    if not isinstance(value, Mapping):
+        return np.array(value, dtype)
+    # Not real + 1j * imag, which is NaN where imag is infinite.
+    parts = cast("Mapping[str, Any]", value)
+    array: Any = np.empty(np.shape(parts["real"]), dtype or np.complex128)
+    array.real, array.imag = parts["real"], parts["imag"]
+    return array
 
 
 def _class_named(base: type, name: str, what: str) -> Any:
-    """The imported subclass of `base` with this name. Raises: UnknownNameError."""
+    """The imported subclass of `base` with this name that is no mere family. Raises: UnknownNameError."""
     known: dict[str, type] = {}
     waiting = [base]
     while waiting:
         kind = waiting.pop()
-        known[kind.__name__] = kind
+        if not is_abstract(kind):
+            known[kind.__name__] = kind
         waiting.extend(kind.__subclasses__())
     if name not in known:
         raise unknown_name(what, name, sorted(known))

@@ -1,29 +1,50 @@
 """How a parameter leaf gets its first value. Plain data: the values are drawn where tensors live, in the backend."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from explorer.errors import ValueRangeError
+from explorer.errors import DataTypeError, ValueRangeError
+from explorer.symbolic.checks import check_fields
 
 
 @dataclass(frozen=True, eq=False)
 class Initializer(ABC):
-    """Base of all initializers."""
+    """Base of all initializers. Raises: DataTypeError if a field is not of its declared type."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Check what the class needs besides; part of construction."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantInitializer(Initializer):
-    """The same given values each time: one number, or an array of the shape of the leaf."""
+    """The same given values each time: one number, or an array of the shape of the leaf.
+
+    Raises: DataTypeError for anything but numbers.
+    """
 
     value: NDArray[np.generic]
 
     def __init__(self, value: ArrayLike) -> None:
-        array = np.array(value)
+        try:
+            array = np.array(value)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise DataTypeError(f"ConstantInitializer takes a number or an array of numbers; {error}") from error
         array.setflags(write=False)
         object.__setattr__(self, "value", array)
+        self._check()
+
+    def _check(self) -> None:
+        if self.value.dtype.kind not in "biufc":
+            raise DataTypeError(f"ConstantInitializer takes a number or an array of numbers; found {self.value.dtype}")
 
     def __repr__(self) -> str:
         what = str(self.value[()]) if self.value.ndim == 0 else f"array{self.value.shape}"
@@ -32,38 +53,40 @@ class ConstantInitializer(Initializer):
 
 @dataclass(frozen=True)
 class UniformInitializer(Initializer):
-    """Uniform on [low, high). Raises: ValueRangeError unless low < high."""
+    """Uniform on [low, high). Raises: ValueRangeError unless low < high, both finite."""
 
     low: float = 0.0
     high: float = 1.0
 
-    def __post_init__(self) -> None:
-        if not self.low < self.high:
-            raise ValueRangeError(f"UniformInitializer needs low < high; found low={self.low}, high={self.high}")
+    def _check(self) -> None:
+        if not -inf < self.low < self.high < inf:
+            raise ValueRangeError(f"UniformInitializer needs finite low < high; found low={self.low}, high={self.high}")
 
 
 @dataclass(frozen=True)
 class NormalInitializer(Initializer):
-    """Normal with a mean and a standard deviation. Raises: ValueRangeError unless stddev > 0."""
+    """Normal with a mean and a standard deviation. Raises: ValueRangeError unless stddev > 0, both finite."""
 
     mean: float = 0.0
     stddev: float = 1.0
 
-    def __post_init__(self) -> None:
-        if not self.stddev > 0:
-            raise ValueRangeError(f"NormalInitializer needs stddev > 0; found {self.stddev}")
+    def _check(self) -> None:
+        if not isfinite(self.mean):
+            raise ValueRangeError(f"NormalInitializer needs a finite mean; found {self.mean}")
+        if not 0 < self.stddev < inf:
+            raise ValueRangeError(f"NormalInitializer needs a finite stddev > 0; found {self.stddev}")
 
 
 @dataclass(frozen=True)
 class DirichletInitializer(Initializer):
     """Dirichlet with one concentration for all entries, along an axis (fold axis not counted): entries sum to one.
 
-    Raises: ValueRangeError unless alpha > 0.
+    Raises: ValueRangeError unless alpha > 0 and finite.
     """
 
     alpha: float = 1.0
     axis: int = -1
 
-    def __post_init__(self) -> None:
-        if not self.alpha > 0:
-            raise ValueRangeError(f"DirichletInitializer needs alpha > 0; found {self.alpha}")
+    def _check(self) -> None:
+        if not 0 < self.alpha < inf:
+            raise ValueRangeError(f"DirichletInitializer needs a finite alpha > 0; found {self.alpha}")

@@ -5,26 +5,40 @@ Input layers read one variable. A layer that does not fit together is refused at
 """
 
 from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from explorer.errors import ScopeError, ShapeError, ValueRangeError
-from explorer.graph import NESTED, PARAMETER, SCOPE
-from explorer.symbolic.parameters import ParameterNode, Shape
+from explorer.graph import NESTED, PARAMETER, SCOPE, field_names
+from explorer.symbolic.checks import AtLeast, Count, check_fields
+from explorer.symbolic.initializers import ConstantInitializer
+from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
 from explorer.symbolic.scope import Scope, make_scope
+
+Legal = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Layer(ABC):
-    """Base of all layers; every layer has `num_output_units`, at least one."""
+    """Base of all layers; every layer has `num_output_units`, at least one.
 
-    num_output_units: int
+    Raises: DataTypeError if a field is not of its declared type; ValueRangeError, ScopeError, ShapeError if one does not fit.
+    """
+
+    num_output_units: Count
 
     def __post_init__(self) -> None:
-        _check_positive(self, "num_output_units", self.num_output_units)
+        check_fields(self)
+        for name in field_names(type(self), "scope"):
+            object.__setattr__(self, name, make_scope(getattr(self, name)))
         self._check()
 
     def _check(self) -> None:
-        """Check what the class needs besides; part of construction."""
+        """Hook: what the class needs besides; part of construction."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,35 +47,24 @@ class InputLayer(Layer, ABC):
 
     scope: Scope = field(metadata=SCOPE)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scope", make_scope(self.scope))
-        _check_positive(self, "num_output_units", self.num_output_units)
-        self._check()
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InnerLayer(Layer, ABC):
     """A layer that reads `arity` layers of `num_input_units` units each."""
 
-    num_input_units: int
-    arity: int
-
-    def __post_init__(self) -> None:
-        for name in ("num_output_units", "num_input_units", "arity"):
-            _check_positive(self, name, getattr(self, name))
-        self._check()
+    num_input_units: Count
+    arity: Count
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EmbeddingLayer(InputLayer):
     """f_o(x) = weight[o, x] for x in 0 .. num_states-1. Shapes: weight (O, num_states)."""
 
-    num_states: int
+    num_states: Count
     weight: ParameterNode = field(metadata=PARAMETER)
 
     def _check(self) -> None:
         _check_univariate(self)
-        _check_positive(self, "num_states", self.num_states)
         check_shape(self, "weight", self.weight, (self.num_output_units, self.num_states))
 
 
@@ -72,17 +75,17 @@ class CategoricalLayer(InputLayer):
     Shapes: probs or logits (O, num_categories), exactly one of the two.
     """
 
-    num_categories: int
+    num_categories: Count
     probs: ParameterNode | None = field(default=None, metadata=PARAMETER)
     logits: ParameterNode | None = field(default=None, metadata=PARAMETER)
 
     def _check(self) -> None:
         _check_univariate(self)
-        _check_positive(self, "num_categories", self.num_categories)
         _check_one_of(self, probs=self.probs, logits=self.logits)
         for name, value in (("probs", self.probs), ("logits", self.logits)):
             if value is not None:
                 check_shape(self, name, value, (self.num_output_units, self.num_categories))
+        check_constant(self, "probs", self.probs, "at least 0", lambda p: p >= 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,17 +95,17 @@ class BinomialLayer(InputLayer):
     Shapes: probs or logits (O,), exactly one of the two.
     """
 
-    total_count: int
+    total_count: Count
     probs: ParameterNode | None = field(default=None, metadata=PARAMETER)
     logits: ParameterNode | None = field(default=None, metadata=PARAMETER)
 
     def _check(self) -> None:
         _check_univariate(self)
-        _check_positive(self, "total_count", self.total_count)
         _check_one_of(self, probs=self.probs, logits=self.logits)
         for name, value in (("probs", self.probs), ("logits", self.logits)):
             if value is not None:
                 check_shape(self, name, value, (self.num_output_units,))
+        check_constant(self, "probs", self.probs, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,19 +124,18 @@ class GaussianLayer(InputLayer):
         for name, value in (("mean", self.mean), ("stddev", self.stddev), ("log_partition", self.log_partition)):
             if value is not None:
                 check_shape(self, name, value, (self.num_output_units,))
+        check_constant(self, "stddev", self.stddev, "above 0", lambda s: s > 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PolynomialLayer(InputLayer):
     """A polynomial per unit: sum_d coeff[o, d] x^d. Shapes: coeff (O, degree + 1)."""
 
-    degree: int
+    degree: Annotated[int, AtLeast(0)]
     coeff: ParameterNode = field(metadata=PARAMETER)
 
     def _check(self) -> None:
         _check_univariate(self)
-        if self.degree < 0:
-            raise ValueRangeError(f"PolynomialLayer needs degree >= 0; found {self.degree}")
         check_shape(self, "coeff", self.coeff, (self.num_output_units, self.degree + 1))
 
 
@@ -171,15 +173,25 @@ class EvidenceLayer(InputLayer):
                 f"{self.layer.num_output_units}; they must be equal"
             )
         if not self.layer.scope:
-            raise ScopeError(f"EvidenceLayer observes a layer that reads a variable; {type(self.layer).__name__} reads none")
+            raise ScopeError(
+                f"EvidenceLayer observes a layer that reads a variable; {type(self.layer).__name__} reads none"
+            )
         check_shape(self, "observation", self.observation, (len(self.layer.scope),))
+        states = _num_states(self.layer)
+        if states is None:
+            check_constant(self, "observation", self.observation, "a finite number", np.isfinite)
+        else:
+            wanted = f"a whole number from 0 to {states - 1}, as {type(self.layer).__name__} takes"
+            check_constant(
+                self, "observation", self.observation, wanted, lambda x: (x >= 0) & (x < states) & (x == x // 1)
+            )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SumLayer(InnerLayer):
     """Weighted sums: y_o = sum_{h,i} weight[o, h*I + i] x[h, i]. Shapes: weight (O, H*I)."""
 
-    arity: int = 1
+    arity: Count = 1
     weight: ParameterNode = field(metadata=PARAMETER)
 
     def _check(self) -> None:
@@ -190,7 +202,7 @@ class SumLayer(InnerLayer):
 class HadamardLayer(InnerLayer):
     """Products unit by unit: y_k = prod_h x[h, k]; O = I."""
 
-    arity: int = 2
+    arity: Count = 2
 
     def _check(self) -> None:
         if self.num_output_units != self.num_input_units:
@@ -204,7 +216,7 @@ class HadamardLayer(InnerLayer):
 class KroneckerLayer(InnerLayer):
     """Products of all combinations of units, one from each input, the first input slowest; O = I^H."""
 
-    arity: int = 2
+    arity: Count = 2
 
     def _check(self) -> None:
         if self.num_output_units != self.num_input_units**self.arity:
@@ -220,9 +232,23 @@ def check_shape(layer: Layer, name: str, parameter: ParameterNode, wanted: Shape
         raise ShapeError(f"{type(layer).__name__}: {name} must have shape {wanted}; found {parameter.shape}")
 
 
-def _check_positive(layer: Layer, name: str, value: int) -> None:
-    if value < 1:
-        raise ValueRangeError(f"{type(layer).__name__} needs {name} >= 1; found {value}")
+def check_constant(layer: Layer, name: str, parameter: ParameterNode | None, wanted: str, legal: Legal) -> None:
+    """Raises: ValueRangeError if the parameter is a leaf with given real values that are not all legal."""
+    if not isinstance(parameter, TensorParameter) or not isinstance(parameter.initializer, ConstantInitializer):
+        return
+    values = parameter.initializer.value
+    odd = values[~np.asarray(legal(values))] if values.dtype.kind != "c" else ()
+    if len(odd):
+        raise ValueRangeError(f"{type(layer).__name__}: {name} must be {wanted}; found {odd[0]}")
+
+
+def _num_states(layer: InputLayer) -> int | None:
+    """How many values the variable of a layer has; None if it is a real number, or if the layer is of another kind."""
+    if isinstance(layer, BinomialLayer):
+        return layer.total_count + 1
+    if isinstance(layer, CategoricalLayer):
+        return layer.num_categories
+    return layer.num_states if isinstance(layer, EmbeddingLayer) else None
 
 
 def _check_univariate(layer: InputLayer) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from explorer.errors import unknown_name
+from explorer.symbolic.checks import check_fields
 from explorer.symbolic.initializers import Initializer, NormalInitializer
 from explorer.symbolic.parameters import (
     ClampParameter,
@@ -33,7 +34,7 @@ class Parameterization:
     """Makes a parameter of any shape: a new leaf with this initializer, under this activation.
 
     Activations: none, softmax (last axis), sigmoid, softplus, positive-clamp (at 1e-18).
-    Raises: UnknownNameError for another activation.
+    Raises: UnknownNameError for another activation; DataTypeError.
 
     >>> Parameterization("softmax")((2, 3))
     SoftmaxParameter(TensorParameter(2, 3), axis=1)
@@ -44,6 +45,7 @@ class Parameterization:
     dtype: DataType = DataType.REAL
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.activation not in ACTIVATIONS:
             raise unknown_name("activation", self.activation, list(ACTIVATIONS))
 

@@ -7,15 +7,19 @@ not fit is refused at construction.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from math import prod
-from typing import ClassVar
+from math import inf, prod
+from typing import ClassVar, cast
+
+from numpy.typing import ArrayLike
 
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 from explorer.graph import config_of, value_text
-from explorer.symbolic.initializers import ConstantInitializer, Initializer, NormalInitializer
+from explorer.symbolic.checks import Count, check_fields, is_whole, wrong_type
+from explorer.symbolic.initializers import ConstantInitializer, DirichletInitializer, Initializer, NormalInitializer
 
 Shape = tuple[int, ...]
 
@@ -55,18 +59,15 @@ class ParameterNode(ABC):
                 stack.append((node, True))
                 stack.extend((operand, False) for operand in reversed(node.operands))
 
-    def __repr__(self) -> str:
-        inner = [repr(operand) for operand in self.operands]
-        inner += [f"{name}={value_text(value)}" for name, value in config_of(self).items() if value is not None]
-        return f"{type(self).__name__}({', '.join(inner)})"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TensorParameter(ParameterNode):
     """A leaf: a tensor of numbers, learned or fixed.
 
     `name` is optional and unique in a circuit; a leaf without one is known by the place of its first use.
-    Raises: ShapeError for a constant initializer of another shape; DataTypeError if complex values go into a real leaf.
+    Raises: DataTypeError for a field of another type, for an integer leaf that is learned, and for initial values of a kind
+    that the leaf does not hold; ShapeError for a size or initial values that do not fit; ValueRangeError for an axis that
+    the size has not.
     """
 
     size: Shape
@@ -76,17 +77,14 @@ class TensorParameter(ParameterNode):
     name: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", tuple(int(n) for n in self.size))
-        if any(n < 1 for n in self.size):
-            raise ShapeError(f"a parameter leaf needs positive sizes; found {self.size}")
+        check_fields(self)
+        object.__setattr__(self, "size", _checked_size(self.size))
         if self.learnable and self.dtype is DataType.INTEGER:
             raise DataTypeError("an integer leaf cannot be learned; give learnable=False")
         if isinstance(self.initializer, ConstantInitializer):
-            value = self.initializer.value
-            if value.ndim > 0 and value.shape != self.size:
-                raise ShapeError(f"the initial value has shape {value.shape}, the leaf {self.size}; they must be equal")
-            if value.dtype.kind == "c" and self.dtype is not DataType.COMPLEX:
-                raise DataTypeError(f"complex initial values need dtype=DataType.COMPLEX; found {self.dtype.name}")
+            _check_initial_values(self, self.initializer)
+        elif isinstance(self.initializer, DirichletInitializer):
+            _axis_in(self.initializer, self.initializer.axis, self.size)
 
     @property
     def shape(self) -> Shape:
@@ -100,17 +98,49 @@ class TensorParameter(ParameterNode):
         return f"TensorParameter{self.size}" if self.name is None else f"TensorParameter[{self.name}]{self.size}"
 
 
-def constant(value: object) -> TensorParameter:
-    """A fixed leaf with these values; its shape and type are those of the array."""
-    initializer = ConstantInitializer(value)  # type: ignore[arg-type]
+def constant(value: ArrayLike) -> TensorParameter:
+    """A fixed leaf with these values; its shape and type are those of the array. Raises: DataTypeError."""
+    initializer = ConstantInitializer(value)
     kind = {"i": DataType.INTEGER, "u": DataType.INTEGER, "c": DataType.COMPLEX}
     dtype = kind.get(initializer.value.dtype.kind, DataType.REAL)
     return TensorParameter(initializer.value.shape, dtype, learnable=False, initializer=initializer)
 
 
+def _checked_size(size: object) -> Shape:
+    if not isinstance(size, tuple | list) or not all(map(is_whole, cast("Sequence[object]", size))):
+        raise ShapeError(f"a parameter leaf needs a tuple of whole numbers as its size; found {size!r}")
+    if any(n < 1 for n in cast("Sequence[int]", size)):
+        raise ShapeError(f"a parameter leaf needs positive sizes; found {size}")
+    return tuple(map(int, cast("Sequence[int]", size)))
+
+
+def _check_initial_values(leaf: TensorParameter, initializer: ConstantInitializer) -> None:
+    value = initializer.value
+    if value.ndim > 0 and value.shape != leaf.size:
+        raise ShapeError(f"the initial value has shape {value.shape}, the leaf {leaf.size}; they must be equal")
+    if value.dtype.kind == "c" and leaf.dtype is not DataType.COMPLEX:
+        raise DataTypeError(f"complex initial values need dtype=DataType.COMPLEX; found {leaf.dtype.name}")
+    if value.dtype.kind == "f" and leaf.dtype is DataType.INTEGER:
+        raise DataTypeError(
+            "an integer leaf takes whole initial values; give an array of integers, or dtype=DataType.REAL"
+        )
+
+
+def _axis_in(owner: object, axis: int, shape: Shape) -> int:
+    """The axis counted from the front. Raises: ValueRangeError."""
+    rank = len(shape)
+    if not -rank <= axis < rank:
+        raise ValueRangeError(f"{type(owner).__name__}: axis {axis} is not in a shape of {rank} axes")
+    return axis % rank
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterOp(ParameterNode, ABC):
-    """An operator on parameters. A subclass gives `num_operands`, its config as fields, and `_result_shape`."""
+    """An operator on parameters. A subclass gives `num_operands`, its config as fields, and `_result_shape`.
+
+    A field `axis` counts along the first operand and is stored as counted from the front.
+    Raises: DataTypeError, ShapeError, ValueRangeError for operands or config that do not fit.
+    """
 
     num_operands: ClassVar[int] = 1
 
@@ -118,13 +148,14 @@ class ParameterOp(ParameterNode, ABC):
     result_shape: Shape = field(init=False, metadata={"role": "derived"})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", tuple(self.inputs))
-        if len(self.inputs) != self.num_operands:
-            raise ShapeError(
-                f"{type(self).__name__} takes {self.num_operands} operand(s); found {len(self.inputs)}: give a tuple of nodes"
-            )
-        self._normalize()
-        object.__setattr__(self, "result_shape", self._result_shape(*(node.shape for node in self.inputs)))
+        check_fields(self)
+        object.__setattr__(self, "inputs", _checked_operands(self, self.inputs))
+        shapes = [node.shape for node in self.inputs]
+        axis: int | None = getattr(self, "axis", None)
+        if axis is not None:
+            object.__setattr__(self, "axis", _axis_in(self, axis, shapes[0]))
+        self._check()
+        object.__setattr__(self, "result_shape", self._result_shape(*shapes))
 
     @property
     def shape(self) -> Shape:
@@ -138,14 +169,50 @@ class ParameterOp(ParameterNode, ABC):
     def _result_shape(self, *shapes: Shape) -> Shape:
         """Shape of the result from the shapes of the operands. Raises: ShapeError."""
 
-    def _normalize(self) -> None:
-        """Turn a negative axis into a positive one, check config: nothing unless an abstract family needs it."""
-        axis = getattr(self, "axis", None)
-        if axis is not None:
-            rank = len(self.inputs[0].shape)
-            if not -rank <= axis < rank:
-                raise ValueRangeError(f"{type(self).__name__}: axis {axis} is not in a shape of {rank} axes")
-            object.__setattr__(self, "axis", axis % rank)
+    def _check(self) -> None:
+        """Hook: check the config of the class; part of construction."""
+
+    def __repr__(self) -> str:
+        return _expression_text(self)
+
+
+def _checked_operands(op: ParameterOp, inputs: object) -> tuple[ParameterNode, ...]:
+    wanted = "a tuple of parameter nodes (for fixed values use constant(...))"
+    if not isinstance(inputs, tuple | list):
+        raise wrong_type(op, "inputs", wanted, inputs)
+    operands = tuple(cast("Sequence[object]", inputs))
+    for operand in operands:
+        if not isinstance(operand, ParameterNode):
+            raise wrong_type(op, "inputs", wanted, operand)
+    if len(operands) != op.num_operands:
+        raise ShapeError(f"{type(op).__name__} takes {op.num_operands} operand(s); found {len(operands)}")
+    return cast("tuple[ParameterNode, ...]", operands)
+
+
+def _expression_text(top: ParameterNode) -> str:
+    """The expression as it is written. An operator that is read more than once is shown once, as `#1=...`, then as `#1`."""
+    uses = Counter(id(operand) for node in top.nodes() for operand in node.operands)
+    labels: dict[int, str] = {}
+    parts: list[str] = []
+    waiting: list[ParameterNode | str] = [top]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            parts.append(item)
+        elif not item.operands:
+            parts.append(repr(item))
+        elif id(item) in labels:
+            parts.append(labels[id(item)])
+        else:
+            if uses[id(item)] > 1:
+                labels[id(item)] = f"#{len(labels) + 1}"
+                parts.append(f"{labels[id(item)]}=")
+            config = [f"{name}={value_text(value)}" for name, value in config_of(item).items() if value is not None]
+            inner = [*item.operands, *config]
+            between: list[ParameterNode | str] = [x for part in inner for x in (part, ", ")]
+            parts.append(f"{type(item).__name__}(")
+            waiting.extend([")", *reversed(between[:-1])])
+    return "".join(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,7 +289,7 @@ class ScaledSigmoidParameter(EntrywiseParameterOp):
     vmin: float
     vmax: float
 
-    def _normalize(self) -> None:
+    def _check(self) -> None:
         if not self.vmin < self.vmax:
             raise ValueRangeError(f"ScaledSigmoidParameter needs vmin < vmax; found {self.vmin} and {self.vmax}")
 
@@ -234,10 +301,12 @@ class ClampParameter(EntrywiseParameterOp):
     vmin: float | None = None
     vmax: float | None = None
 
-    def _normalize(self) -> None:
+    def _check(self) -> None:
         if self.vmin is None and self.vmax is None:
             raise ValueRangeError("ClampParameter needs vmin, vmax or both")
-        if self.vmin is not None and self.vmax is not None and self.vmin > self.vmax:
+        low = -inf if self.vmin is None else self.vmin
+        high = inf if self.vmax is None else self.vmax
+        if not low <= high:
             raise ValueRangeError(f"ClampParameter needs vmin <= vmax; found {self.vmin} and {self.vmax}")
 
 
@@ -332,11 +401,7 @@ class PolynomialDifferentialParameter(ParameterOp):
     Raises: ValueRangeError unless order >= 1; ShapeError unless the operand has two axes.
     """
 
-    order: int = 1
-
-    def _normalize(self) -> None:
-        if self.order < 1:
-            raise ValueRangeError(f"PolynomialDifferentialParameter needs order >= 1; found {self.order}")
+    order: Count = 1
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         if len(shapes[0]) != 2:

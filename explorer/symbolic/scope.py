@@ -1,8 +1,10 @@
 """Scopes: which variables a function reads, as an ascending tuple of variable indices."""
 
 from collections.abc import Iterable
+from typing import cast
 
 from explorer.errors import ScopeError
+from explorer.symbolic.checks import is_whole
 
 Scope = tuple[int, ...]
 
@@ -10,12 +12,12 @@ Scope = tuple[int, ...]
 def make_scope(variables: Iterable[int]) -> Scope:
     """The scope of these variables.
 
-    Raises: ScopeError if a variable is negative or named twice.
+    Raises: ScopeError if a variable is no whole number, negative or named twice.
 
     >>> make_scope([3, 1])
     (1, 3)
     """
-    given = tuple(int(v) for v in variables)
+    given = _indices(variables)
     if any(v < 0 for v in given):
         raise ScopeError(f"variables are indices from 0; found {given}")
     if len(set(given)) != len(given):
@@ -29,7 +31,7 @@ def union(scopes: Iterable[Scope]) -> Scope:
     >>> union([(0, 2), (1, 2)])
     (0, 1, 2)
     """
-    return tuple(sorted(set().union(*scopes)))
+    return tuple(sorted(set[int]().union(*scopes)))
 
 
 def shared_variables(scopes: Iterable[Scope]) -> Scope:
@@ -44,3 +46,12 @@ def shared_variables(scopes: Iterable[Scope]) -> Scope:
         twice |= seen.intersection(scope)
         seen |= set(scope)
     return tuple(sorted(twice))
+
+
+def _indices(variables: object) -> Scope:
+    if not isinstance(variables, Iterable):
+        raise ScopeError(f"a scope is a list of variables, like (0,); found {variables!r}")
+    given = tuple(cast("Iterable[int]", variables))
+    if not all(map(is_whole, given)):
+        raise ScopeError(f"variables are indices, whole numbers from 0; found {given}")
+    return tuple(map(int, given))

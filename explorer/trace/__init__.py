@@ -1,5 +1,17 @@
 """The record of a compilation: events, the recorder, the trace and its files."""
 
+from explorer.trace.answers import (
+    ConflictRecord,
+    FoldAnswer,
+    FoldGroup,
+    Lineage,
+    MissedFold,
+    NearMisses,
+    Origin,
+    RuleStats,
+    StepCheck,
+    WhyNot,
+)
 from explorer.trace.events import (
     Event,
     Folded,
@@ -16,24 +28,13 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
-from explorer.trace.answers import (
-    ConflictRecord,
-    FoldAnswer,
-    FoldGroup,
-    Lineage,
-    MissedFold,
-    NearMisses,
-    Origin,
-    RuleStats,
-    StepCheck,
-    WhyNot,
-)
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
 from explorer.trace.refusal import Check, Refusal, RefusalKind
 from explorer.trace.steps import NEAR_MISS_LIMIT, Recorder, Step
 from explorer.trace.trace import Trace
 
 __all__ = [
+    "NEAR_MISS_LIMIT",
     "Check",
     "ConflictRecord",
     "Event",
@@ -47,7 +48,6 @@ __all__ = [
     "MatchLost",
     "MatchRefused",
     "MissedFold",
-    "NEAR_MISS_LIMIT",
     "NearMisses",
     "NodeRecord",
     "Origin",

@@ -27,8 +27,8 @@ class Origin:
 class Lineage:
     """Where a node comes from and what became of it.
 
-    `symbolic` are the layers of the symbolic circuit it stands for; `first_step`, `last_step` the steps at whose end it exists;
-    `now` are the nodes at the end that hold its value, each with the slice (None: not folded).
+    `symbolic` are the layers of the symbolic circuit it stands for; `first_step`, `last_step` the steps at whose end
+    it exists; `now` are the nodes at the end that hold its value, each with the slice (None: not folded).
     """
 
     node: int

@@ -5,7 +5,7 @@ A listener is any callable that takes an event; the drivers call it, and with no
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from explorer.graph import Graph
@@ -143,7 +143,7 @@ class StepFailed:
     """A rule raised; the compilation ends here."""
 
     error: str
-    snapshot: Snapshot | None = field(default=None)
+    snapshot: Snapshot
 
 
 Event = (

@@ -1,11 +1,11 @@
 """Trace files: JSON, version 1, gzip by extension.
 
-Every layer stands once in the table `nodes`, and every form of parameter graph once in `parameters`; a step holds only what
-changed: removed ids, added ids with their place in the table, ids whose inputs changed. Times stand in a part of their own, so
-that a file without them is the same for two equal runs. Unknown fields are passed over; a newer version is refused.
+Every layer stands once in the table `nodes`, and every form of parameter graph once in `parameters`; a step holds
+only what changed: removed ids, added ids with their place in the table, ids whose inputs changed. Times stand in a
+part of their own, so that a file without them is the same for two equal runs. Unknown fields are passed over; a newer
+version is refused.
 """
 
-import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.errors import CircuitError, FileFormatError
+from explorer.files import check_format, read_json, write_json
 from explorer.graph import Graph
 from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, MatchRefused, Rewritten, RuleDescription
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
@@ -34,29 +35,19 @@ class LoadedSnapshot:
 
     def circuit(self) -> Any:
         """Raises: CircuitError: a file holds no tensors."""
-        raise CircuitError("this trace was loaded from a file and holds no tensors; explorer.rerun(trace) compiles it again")
+        raise CircuitError(
+            "this trace was loaded from a file and holds no tensors; explorer.rerun(trace) compiles it again"
+        )
 
 
 def save_trace(trace: Trace, path: "str | Path", times: bool = True) -> None:
     """Write a trace file."""
-    text = json.dumps(trace_to_json(trace, times), separators=(",", ":"), allow_nan=False)
-    if str(path).endswith(".gz"):
-        Path(path).write_bytes(gzip.compress(text.encode(), compresslevel=6, mtime=0))
-    else:
-        Path(path).write_text(text)
+    write_json(trace_to_json(trace, times), path)
 
 
 def load_trace(path: "str | Path") -> Trace:
     """Read a trace file. Raises: FileFormatError."""
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except (ValueError, OSError, EOFError) as error:
-        raise FileFormatError(f"{path} is not a {FORMAT} file, or it is truncated: {error}") from error
-    return trace_from_json(data, str(path))
+    return trace_from_json(read_json(path, FORMAT), str(path))
 
 
 # ---------------------------------------------------------------------- writing
@@ -177,13 +168,7 @@ def _parameter_row(parameter: ParameterRecord, forms: _Table) -> dict[str, Any]:
 
 def trace_from_json(data: Any, where: str = "trace data") -> Trace:
     """The trace of such data. Raises: FileFormatError, with what is wrong inside."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
-        found: Any = data.get("format") if isinstance(data, dict) else type(data).__name__  # pyright: ignore
-        raise FileFormatError(f"{where}: wanted format {FORMAT!r}, found {found!r}")
-    content: Mapping[str, Any] = data  # pyright: ignore[reportUnknownVariableType]
-    version = content.get("version")
-    if not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise FileFormatError(f"{where}: this program reads {FORMAT} version {VERSION}; found {version!r}: use a newer one")
+    content = check_format(data, FORMAT, VERSION, where)
     try:
         return _read(content)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, CircuitError) as error:
@@ -192,9 +177,9 @@ def trace_from_json(data: Any, where: str = "trace data") -> Trace:
 
 def _read(data: Mapping[str, Any]) -> Trace:
     records = [_read_node(row, data["parameters"]) for row in data["nodes"]]
-    rules = tuple(RuleDescription(**{**row, "entries": tuple(row["entries"])}) for row in data["rules"])
+    rules = tuple(_read_rule(row) for row in data["rules"])
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
-    times = data.get("times") or {}
+    times: Mapping[str, Any] = data.get("times") or {}
     nodes: dict[int, NodeRecord] = {}
     inputs: dict[int, tuple[int, ...]] = {}
     steps: list[Step] = []
@@ -207,9 +192,14 @@ def _read(data: Mapping[str, Any]) -> Trace:
             nodes[node] = records[place]
         for node, sources in row["rewired"]:
             inputs[node] = tuple(sources)
-        graph = Graph.ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
+        graph = Graph[NodeRecord].ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
         steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times))
     return Trace(None, data["circuit"], data["options"], rules, tuple(steps))
+
+
+def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
+    texts = (row[name] for name in ("kind", "exactness", "doc", "source"))
+    return RuleDescription(row["name"], row["pattern"], tuple(row["entries"]), *texts)
 
 
 def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any]) -> Step:
@@ -231,9 +221,7 @@ def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, tim
             for w, seconds in zip(row["rewrites"], rewrite_times, strict=True)
         ),
         folds=tuple(
-            Folded(
-                g["level"], g["node"], g["type"], tuple((k, v) for k, v in g["key"]), tuple(g["members"]), seconds
-            )
+            Folded(g["level"], g["node"], g["type"], tuple((k, v) for k, v in g["key"]), tuple(g["members"]), seconds)
             for g, seconds in zip(row["folds"], fold_times, strict=True)
         ),
         limits=tuple(LimitReached(*x) for x in row["limits"]),

@@ -40,14 +40,17 @@ class ParameterRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A layer: what it is, not where it stands. `scope` has one tuple of variables a fold; None if the layer reads layers."""
+    """A layer: what it is, not where it stands.
+
+    `scope` has one tuple of variables for each fold; it is None if the layer reads layers.
+    """
 
     type: str
     num_folds: int
     config: Mapping[str, Any]
     scope: tuple[tuple[int, ...], ...] | None = None
-    parameters: Mapping[str, ParameterRecord] = field(default_factory=dict)
-    nested: "Mapping[str, NodeRecord]" = field(default_factory=dict)
+    parameters: Mapping[str, ParameterRecord] = field(default_factory=dict[str, ParameterRecord])
+    nested: "Mapping[str, NodeRecord]" = field(default_factory=dict[str, "NodeRecord"])
 
     @property
     def title(self) -> str:
@@ -79,10 +82,10 @@ def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:
     if isinstance(node, NodeRecord):
         return node
     scope: tuple[tuple[int, ...], ...] | None = None
-    for name in field_names(type(node), "scope"):
+    for name in field_names(node.__class__, "scope"):
         value = getattr(node, name)
         scope = value if not value or isinstance(value[0], tuple) else (value,)
-    folds = next((getattr(node, name) for name in field_names(type(node), "folds")), 1)
+    folds = next((getattr(node, name) for name in field_names(node.__class__, "folds")), 1)
     return NodeRecord(
         type(node).__name__,
         folds,
@@ -98,8 +101,8 @@ def parameter_record(parameter: Any, leaf_name: LeafName) -> ParameterRecord:
     place = {node: i for i, node in enumerate(parameter.graph.nodes)}
     nodes: list[ParameterNodeRecord] = []
     for node, value in parameter.graph.nodes.items():
-        leaves = next((getattr(value, name) for name in field_names(type(value), "leaves")), ())
-        folds = next((getattr(value, name) for name in field_names(type(value), "folds")), 1)
+        leaves = next((getattr(value, name) for name in field_names(value.__class__, "leaves")), ())
+        folds = next((getattr(value, name) for name in field_names(value.__class__, "folds")), 1)
         config = {name: plain(item) for name, item in config_of(value).items()}
         inputs = tuple(place[source] for source in parameter.graph.inputs[node])
         names = tuple(leaf_name(leaf) for leaf in leaves)
@@ -120,6 +123,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value_text(value) if type(value).__str__ is object.__str__ else str(value)
+
+
+def plain_text(value: Any) -> str:
+    """A config value in one line, the same for a live value and for one read from a file: `(2, 2)`, `torch.float32`."""
+    data = plain(value)
+    return f"({', '.join(plain_text(item) for item in data)})" if isinstance(data, list) else str(data)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _some(items: list[str], limit: int = 6) -> str:

@@ -1,4 +1,4 @@
-"""Why a pattern did not match: at which entry, at which node, and the reason. The matcher makes these; nothing else does."""
+"""Why a pattern did not match: at which entry, at which node, and the reason. Only the matcher makes these."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ class RefusalKind(Enum):
 class Refusal:
     """One attempt that failed: `pattern` tried at `root` stopped at entry number `entry`, at `node`.
 
-    `what` names the field or parameter in question, `found` and `wanted` its values. `inner` are the refusals of a sub-pattern.
+    `what` names the field or parameter in question, `found` and `wanted` its values. `inner` are the refusals of a
+    sub-pattern.
     """
 
     pattern: str
@@ -52,7 +53,9 @@ class Refusal:
             case RefusalKind.SEVERAL_INPUTS:
                 return f"node {self.node} reads {self.found} nodes; only the last entry may read more than one"
             case RefusalKind.SEVERAL_USERS:
-                return f"node {self.node} is read by {self.found} nodes; only the first entry may be read by more than one"
+                return (
+                    f"node {self.node} is read by {self.found} nodes; only the first entry may be read by more than one"
+                )
             case RefusalKind.INTERIOR_OUTPUT:
                 return f"node {self.node} is an output and would be lost inside of the match"
             case RefusalKind.NOT_AN_OUTPUT:

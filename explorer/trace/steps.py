@@ -28,8 +28,8 @@ NEAR_MISS_LIMIT = 2_000
 class Step:
     """One entry of a trace: what was tried, found and done, and the state afterwards.
 
-    `refusals_over` counts, for each pattern, the near misses over `NEAR_MISS_LIMIT` that were not kept. `error` is set on the
-    last step of a compilation that failed; then `snapshot` is the state before it.
+    `refusals_over` counts, for each pattern, the near misses over `NEAR_MISS_LIMIT` that were not kept. `error` is
+    set on the last step of a compilation that failed; then `snapshot` is the state before it.
     """
 
     index: int
@@ -40,7 +40,7 @@ class Step:
     snapshot: Snapshot
     matches: tuple[MatchFound, ...] = ()
     refusals: tuple[MatchRefused, ...] = ()
-    refusals_over: Mapping[str, int] = field(default_factory=dict)
+    refusals_over: Mapping[str, int] = field(default_factory=dict[str, int])
     lost: tuple[MatchLost, ...] = ()
     rewrites: tuple[Rewritten, ...] = ()
     folds: tuple[Folded, ...] = ()
@@ -71,7 +71,7 @@ class Step:
 
 
 class Recorder:
-    """A listener that keeps everything. It stores what it is told and computes nothing, so that recording stays cheap."""
+    """A listener that keeps everything it is told; it computes nothing, so that recording stays cheap."""
 
     def __init__(self) -> None:
         self.subject: Any = None
@@ -105,9 +105,7 @@ class Recorder:
             case StepEnded():
                 self._end(event.changed, event.seconds, event.snapshot, None)
             case StepFailed():
-                snapshot = event.snapshot or (self.steps[-1].snapshot if self.steps else None)
-                if snapshot is not None:
-                    self._end(False, 0.0, snapshot, event.error)
+                self._end(False, 0.0, event.snapshot, event.error)
             case LimitReached():
                 if self.steps:
                     self.steps[-1] = replace(self.steps[-1], limits=(*self.steps[-1].limits, event))

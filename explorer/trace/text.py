@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from explorer.trace.trace import Trace
 
-COLUMNS = ("step", "path", "layers", "folds", "ms", "what happened")
+COLUMNS: tuple[str, ...] = ("step", "path", "layers", "folds", "ms", "what happened")
 
 
 def trace_text(trace: "Trace") -> str:
@@ -26,5 +26,7 @@ def trace_text(trace: "Trace") -> str:
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
     right = {0, 2, 3, 4}
-    cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))]
+    cells = [
+        cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))
+    ]
     return "  ".join([*cells, row[-1]]).rstrip()

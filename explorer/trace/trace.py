@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from explorer.errors import CircuitError, UnknownNameError, unknown_name
-from explorer.graph import Graph, value_text
+from explorer.graph import Graph
 from explorer.trace.answers import (
     ConflictRecord,
     FoldAnswer,
@@ -21,7 +21,7 @@ from explorer.trace.answers import (
     WhyNot,
 )
 from explorer.trace.events import RuleDescription
-from explorer.trace.records import NodeRecord, record_of
+from explorer.trace.records import NodeRecord, plain_text, record_of
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.steps import Step
 
@@ -47,8 +47,9 @@ class Subject(Protocol):
 class Trace:
     """The record of one compilation. Print it for a table of its steps; index steps by number or path.
 
-    A trace made by `explorer.record` is live: every step is executable (`circuit_at`). One that was loaded from a file holds the
-    same graphs, matches and reasons, but no tensors; `explorer.rerun(trace)` compiles its circuit again.
+    A trace made by `explorer.record` is live: every step is executable (`circuit_at`). One that was loaded from a
+    file holds the same graphs, matches and reasons, but no tensors; `explorer.rerun(trace)` compiles its circuit
+    again.
     """
 
     subject: Subject | None
@@ -58,7 +59,7 @@ class Trace:
     steps: tuple[Step, ...]
     compiled: Any = None
     explainer: Explainer | None = None
-    _records: dict[int, tuple[Any, NodeRecord]] = field(default_factory=dict, repr=False)
+    _records: dict[int, tuple[Any, NodeRecord]] = field(default_factory=dict[int, tuple[Any, NodeRecord]], repr=False)
 
     # ------------------------------------------------------------------ steps and states
 
@@ -79,10 +80,10 @@ class Trace:
         """The graph after a step, nodes as plain records, in an order that depends on ids and edges only."""
         graph = self.step(step).snapshot.graph
         nodes = {node: self._record(graph.nodes[node]) for node in sorted(graph.nodes)}
-        return Graph.ordered(nodes, graph.inputs, graph.outputs)
+        return Graph[NodeRecord].ordered(nodes, graph.inputs, graph.outputs)
 
     def circuit_at(self, step: "int | str | Step") -> Any:
-        """The executable circuit after a step, with the present parameter values. Raises: CircuitError for a loaded trace."""
+        """The executable circuit after a step, with the present values. Raises: CircuitError for a loaded trace."""
         return self.step(step).snapshot.circuit()
 
     def figures(self, step: "int | str | Step") -> Mapping[str, int]:
@@ -90,7 +91,7 @@ class Trace:
         return self.step(step).snapshot.figures
 
     def check(self, x: Any = None) -> tuple[StepCheck, ...]:
-        """The greatest difference of the outputs on `x` after each step from those after the first, which is the plain circuit."""
+        """The greatest difference of the outputs on `x` after each step from those of the plain circuit."""
         wanted: Any = None
         found: list[StepCheck] = []
         for step in self.steps:
@@ -124,7 +125,11 @@ class Trace:
                 )
                 return WhyNot(pattern, node, tried.index, True, False, (), None, reason)
         recorded = next(
-            (r.refusal for r in tried.refusals if r.refusal.pattern == pattern and r.refusal.root == node and not r.place),
+            (
+                r.refusal
+                for r in tried.refusals
+                if r.refusal.pattern == pattern and r.refusal.root == node and not r.place
+            ),
             None,
         )
         if self.explainer is not None and rule.kind != "parameter":
@@ -174,7 +179,9 @@ class Trace:
             seconds = sum(w.seconds for w in applied)
             lost = matched - len(applied)
             stats.append(
-                RuleStats(rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source)
+                RuleStats(
+                    rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source
+                )
             )
         return tuple(stats)
 
@@ -274,14 +281,14 @@ class Trace:
 
     @cached_property
     def _fold_groups(self) -> tuple[FoldGroup, ...]:
-        reads = self.steps[-1].snapshot.reads if self.steps else {}
+        reads: Mapping[int, Mapping[str, Any]] = self.steps[-1].snapshot.reads if self.steps else {}
         return tuple(
             FoldGroup(
                 step.index,
                 group.level,
                 group.node,
                 group.type,
-                {name: value_text(value) for name, value in group.key},
+                {name: plain_text(value) for name, value in group.key},
                 group.members,
                 reads[group.node]["kind"] if group.node in reads else None,
                 reads[group.node]["index"] if group.node in reads else None,
@@ -297,7 +304,9 @@ class Trace:
         """
         here, there = self._group_of(one), self._group_of(other)
         if here.node == there.node:
-            return FoldAnswer(True, f"Folded together: slices {self._slices[one][1]} and {self._slices[other][1]} of {here.node}.")
+            return FoldAnswer(
+                True, f"Folded together: slices {self._slices[one][1]} and {self._slices[other][1]} of {here.node}."
+            )
         difference = _first_difference(here, there)
         if difference is not None:
             name, mine, theirs = difference
@@ -327,7 +336,9 @@ class Trace:
 
     def _group_of(self, node: int) -> FoldGroup:
         if node not in self._slices:
-            raise UnknownNameError(f"layer {node} was not there when folding began; ids are those of the graph before folding")
+            raise UnknownNameError(
+                f"layer {node} was not there when folding began; ids are those of the graph before folding"
+            )
         folded = self._slices[node][0]
         return next(group for group in self._fold_groups if group.node == folded)
 
@@ -402,5 +413,3 @@ def _first_difference(one: FoldGroup, other: FoldGroup) -> tuple[str, Any, Any] 
 
 def _count(*groups: FoldGroup) -> int:
     return sum(len(group.members) for group in groups)
-
-

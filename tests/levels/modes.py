@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
@@ -27,6 +28,7 @@ from explorer.trace import (
     StepEnded,
     StepStarted,
 )
+from tests.strategies import random_inputs
 
 MODES = tuple({"optimize": o, "fold": f} for o, f in product((False, True), repeat=2))
 MODE_IDS = tuple(f"optimize={mode['optimize']},fold={mode['fold']}" for mode in MODES)
@@ -54,6 +56,12 @@ def output(circuit: TorchCircuit, x: NDArray[Any] | None) -> NDArray[Any]:
     with torch.no_grad():
         found = circuit(None if x is None else torch.from_numpy(np.ascontiguousarray(x))).numpy()
     return found[0] if x is None else found
+
+
+def some_input(circuit: Circuit, batch: int = 3, seed: int = 0) -> Tensor | None:
+    """A legal input (batch, D) of a circuit."""
+    x = random_inputs(circuit, batch, seed)
+    return None if x is None else torch.from_numpy(x)
 
 
 def layer_types(circuit: TorchCircuit) -> list[str]:

@@ -1,7 +1,7 @@
 """What every compiled layer is: frozen data and a pure `forward`.
 
-Activations have the form in (F, H, B, I), out (F, B, O). Parameters are graphs until the circuit evaluates them; `forward` gets
-their values. Source: handbook, Folding (fold_settings of TorchInnerLayer and TorchInputLayer).
+Activations have the form in (F, H, B, I), out (F, B, O). Parameters are graphs until the circuit evaluates them;
+`forward` gets their values. Source: handbook, Folding (fold_settings of TorchInnerLayer and TorchInputLayer).
 """
 
 from abc import ABC, abstractmethod

@@ -80,4 +80,3 @@ def hadamard(semiring: Semiring, x: Tensor) -> Tensor:
     for h in range(1, arity):
         y = semiring.multiply(y, x[:, h])
     return y
-

@@ -118,7 +118,9 @@ class TorchBinomialLayer(TorchDiscreteLayer):
         given = parameters["logits"] if "logits" in parameters else torch.logit(parameters["probs"])
         logits = given.unsqueeze(1)  # (F, 1, O)
         count = x.to(logits.dtype)  # (F, B, 1)
-        choose = math.lgamma(self.total_count + 1) - torch.lgamma(count + 1) - torch.lgamma(self.total_count - count + 1)
+        choose = (
+            math.lgamma(self.total_count + 1) - torch.lgamma(count + 1) - torch.lgamma(self.total_count - count + 1)
+        )
         successes = torch.where(count > 0, count * torch.nn.functional.logsigmoid(logits), 0.0)
         failures = self.total_count - count
         missed = torch.where(failures > 0, failures * torch.nn.functional.logsigmoid(-logits), 0.0)

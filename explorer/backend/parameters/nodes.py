@@ -66,8 +66,8 @@ class TorchTensorParameter(TorchLeafParameter):
 class TorchPointerParameter(TorchLeafParameter):
     """Reads leaves that another node owns: another layer's, or that of a circuit compiled before.
 
-    A pointer names leaves, not tensors. The circuit's address book says which slice of which tensor holds each leaf, so a
-    pointer stays right while its target is folded.
+    A pointer names leaves, not tensors. The circuit's address book says which slice of which tensor holds each leaf,
+    so a pointer stays right while its target is folded.
     """
 
 

@@ -1,7 +1,7 @@
 """The operators of compiled parameter graphs: one class each, its config and its kernel.
 
-Those that have a symbolic operator of the same name compute what it says; MatMul, Flatten and Einsum exist here only, made by
-optimization rules. Axes count without the fold axis.
+Those that have a symbolic operator of the same name compute what it says; MatMul, Flatten and Einsum exist here only,
+made by optimization rules. Axes count without the fold axis.
 """
 
 from dataclasses import dataclass
@@ -214,7 +214,7 @@ class TorchMatMulParameter(TorchParameterOp):
         return 2 * prod(self.in_shapes[0]) * self.in_shapes[1][-1]
 
     def forward(self, *operands: Tensor) -> Tensor:
-        return torch.matmul(operands[0], operands[1])
+        return torch.matmul(*_one_type(operands))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -236,10 +236,20 @@ class TorchEinsumParameter(TorchParameterOp):
     result: tuple[int, ...]
 
     def _contraction_flops(self) -> int:
-        sizes = {a: n for names, shape in zip(self.axes, self.in_shapes, strict=True) for a, n in zip(names, shape, strict=True)}
+        sizes = {
+            a: n
+            for names, shape in zip(self.axes, self.in_shapes, strict=True)
+            for a, n in zip(names, shape, strict=True)
+        }
         return 2 * prod(sizes.values())
 
     def forward(self, *operands: Tensor) -> Tensor:
         letters = "abcdeghijklmnopqrstuvwxyz"
         terms = ",".join("f" + "".join(letters[a] for a in names) for names in self.axes)
-        return torch.einsum(f"{terms}->f{''.join(letters[a] for a in self.result)}", *operands)
+        return torch.einsum(f"{terms}->f{''.join(letters[a] for a in self.result)}", *_one_type(operands))
+
+
+def _one_type(operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Operands of a contraction in their common type: products of matrices do not mix real and complex numbers."""
+    common = torch.result_type(operands[0], operands[1])
+    return tuple(operand.to(common) for operand in operands)

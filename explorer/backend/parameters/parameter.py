@@ -13,8 +13,8 @@ from explorer.symbolic import Shape
 class TorchParameter:
     """The parameter of a compiled layer: (F, *shape).
 
-    Not folded: `graph` has one output and `fold_index` is None. Folded: the members' graphs are merged and folded as one graph,
-    and `fold_index.out_fold_idx` says for each fold in which node and slice its value stands.
+    Not folded: `graph` has one output and `fold_index` is None. Folded: the members' graphs are merged and folded as
+    one graph, and `fold_index.out_fold_idx` says for each fold in which node and slice its value stands.
     """
 
     graph: Graph[TorchParameterNode]
@@ -51,7 +51,9 @@ class TorchParameter:
         return f"{'>'.join(names)}{folds}{self.shape}"
 
 
-def apply_op(op_type: type[TorchParameterOp], *operands: TorchParameter, shape: Shape, **config: object) -> TorchParameter:
+def apply_op(
+    op_type: type[TorchParameterOp], *operands: TorchParameter, shape: Shape, **config: object
+) -> TorchParameter:
     """A parameter that applies an operator to parameters that are not folded; their graphs are joined.
 
     Raises: ShapeError if an operand is folded: rules build parameters before folding.

@@ -46,7 +46,8 @@ def compile_dirichlet(compiler: Any, initializer: DirichletInitializer) -> Initi
     alpha, axis = initializer.alpha, initializer.axis
 
     def draw(tensor: Tensor, generator: torch.Generator) -> Tensor:
-        gammas = torch._standard_gamma(torch.full(tensor.shape, alpha, dtype=tensor.dtype), generator)
+        concentration = torch.full(tensor.shape, alpha, dtype=tensor.dtype)
+        gammas = torch._standard_gamma(concentration, generator)  # pyright: ignore[reportPrivateImportUsage]
         return tensor.copy_(gammas / gammas.sum(axis, keepdim=True))
 
     return draw

@@ -1,0 +1,77 @@
+"""Data sets by name, split once and for all into training and held-out images."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.errors import CircuitError, ShapeError, unknown_name
+
+HELD_OUT_EVERY = 5
+"""Every fifth image is held out: those at positions 4, 9, 14, ..."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageData:
+    """Images as rows of grey levels 0 .. num_values-1: `training` and `held_out` (N, D), int64; `shape` is (C, H, W)."""
+
+    name: str
+    training: Tensor
+    held_out: Tensor
+    num_values: int
+    shape: tuple[int, int, int]
+
+    @property
+    def num_variables(self) -> int:
+        """D, the number of pixels."""
+        return self.training.shape[1]
+
+
+def load_digits() -> ImageData:
+    """The 1,797 handwritten digits of scikit-learn, 8x8 pixels of 17 grey levels: 1,438 for training, 359 held out.
+
+    The images stand in the order of their writers, and every fifth one is held out, so writers are on both sides.
+    Raises: CircuitError with the line that installs scikit-learn, if it is missing.
+    Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits.
+    """
+    try:
+        from sklearn.datasets import load_digits as load
+    except ImportError as error:
+        raise CircuitError(
+            "the digits come with scikit-learn, which is not installed; install it with: pip install 'circuit-explorer[digits]'"
+        ) from error
+    images = np.asarray(load(return_X_y=True)[0])
+    training, held_out = split(torch.from_numpy(images.astype(np.int64)))
+    return ImageData("digits", training, held_out, 17, (1, 8, 8))
+
+
+DATA_SETS: Mapping[str, Callable[[], ImageData]] = MappingProxyType({"digits": load_digits})
+
+
+def load_data(name: str) -> ImageData:
+    """The data set of this name. Raises: UnknownNameError; CircuitError if what it needs is not installed."""
+    if name not in DATA_SETS:
+        raise unknown_name("data set", name, list(DATA_SETS))
+    return DATA_SETS[name]()
+
+
+def split(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Training and held-out rows: every fifth row is held out. Raises: ShapeError for fewer than five rows."""
+    if len(rows) < HELD_OUT_EVERY:
+        raise ShapeError(f"at least {HELD_OUT_EVERY} rows are needed to hold some out; found {len(rows)}")
+    held_out = torch.arange(len(rows)) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
+    return rows[~held_out].contiguous(), rows[held_out].contiguous()
+
+
+def independent_pixels_bits(data: ImageData) -> float:
+    """Bits per dimension of the held-out images if every pixel were independent: the baseline that any circuit must beat.
+
+    Each pixel has the frequencies of its grey levels among the training images, with one image added for each level.
+    """
+    counts = torch.ones((data.num_variables, data.num_values), dtype=torch.float64)
+    counts.scatter_add_(1, data.training.T, torch.ones_like(data.training.T, dtype=torch.float64))
+    bits = -torch.log2(counts / counts.sum(1, keepdim=True))
+    return float(bits.gather(1, data.held_out.T).mean())

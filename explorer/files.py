@@ -1,0 +1,51 @@
+"""Versioned JSON files, plain or gzip by extension: what circuits, region graphs and traces have in common."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from explorer.errors import FileFormatError
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
+    """Write data; a name that ends in .gz is compressed. Equal data give equal bytes."""
+    text = json.dumps(data, separators=(",", ":"))
+    if str(path).endswith(".gz"):
+        Path(path).write_bytes(gzip.compress(text.encode(), compresslevel=6, mtime=0))
+    else:
+        Path(path).write_text(text)
+
+
+def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
+    """Read the JSON object of a file, plain or gzip; `wanted` names the format for messages. Raises: FileFormatError."""
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        data: object = json.loads(gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw)
+    except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
+        raise FileFormatError(f"{path} is not a {wanted} file, or it is truncated: {error}") from error
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{path} is not a {wanted} file: it holds a {type(data).__name__}")
+    return cast("Mapping[str, Any]", data)
+
+
+def check_format(data: object, wanted: str, version: int, where: str) -> Mapping[str, Any]:
+    """Give the data if it says that it is of this format and not of a newer version. Raises: FileFormatError."""
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{where}: wanted format {wanted!r}, found a {type(data).__name__}")
+    content = cast("Mapping[str, Any]", data)
+    if content.get("format") != wanted:
+        raise FileFormatError(f"{where}: wanted format {wanted!r}, found {content.get('format')!r}")
+    found = content.get("version")
+    if type(found) is not int or not 1 <= found <= version:
+        raise FileFormatError(
+            f"{where}: this program reads {wanted} version {version}; found {found!r}: use a newer program"
+        )
+    return content

@@ -1,0 +1,101 @@
+"""Declared types are kept: a field of a layer, a parameter node or an initializer holds what its declaration says.
+
+The declaration is the check, so a class that is declared elsewhere has it too. Numbers of numpy become plain ones.
+Fields that are declared as tuples or arrays are checked by their class.
+"""
+
+import reprlib
+from abc import ABC
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from explorer.errors import DataTypeError, ValueRangeError
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """The smallest legal value of a field, as part of its declaration: `Annotated[int, AtLeast(0)]`."""
+
+    bound: int
+
+
+Count = Annotated[int, AtLeast(1)]
+
+
+def check_fields(node: object) -> None:
+    """Hold the fields of a frozen node against their declarations; the first thing a node does at construction.
+
+    Raises: DataTypeError if a field holds something else, or if the class is abstract; ValueRangeError below a bound.
+    """
+    for name, kind, optional, bound in _declared(type(node)):
+        value = getattr(node, name)
+        if type(value) is not kind:
+            if optional and value is None:
+                continue
+            fitting = _fitting(node, name, value, kind)
+            if fitting is not value:
+                object.__setattr__(node, name, fitting)
+                value = fitting
+        if bound is not None and value < bound:
+            raise ValueRangeError(f"{type(node).__name__} needs {name} >= {bound}; found {value}")
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is an integer, of Python or of numpy; a truth value is none."""
+    return isinstance(value, Integral) and type(value) is not bool
+
+
+def wrong_type(node: object, name: str, wanted: str, found: object) -> DataTypeError:
+    """Make the error for a field that holds something else than is wanted."""
+    shown = f"{reprlib.repr(found)} of type {type(found).__name__}"
+    return DataTypeError(f"{type(node).__name__}: {name} must be {wanted}; found {shown}")
+
+
+def is_abstract(kind: type) -> bool:
+    """Whether a class only stands for a family: such a class names ABC among its bases."""
+    return ABC in kind.__bases__
+
+
+@cache
+def _declared(node_type: type) -> tuple[tuple[str, type, bool, int | None], ...]:
+    """(name, class, whether None is legal, smallest value) of each field that is declared as one class, or it and None."""
+    if is_abstract(node_type):
+        raise DataTypeError(f"{node_type.__name__} is abstract: it stands for a family; take one of its subclasses")
+    hints, annotated = get_type_hints(node_type), get_type_hints(node_type, include_extras=True)
+    found: list[tuple[str, type, bool, int | None]] = []
+    for name in [field.name for field in fields(node_type) if field.init]:
+        options = get_args(hints[name]) if get_origin(hints[name]) in (Union, UnionType) else (hints[name],)
+        kinds = [option for option in options if option is not NoneType]
+        extras = getattr(annotated[name], "__metadata__", ())
+        bound = next((extra.bound for extra in extras if isinstance(extra, AtLeast)), None)
+        if len(kinds) == 1 and isinstance(kinds[0], type) and kinds[0] is not Any:
+            found.append((name, kinds[0], len(kinds) < len(options), bound))
+    return tuple(found)
+
+
+# For a plain type: what is taken for it, how it is made of that, and how an error calls it.
+_PLAIN: Mapping[type, tuple[type, Callable[[Any], object], str]] = {
+    int: (Integral, int, "a whole number"),
+    float: (Real, lambda value: value if isinstance(value, int) else float(value), "a number"),
+    bool: (np.bool_, bool, "True or False"),
+    str: (str, str, "a text"),
+}
+_ADVICE: Mapping[str, str] = {"ParameterNode": " (for fixed values use constant(...))"}
+
+
+def _fitting(node: object, name: str, value: object, kind: type) -> Any:
+    """The value as the declared class: itself, or a plain number in place of one of numpy. Raises: DataTypeError."""
+    if kind not in _PLAIN:
+        if isinstance(value, kind):
+            return value
+        raise wrong_type(node, name, f"a {kind.__name__}{_ADVICE.get(kind.__name__, '')}", value)
+    taken, make, wanted = _PLAIN[kind]
+    if isinstance(value, taken) and not isinstance(value, bool):
+        return make(value)
+    raise wrong_type(node, name, wanted, value)

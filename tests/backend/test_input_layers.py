@@ -1,0 +1,175 @@
+"""Every input layer against the distribution of torch that it stands for, in the three semirings; and what it refuses."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, distributions
+
+from explorer.backend import SEMIRINGS, Semiring
+from explorer.symbolic import (
+    BinomialLayer,
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantValueLayer,
+    EmbeddingLayer,
+    EvidenceLayer,
+    GaussianLayer,
+    InputLayer,
+    PolynomialLayer,
+    constant,
+)
+from tests.levels.modes import compiled
+
+EACH_SEMIRING = pytest.mark.parametrize("semiring", SEMIRINGS, ids=lambda semiring: semiring.name)
+torch.manual_seed(0)
+PROBS = torch.distributions.Dirichlet(torch.ones(4, dtype=torch.float64)).sample((3,))  # (O=3, V=4)
+LOGITS = torch.randn(3, 4, dtype=torch.float64)
+UNIT = torch.rand(3, dtype=torch.float64) * 0.8 + 0.1
+MEAN, STDDEV = torch.randn(3, dtype=torch.float64), torch.rand(3, dtype=torch.float64) + 0.5
+STATES = torch.arange(4).unsqueeze(1)
+COUNTS = torch.arange(8).unsqueeze(1)
+POINTS = torch.linspace(-3, 3, 9, dtype=torch.float64).unsqueeze(1)
+POSITIVE = torch.linspace(0.1, 3, 9, dtype=torch.float64).unsqueeze(1)
+
+
+def circuit_of(layer: InputLayer) -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.add(layer))
+
+
+def values(layer: InputLayer, semiring: Semiring, x: Tensor | None) -> Tensor:
+    """The plain values (B, O) of a layer."""
+    with torch.no_grad():
+        found = compiled(circuit_of(layer), semiring.name)(x)[:, 0]
+    return found if semiring.name == "sum-product" else torch.exp(found)
+
+
+def categorical(**given: Tensor) -> CategoricalLayer:
+    parameters = {name: constant(value.numpy()) for name, value in given.items()}
+    return CategoricalLayer(scope=(0,), num_output_units=3, num_categories=4, **parameters)
+
+
+def binomial(**given: Tensor) -> BinomialLayer:
+    parameters = {name: constant(value.numpy()) for name, value in given.items()}
+    return BinomialLayer(scope=(0,), num_output_units=3, total_count=7, **parameters)
+
+
+def gaussian(log_partition: Tensor | None = None) -> GaussianLayer:
+    return GaussianLayer(
+        scope=(0,),
+        num_output_units=3,
+        mean=constant(MEAN.numpy()),
+        stddev=constant(STDDEV.numpy()),
+        log_partition=None if log_partition is None else constant(log_partition.numpy()),
+    )
+
+
+def polynomial(coeff: Sequence[Sequence[float]]) -> PolynomialLayer:
+    degree = len(coeff[0]) - 1
+    return PolynomialLayer(scope=(0,), num_output_units=len(coeff), degree=degree, coeff=constant(coeff))
+
+
+@EACH_SEMIRING
+def test_categorical_layers(semiring: Semiring):
+    wanted = torch.exp(distributions.Categorical(probs=PROBS).log_prob(STATES))
+    np.testing.assert_allclose(values(categorical(probs=PROBS), semiring, STATES).real, wanted, rtol=1e-12)
+    by_logits = values(categorical(logits=LOGITS), semiring, STATES).real
+    np.testing.assert_allclose(by_logits, torch.exp(LOGITS).T, rtol=1e-12)  # as they are, not normalized
+    normalized = torch.log_softmax(LOGITS, dim=1)
+    wanted = torch.exp(distributions.Categorical(logits=LOGITS).log_prob(STATES))
+    np.testing.assert_allclose(values(categorical(logits=normalized), semiring, STATES).real, wanted, rtol=1e-12)
+
+
+@EACH_SEMIRING
+def test_a_category_of_probability_zero_has_value_zero(semiring: Semiring):
+    probs = torch.tensor([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], dtype=torch.float64)
+    layer = CategoricalLayer(scope=(0,), num_output_units=3, num_categories=2, probs=constant(probs.numpy()))
+    np.testing.assert_array_equal(values(layer, semiring, STATES[:2]).real, probs.T)
+
+
+@EACH_SEMIRING
+def test_binomial_layers(semiring: Semiring):
+    wanted = torch.exp(distributions.Binomial(7, probs=UNIT).log_prob(COUNTS.double()))
+    np.testing.assert_allclose(values(binomial(probs=UNIT), semiring, COUNTS).real, wanted, rtol=1e-12)
+    by_logits = binomial(logits=torch.logit(UNIT))
+    np.testing.assert_allclose(values(by_logits, semiring, COUNTS).real, wanted, rtol=1e-10)
+
+
+@EACH_SEMIRING
+def test_a_binomial_that_is_sure_gives_one_at_the_end_and_zero_elsewhere(semiring: Semiring):
+    found = values(binomial(probs=torch.tensor([0.0, 1.0, 0.5]).double()), semiring, COUNTS).real
+    np.testing.assert_allclose(found[:, 0], [1, 0, 0, 0, 0, 0, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(found[:, 1], [0, 0, 0, 0, 0, 0, 0, 1], atol=1e-15)
+
+
+@EACH_SEMIRING
+def test_gaussian_layers(semiring: Semiring):
+    wanted = torch.exp(distributions.Normal(MEAN, STDDEV).log_prob(POINTS))
+    np.testing.assert_allclose(values(gaussian(), semiring, POINTS).real, wanted, rtol=1e-12)
+    scaled = values(gaussian(log_partition=LOGITS[:, 0]), semiring, POINTS).real
+    np.testing.assert_allclose(scaled, wanted * torch.exp(LOGITS[:, 0]), rtol=1e-12)
+
+
+def test_a_gaussian_far_away_does_not_underflow_in_log_space():
+    far = torch.tensor([[1e6]])
+    found = compiled(circuit_of(gaussian()))(far)[:, 0]
+    np.testing.assert_allclose(found, distributions.Normal(MEAN, STDDEV).log_prob(far), rtol=1e-12)
+
+
+@EACH_SEMIRING
+def test_embedding_layers(semiring: Semiring):
+    weight = PROBS if semiring.name == "lse-sum" else LOGITS
+    layer = EmbeddingLayer(scope=(0,), num_output_units=3, num_states=4, weight=constant(weight.numpy()))
+    np.testing.assert_allclose(values(layer, semiring, STATES).real, weight.T, rtol=1e-12)
+
+
+@EACH_SEMIRING
+@pytest.mark.parametrize("coeff", [[[2.0]], [[1.0, 2.0], [0.5, 0.0]], [[0.0, 0.0, 1.0], [1.0, 2.0, 3.0]]])
+def test_polynomial_layers(semiring: Semiring, coeff: list[list[float]]):
+    points = POSITIVE if semiring.name == "lse-sum" else POINTS
+    wanted = np.stack([np.polynomial.Polynomial(row)(points[:, 0].numpy()) for row in coeff], axis=1)
+    np.testing.assert_allclose(values(polynomial(coeff), semiring, points).real, wanted, rtol=1e-12, atol=1e-13)
+
+
+@EACH_SEMIRING
+def test_constants_given_as_such_or_as_logarithms(semiring: Semiring):
+    given = constant(UNIT.numpy())
+    plain = ConstantValueLayer(num_output_units=3, value=given)
+    logarithm = ConstantValueLayer(num_output_units=3, log_space=True, value=given)
+    np.testing.assert_allclose(values(plain, semiring, None)[0].real, UNIT, rtol=1e-12)
+    np.testing.assert_allclose(values(logarithm, semiring, None)[0].real, torch.exp(UNIT), rtol=1e-12)
+
+
+@EACH_SEMIRING
+@pytest.mark.parametrize(
+    ("layer", "seen"),
+    [
+        (categorical(probs=PROBS), 2),
+        (binomial(probs=UNIT), 5),
+        (gaussian(), 0.7),
+        (polynomial([[1.0, 2.0], [0.5, 0.25], [0.0, 1.0]]), 1.5),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_evidence_is_the_layer_at_what_was_seen(semiring: Semiring, layer: InputLayer, seen: float):
+    evidence = EvidenceLayer(num_output_units=3, layer=layer, observation=constant([seen]))
+    np.testing.assert_allclose(values(evidence, semiring, None), values(layer, semiring, torch.tensor([[seen]])))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64])
+def test_whole_numbers_of_any_type_are_read(dtype: torch.dtype):
+    wanted = values(categorical(probs=PROBS), SEMIRINGS[0], STATES)
+    assert torch.equal(values(categorical(probs=PROBS), SEMIRINGS[0], STATES.to(dtype)), wanted)
+    points = torch.tensor([[1], [2]])
+    assert torch.equal(
+        values(gaussian(), SEMIRINGS[0], points.to(dtype)), values(gaussian(), SEMIRINGS[0], points.double())
+    )
+
+
+def test_truth_values_are_read_as_zero_and_one():
+    both = torch.tensor([[False], [True]])
+    found = values(categorical(probs=PROBS), SEMIRINGS[0], both)
+    np.testing.assert_allclose(found, PROBS.T[:2])

@@ -1,0 +1,341 @@
+"""The circuit as a module: memory, the cache of parameters, copies, states, devices and types, training."""
+
+import copy
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchSumLayer
+from explorer.backend.parameters import TorchSoftmaxParameter
+from explorer.symbolic import (
+    BinomialLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantValueLayer,
+    EmbeddingLayer,
+    GaussianLayer,
+    MixingWeightParameter,
+    PolynomialLayer,
+    SoftmaxParameter,
+    constant,
+)
+from explorer.templates import fully_factorized, load_named, sum_chain
+from tests.levels.modes import MODE_IDS, MODES, compiled, layer_types, output, some_input
+from tests.oracle import SEMIRINGS, assert_equals_oracle, constant_leaf_values
+
+EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+LEARNED = {"blackboard": (2,), "levels": (2,), "hmm": (4,)}
+
+
+def data(name: str, batch: int = 16) -> Tensor:
+    x = some_input(load_named(name), batch)
+    assert x is not None
+    return x
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Callable[[], int]:
+    """How often a method was called."""
+    calls: list[int] = []
+    original = getattr(owner, name)
+
+    def counted(self: Any, *args: Any) -> Any:
+        calls.append(1)
+        return original(self, *args)
+
+    monkeypatch.setattr(owner, name, counted)
+    return lambda: len(calls)
+
+
+# ---- memory
+
+
+def test_evaluation_frees_each_activation_after_its_last_reader(monkeypatch: pytest.MonkeyPatch):
+    circuit = compiled(sum_chain(30, num_units=3), optimize=False, fold=False)
+    x = torch.zeros((4, 1), dtype=torch.long)
+    made: list[weakref.ref[Tensor]] = []
+    alive: list[int] = []
+    original = TorchSumLayer.forward
+
+    def watching(self: TorchSumLayer, *args: Any) -> Tensor:
+        gc.collect()
+        alive.append(sum(ref() is not None for ref in made))
+        made.append(weakref.ref(found := original(self, *args)))
+        return found
+
+    monkeypatch.setattr(TorchSumLayer, "forward", watching)
+    with torch.no_grad():
+        circuit(x)
+    assert len(alive) == 30
+    assert max(alive) == 1  # the one that is read
+
+
+def test_an_activation_that_is_read_later_or_is_an_output_is_kept():
+    b = CircuitBuilder()
+    first = b.add(ConstantValueLayer(num_output_units=2, value=constant([1.0, 2.0])))
+    low = b.sum(first, num_units=2, weight=constant([[1.0, 0.0], [1.0, 1.0]]))
+    high = b.sum(low, num_units=2, weight=constant([[2.0, 0.0], [0.0, 2.0]]))
+    circuit = b.build(b.hadamard(high, low, first), low, low)
+    for mode in MODES:
+        found = output(compiled(circuit, "sum-product", **mode), None)
+        np.testing.assert_array_equal(found, [[2.0, 36.0], [1.0, 3.0], [1.0, 3.0]])
+
+
+@EACH_MODE
+def test_the_activations_of_all_layers_can_be_seen(mode: dict[str, bool]):
+    circuit, x = compiled(load_named("blackboard"), **mode), data("blackboard")
+    seen = dict(circuit.activations(x))
+    assert list(seen) == list(circuit.graph.nodes)
+    for node, value in seen.items():
+        layer = circuit.graph.nodes[node]
+        assert value.shape == (layer.num_folds, len(x), layer.num_output_units)
+    assert torch.equal(seen[circuit.graph.outputs[0]].transpose(0, 1), circuit(x))
+
+
+# ---- the cache
+
+
+def test_parameters_are_computed_once_in_eval_without_gradients(monkeypatch: pytest.MonkeyPatch):
+    circuit, x = compiled(load_named("levels")).eval(), data("levels")
+    calls = count_calls(monkeypatch, TorchSoftmaxParameter, "forward")
+    prepared = count_calls(monkeypatch, TorchCategoricalLayer, "prepare")
+    with torch.no_grad():
+        first = circuit(x)
+        once = calls()
+        assert once > 0
+        assert torch.equal(circuit(x), first)
+    with torch.inference_mode():
+        assert torch.equal(circuit(x), first)
+    assert calls() == once
+    assert prepared() == 1
+
+
+def test_parameters_are_computed_each_time_in_training_or_with_gradients(monkeypatch: pytest.MonkeyPatch):
+    circuit, x = compiled(load_named("levels")), data("levels")
+    calls = count_calls(monkeypatch, TorchSoftmaxParameter, "forward")
+    counts = []
+    circuit.train()
+    with torch.no_grad():
+        for _ in range(2):
+            circuit(x)
+            counts.append(calls())
+    circuit.eval()
+    for _ in range(2):
+        circuit(x)
+        counts.append(calls())
+    assert counts == [counts[0] * k for k in (1, 2, 3, 4)]
+
+
+def test_the_cache_is_never_used_with_gradients():
+    circuit, x = compiled(load_named("levels")).eval(), data("levels")
+    with torch.no_grad():
+        circuit(x)
+    circuit(x).sum().backward()
+    assert all(tensor.grad is not None and tensor.grad.abs().sum() > 0 for tensor in circuit.parameters())
+    with torch.inference_mode():
+        circuit(x)
+    circuit(x).sum().backward()
+
+
+CHANGES: dict[str, Callable[[TorchCircuit, Tensor], object]] = {
+    "an optimizer step": lambda circuit, x: _train(circuit, x, steps=1),
+    "load_state_dict": lambda circuit, x: circuit.load_state_dict(
+        {name: value + 0.5 * torch.rand(value.shape) for name, value in circuit.state_dict().items()}
+    ),
+    "load_leaf_state": lambda circuit, x: circuit.load_leaf_state(
+        {name: value + 0.5 * torch.rand(value.shape) for name, value in circuit.leaf_state().items()}
+    ),
+    "to float32": lambda circuit, x: circuit.to(torch.float32),
+    "to float32 and back": lambda circuit, x: circuit.to(torch.float32).to(torch.float64),
+    "in place": lambda circuit, x: [tensor.mul_(1.1) for tensor in circuit.parameters()],
+    "drop_cache after .data": lambda circuit, x: (
+        [tensor.data.mul_(1.1) for tensor in circuit.parameters()],
+        circuit.drop_cache(),
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_cache_is_dropped_when_a_parameter_changes(change: str):
+    circuit, x = compiled(load_named("levels")).eval(), data("levels")
+    with torch.no_grad():
+        before = circuit(x)
+        with torch.enable_grad() if change == "an optimizer step" else torch.no_grad():
+            CHANGES[change](circuit, x)
+        found = circuit(x)
+    fresh = circuit.train()(x).detach()
+    assert found.dtype == fresh.dtype
+    assert torch.equal(found, fresh)
+    assert not torch.equal(found, before)
+
+
+# ---- copies and states
+
+
+@EACH_MODE
+def test_a_copy_is_a_circuit_of_its_own(mode: dict[str, bool]):
+    circuit, x = compiled(load_named("hmm"), **mode).eval(), data("hmm")
+    with torch.no_grad():
+        before = circuit(x)
+        twin = copy.deepcopy(circuit)
+        assert torch.equal(twin(x), before)
+        for tensor in twin.parameters():
+            tensor.mul_(1.5)
+        changed = twin(x)
+        assert not torch.equal(changed, before)
+        assert torch.equal(circuit(x), before)
+        assert not any(torch.equal(a, b) for a, b in zip(*(c.leaf_state().values() for c in (circuit, twin)), strict=True))
+        circuit.load_leaf_state(twin.leaf_state())
+        assert torch.equal(circuit(x), changed)
+
+
+@EACH_MODE
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_state_dict_goes_into_a_circuit_that_is_compiled_anew(mode: dict[str, bool], name: str):
+    trained, x = compiled(load_named(name), seed=1, **mode), data(name)
+    _train(trained, x, steps=2)
+    fresh = compiled(load_named(name), seed=2, **mode)
+    assert fresh.state_dict().keys() == trained.state_dict().keys()
+    fresh.load_state_dict(trained.state_dict())
+    assert torch.equal(fresh(x), trained(x))
+
+
+def test_a_state_dict_holds_the_leaves_and_nothing_else():
+    circuit = compiled(load_named("levels"))
+    numbers = sum(value.numel() for value in circuit.leaf_state().values())
+    assert sum(value.numel() for value in circuit.state_dict().values()) == numbers
+
+
+@EACH_MODE
+def test_a_circuit_moves_to_another_type(mode: dict[str, bool]):
+    circuit, x = compiled(load_named("levels"), **mode), data("levels")
+    wanted = circuit(x)
+    single = circuit.to(torch.float32)
+    assert single is circuit
+    found = circuit(x)
+    assert found.dtype == torch.float32
+    np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-4)
+
+
+def test_a_circuit_moves_to_another_device():
+    circuit = compiled(load_named("levels")).to("meta")
+    assert {tensor.device.type for tensor in (*circuit.parameters(), *circuit.buffers())} == {"meta"}
+
+
+# ---- training
+
+
+def _train(circuit: TorchCircuit, x: Tensor, steps: int) -> list[float]:
+    optimizer = torch.optim.SGD(circuit.parameters(), lr=0.1)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = -circuit.train()(x).real.mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    circuit.eval()
+    return losses
+
+
+@EACH_MODE
+@pytest.mark.parametrize("name", ["levels", "hmm"])
+def test_training_lowers_the_loss(mode: dict[str, bool], name: str):
+    losses = _train(compiled(load_named(name), **mode), data(name), steps=4)
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0]
+
+
+@EACH_MODE
+def test_training_steps_are_the_same_in_every_mode(mode: dict[str, bool]):
+    x = data("levels")
+    plain = compiled(load_named("levels"), optimize=False, fold=False)
+    other = compiled(load_named("levels"), **mode)
+    np.testing.assert_allclose(_train(other, x, steps=3), _train(plain, x, steps=3), rtol=1e-9)
+    for name, value in plain.leaf_state().items():
+        np.testing.assert_allclose(other.leaf_state()[name], value, rtol=1e-7, atol=1e-10)
+
+
+@EACH_MODE
+def test_a_circuit_under_the_complex_semiring_can_be_trained(mode: dict[str, bool]):
+    losses = _train(compiled(load_named("levels"), "complex-lse-sum", **mode), data("levels"), steps=3)
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_fixed_leaves_get_no_gradient():
+    b = CircuitBuilder()
+    layer = b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant(np.ones((2, 2)))))
+    circuit = compiled(b.build(b.sum(layer, num_units=1)))
+    assert [tensor.requires_grad for tensor in circuit.parameters()].count(False) == 1
+
+
+# ---- whole numbers as parameters
+
+
+def whole_numbers() -> dict[str, Circuit]:
+    """Circuits with leaves of whole numbers in every place where a user may write `constant([[1, 2]])`."""
+
+    def built(make: Callable[[CircuitBuilder, int, int], int]) -> Circuit:
+        b = CircuitBuilder()
+        weight = constant([[1.0, 2.0], [3.0, 0.5]])
+        return b.build(
+            make(b, *(b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=weight)) for v in (0, 1)))
+        )
+
+    given = {"scope": (0,), "num_output_units": 1}
+    logits = SoftmaxParameter((constant([[1, 2]]),))
+    return {
+        "sum": built(lambda b, x, y: b.sum(x, num_units=1, weight=constant([[1, 2]]))),
+        "two sums": built(
+            lambda b, x, y: b.sum(
+                b.sum(x, num_units=2, weight=constant([[1, 2], [3, 4]])), num_units=1, weight=constant([[0.5, 1.5]])
+            )
+        ),
+        "mixing": built(
+            lambda b, x, y: b.sum(x, x, num_units=2, weight=MixingWeightParameter((constant([[1, 2], [3, 4]]),)))
+        ),
+        "CPT": built(lambda b, x, y: b.sum(b.hadamard(x, y), num_units=1, weight=constant([[1, 2]]))),
+        "Tucker": built(lambda b, x, y: b.sum(b.kronecker(x, y), num_units=1, weight=constant([[1, 2, 3, 4]]))),
+        "softmax": built(lambda b, x, y: b.sum(x, num_units=1, weight=logits)),
+        "constant": built(lambda b, x, y: b.hadamard(x, b.add(ConstantValueLayer(num_output_units=2, value=constant([1, 2]))))),
+        "embedding": built(lambda b, x, y: b.add(EmbeddingLayer(num_states=2, weight=constant([[1, 3]]), **given))),
+        "polynomial": built(lambda b, x, y: b.add(PolynomialLayer(degree=1, coeff=constant([[1, 2]]), **given))),
+        "gaussian": built(lambda b, x, y: b.add(GaussianLayer(mean=constant([1]), stddev=constant([2]), **given))),
+        "binomial": built(lambda b, x, y: b.add(BinomialLayer(total_count=3, logits=constant([1]), **given))),
+    }
+
+
+@pytest.mark.parametrize("semiring", SEMIRINGS)
+@pytest.mark.parametrize("name", whole_numbers())
+def test_whole_numbers_may_stand_wherever_numbers_may(semiring: str, name: str):
+    circuit = whole_numbers()[name]
+    x = np.array([[0, 1], [1, 1]])[:, : circuit.num_variables]
+    for mode in MODES:
+        found = output(compiled(circuit, semiring, **mode), x)
+        assert_equals_oracle(found, semiring, circuit, constant_leaf_values(circuit), x)
+
+
+def test_whole_numbers_follow_the_circuit_into_another_type():
+    circuit = compiled(whole_numbers()["CPT"]).to(torch.float32)
+    assert circuit(torch.tensor([[0, 1]])).dtype == torch.float32
+
+
+# ---- what it says of itself
+
+
+def test_the_printed_circuit_names_semiring_layers_and_folds():
+    text = repr(compiled(fully_factorized(3, num_categories=2)))
+    assert text.startswith("TorchCircuit(lse-sum, 2 layers, 4 folds)\n")
+    assert text.endswith("outputs: %3")
+
+
+def test_layers_and_graph_show_the_same():
+    circuit = compiled(load_named("levels"))
+    assert circuit.layers == tuple(circuit.graph.nodes.values())
+    assert circuit.num_folds == sum(layer.num_folds for layer in circuit.layers)
+    assert layer_types(circuit)[0] == "Categorical"

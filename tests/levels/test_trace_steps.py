@@ -1,0 +1,83 @@
+"""The first law: the same input gives the same value at every recorded step."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import explorer
+from explorer.optimize import LimitWarning
+from explorer.templates import gallery
+from tests.oracle import assert_equals_oracle, constant_leaf_values
+from tests.reference import load_reference, reference_paths
+from tests.strategies import circuits, random_inputs
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def recorded(circuit, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        return explorer.record(circuit, **options)
+
+
+@pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("preset", ["handbook", "default"])
+def test_every_recorded_step_gives_the_reference_value(path, preset):
+    circuit, x, expected = load_reference(path)
+    trace = recorded(circuit, semiring=expected.semiring, preset=preset)
+    x = None if x is None else torch.as_tensor(x)
+    for step in trace.steps:
+        value = trace.circuit_at(step)(x).detach().numpy()
+        np.testing.assert_allclose(value.reshape(expected.output.shape), expected.output, rtol=1e-9)
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_recorded_step_of_a_random_circuit_equals_plain_evaluation(data):
+    circuit = data.draw(circuits(positive=True))
+    x = random_inputs(circuit, batch=3, seed=1)
+    values = constant_leaf_values(circuit)
+    trace = recorded(circuit)
+    for step in trace.steps:
+        y = trace.circuit_at(step)(None if x is None else torch.as_tensor(x)).detach().numpy()
+        assert_equals_oracle(y, "lse-sum", circuit, values, x)
+
+
+@pytest.mark.parametrize("name", ["blackboard", "hmm", "conflict", "near-misses", "levels", "kronecker"])
+def test_check_finds_no_difference_at_any_step_of_the_gallery(name):
+    circuit = gallery.load_named(name)
+    trace = recorded(circuit)
+    x = torch.as_tensor(random_inputs(circuit, batch=4, seed=0))
+    assert len(trace.check(x)) == len(trace.steps)
+    assert max(row.max_difference for row in trace.check(x)) < 1e-9
+
+
+def test_a_step_has_the_present_values_and_not_the_initial_ones():
+    circuit = gallery.load_named("blackboard")
+    trace = recorded(circuit)
+    x = torch.zeros(1, 5, dtype=torch.long)
+    before = trace.circuit_at(0)(x)
+    with torch.no_grad():
+        for tensor in trace.compiled.parameters():
+            tensor.mul_(1.5)
+    assert not torch.allclose(trace.circuit_at(0)(x), before)
+    torch.testing.assert_close(trace.circuit_at(0)(x), trace.compiled(x))
+
+
+def test_recording_changes_nothing():
+    circuit = gallery.load_named("levels")
+    plain = explorer.TorchCompiler().compile(circuit)
+    trace = recorded(circuit)
+    assert str(plain.graph) == str(trace.compiled.graph)
+    x = torch.as_tensor(random_inputs(circuit, batch=4, seed=0))
+    assert torch.equal(plain(x), trace.compiled(x))

@@ -1,0 +1,219 @@
+"""What a trace answers: lineage, why not, near misses, conflicts, folds."""
+
+import pytest
+from inline_snapshot import snapshot
+
+import explorer
+from explorer.errors import CircuitError, RuleError, UnknownNameError
+from explorer.rewrite import LayerOptPattern
+from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
+from explorer.templates import gallery
+
+
+@pytest.fixture(scope="module")
+def conflict():
+    return explorer.record(gallery.load_named("conflict"))
+
+
+@pytest.fixture(scope="module")
+def blackboard():
+    return explorer.record(gallery.load_named("blackboard"), preset="handbook")
+
+
+def test_a_trace_prints_one_row_a_step(blackboard):
+    rows = [line.split()[1:4] for line in str(blackboard).splitlines()[2:]]
+    assert rows == snapshot(
+        [
+            ["compile", "13", "13"],
+            ["optimize/round", "1/parameters", "13"],
+            ["optimize/round", "1/shatter", "13"],
+            ["optimize/round", "1/fuse", "9"],
+            ["optimize/round", "2/parameters", "9"],
+            ["optimize/round", "2/shatter", "9"],
+            ["optimize/round", "2/fuse", "9"],
+            ["fold/level", "0", "5"],
+            ["fold/level", "1", "4"],
+            ["fold/level", "2", "4"],
+            ["fold/level", "3", "4"],
+        ]
+    )
+
+
+def test_steps_are_found_by_number_and_by_path(blackboard):
+    assert blackboard.step("optimize/round 1/fuse") is blackboard.step(3)
+    assert blackboard.step(-1) is blackboard.steps[-1]
+    with pytest.raises(UnknownNameError, match="no step named 'fuse'; known are: compile, "):
+        blackboard.step("fuse")
+    with pytest.raises(UnknownNameError, match="steps 0 to 10"):
+        blackboard.step(99)
+
+
+def test_lineage_goes_from_symbolic_layers_to_the_slice_and_back(blackboard):
+    fused = blackboard.step(3).rewrites[0]
+    top, product = fused.removed
+    forward = blackboard.lineage(product)
+    assert forward.became[0].before == (top, product)
+    assert forward.last_step == 2
+    folded, slot = forward.now[0]
+    backward = blackboard.lineage(folded)
+    assert {top, product} <= set(backward.symbolic)
+    group = next(g for g in blackboard.fold_groups() if g.node == folded)
+    assert group.members[slot] == fused.added[-1]
+
+
+def test_lineage_of_a_layer_that_only_folds_ends_in_a_slice(blackboard):
+    assert blackboard.lineage(3).now == ((blackboard.fold_groups(0)[0].node, 3),)
+
+
+def test_lineage_of_an_unknown_node_is_a_typed_error(blackboard):
+    with pytest.raises(UnknownNameError, match="never a node 999"):
+        blackboard.lineage(999)
+
+
+def test_why_not_shows_the_matchers_questions_up_to_the_refusal(blackboard):
+    answer = blackboard.why_not("SumCollapse", 7, step="optimize/round 1/fuse")
+    assert str(answer) == snapshot("""\
+SumCollapse at node 7 (step 3): node 5 is a TorchHadamardLayer, not a TorchSumLayer
+  entry 1, node 7: is it a TorchSumLayer? yes
+  entry 1, node 7: does it read one node? yes
+  entry 1, node 7: is arity 1? yes
+  entry 1, node 7: does it read a node? yes
+  entry 2, node 5: is it a TorchSumLayer? no\
+""")
+
+
+def test_why_not_says_when_a_pattern_was_applied(blackboard):
+    answer = blackboard.why_not("Candecomp", blackboard.step(3).matches[0].root)
+    assert answer.applied
+    assert answer.reason == "it matched and was applied"
+
+
+def test_why_not_names_the_winner_of_a_lost_conflict(conflict):
+    lost = conflict.conflicts()[0]
+    answer = conflict.why_not("Candecomp", lost.loser.root, step=lost.step)
+    assert answer.matched
+    assert not answer.applied
+    assert f"lost node {lost.node} to SumCollapse" in answer.reason
+
+
+def test_why_not_at_a_node_of_another_type_names_both_types(blackboard):
+    assert "is a TorchCategoricalLayer" in blackboard.why_not("Tucker", 0).reason
+
+
+def test_why_not_of_an_unknown_pattern_lists_the_known_ones(blackboard):
+    with pytest.raises(UnknownNameError, match="known are: LogSoftmax, ReduceSumOuterProduct, DenseKronecker"):
+        blackboard.why_not("Candycomp", 0)
+
+
+def test_near_misses_count_matches_and_reasons():
+    trace = explorer.record(gallery.load_named("near-misses"), preset="handbook")
+    (answer,) = trace.near_misses("Candecomp")
+    kinds = {kind.value for _, kind in answer.reasons}
+    assert {"wrong type", "several inputs", "several users", "output inside"} <= kinds
+    assert answer.matched == sum(match.rule == "Candecomp" for step in trace.steps for match in step.matches)
+    assert sum(answer.reasons.values()) == answer.blocked
+
+
+def test_conflicts_name_winner_loser_and_reason(conflict):
+    first = conflict.conflicts()[0]
+    assert (first.winner.rule, first.loser.rule) == ("SumCollapse", "Candecomp")
+    assert set(first.winner.nodes) & set(first.loser.nodes) == {first.node}
+    assert "nearer to the outputs" in first.reason
+
+
+def test_fold_groups_carry_their_keys_and_index_tables(blackboard):
+    group = blackboard.fold_groups(1)[0]
+    assert group.key["num_output_units"] == "2"
+    assert [len(row) for row in group.index] == [2] * len(group.members)
+    assert group.read is not None
+
+
+def test_why_not_folded_names_the_field_or_the_level(blackboard):
+    at_fold = blackboard.step(6).snapshot.graph
+    leaves, root = [n for n in at_fold.nodes if n < 5], at_fold.outputs[0]
+    assert blackboard.why_not_folded(leaves[0], leaves[1]).together
+    assert "type is TorchCategoricalLayer here and TorchCPTLayer there" in str(blackboard.why_not_folded(0, root))
+    members = [group.members[0] for group in blackboard.fold_groups() if group.type == "TorchCPTLayer"]
+    assert "equal keys, but level 1 here and level 2 there" in str(blackboard.why_not_folded(members[0], members[1]))
+    assert "num_output_units is 2 here and 1 there" in str(blackboard.why_not_folded(members[1], members[2]))
+
+
+def test_why_not_folded_of_a_layer_that_was_gone_is_a_typed_error(blackboard):
+    with pytest.raises(UnknownNameError, match="was not there when folding began"):
+        blackboard.why_not_folded(5, 0)
+
+
+def test_missed_folds_tell_equal_keys_on_two_levels(blackboard):
+    assert any("equal keys, levels 1 and 2" in missed.reason for missed in blackboard.missed_folds())
+
+
+def test_a_better_schedule_misses_fewer_folds():
+    circuit = gallery.load_named("levels")
+    handbook = explorer.record(circuit, preset="handbook").missed_folds()
+    assert len(explorer.record(circuit).missed_folds()) < len(handbook)
+
+
+def test_rule_stats_add_up(conflict):
+    stats = {row.rule: row for row in conflict.rule_stats()}
+    assert stats["Candecomp"].matched == stats["Candecomp"].applied + stats["Candecomp"].lost
+    assert stats["SumCollapse"].nodes_removed == 2 * stats["SumCollapse"].applied
+    assert stats["SumCollapse"].source.startswith("explorer/optimize/layers.py:")
+
+
+def test_figures_follow_the_graph(blackboard):
+    first, last = blackboard.figures(0), blackboard.figures(-1)
+    assert (first["layers"], last["layers"]) == (13, 4)
+    assert first["parameters"] == last["parameters"]
+
+
+def test_a_step_where_nothing_matched_says_so_with_its_near_misses(blackboard):
+    assert blackboard.step(2).summary == "nothing to do (4 near misses)"
+
+
+def small_circuit():
+    builder = CircuitBuilder()
+    leaf = Parameterization("softmax")((2, 2))
+    coin = builder.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=leaf))
+    return builder.build(builder.sum(coin, num_units=1))
+
+
+def test_a_rule_that_raises_ends_the_compilation_and_keeps_the_trace_up_to_there():
+    from explorer.backend import TorchSumLayer
+    from explorer.compiler import TorchCompiler, record_with
+    from explorer.trace import Recorder
+
+    recorder = Recorder()
+    compiler = TorchCompiler(listeners=[recorder])
+
+    @compiler.rules.fuse.rule(LayerOptPattern("Broken", (TorchSumLayer,)))
+    def broken(compiler, match):
+        """Always fails."""
+        raise ZeroDivisionError("no luck")
+
+    with pytest.raises(RuleError, match=r"the rule Broken \(tests/trace/.*\) failed on the match .*no luck") as caught:
+        record_with(compiler, recorder, small_circuit())
+    trace = caught.value.trace
+    assert trace.steps[-1].path == "optimize/round 1/fuse"
+    assert "no luck" in trace.steps[-1].error
+    assert [step.error for step in trace.steps[:-1]] == [None] * 3
+    assert len(trace.graph_at(-1)) == 2
+
+
+def test_a_limit_that_is_hit_is_told_in_the_trace():
+    from explorer.optimize import LimitWarning
+
+    with pytest.warns(LimitWarning, match="Stopped at the limit of 2 rounds; more rewrites were possible"):
+        trace = explorer.record(gallery.load_named("sum-chain"), max_rounds=2)
+    assert "! Stopped at the limit of 2 rounds" in str(trace)
+
+
+def test_recording_with_a_compiler_that_knows_the_circuit_is_a_typed_error():
+    from explorer.compiler import TorchCompiler, record_with
+    from explorer.trace import Recorder
+
+    circuit, recorder = small_circuit(), Recorder()
+    compiler = TorchCompiler()
+    compiler.compile(circuit)
+    compiler.listeners = (recorder,)
+    with pytest.raises(CircuitError, match="compiled before by this compiler"):
+        record_with(compiler, recorder, circuit)
