@@ -79,7 +79,7 @@ class Read:
         }.get(self.kind, 0)
 
     def __call__(self, values: Sequence[Tensor], index: Tensor | None) -> Tensor:
-        """The inputs (F, H, ...) from the values of the sources, in order; `index` is this read's index on their device."""
+        """The inputs (F, H, ...) from the values of the sources, in order; `index` is on their device."""
         rest = values[0].shape[1:]
         if self.kind is ReadKind.EXPAND:
             return self._expand(values[0])

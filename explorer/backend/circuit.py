@@ -251,8 +251,10 @@ class TorchCircuit(nn.Module):
         """Whole numbers in the precision of the other leaves: operators and products of matrices do not mix types."""
         if value.is_floating_point() or value.is_complex():
             return value
-        real = (t.dtype.to_real() for t in self.tensors if t.is_floating_point() or t.is_complex())
-        return value.to(next(real, torch.get_default_dtype()))
+        for tensor in self.tensors:
+            if tensor.is_floating_point() or tensor.is_complex():
+                return value.to(tensor.real.dtype)
+        return value.to(torch.get_default_dtype())
 
     # ------------------------------------------------------------------ planning
 

@@ -40,7 +40,8 @@ class CompilerRegistry(ABC):
         if rule is None:
             name = type(symbolic).__name__
             raise CircuitError(
-                f"no compile rule for {self.what} {name} ({symbolic!r}); register one with @{self.decorator}.rule({name})"
+                f"no compile rule for {self.what} {name} ({symbolic!r}) in backend 'torch'; "
+                f"register one with @{self.decorator}.rule({name})"
             )
         return rule
 

@@ -49,7 +49,7 @@ class OptimizeOptions:
 def _optimize_circuit(
     compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions, fresh: Iterator[int], run: StepRunner
 ) -> Graph[TorchLayer]:
-    """Rounds until nothing changes, at most `max_rounds`. A bound that cuts rewriting short is an event and a warning."""
+    """Rounds until nothing changes, at most `max_rounds`; a bound that cuts them short is an event and a warning."""
 
     def context() -> RewriteContext:
         return RewriteContext(
@@ -178,7 +178,7 @@ def _more_is_possible(compiler: RuleCompiler, graph: Graph[TorchLayer], options:
 
 
 def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> str | None:
-    """Why layers cannot replace a match: other type, width, arity or folds than the neighbours need; None if they can."""
+    """Why layers cannot replace a match: other type, width or arity than the neighbours need; None if they can."""
     for node in nodes:
         if not isinstance(node, TorchLayer):
             return f"a rule on layers gives layers; found {type(node).__name__}"

@@ -35,7 +35,7 @@ class Conflict:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The decision: the matches to apply, which of them each node belongs to, who lost, and every attempt that failed."""
+    """The decision: the matches to apply, which of them each node belongs to, who lost, and all failed attempts."""
 
     chosen: tuple[GraphOptMatch, ...]
     match_of: Mapping[int, GraphOptMatch]

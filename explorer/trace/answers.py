@@ -188,11 +188,24 @@ class RuleStats:
 
 @dataclass(frozen=True)
 class StepCheck:
-    """The greatest difference of the outputs after a step from those of the unoptimized circuit."""
+    """How far the outputs after a step are from those of the unoptimized circuit.
+
+    `max_difference` is absolute; `tolerance` is what the rules of the steps so far allow: 0 while all were exact,
+    rounding errors relative to the largest output after a rule that is exact in real arithmetic, any difference after
+    a lossy one.
+    """
 
     step: int
     path: str
     max_difference: float
+    exactness: str
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the difference is within the tolerance; NaN is not."""
+        return self.max_difference <= self.tolerance
 
     def __str__(self) -> str:
-        return f"step {self.step} {self.path}: {self.max_difference:.3g}"
+        sign = "equal" if self.max_difference == 0 else "ok" if self.ok else "DIFFERS"
+        return f"step {self.step} {self.path}: {self.max_difference:.3g} ({self.exactness}: {sign})"

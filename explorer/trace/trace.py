@@ -31,6 +31,11 @@ Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal 
 PASS_OF_KIND = {"parameter": "parameters", "shatter": "shatter", "fuse": "fuse"}
 
 
+EXACTNESS_ORDER = ("exact", "real", "lossy")
+ROUNDING = {"torch.float32": 1e-4, "torch.float64": 1e-9}
+"""By type: the difference, relative to the largest output, that rounding may make between two orders of sums."""
+
+
 class Subject(Protocol):
     """What was compiled: the symbolic circuit."""
 
@@ -91,18 +96,30 @@ class Trace:
         return self.step(step).snapshot.figures
 
     def check(self, x: Any = None) -> tuple[StepCheck, ...]:
-        """The greatest difference of the outputs on `x` after each step from those of the plain circuit."""
+        """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be."""
         wanted: Any = None
+        exactness = "exact"
         found: list[StepCheck] = []
         for step in self.steps:
             if step.error is not None:
                 continue
             value = step.snapshot.circuit()(x).detach()
             wanted = value if wanted is None else wanted
+            exactness = max(exactness, self._exactness(step), key=EXACTNESS_ORDER.index)
             difference = (value - wanted).abs()
             difference[value == wanted] = 0  # infinities that agree
-            found.append(StepCheck(step.index, step.path, float(difference.max())))
+            size = wanted.abs()
+            size[size == float("inf")] = 0
+            rounding = ROUNDING[str(size.dtype)] * max(1.0, float(size.max()))
+            tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
+            found.append(StepCheck(step.index, step.path, float(difference.max()), exactness, tolerance))
         return tuple(found)
+
+    def _exactness(self, step: Step) -> str:
+        """The weakest promise among what a step did; folding reorders sums, so it is exact in real arithmetic only."""
+        promise = {rule.name: rule.exactness for rule in self.rules}
+        done = [promise.get(rewrite.rule, "real") for rewrite in step.rewrites] + ["real"] * bool(step.folds)
+        return max(done, key=EXACTNESS_ORDER.index, default="exact")
 
     # ------------------------------------------------------------------ matches
 

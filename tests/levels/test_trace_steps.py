@@ -60,6 +60,41 @@ def test_check_finds_no_difference_at_any_step_of_the_gallery(name):
     x = torch.as_tensor(random_inputs(circuit, batch=4, seed=0))
     assert len(trace.check(x)) == len(trace.steps)
     assert max(row.max_difference for row in trace.check(x)) < 1e-9
+    assert all(row.ok for row in trace.check(x))
+
+
+def test_check_tells_the_step_at_which_a_wrong_rule_changed_the_value():
+    from dataclasses import replace
+
+    from explorer.backend import TorchSumLayer
+    from explorer.compiler import TorchCompiler, record_with
+    from explorer.rewrite import LayerOptPattern
+    from explorer.trace import Recorder
+
+    recorder = Recorder()
+    compiler = TorchCompiler(fold=False, max_rounds=1, disable=["SumCollapse", "Candecomp"], listeners=[recorder])
+
+    @compiler.rules.fuse.rule(
+        LayerOptPattern("Forgetful", (TorchSumLayer,), config_patterns=({"num_output_units": 1},))
+    )
+    def forget(compiler, match):
+        """Wrong on purpose: takes the weights of the first unit for those of all."""
+        sum_layer = match.entries[0]
+        other = next(iter(sum_layer.weight.graph.nodes.values()))
+        return (replace(sum_layer, weight=replace(sum_layer.weight, graph=constant_graph(other))),)
+
+    def constant_graph(leaf):
+        from explorer.backend.parameters import TorchSoftmaxParameter
+        from explorer.graph import Graph
+
+        soft = TorchSoftmaxParameter(shape=leaf.shape, in_shapes=(leaf.shape,), axis=1)
+        return Graph({0: leaf, 1: soft}, {0: (), 1: (0,)}, (1,))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        trace = record_with(compiler, recorder, gallery.load_named("blackboard"))
+    wrong = [row.path for row in trace.check(torch.zeros(1, 5, dtype=torch.long)) if not row.ok]
+    assert wrong == ["optimize/round 1/fuse"]
 
 
 def test_a_step_has_the_present_values_and_not_the_initial_ones():

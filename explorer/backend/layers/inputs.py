@@ -58,10 +58,10 @@ class TorchEmbeddingLayer(TorchDiscreteLayer):
         return {"weight": (self.num_output_units, self.num_states)}
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return {"rows": rows_by_state(semiring.from_linear(parameters["weight"]))}
+        return table_for_look_up(semiring.from_linear(parameters["weight"]))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        return look_up(parameters["rows"], x)
+        return look_up(parameters, x)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,16 +88,19 @@ class TorchCategoricalLayer(TorchDiscreteLayer):
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         if "logits" in parameters:
-            return {"rows": rows_by_state(semiring.from_log(parameters["logits"]))}
-        return {"rows": rows_by_state(semiring.from_linear(parameters["probs"]))}
+            return table_for_look_up(semiring.from_log(parameters["logits"]))
+        return table_for_look_up(semiring.from_linear(parameters["probs"]))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        return look_up(parameters["rows"], x)
+        return look_up(parameters, x)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchBinomialLayer(TorchDiscreteLayer):
-    """log y = log C(n, x) + x log p + (n - x) log(1 - p). Shapes: x (F, B, 1), probs or logits (F, O) -> y (F, B, O)."""
+    """log y = log C(n, x) + x log p + (n - x) log(1 - p).
+
+    Shapes: x (F, B, 1), probs or logits (F, O) -> y (F, B, O).
+    """
 
     total_count: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -124,7 +127,11 @@ class TorchBinomialLayer(TorchDiscreteLayer):
         successes = torch.where(count > 0, count * torch.nn.functional.logsigmoid(logits), 0.0)
         failures = self.total_count - count
         missed = torch.where(failures > 0, failures * torch.nn.functional.logsigmoid(-logits), 0.0)
-        return semiring.from_log(choose + successes + missed)
+        log_value = choose + successes + missed
+        if torch.compiler.is_compiling():  # where `check_input` cannot run
+            legal = (x >= 0) & (x <= self.total_count) & (x == x.long())
+            log_value = torch.where(legal, log_value, math.nan)
+        return semiring.from_log(log_value)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -244,23 +251,33 @@ class TorchEvidenceLayer(TorchInputLayer):
         return parameters["value"].expand(-1, x.shape[1], -1)
 
 
-def rows_by_state(table: Tensor) -> Tensor:
-    """The table (F, O, V) as one row of units for each state: (F, V, O), contiguous."""
-    return table.transpose(1, 2).contiguous()
+def table_for_look_up(table: Tensor) -> Mapping[str, Tensor]:
+    """A table (F, O, V) of values by state in the form in which it is read fastest.
 
-
-def look_up(rows: Tensor, x: Tensor) -> Tensor:
-    """rows[f, x[f,b], o] as (F, B, O). Shapes: rows (F, V, O), x (F, B, 1).
-
-    Under torch.compile and torch.export, where `check_input` cannot run, a value out of range gives NaN.
+    Without gradients as `rows` (F, V, O), one row of units for each state, since it is kept; with gradients as it is,
+    since turning it round, forward and backward, costs more than it saves.
     """
-    folds, values, units = rows.shape
+    return {"table": table} if torch.is_grad_enabled() else {"rows": table.transpose(1, 2).contiguous()}
+
+
+def look_up(prepared: Mapping[str, Tensor], x: Tensor) -> Tensor:
+    """The values (F, B, O) of the states x (F, B, 1) in a table made by `table_for_look_up`.
+
+    Under torch.compile and torch.export, where `check_input` cannot run, a state that is none of 0 .. V-1 gives NaN.
+    """
     x = x.squeeze(2)
     state = x.long()
-    first = torch.arange(folds, device=rows.device).unsqueeze(1) * values
-    flat = rows.view(folds * values, units)
+    legal: Tensor | None = None
     if torch.compiler.is_compiling():
-        legal = (x >= 0) & (x < values)
-        found = torch.nn.functional.embedding(first + state.clamp(0, values - 1), flat)
-        return torch.where(legal.unsqueeze(2), found, math.nan)
-    return torch.nn.functional.embedding(first + state, flat)
+        num_states = prepared["table"].shape[2] if "table" in prepared else prepared["rows"].shape[1]
+        legal = (x >= 0) & (x < num_states) & (x == state)
+        state = state.clamp(0, num_states - 1)
+    fold = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
+    if "table" in prepared:
+        found = prepared["table"][fold, :, state]
+    else:
+        rows = prepared["rows"]
+        folds, num_states, units = rows.shape
+        flat = torch.index_select(rows.view(folds * num_states, units), 0, (fold * num_states + state).reshape(-1))
+        found = flat.reshape(folds, x.shape[1], units)
+    return found if legal is None else torch.where(legal.unsqueeze(2), found, math.nan)
