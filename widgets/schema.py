@@ -1,0 +1,190 @@
+"""The contract between views and drawing: plain data that `explorer.views` makes and the ES modules draw.
+
+Python decides everything that has a meaning (places, colours by role, words); JavaScript draws it. All of it is data
+of JSON types, so a saved picture opens without the engine. A picture travels as one JSON string (topology and words)
+and one array of 32-bit floats (x, y, width, height of every node, in the order of `nodes`; the place is the middle of
+the box). Unknown fields are to be passed over by whoever reads.
+"""
+
+from typing import Literal, TypedDict
+
+VERSION = 1
+
+Change = Literal["kept", "added", "removed", "changed"]
+Mode = Literal["diff", "before", "after", "side"]
+ColourBy = Literal["change", "kind", "time", "memory", "fold"]
+GroupBy = Literal["fold", "none", "scope"]
+HullKind = Literal["match", "winner", "lost", "near-miss"]
+NodeKind = Literal["input", "sum", "product", "fused", "operator", "leaf"]
+
+
+class BadgeView(TypedDict):
+    """A small sign at a node; `tone` chooses its colour, `text` is said by a screen reader and shown on hover."""
+
+    sign: str
+    text: str
+    tone: Literal["info", "warning", "error"]
+
+
+class NodeView(TypedDict):
+    """A box: one node of the graph, or a group of nodes of one level and fold key."""
+
+    id: str
+    """Unique in the picture and the same in every step in which the box stands for the same nodes."""
+    ids: list[int]
+    """The compiler's ids that the box stands for."""
+    title: str
+    detail: str
+    kind: NodeKind
+    level: int
+    count: int
+    """How many nodes the box stands for."""
+    folds: int
+    """F: over 1 gives the look of a stack and the badge `xF`."""
+    change: Change
+    fill: float | None
+    """0 to 1 on the scale of the legend; None: no value, drawn hatched. Only with a `colour_by` that has a scale."""
+    fill_text: str
+    """The value behind `fill` in words, with its unit."""
+    category: int | None
+    """Number of a colour of the categorical palette, for `colour_by` kind and fold."""
+    matched: bool
+    badges: list[BadgeView]
+
+
+class EdgeView(TypedDict):
+    """An arrow from what is read to what reads it."""
+
+    source: str
+    target: str
+    change: Change
+    count: int
+    """How many edges of the graph the arrow stands for."""
+    read: str | None
+    """How a folded node reads it (view, slice, gather ...); None where nothing is folded."""
+    copied_bytes: int
+    """Bytes copied by the read for one example."""
+    label: str
+
+
+class HullView(TypedDict):
+    """A line round the nodes of a match, a near miss, or the sides of a conflict."""
+
+    id: str
+    kind: HullKind
+    nodes: list[str]
+    label: str
+    reason: str
+
+
+class LegendItem(TypedDict):
+    """One entry of the legend: each visual channel has one meaning, and every colour a second sign."""
+
+    channel: Literal["fill", "border", "badge", "hull", "shape", "edge"]
+    role: str
+    """Name of the colour role or shape the drawing knows (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
+    sign: str
+    text: str
+
+
+class TableView(TypedDict):
+    """The same facts as the picture, as a table."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class PictureView(TypedDict):
+    """Everything that is drawn for one step in one mode; for mode `side`, `other` is the picture to the right."""
+
+    version: int
+    step: int
+    mode: Mode
+    colour_by: ColourBy
+    group_by: GroupBy
+    title: str
+    caption: str
+    """What changed, in words, for the line under the picture and the live region: `1 layer created, 2 removed`."""
+    note: str
+    """How much is shown of how much: `5,725 layers. Showing 28 groups.`"""
+    message: str
+    """What to say where there is nothing to see, or what went wrong; empty otherwise."""
+    width: float
+    height: float
+    nodes: list[NodeView]
+    edges: list[EdgeView]
+    hulls: list[HullView]
+    legend: list[LegendItem]
+    table: TableView
+
+
+class StepView(TypedDict):
+    """One step of the trace, for the stepper and the tree of steps."""
+
+    index: int
+    path: str
+    title: str
+    """Said by the slider: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
+    summary: str
+    changed: bool
+    ok: bool | None
+    """Whether the values were checked and agree; None: not checked."""
+    error: str
+    layers: int
+    folds: int
+    matches: int
+    near_misses: int
+    seconds: float
+
+
+class SectionView(TypedDict):
+    """A part of the details of a node: a heading, then rows of (name, value), then lines of text."""
+
+    heading: str
+    rows: list[list[str]]
+    lines: list[str]
+
+
+class DetailsView(TypedDict):
+    """What the inspector shows of what is selected."""
+
+    id: str
+    title: str
+    sections: list[SectionView]
+
+
+class BarView(TypedDict):
+    """One bar: a value with its spread; `missing` says why there is none."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    series: str
+    missing: str
+
+
+class BarsView(TypedDict):
+    """Bars with whiskers, one unit, one axis."""
+
+    version: int
+    title: str
+    unit: str
+    log: bool
+    series: list[str]
+    bars: list[BarView]
+    note: str
+    table: TableView
+
+
+class RecordingView(TypedDict):
+    """A whole trace for a page without Python: steps, and a picture for each `step/mode`."""
+
+    version: int
+    title: str
+    steps: list[StepView]
+    pictures: dict[str, PictureView]
+    coordinates: dict[str, str]
+    """Base64 of the float array of each picture, under the same key."""
+    details: dict[str, DetailsView]
+    """By `step/node id`."""
