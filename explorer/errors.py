@@ -5,7 +5,12 @@ A message says what was asked, what was found, where, and what to do.
 
 
 class CircuitError(Exception):
-    """Base of every error this package raises for bad input or a failing rule."""
+    """Base of every error this package raises for bad input or a failing rule.
+
+    `trace` is the trace up to the failure if a compilation that was being recorded ended with this error.
+    """
+
+    trace: object | None = None
 
 
 class GraphError(CircuitError):

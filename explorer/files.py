@@ -22,7 +22,10 @@ def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
 
 
 def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
-    """Read the JSON object of a file, plain or gzip; `wanted` names the format for messages. Raises: FileFormatError."""
+    """Read the JSON object of a file, plain or gzip; `wanted` names the format in messages.
+
+    Raises: FileFormatError.
+    """
     try:
         raw = Path(path).read_bytes()
     except OSError as error:

@@ -21,9 +21,9 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """`circuit` is a gallery name or the path of a circuit file; `options` those of `TorchCompiler`; `leaf_state` the values.
+    """The values of a circuit, a gallery name or the path of a circuit file; `options` are those of `TorchCompiler`.
 
-    Leaves are named by the symbolic circuit, so the values fit every mode of compilation.
+    Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation.
     """
 
     circuit: str
@@ -60,7 +60,10 @@ class Checkpoint:
 
     @staticmethod
     def load(path: "str | Path") -> "Checkpoint":
-        """Read a checkpoint file; nothing in it is executed. Raises: FileFormatError for a foreign, truncated or newer file."""
+        """Read a checkpoint file; nothing in it is executed.
+
+        Raises: FileFormatError for a foreign, truncated or newer file.
+        """
         try:
             content = torch.load(path, map_location="cpu", weights_only=True)
         except OSError as error:
@@ -69,9 +72,13 @@ class Checkpoint:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise FileFormatError(f"{path} is not a {FORMAT}, or it is truncated: {reason}") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FileFormatError(f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits --out {path}")
+            raise FileFormatError(
+                f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits --out {path}"
+            )
         if content.get("version") != VERSION:
-            raise FileFormatError(f"{path} has version {content.get('version')!r}; this program reads version {VERSION}")
+            raise FileFormatError(
+                f"{path} has version {content.get('version')!r}; this program reads version {VERSION}"
+            )
         try:
             history = tuple(Epoch(**epoch) for epoch in content["history"])
             checkpoint = Checkpoint(

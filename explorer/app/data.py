@@ -16,7 +16,7 @@ HELD_OUT_EVERY = 5
 
 @dataclass(frozen=True, eq=False)
 class ImageData:
-    """Images as rows of grey levels 0 .. num_values-1: `training` and `held_out` (N, D), int64; `shape` is (C, H, W)."""
+    """Images as rows (N, D) of grey levels 0 .. num_values-1, int64; `shape` is (C, H, W)."""
 
     name: str
     training: Tensor
@@ -41,7 +41,8 @@ def load_digits() -> ImageData:
         from sklearn.datasets import load_digits as load
     except ImportError as error:
         raise CircuitError(
-            "the digits come with scikit-learn, which is not installed; install it with: pip install 'circuit-explorer[digits]'"
+            "the digits come with scikit-learn, which is not installed; "
+            "install it with: pip install 'circuit-explorer[digits]'"
         ) from error
     images = np.asarray(load(return_X_y=True)[0])
     training, held_out = split(torch.from_numpy(images.astype(np.int64)))
@@ -67,7 +68,7 @@ def split(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def independent_pixels_bits(data: ImageData) -> float:
-    """Bits per dimension of the held-out images if every pixel were independent: the baseline that any circuit must beat.
+    """Bits per dimension of the held-out images if every pixel were independent: what any circuit must beat.
 
     Each pixel has the frequencies of its grey levels among the training images, with one image added for each level.
     """

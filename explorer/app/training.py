@@ -37,14 +37,16 @@ class TrainingResult:
 class TrainingOptions:
     """How to train. Raises: ValueRangeError for numbers that make no sense."""
 
-    epochs: int = 20
-    batch_size: int = 128
+    epochs: int = 30
+    batch_size: int = 64
     learning_rate: float = 0.05
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1:
-            raise ValueRangeError(f"epochs and batch_size must be at least 1; found {self.epochs} and {self.batch_size}")
+            raise ValueRangeError(
+                f"epochs and batch_size must be at least 1; found {self.epochs} and {self.batch_size}"
+            )
         if not self.learning_rate > 0:
             raise ValueRangeError(f"learning_rate must be above 0; found {self.learning_rate}")
 
@@ -60,11 +62,11 @@ def train(
 ) -> TrainingResult:
     """Train with Adam; `on_batch` is told how many batches of how many are done, `on_epoch` each finished epoch.
 
-    The order of the images depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of the last
-    epoch that was finished. `before` are earlier epochs, whose numbers go on.
+    The order of the images depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of
+    the last epoch that was finished. `before` are earlier epochs, whose numbers go on.
 
-    Raises: CircuitError if the likelihood is not finite or the circuit is not one over logarithms; ShapeError if the data has
-    another number of variables.
+    Raises: CircuitError if the likelihood is not finite or the circuit is not one over logarithms; ShapeError if the
+    data has another number of variables.
     """
     _check(circuit, data)
     generator = torch.Generator().manual_seed(options.seed)
@@ -109,7 +111,9 @@ def _step(circuit: TorchCircuit, batch: Tensor, optimizer: torch.optim.Optimizer
     loss = -circuit(batch).mean()
     value = loss.item()
     if not math.isfinite(value):
-        raise CircuitError(f"the likelihood is no longer finite (mean log-likelihood {-value}); try a smaller learning rate")
+        raise CircuitError(
+            f"the likelihood is no longer finite (mean log-likelihood {-value}); try a smaller learning rate"
+        )
     loss.backward()
     optimizer.step()
     return value

@@ -1,4 +1,4 @@
-"""What is measured: image circuits with all arguments that both sides need to build the same one, and inputs for them."""
+"""What is measured: image circuits with all arguments that both sides need to build the same one, and inputs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -59,7 +59,9 @@ def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] =
         peer_layers = peers.compile_symbolic(peers.build_symbolic(case)).num_layers
     samples = time_interleaved(jobs, repeats, clock=clock_for(1), on_run=on_run)
     circuit = case.circuit()
-    return CompileTimes(case.name, len(circuit.graph), len(TorchCompiler().compile(circuit).layers), peer_layers, samples)
+    return CompileTimes(
+        case.name, len(circuit.graph), len(TorchCompiler().compile(circuit).layers), peer_layers, samples
+    )
 
 
 def measure_growth(

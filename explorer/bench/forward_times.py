@@ -1,4 +1,4 @@
-"""Forward pass and training step of the folded circuit, ours against the peer's, on equal inputs and equal parameter values."""
+"""Forward pass and training step of the folded circuit, ours and the peer's, with equal inputs and parameter values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ FORWARD, FRESH, TRAINING = "forward", "forward, parameters anew", "training step
 class ForwardTimes:
     """The times of one case. `ours`, `peers` and `peers_alone` map what was timed to its samples.
 
-    `peers_alone` was measured with no other program in between, as taking turns can slow the peer down. `difference` is the
-    greatest relative difference of the outputs where they were compared.
+    `peers_alone` was measured with no other program in between, as taking turns can slow the peer down. `difference`
+    is the greatest relative difference of the outputs where they were compared.
     """
 
     case: str
@@ -81,8 +81,8 @@ def measure_forward(
 def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Tensor], Tensor]:
     """Values and inputs under which no log-likelihood is far below zero.
 
-    The released peer cuts logarithms off at -708, so both sides can be compared only where every layer stays above: every
-    pixel is likely to be 0 and nearly always is, every mean is near 0.
+    The released peer cuts logarithms off at -708, so both sides can be compared only where every layer stays above:
+    every pixel is likely to be 0 and nearly always is, every mean is near 0.
     """
     calm: dict[str, Tensor] = {}
     for name, value in values.items():
@@ -109,8 +109,8 @@ def _agree(case: Case, source: Circuit, ours: TorchCircuit, other: peers.PeerCir
     difference = float(((_forward(ours, x) - expected).abs() / expected.abs()).max())
     if not difference <= RELATIVE_TOLERANCE:
         raise CircuitError(
-            f"{case.name}: our outputs differ from the peer's by {difference:.2g} relative, more than {RELATIVE_TOLERANCE}; "
-            f"no time is reported"
+            f"{case.name}: our outputs differ from the peer's by {difference:.2g} relative, more than "
+            f"{RELATIVE_TOLERANCE}; no time is reported"
         )
     ours.load_leaf_state(initial)
     peers.carry_values(source, initial, other)
@@ -118,7 +118,7 @@ def _agree(case: Case, source: Circuit, ours: TorchCircuit, other: peers.PeerCir
 
 
 def _jobs(module: nn.Module, x: Tensor) -> dict[str, Job]:
-    """The forward pass in eval mode without gradients, and forward plus backward of the mean negative log-likelihood."""
+    """The forward pass in eval mode without gradients; forward plus backward of the mean negative log-likelihood."""
 
     def prepare_step() -> None:
         module.train()

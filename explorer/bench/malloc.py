@@ -1,7 +1,7 @@
-"""glibc's malloc, set so that large blocks are kept: otherwise times measure page faults, and more so when jobs take turns.
+"""glibc's malloc, told to keep freed memory: otherwise times measure page faults, and more so when jobs take turns.
 
-By default a freed block above a moving threshold goes back to the system, and the next one of that size is mapped and zeroed
-page by page. Interleaving programs of different sizes moves the threshold; the slower one by up to 2.7 times.
+By default a freed block above a moving threshold goes back to the system, and the next one of that size is mapped and
+zeroed page by page; that makes a training step up to twice as slow, and taking turns moves the threshold.
 """
 
 import ctypes

@@ -88,10 +88,10 @@ def compile_symbolic(symbolic: Any) -> PeerCircuit:
 
 @torch.no_grad()
 def carry_values(source: Circuit, values: Mapping[str, Tensor], peer: PeerCircuit) -> Tensor:
-    """Give the peer the values of our leaves; returns which of our variables the peer reads where: x_peer = x[:, order].
+    """Give the peer the values of our leaves; returns the order in which it reads our variables: x_peer = x[:, order].
 
-    Both circuits are walked from the outputs in step: layers that correspond stand at the same place. Raises: StructureError
-    if they differ.
+    Both circuits are walked from the outputs in step: layers that correspond stand at the same place.
+    Raises: StructureError if they differ.
     """
     names = source.leaf_names
     state = peer.context._compiler.state

@@ -37,6 +37,16 @@ class Conditions:
             f"± half the distance between the quartiles; {self.malloc}"
         )
 
+    @property
+    def disturbance(self) -> str | None:
+        """A warning if more programs run than there are processors: then times say little; None if all is well."""
+        load, cpus = os.getloadavg()[0], os.cpu_count() or 1
+        if load <= cpus + 0.5:
+            return None
+        return (
+            f"the machine is busy (load {load:.1f} on {cpus} processors): repeat on a quiet one before you rely on this"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As data of JSON types, with versions and machine."""
         return {

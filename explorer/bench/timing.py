@@ -58,19 +58,25 @@ def time_interleaved(
 ) -> dict[str, Samples]:
     """Time each job `repeats` times, in rounds; each round starts with another job, so that none always comes first.
 
-    Garbage is collected before each timed run; `on_run` is told the name of the job before it. Raises: ValueRangeError.
+    Garbage is collected before each timed run; what was alive before all of them is out of the collector's sight, so
+    that it costs no job anything. `on_run` is told the name of a job before it runs. Raises: ValueRangeError.
     """
     if repeats < 1:
         raise ValueRangeError(f"repeats must be at least 1; found {repeats}")
     names = list(jobs)
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for round_number in range(warmups + repeats):
-        start = round_number % max(len(names), 1)
-        for name in names[start:] + names[:start]:
-            on_run(name)
-            taken = _time_once(jobs[name], clock)
-            if round_number >= warmups:
-                seconds[name].append(taken)
+    gc.collect()
+    gc.freeze()
+    try:
+        for round_number in range(warmups + repeats):
+            start = round_number % max(len(names), 1)
+            for name in names[start:] + names[:start]:
+                on_run(name)
+                taken = _time_once(jobs[name], clock)
+                if round_number >= warmups:
+                    seconds[name].append(taken)
+    finally:
+        gc.unfreeze()
     return {name: Samples(tuple(taken)) for name, taken in seconds.items()}
 
 

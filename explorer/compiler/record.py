@@ -27,7 +27,7 @@ def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -
     try:
         compiled = compiler.compile(circuit)
     except CircuitError as error:
-        error.trace = _trace(compiler, recorder, None)  # type: ignore[attr-defined]
+        error.trace = _trace(compiler, recorder, None)
         raise
     if not recorder.steps:
         raise CircuitError(

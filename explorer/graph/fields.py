@@ -31,8 +31,8 @@ def config_of(node: object) -> dict[str, Any]:
 
 def parameters_of(node: object) -> dict[str, Any]:
     """The parameter graphs of a node: name -> graph. A parameter that is absent (None) is left out."""
-    found = ((name, getattr(node, name)) for name in field_names(type(node), "parameter"))
-    return {name: value for name, value in found if value is not None}
+    names = field_names(type(node), "parameter")
+    return {name: value for name in names if (value := getattr(node, name)) is not None}
 
 
 def nested_of(node: object) -> dict[str, Any]:

@@ -49,8 +49,7 @@ def optimize_graph(
         return results[match]
 
     def accept(match: GraphOptMatch) -> Refusal | None:
-        guard = rule_of[match.pattern].guard
-        reason = guard(context.compiler, match) if guard is not None else None
+        reason = _declined(rule_of[match.pattern], match, context)
         if reason is None:
             return None
         return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)
@@ -68,15 +67,27 @@ def optimize_graph(
     return new_graph, len(matches.found)
 
 
+def _declined(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str | None:
+    """The reason for which the rule's guard leaves a match alone, or None."""
+    if rule.guard is None:
+        return None
+    try:
+        return rule.guard(context.compiler, match)
+    except Exception as error:
+        raise _failure(rule, match, error) from error
+
+
+def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:
+    """A rule is foreign code: whatever it raises is told with its name, its place and the match."""
+    what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
+    return RuleError(f"the rule {rule.name} ({rule.source}) failed on the match {match}: {what}")
+
+
 def _apply(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> tuple[Any, ...]:
     try:
         nodes = tuple(rule.apply(context.compiler, match))
-    except CircuitError as error:
-        raise RuleError(f"the rule {rule.name} ({rule.source}) failed on the match {match}: {error}") from error
-    except Exception as error:  # a rule is foreign code: whatever it raises is told with its name and place
-        raise RuleError(
-            f"the rule {rule.name} ({rule.source}) failed on the match {match}: {type(error).__name__}: {error}"
-        ) from error
+    except Exception as error:
+        raise _failure(rule, match, error) from error
     if not nodes:
         raise RuleError(f"the rule {rule.name} ({rule.source}) gave no node for the match {match}; give at least one")
     problem = context.check(match, nodes) if context.check is not None else None

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.graph import Graph
+from explorer.errors import RuleError
+from explorer.graph import Graph, config_of
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern
 from explorer.trace import Check, Refusal, RefusalKind
 
@@ -80,7 +81,7 @@ def match_pattern(
             if not _ask(checks, at, current not in graph.output_set, "may it disappear, being no output"):
                 return Refusal(*at, RefusalKind.INTERIOR_OUTPUT)
         for field_name, condition in pattern.config_of_entry(entry).items():
-            found = getattr(node, field_name)
+            found = _field(node, field_name, pattern)
             fits = condition.test(found) if isinstance(condition, Condition) else found == condition
             if not _ask(checks, at, fits, f"is {field_name}", condition):
                 return Refusal(*at, RefusalKind.CONFIG_DIFFERS, found, condition, field_name)
@@ -94,6 +95,18 @@ def match_pattern(
                 return Refusal(*at, RefusalKind.NO_INPUT)
             current = inputs[0]
     return GraphOptMatch(pattern, tuple(nodes), tuple([graph.nodes[n] for n in nodes]), tuple(sub_entries), place)
+
+
+def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
+    """The value of a config field. Raises: RuleError if the pattern asks for a field that the node does not have."""
+    try:
+        return getattr(node, name)
+    except AttributeError:
+        known = ", ".join(config_of(node))
+        raise RuleError(
+            f"the pattern {pattern.name} ({pattern.source}) asks for {name!r} of a {type(node).__name__}, which has no "
+            f"such field; it has: {known}"
+        ) from None
 
 
 Attempt = tuple[str, int, int, int]

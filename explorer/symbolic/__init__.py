@@ -2,7 +2,7 @@
 
 from explorer.symbolic.builder import CircuitBuilder
 from explorer.symbolic.circuit import Circuit
-from explorer.symbolic.files import check_format, circuit_from_json, circuit_to_json, read_json
+from explorer.symbolic.files import circuit_from_json, circuit_to_json
 from explorer.symbolic.initializers import (
     ConstantInitializer,
     DirichletInitializer,
@@ -109,12 +109,10 @@ __all__ = [
     "SumParameter",
     "TensorParameter",
     "UniformInitializer",
-    "check_format",
     "circuit_from_json",
     "circuit_to_json",
     "constant",
     "make_scope",
-    "read_json",
     "shared_variables",
     "union",
 ]

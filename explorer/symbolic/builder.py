@@ -52,7 +52,7 @@ class CircuitBuilder:
         weights: Parameterization | None = None,
         name: str | None = None,
     ) -> int:
-        """Add a sum layer with this weight (O, H*I), or one made by `weights`: softmax of a normal leaf if not given."""
+        """Add a sum layer with this weight (O, H*I), or one made by `weights` (default: softmax of a normal leaf)."""
         width = self._width(inputs)
         if weight is None:
             weight = (weights or Parameterization())((num_units, len(inputs) * width))

@@ -9,7 +9,7 @@ from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from numbers import Integral, Real
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -33,22 +33,18 @@ def check_fields(node: object) -> None:
 
     Raises: DataTypeError if a field holds something else, or if the class is abstract; ValueRangeError below a bound.
     """
-    for name, kind, optional, bound in _declared(type(node)):
+    for name, kind, taken, bound in _declared(type(node)):
         value = getattr(node, name)
-        if type(value) is not kind:
-            if optional and value is None:
-                continue
-            fitting = _fitting(node, name, value, kind)
-            if fitting is not value:
-                object.__setattr__(node, name, fitting)
-                value = fitting
+        if type(value) not in taken:
+            value = _fitting(node, name, value, kind, taken)
+            object.__setattr__(node, name, value)
         if bound is not None and value < bound:
             raise ValueRangeError(f"{type(node).__name__} needs {name} >= {bound}; found {value}")
 
 
 def is_whole(value: object) -> bool:
     """Whether this is an integer, of Python or of numpy; a truth value is none."""
-    return isinstance(value, Integral) and type(value) is not bool
+    return type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
 def wrong_type(node: object, name: str, wanted: str, found: object) -> DataTypeError:
@@ -62,40 +58,46 @@ def is_abstract(kind: type) -> bool:
     return ABC in kind.__bases__
 
 
-@cache
-def _declared(node_type: type) -> tuple[tuple[str, type, bool, int | None], ...]:
-    """(name, class, whether None is legal, smallest value) of each field that is declared as one class, or it and None."""
-    if is_abstract(node_type):
-        raise DataTypeError(f"{node_type.__name__} is abstract: it stands for a family; take one of its subclasses")
-    hints, annotated = get_type_hints(node_type), get_type_hints(node_type, include_extras=True)
-    found: list[tuple[str, type, bool, int | None]] = []
-    for name in [field.name for field in fields(node_type) if field.init]:
-        options = get_args(hints[name]) if get_origin(hints[name]) in (Union, UnionType) else (hints[name],)
-        kinds = [option for option in options if option is not NoneType]
-        extras = getattr(annotated[name], "__metadata__", ())
-        bound = next((extra.bound for extra in extras if isinstance(extra, AtLeast)), None)
-        if len(kinds) == 1 and isinstance(kinds[0], type) and kinds[0] is not Any:
-            found.append((name, kinds[0], len(kinds) < len(options), bound))
-    return tuple(found)
-
-
 # For a plain type: what is taken for it, how it is made of that, and how an error calls it.
-_PLAIN: Mapping[type, tuple[type, Callable[[Any], object], str]] = {
-    int: (Integral, int, "a whole number"),
+_PLAIN: Mapping[type, tuple[type | UnionType, Callable[[Any], object], str]] = {
+    int: (int | np.integer, int, "a whole number"),
     float: (Real, lambda value: value if isinstance(value, int) else float(value), "a number"),
     bool: (np.bool_, bool, "True or False"),
     str: (str, str, "a text"),
 }
 _ADVICE: Mapping[str, str] = {"ParameterNode": " (for fixed values use constant(...))"}
 
+_Declared = tuple[str, type, set[type], int | None]
 
-def _fitting(node: object, name: str, value: object, kind: type) -> Any:
+
+@cache
+def _declared(node_type: type) -> tuple[_Declared, ...]:
+    """The fields that are declared as one class, or as one class or None: name, class, smallest value.
+
+    The set holds the types that need no further look: the declared ones, and subclasses once one was seen.
+    """
+    if is_abstract(node_type):
+        raise DataTypeError(f"{node_type.__name__} is abstract: it stands for a family; take one of its subclasses")
+    hints, annotated = get_type_hints(node_type), get_type_hints(node_type, include_extras=True)
+    found: list[_Declared] = []
+    for name in [field.name for field in fields(node_type) if field.init]:
+        options = get_args(hints[name]) if get_origin(hints[name]) in (Union, UnionType) else (hints[name],)
+        kinds = [option for option in options if option is not NoneType]
+        extras = getattr(annotated[name], "__metadata__", ())
+        bound = next((extra.bound for extra in extras if isinstance(extra, AtLeast)), None)
+        if len(kinds) == 1 and isinstance(kinds[0], type) and kinds[0] is not Any:
+            found.append((name, kinds[0], set(options), bound))
+    return tuple(found)
+
+
+def _fitting(node: object, name: str, value: object, kind: type, taken: set[type]) -> Any:
     """The value as the declared class: itself, or a plain number in place of one of numpy. Raises: DataTypeError."""
     if kind not in _PLAIN:
         if isinstance(value, kind):
+            taken.add(type(value))
             return value
         raise wrong_type(node, name, f"a {kind.__name__}{_ADVICE.get(kind.__name__, '')}", value)
-    taken, make, wanted = _PLAIN[kind]
-    if isinstance(value, taken) and not isinstance(value, bool):
+    accepted, make, wanted = _PLAIN[kind]
+    if isinstance(value, accepted) and not isinstance(value, bool):
         return make(value)
     raise wrong_type(node, name, wanted, value)

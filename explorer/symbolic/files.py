@@ -4,9 +4,6 @@ Parameter nodes stand in one table in topological order and layers name them by 
 operator classes are found by name among the subclasses that are imported, so one declared elsewhere loads as well.
 """
 
-import gzip
-import json
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import CircuitError, FileFormatError, unknown_name
+from explorer.files import check_format, read_json, write_json
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
@@ -28,42 +26,12 @@ VERSION = 1
 
 def save_circuit(circuit: Circuit, path: "str | Path") -> None:
     """Write a circuit file; a name that ends in .gz is compressed."""
-    text = json.dumps(circuit_to_json(circuit), separators=(",", ":"))
-    if str(path).endswith(".gz"):
-        Path(path).write_bytes(gzip.compress(text.encode(), mtime=0))
-    else:
-        Path(path).write_text(text)
+    write_json(circuit_to_json(circuit), path)
 
 
 def load_circuit(path: "str | Path") -> Circuit:
     """Read a circuit file. Raises: FileFormatError."""
     return circuit_from_json(read_json(path, FORMAT), where=str(path))
-
-
-def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
-    """The JSON object of a file of the wanted format, plain or gzip. Raises: FileFormatError."""
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
-    try:
-        data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
-        raise FileFormatError(f"{path} is not a {wanted} file, or it is truncated: {error}") from error
-    if not isinstance(data, dict):
-        raise FileFormatError(f"{path} is not a {wanted} file: it holds a {type(data).__name__}")
-    return cast("Mapping[str, Any]", data)
-
-
-def check_format(data: Mapping[str, Any], wanted: str, version: int, where: str) -> None:
-    """Raises: FileFormatError unless the data says that it is of this format and not of a newer version."""
-    if data.get("format") != wanted:
-        raise FileFormatError(f"{where}: wanted format {wanted!r}, found {data.get('format')!r}")
-    found = data.get("version")
-    if type(found) is not int or not 1 <= found <= version:
-        raise FileFormatError(
-            f"{where}: this program reads {wanted} version {version}; found {found!r}: use a newer one"
-        )
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
@@ -167,7 +135,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, DataType):
         return value.value
     if isinstance(value, ConstantInitializer):
-        return {"type": type(value).__name__, "dtype": value.value.dtype.str, "value": _plain_array(value.value)}
+        return {"type": type(value).__name__, "dtype": str(value.value.dtype), "value": _plain_array(value.value)}
     if isinstance(value, Initializer):
         return {"type": type(value).__name__, **config_of(value)}
     return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value

@@ -1,7 +1,7 @@
 """The layers of a symbolic circuit: frozen data, no tensors.
 
-Shapes: O output units, I input units, H arity. A weight of a sum has shape (O, H*I), the columns of the first input first.
-Input layers read one variable. A layer that does not fit together is refused at construction.
+Shapes: O output units, I input units, H arity. A weight of a sum has shape (O, H*I), the columns of the first input
+first. Input layers read one variable. A layer that does not fit together is refused at construction.
 """
 
 from abc import ABC
@@ -26,7 +26,8 @@ Legal = Callable[[NDArray[Any]], NDArray[np.bool_]]
 class Layer(ABC):
     """Base of all layers; every layer has `num_output_units`, at least one.
 
-    Raises: DataTypeError if a field is not of its declared type; ValueRangeError, ScopeError, ShapeError if one does not fit.
+    Raises: DataTypeError if a field is not of its declared type; ValueRangeError, ScopeError, ShapeError if it does not
+    fit.
     """
 
     num_output_units: Count
@@ -37,7 +38,7 @@ class Layer(ABC):
             object.__setattr__(self, name, make_scope(getattr(self, name)))
         self._check()
 
-    def _check(self) -> None:
+    def _check(self) -> None:  # noqa: B027 - a hook; a layer from elsewhere may need none
         """Hook: what the class needs besides; part of construction."""
 
 
@@ -177,14 +178,12 @@ class EvidenceLayer(InputLayer):
                 f"EvidenceLayer observes a layer that reads a variable; {type(self.layer).__name__} reads none"
             )
         check_shape(self, "observation", self.observation, (len(self.layer.scope),))
-        states = _num_states(self.layer)
-        if states is None:
-            check_constant(self, "observation", self.observation, "a finite number", np.isfinite)
+        n = _num_states(self.layer)
+        if n is None:
+            check_constant(self, "observation", self.observation, "finite", np.isfinite)
         else:
-            wanted = f"a whole number from 0 to {states - 1}, as {type(self.layer).__name__} takes"
-            check_constant(
-                self, "observation", self.observation, wanted, lambda x: (x >= 0) & (x < states) & (x == x // 1)
-            )
+            wanted = f"a whole number from 0 to {n - 1}"
+            check_constant(self, "observation", self.observation, wanted, lambda x: (x >= 0) & (x < n) & (x == x // 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -237,8 +236,10 @@ def check_constant(layer: Layer, name: str, parameter: ParameterNode | None, wan
     if not isinstance(parameter, TensorParameter) or not isinstance(parameter.initializer, ConstantInitializer):
         return
     values = parameter.initializer.value
-    odd = values[~np.asarray(legal(values))] if values.dtype.kind != "c" else ()
-    if len(odd):
+    if values.dtype.kind == "c":
+        return
+    odd = values[~np.asarray(legal(values))]
+    if odd.size:
         raise ValueRangeError(f"{type(layer).__name__}: {name} must be {wanted}; found {odd[0]}")
 
 

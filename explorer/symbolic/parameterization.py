@@ -1,4 +1,4 @@
-"""Parameterization: how templates make the parameters of their layers from a shape: an initializer and an activation."""
+"""Parameterization: how templates make the parameters of their layers from a shape, by initializer and activation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,9 +1,9 @@
 """Parameter graphs: expressions over leaves, without tensors.
 
 A parameter is an expression: `SoftmaxParameter((TensorParameter((4, 8)),), axis=1)`. An operand is a node object, so an
-expression cannot be cyclic; a leaf that is used in two places is shared, inside one circuit and between circuits. Shapes
-and axes count without the fold axis; a negative axis counts from the end. Every node knows its shape; a shape that does
-not fit is refused at construction.
+expression cannot be cyclic; a leaf that is used in two places is shared, inside one circuit and between circuits.
+Shapes and axes count without the fold axis; a negative axis counts from the end. Every node knows its shape; a shape
+that does not fit is refused at construction.
 """
 
 from abc import ABC, abstractmethod
@@ -48,16 +48,17 @@ class ParameterNode(ABC):
 
     def nodes(self) -> "Iterator[ParameterNode]":
         """All nodes of the expression in topological order, this one last, each shared node once."""
-        seen: set[int] = set()
-        stack: list[tuple[ParameterNode, bool]] = [(self, False)]
-        while stack:
-            node, ready = stack.pop()
-            if ready:
+        done: set[ParameterNode] = set()
+        path: list[ParameterNode] = [self]
+        while path:
+            node = path[-1]
+            for operand in node.operands:
+                if operand not in done:
+                    path.append(operand)
+                    break
+            else:
+                done.add(path.pop())
                 yield node
-            elif id(node) not in seen:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((operand, False) for operand in reversed(node.operands))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,9 +66,9 @@ class TensorParameter(ParameterNode):
     """A leaf: a tensor of numbers, learned or fixed.
 
     `name` is optional and unique in a circuit; a leaf without one is known by the place of its first use.
-    Raises: DataTypeError for a field of another type, for an integer leaf that is learned, and for initial values of a kind
-    that the leaf does not hold; ShapeError for a size or initial values that do not fit; ValueRangeError for an axis that
-    the size has not.
+    Raises: DataTypeError for a field of another type, for an integer leaf that is learned, and for initial values of a
+    kind that the leaf does not hold; ShapeError for a size or initial values that do not fit; ValueRangeError for an
+    axis that the size has not.
     """
 
     size: Shape
@@ -107,11 +108,15 @@ def constant(value: ArrayLike) -> TensorParameter:
 
 
 def _checked_size(size: object) -> Shape:
-    if not isinstance(size, tuple | list) or not all(map(is_whole, cast("Sequence[object]", size))):
+    if not isinstance(size, (tuple, list)):
         raise ShapeError(f"a parameter leaf needs a tuple of whole numbers as its size; found {size!r}")
-    if any(n < 1 for n in cast("Sequence[int]", size)):
-        raise ShapeError(f"a parameter leaf needs positive sizes; found {size}")
-    return tuple(map(int, cast("Sequence[int]", size)))
+    given = cast("Sequence[int]", size)
+    for n in given:
+        if not is_whole(n):
+            raise ShapeError(f"a parameter leaf needs whole numbers as its size; found {size!r}")
+        if n < 1:
+            raise ShapeError(f"a parameter leaf needs positive sizes; found {size!r}")
+    return tuple([int(n) for n in given])
 
 
 def _check_initial_values(leaf: TensorParameter, initializer: ConstantInitializer) -> None:
@@ -121,9 +126,7 @@ def _check_initial_values(leaf: TensorParameter, initializer: ConstantInitialize
     if value.dtype.kind == "c" and leaf.dtype is not DataType.COMPLEX:
         raise DataTypeError(f"complex initial values need dtype=DataType.COMPLEX; found {leaf.dtype.name}")
     if value.dtype.kind == "f" and leaf.dtype is DataType.INTEGER:
-        raise DataTypeError(
-            "an integer leaf takes whole initial values; give an array of integers, or dtype=DataType.REAL"
-        )
+        raise DataTypeError("an integer leaf takes initial values that are integers; found real ones")
 
 
 def _axis_in(owner: object, axis: int, shape: Shape) -> int:
@@ -178,7 +181,7 @@ class ParameterOp(ParameterNode, ABC):
 
 def _checked_operands(op: ParameterOp, inputs: object) -> tuple[ParameterNode, ...]:
     wanted = "a tuple of parameter nodes (for fixed values use constant(...))"
-    if not isinstance(inputs, tuple | list):
+    if not isinstance(inputs, (tuple, list)):
         raise wrong_type(op, "inputs", wanted, inputs)
     operands = tuple(cast("Sequence[object]", inputs))
     for operand in operands:
@@ -190,7 +193,7 @@ def _checked_operands(op: ParameterOp, inputs: object) -> tuple[ParameterNode, .
 
 
 def _expression_text(top: ParameterNode) -> str:
-    """The expression as it is written. An operator that is read more than once is shown once, as `#1=...`, then as `#1`."""
+    """The expression as it is written; an operator that is read again is shown once, as `#1=...`, and then as `#1`."""
     uses = Counter(id(operand) for node in top.nodes() for operand in node.operands)
     labels: dict[int, str] = {}
     parts: list[str] = []
@@ -199,7 +202,7 @@ def _expression_text(top: ParameterNode) -> str:
         item = waiting.pop()
         if isinstance(item, str):
             parts.append(item)
-        elif not item.operands:
+        elif not isinstance(item, ParameterOp):
             parts.append(repr(item))
         elif id(item) in labels:
             parts.append(labels[id(item)])
@@ -260,7 +263,7 @@ class OuterParameterOp(ParameterOp, ABC):
                 f"{type(self).__name__} along axis {self.axis} needs operands that agree on the other axes; "
                 f"found {left} and {right}"
             )
-        return left[: self.axis] + (left[self.axis] * right[self.axis],) + left[self.axis + 1 :]
+        return (*left[: self.axis], left[self.axis] * right[self.axis], *left[self.axis + 1 :])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -79,7 +79,8 @@ def test_a_value_out_of_the_range_of_its_variable_is_refused(
 def test_the_refused_variable_is_named_although_layers_are_folded():
     b = CircuitBuilder()
     coins = [
-        CategoricalLayer(scope=(v,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]])) for v in range(4)
+        CategoricalLayer(scope=(v,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))
+        for v in range(4)
     ]
     circuit = compiled(b.build(b.hadamard(*(b.add(coin) for coin in coins))))
     assert len(circuit.layers) == 2
@@ -139,12 +140,14 @@ def test_an_observation_out_of_range_is_refused(mode: dict[str, bool]):
 
 def test_an_empty_batch_gives_an_empty_result(circuit: TorchCircuit):
     assert circuit(row()[:0]).shape == (0, 1, 1)
+    with torch.no_grad():
+        assert circuit.eval()(row()[:0]).shape == (0, 1, 1)
 
 
 def test_a_circuit_without_variables_takes_a_batch_or_nothing():
     b = CircuitBuilder()
     circuit = compiled(b.build(b.add(ConstantValueLayer(num_output_units=2, value=constant([1.0, 2.0])))))
-    assert circuit().shape == (1, 1, 2)
+    assert circuit().shape == (1, 2)
     assert circuit(torch.zeros((4, 0))).shape == (4, 1, 2)
     with pytest.raises(ShapeError, match=r"x must have shape \(B, 0\); found \(4, 1\)"):
         circuit(torch.zeros((4, 1)))

@@ -109,7 +109,9 @@ def assert_equals_definition(op: ParameterOp, kind: str) -> None:
     assert compiled.shape == op.shape
     found = forward(compiled, *operands)
     for fold in range(FOLDS):
-        values = {node: x[fold] for node, x in zip(op.operands, operands, strict=True) if isinstance(node, TensorParameter)}
+        values = {
+            node: x[fold] for node, x in zip(op.operands, operands, strict=True) if isinstance(node, TensorParameter)
+        }
         np.testing.assert_allclose(found[fold], parameter_value(op, values), rtol=1e-12, atol=1e-14)
 
 

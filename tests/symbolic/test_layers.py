@@ -1,16 +1,20 @@
 """Layers: what each takes, and what it refuses at construction."""
 
+import copy
+import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from explorer.errors import CircuitError, ScopeError, ShapeError, ValueRangeError
-from explorer.graph import config_of, nested_of, parameters_of
+from explorer.errors import CircuitError, DataTypeError, ScopeError, ShapeError, ValueRangeError
+from explorer.graph import config_of, nested_of, node_text, parameters_of
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
+    ConstantInitializer,
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
@@ -237,10 +241,43 @@ WRONG_TYPES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("what", WRONG_TYPES)
-@pytest.mark.xfail(reason="types are not checked: accepted, or an untyped error")
 def test_arguments_of_a_wrong_type_are_refused_with_a_typed_error(what):
-    with pytest.raises((CircuitError, TypeError), match=r"must|needs|abstract|takes"):
+    with pytest.raises((CircuitError, TypeError), match=r"must|needs|abstract|takes|is a list"):
         WRONG_TYPES[what]()
+
+
+def test_a_weight_that_is_an_array_is_refused_with_what_to_do():
+    with pytest.raises(
+        DataTypeError, match=r"SumLayer: weight must be a ParameterNode \(for fixed values use constant"
+    ):
+        a_sum(weight=np.ones((2, 3)))
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    layer = categorical(num_output_units=np.int64(2), num_categories=np.uint8(3), scope=np.array([0]))
+    assert [type(v) for v in (layer.num_output_units, layer.num_categories, *layer.scope)] == [int, int, int]
+    assert constant_value(log_space=np.True_).log_space is True
+
+
+def test_a_layer_class_from_elsewhere_is_held_against_its_declarations():
+    @dataclass(frozen=True, eq=False, kw_only=True)
+    class WideLayer(InnerLayer):
+        arity: int = 1
+        slope: float
+        label: str | None = None
+
+    assert WideLayer(num_output_units=1, num_input_units=1, slope=2).slope == 2
+    with pytest.raises(DataTypeError, match="WideLayer: slope must be a number; found True of type bool"):
+        WideLayer(num_output_units=1, num_input_units=1, slope=True)
+    with pytest.raises(DataTypeError, match="WideLayer: label must be a text; found 3 of type int"):
+        WideLayer(num_output_units=1, num_input_units=1, slope=2.5, label=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("make", ALL)
+def test_a_layer_is_copied_and_pickled(make):
+    layer = make()
+    for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert node_text(again) == node_text(layer)
 
 
 OUT_OF_RANGE: dict[str, Callable[[], object]] = {
@@ -250,11 +287,20 @@ OUT_OF_RANGE: dict[str, Callable[[], object]] = {
     "observation too large": lambda: evidence(observation=constant([3])),
     "observation negative": lambda: evidence(observation=constant([-1])),
     "observation not whole": lambda: evidence(observation=constant([0.5])),
+    "observation of a binomial": lambda: evidence(layer=binomial(), observation=constant([4])),
+    "observation NaN": lambda: evidence(layer=gaussian(), observation=constant([float("nan")])),
+    "stddev zero, by one number": lambda: gaussian(stddev=TensorParameter((2,), initializer=ConstantInitializer(0.0))),
+    "probs NaN": lambda: categorical(probs=constant(np.full((2, 3), np.nan))),
 }
 
 
 @pytest.mark.parametrize("what", OUT_OF_RANGE)
-@pytest.mark.xfail(reason="constant values are not checked against the range of the layer")
 def test_constants_outside_of_their_range_are_refused(what):
-    with pytest.raises(CircuitError):
+    with pytest.raises(ValueRangeError, match="must be"):
         OUT_OF_RANGE[what]()
+
+
+@pytest.mark.parametrize("value", [0, 2, 1.0])
+def test_an_observed_value_of_the_layer_is_taken(value):
+    assert evidence(observation=constant([value])).layer.num_output_units == 2
+    assert evidence(layer=gaussian(), observation=constant([value - 7.5])).layer.num_output_units == 2

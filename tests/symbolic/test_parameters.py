@@ -17,6 +17,7 @@ from explorer.symbolic import (
     ConstantInitializer,
     DataType,
     DirichletInitializer,
+    EntrywiseParameterOp,
     ExpParameter,
     HadamardParameter,
     KroneckerParameter,
@@ -160,7 +161,6 @@ WRONG_TYPES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("what", WRONG_TYPES)
-@pytest.mark.xfail(reason="types are not checked: accepted, or an untyped error")
 def test_arguments_of_a_wrong_type_are_refused_with_a_typed_error(what):
     with pytest.raises(CircuitError):
         WRONG_TYPES[what]()
@@ -314,6 +314,41 @@ def test_an_expression_reads_as_it_is_written():
         "SumParameter(SoftmaxParameter(TensorParameter[theta](2, 3), axis=1), "
         "ClampParameter(TensorParameter[theta](2, 3), vmin=0.1))"
     )
+
+
+def test_an_operator_that_is_read_twice_is_shown_once():
+    shared = ExpParameter((leaf(2),))
+    node = SumParameter((HadamardParameter((shared, shared)), shared))
+    assert repr(node) == snapshot("SumParameter(HadamardParameter(#1=ExpParameter(TensorParameter(2,)), #1), #1)")
+
+
+def test_the_text_of_a_deep_expression_neither_recurses_nor_explodes():
+    deep: Any = leaf(2)
+    shared: Any = leaf(2)
+    for _ in range(5000):
+        deep = ExpParameter((deep,))
+        shared = HadamardParameter((shared, shared))
+    assert repr(deep).count("ExpParameter") == 5000
+    assert repr(shared).count("HadamardParameter") == 5000
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    node = ScaledSigmoidParameter((SoftmaxParameter((leaf(2, 3),), axis=np.int64(0)),), np.float32(0), np.int64(1))  # type: ignore[arg-type]
+    assert [type(value) for value in (node.vmin, node.vmax)] == [float, float]
+    assert type(TensorParameter((np.int64(2),)).shape[0]) is int  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", [EntrywiseParameterOp, ParameterOp])
+def test_a_family_cannot_be_constructed(family):
+    with pytest.raises((DataTypeError, TypeError), match="abstract"):
+        family((leaf(2),))
+
+
+def test_an_array_as_operand_is_refused_with_what_to_do():
+    with pytest.raises(
+        DataTypeError, match=r"inputs must be .* use constant\(\.\.\.\)\); found array.* of type ndarray"
+    ):
+        SoftmaxParameter((np.ones((1, 2)),))  # type: ignore[arg-type]
 
 
 def test_the_config_of_an_operator_is_its_fields_without_operands_and_shape():

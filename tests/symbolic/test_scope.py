@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,10 +29,13 @@ def test_a_negative_variable_is_refused():
 
 
 @pytest.mark.parametrize("given_", [[1.5], ["0"], 3, None])
-@pytest.mark.xfail(reason="make_scope takes int(v) of anything and needs an iterable")
 def test_what_is_no_index_is_refused(given_: Any):
     with pytest.raises(ScopeError):
         make_scope(given_)
+
+
+def test_indices_of_numpy_become_plain_ones():
+    assert [type(v) for v in make_scope(np.array([3, 1]))] == [int, int]  # type: ignore[arg-type]
 
 
 @given(scopes)

@@ -1,0 +1,5 @@
+"""`python -m explorer.app` is the command `circuit-explorer`."""
+
+from explorer.app.cli import main
+
+main()

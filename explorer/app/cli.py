@@ -1,0 +1,61 @@
+"""The command `circuit-explorer`: which commands there are, and how errors are told.
+
+Each command is a function in `explorer.app.commands`, which loads torch only when it runs, so that `--help` is quick.
+"""
+
+import warnings
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from explorer.app.commands import bench, explore, gallery, show, trace, train
+from explorer.app.console import say_error, say_note
+from explorer.errors import CircuitError
+
+FAILED, INTERRUPTED = 2, 130
+"""Exit codes: the usual ones for a command that was used wrongly, and for one that was stopped by Ctrl-C."""
+
+
+class Commands(TyperGroup):
+    """The group of commands: an error of ours is one line and exit code 2, Ctrl-C ends quietly, warnings are notes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            try:
+                return super().invoke(ctx)
+            except CircuitError as error:
+                say_error(str(error))
+                raise typer.Exit(FAILED) from error
+            except OSError as error:
+                say_error(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+                raise typer.Exit(FAILED) from error
+            except KeyboardInterrupt as error:
+                say_note("stopped")
+                raise typer.Exit(INTERRUPTED) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="circuit-explorer",
+    help="A compiler for probabilistic circuits that you can watch.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command("explore")(explore.explore)
+app.command("gallery")(gallery.list_gallery)
+app.command("trace")(trace.trace)
+app.command("show")(show.show)
+app.command("train")(train.train)
+app.add_typer(bench.bench, name="bench")
+
+
+def main() -> None:
+    """The entry point of the command."""
+    app()
+
+
+def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    say_note(str(message))

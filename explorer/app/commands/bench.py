@@ -1,0 +1,105 @@
+"""`circuit-explorer bench`: compile, forward and training times, side by side with the peer compiler."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explorer.app.console import notes, progress, results, say_note
+
+if TYPE_CHECKING:
+    from explorer.bench import Conditions
+
+bench = typer.Typer(
+    help="Measure speed, side by side with the peer compiler where it is installed.", no_args_is_help=True
+)
+
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all figures here")]
+
+
+@bench.command("compile")
+def bench_compile(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="mnist and poon-domingos if none")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="timed runs of each side")] = 5,
+    growth: Annotated[
+        bool, typer.Option("--growth/--no-growth", help="also time circuits of 1k, 5k and 20k layers")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Time compiling: ours, ours recorded, the peer's; and how our time grows with the circuit."""
+    with notes().status("Loading torch"):
+        from explorer import bench as b
+
+        malloc = b.keep_freed_memory()
+        chosen = [b.case_named(name) for name in cases or b.PEER_CASES]
+        conditions = b.Conditions(1, repeats, malloc)
+    if not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
+    sides = 3 if b.peer_is_installed() else 2
+    grown: tuple[b.CompileTimes, ...] = ()
+    with progress(notes()) as bar:
+        total = (repeats + 1) * (sides * len(chosen) + len(b.GROWTH_CASES) * growth)
+        task = bar.add_task("Compiling", total=total, note="")
+
+        def tell(name: str) -> None:
+            bar.advance(task)
+            bar.update(task, note=name)
+
+        times = [b.measure_compile(case, repeats=repeats, on_run=tell) for case in chosen]
+        if growth:
+            grown = b.measure_growth(repeats=repeats, on_run=tell)
+    console = results()
+    console.print(b.compile_table(times))
+    if grown:
+        console.print(b.growth_table(grown))
+    _tell_conditions(conditions)
+    if json is not None:
+        b.write_json(json, conditions, b.compile_to_json(times, grown))
+
+
+@bench.command("forward")
+def bench_forward(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="digits, L1, L2 and L4 if none")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="timed runs of each side")] = 15,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    json: JsonOption = None,
+) -> None:
+    """Time the forward pass and a training step of the folded circuit, ours and the peer's, with equal values."""
+    with notes().status("Loading torch"):
+        from explorer import bench as b
+
+        malloc = b.keep_freed_memory()
+        chosen = [b.case_named(name) for name in cases or b.DEFAULT_CASES]
+        conditions = b.Conditions(threads, repeats, malloc)
+    if not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
+    times: list[b.ForwardTimes] = []
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=len(chosen), note="")
+        for case in chosen:
+            bar.update(task, note=case.name)
+            times.append(b.measure_forward(case, num_threads=threads, repeats=repeats))
+            bar.advance(task)
+    console = results()
+    console.print(b.forward_table(times))
+    _tell_conditions(conditions)
+    if b.peer_is_installed():
+        console.print(
+            "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it cuts "
+            "logarithms off at -708). In `forward` ours keeps what depends on parameters only from call to call; the "
+            "peer computes it on every call, and so does ours in `parameters anew`. The ratio is to the faster of the "
+            "peer's times alone and in turns.",
+            markup=False,
+        )
+    if json is not None:
+        b.write_json(json, conditions, b.forward_to_json(times))
+
+
+def _tell_conditions(conditions: "Conditions") -> None:
+    results().print(str(conditions), markup=False)
+    if conditions.disturbance is not None:
+        say_note(conditions.disturbance)

@@ -1,0 +1,67 @@
+"""`circuit-explorer explore`: the main job: build, compile, record, train and evaluate the digits circuit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explorer.app.commands.trace import save
+from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
+from explorer.app.console import notes, results, say_note
+
+CIRCUIT = "digits"
+
+
+def explore(
+    epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
+    out: Annotated[Path, typer.Option("--out", "-o", help="the folder for the trace and the checkpoint")] = RUNS,
+    seed: Annotated[int, typer.Option(help="seed of the initial values and of the order of images")] = 0,
+) -> None:
+    """Build the circuit over handwritten digits, watch its compilation, train it, and say what to do next."""
+    with notes().status("Loading torch"):
+        from explorer.app.checkpoint import Checkpoint
+        from explorer.app.data import independent_pixels_bits, load_data
+        from explorer.app.training import TrainingOptions, bits_per_dimension
+        from explorer.compiler import record
+        from explorer.templates import gallery
+
+        settings = TrainingOptions(epochs=epochs, seed=seed)
+        images = load_data("digits")
+        circuit = gallery.load_named(CIRCUIT)
+    console = results()
+    console.print(f"[bold]1. The circuit[/] {CIRCUIT}: {len(circuit.graph)} layers over {len(circuit.scope)} pixels.")
+    console.print(f"   {gallery.describe(CIRCUIT)}", markup=False)
+    with notes().status("Compiling"):
+        trace = record(circuit, seed=seed)
+    compiled = trace.compiled
+    console.print(
+        f"\n[bold]2. Its compilation[/], step by step: {len(circuit.graph)} layers become {len(compiled.layers)}."
+    )
+    console.print(str(trace), markup=False, soft_wrap=True)
+    trace_file, checkpoint_file = out / f"{CIRCUIT}.trace.json.gz", out / f"{CIRCUIT}.pt"
+    save(trace, trace_file)
+    console.print(f"\n[bold]3. Training[/] on {len(images.training):,} images, {len(images.held_out)} held out.")
+    result = train_with_progress(compiled, images, settings)
+    console.print(epochs_table(result.epochs, images))
+    if result.interrupted:
+        say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; what was finished is kept")
+    Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs).save(checkpoint_file)
+    reached, baseline = bits_per_dimension(compiled, images.held_out), independent_pixels_bits(images)
+    console.print(
+        f"[bold]4. Held-out images[/]: {reached:.3f} bits per dimension; independent pixels need {baseline:.3f}.\n"
+    )
+    console.print("[bold]Next[/]")
+    for command, what in _next_commands(trace_file, checkpoint_file):
+        console.print(f"  {command}\n      {what}", markup=False, soft_wrap=True)
+
+
+def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, str], ...]:
+    name = "circuit-explorer"
+    return (
+        (f"{name} show {trace_file} --step 3", "what one step did"),
+        (f"{name} show {trace_file} --near-misses all", "which patterns nearly matched, and why they did not"),
+        (f"{name} show {trace_file} --folds", "which layers became one"),
+        (f"{name} show {trace_file} --figures", "layers, FLOPs and bytes after each step"),
+        (f"{name} train {CIRCUIT} --resume {checkpoint_file} --epochs 20", "train on"),
+        (f"{name} gallery", "more circuits, each with something to see"),
+    )

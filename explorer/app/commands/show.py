@@ -1,0 +1,152 @@
+"""`circuit-explorer show`: read a trace file and answer questions about it, as text."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from explorer.app.console import results
+
+if TYPE_CHECKING:
+    from explorer.trace import Trace
+
+HEADINGS = {"transcendentals": "exp and log"}
+SHOWN_OF_EACH = 10
+"""So many rewrites of each rule are listed for a step; the rest are counted, and shown with --all."""
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="a trace file, written by: circuit-explorer trace NAME -o FILE")],
+    step: Annotated[
+        str | None, typer.Option(metavar="N|PATH", help="one step: by number (-1 is the last) or by path")
+    ] = None,
+    graph: Annotated[bool, typer.Option("--graph", help="the graph as text, after --step or at the end")] = False,
+    why_not: Annotated[
+        tuple[str, int] | None, typer.Option(metavar="PATTERN NODE", help="why a pattern was not applied at a node")
+    ] = None,
+    near_misses: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="attempts of a pattern that failed; 'all' for every pattern")
+    ] = None,
+    conflicts: Annotated[bool, typer.Option("--conflicts", help="matches that lost to another one")] = False,
+    folds: Annotated[bool, typer.Option("--folds", help="the folded groups, and groups that nearly were one")] = False,
+    why_not_folded: Annotated[
+        tuple[int, int] | None, typer.Option(metavar="NODE NODE", help="why two layers were not folded together")
+    ] = None,
+    lineage: Annotated[
+        int | None, typer.Option(metavar="NODE", help="where a node comes from and what became of it")
+    ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="layers, folds, parameters, FLOPs, bytes: of --step or of all steps")
+    ] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="what each rule did")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="with --step: every rewrite, not the first ten of each rule")
+    ] = False,
+) -> None:
+    """Print the steps of a trace, or the answers to the questions that are asked."""
+    from explorer.trace import Trace
+
+    trace = Trace.load(file)
+    at = _step(step)
+    limit = None if everything else SHOWN_OF_EACH
+    questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [
+        (at is not None and not (graph or figures or conflicts), lambda: [_step_text(trace, at or 0, limit)]),
+        (graph, lambda: [trace.graph_at(-1 if at is None else at)]),
+        (why_not is not None, lambda: [trace.why_not(*why_not, step=at)] if why_not else []),
+        (near_misses is not None, lambda: _near_misses(trace, near_misses or "all", at)),
+        (conflicts, lambda: trace.conflicts(at) or ["No conflicts: no match lost to another one."]),
+        (folds, lambda: _folds(trace)),
+        (why_not_folded is not None, lambda: [trace.why_not_folded(*why_not_folded)] if why_not_folded else []),
+        (lineage is not None, lambda: [trace.lineage(lineage)] if lineage is not None else []),
+        (rules, lambda: [_rules_table(trace)]),
+        (figures, lambda: [_figures_table(trace, at)]),
+    ]
+    asked = [answer for wanted, answer in questions if wanted] or [lambda: [trace]]
+    console = results()
+    for answer in asked:
+        for part in answer():
+            if isinstance(part, Table):
+                console.print(part)
+            else:
+                console.print(str(part), markup=False, soft_wrap=True)
+
+
+def _step(given: str | None) -> int | str | None:
+    """A step as asked for: a number, or a path."""
+    if given is None:
+        return None
+    try:
+        return int(given)
+    except ValueError:
+        return given
+
+
+def _near_misses(trace: "Trace", pattern: str, at: int | str | None) -> Iterable[object]:
+    found = trace.near_misses(None if pattern == "all" else pattern, at)
+    return found or ["No near misses: every pattern that was tried matched or failed at its first entry."]
+
+
+def _folds(trace: "Trace") -> Iterable[object]:
+    groups = trace.fold_groups()
+    return [*groups, *(f"nearly one: {missed}" for missed in trace.missed_folds())] or ["Nothing was folded."]
+
+
+def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
+    """What happened in a step: rewrites (so many of each rule), folded groups, lost matches, near misses."""
+    step = trace.step(at)
+    lines = [f"step {step.index}: {step.path} ({step.seconds * 1000:.1f} ms)", f"  {step.summary}"]
+    by_rule: dict[str, list[str]] = {}
+    for rewrite in step.rewrites:
+        place = f" in {rewrite.place}" if rewrite.place else ""
+        line = f"  {rewrite.rule}{place}: {_ids(rewrite.removed)} -> {_ids(rewrite.added)}"
+        by_rule.setdefault(rewrite.rule, []).append(line)
+    for rule, rewrites in by_rule.items():
+        lines += _shortened(rewrites, limit, f"rewrites by {rule}")
+    lines += [f"  {group}" for group in trace.fold_groups() if group.step == step.index]
+    lines += _shortened([f"  {conflict}" for conflict in trace.conflicts(step.index)], limit, "lost matches")
+    lines += [f"  {line}" for misses in trace.near_misses(step=step.index) for line in str(misses).splitlines()]
+    lines += [f"  ! {limit.message}" for limit in step.limits]
+    return "\n".join(lines)
+
+
+def _shortened(lines: list[str], limit: int | None, what: str) -> list[str]:
+    """The first lines, and how many more there are and how to see them."""
+    if limit is None or len(lines) <= limit:
+        return lines
+    return [*lines[:limit], f"  ... {len(lines) - limit:,} more {what}: show them with --all"]
+
+
+def _ids(nodes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, nodes))
+
+
+def _rules_table(trace: "Trace") -> Table:
+    table = Table()
+    for name in ("rule", "kind"):
+        table.add_column(name, overflow="fold")
+    for name in ("matched", "applied", "lost", "near misses", "removed", "added", "ms"):
+        table.add_column(name, justify="right")
+    table.add_column("written at", overflow="fold")
+    for rule in trace.rule_stats():
+        counts = (rule.matched, rule.applied, rule.lost, rule.near_misses, rule.nodes_removed, rule.nodes_added)
+        table.add_row(
+            rule.rule, rule.kind, *(f"{count:,}" for count in counts), f"{rule.seconds * 1000:.1f}", rule.source
+        )
+    return table
+
+
+def _figures_table(trace: "Trace", at: int | str | None) -> Table:
+    """One column for each figure, one row for each step."""
+    steps = trace.steps if at is None else (trace.step(at),)
+    table = Table(title="After each step, for one example")
+    table.add_column("step", justify="right")
+    table.add_column("path", overflow="fold")
+    names = list(dict.fromkeys(name for step in steps for name in step.snapshot.figures))
+    for name in names:
+        table.add_column(HEADINGS.get(name, name.replace("_", " ")), justify="right", overflow="fold")
+    for step in steps:
+        figures = step.snapshot.figures
+        table.add_row(str(step.index), step.path, *(f"{figures[name]:,}" if name in figures else "" for name in names))
+    return table

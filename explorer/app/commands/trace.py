@@ -1,0 +1,88 @@
+"""`circuit-explorer trace`: compile a circuit, record every decision, print the steps and write the trace."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from explorer.app.console import notes, results, say_note
+from explorer.errors import CircuitError
+
+if TYPE_CHECKING:
+    from explorer.symbolic import Circuit
+    from explorer.trace import Trace
+
+TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
+
+
+def trace(
+    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="default, or handbook: its seven rules, five rounds")] = "default",
+    semiring: Annotated[str, typer.Option(help="lse-sum, sum-product or complex-lse-sum")] = "lse-sum",
+    strategy: Annotated[
+        str, typer.Option(help="how conflicts are decided: largest-match, first-match, lowest-cost")
+    ] = "largest-match",
+    disable: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="switch a rule off; may be repeated")
+    ] = None,
+    max_rounds: Annotated[
+        int | None, typer.Option(help="bound on rounds of optimization; the preset has its own")
+    ] = None,
+    levels: Annotated[
+        str | None, typer.Option(help="longest-distance or fewest-groups; the preset has its own")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="seed of the initial values")] = 0,
+    optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
+    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
+    times: Annotated[
+        bool, typer.Option("--times/--no-times", help="keep times in the file; without, equal runs give equal bytes")
+    ] = True,
+) -> None:
+    """Compile a circuit and record every step; print the steps, and write the trace if -o is given."""
+    from explorer.app.circuits import load_circuit
+
+    options: dict[str, Any] = {
+        "preset": preset,
+        "semiring": semiring,
+        "strategy": strategy,
+        "disable": tuple(disable or ()),
+        "max_rounds": max_rounds,
+        "levels": levels,
+        "seed": seed,
+        "optimize": optimize,
+        "fold": fold,
+    }
+    if out is not None and not out.name.endswith(TRACE_ENDINGS):
+        say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
+    recorded = _record(load_circuit(circuit), options, out, times)
+    results().print(str(recorded), markup=False, soft_wrap=True)
+    if out is not None:
+        save(recorded, out, times)
+        results().print(f"\nWrote {out}. Look inside: circuit-explorer show {out}", markup=False, soft_wrap=True)
+
+
+def save(recorded: "Trace", out: Path, times: bool = True) -> None:
+    """Write a trace; its folder is made if it is missing."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with notes().status(f"Writing {out}"):
+        recorded.save(out, times=times)
+
+
+def _record(circuit: "Circuit", options: dict[str, Any], out: Path | None, times: bool) -> "Trace":
+    """The trace; when a rule fails, what was recorded until then is printed and written before the error goes on."""
+    with notes().status(f"Compiling {len(circuit.graph):,} layers"):
+        from explorer.compiler import record
+
+        try:
+            return record(circuit, **options)
+        except CircuitError as error:
+            partial: Trace | None = getattr(error, "trace", None)
+            if partial is not None and partial.steps:
+                results().print(str(partial), markup=False, soft_wrap=True)
+                if out is not None:
+                    save(partial, out, times)
+                    say_note(f"the trace up to the failure is in {out}")
+            raise

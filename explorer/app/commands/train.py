@@ -1,0 +1,100 @@
+"""`circuit-explorer train`: fit a circuit to images, and keep its values."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from explorer.app.console import notes, progress, results, say_note
+
+if TYPE_CHECKING:
+    from explorer.app.data import ImageData
+    from explorer.app.training import Epoch, TrainingOptions, TrainingResult
+    from explorer.backend import TorchCircuit
+
+RUNS = Path("runs")
+"""The folder in which runs leave their files when none is named."""
+
+
+def train(
+    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file")],
+    data: Annotated[str, typer.Option(help="the data set: digits")] = "digits",
+    epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="write the checkpoint here [runs/NAME.pt]")] = None,
+    resume: Annotated[Path | None, typer.Option(help="go on from the values in this checkpoint")] = None,
+    batch_size: Annotated[int, typer.Option(help="images in a step of Adam")] = 64,
+    learning_rate: Annotated[float, typer.Option(help="step size of Adam")] = 0.05,
+    preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
+    optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
+    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
+    seed: Annotated[int, typer.Option(help="seed of the initial values and of the order of images")] = 0,
+    threads: Annotated[int | None, typer.Option(help="threads of torch; all cores if not given")] = None,
+) -> None:
+    """Train a circuit by maximum likelihood; Ctrl-C keeps the epochs that were finished."""
+    with notes().status("Loading"):
+        import torch
+
+        from explorer.app.checkpoint import Checkpoint
+        from explorer.app.circuits import load_circuit
+        from explorer.app.data import load_data
+        from explorer.app.training import TrainingOptions
+        from explorer.compiler import TorchCompiler
+
+        if threads is not None:
+            torch.set_num_threads(threads)
+        settings = TrainingOptions(epochs, batch_size, learning_rate, seed)
+        images = load_data(data)
+        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": seed}
+        compiled = TorchCompiler(**options).compile(load_circuit(circuit))
+        earlier = Checkpoint.load(resume) if resume is not None else None
+        if earlier is not None:
+            compiled.load_leaf_state(earlier.leaf_state)
+    result = train_with_progress(compiled, images, settings, earlier.history if earlier is not None else ())
+    results().print(epochs_table(result.epochs, images))
+    if not result.epochs:
+        say_note("stopped before the first epoch was finished: nothing to keep")
+        raise typer.Exit(130)
+    target = out if out is not None else RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
+    Checkpoint(circuit, options, data, compiled.leaf_state(), result.epochs).save(target)
+    if result.interrupted:
+        say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
+    results().print(
+        f"Wrote {target}. Go on from it: circuit-explorer train {circuit} --resume {target}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def train_with_progress(
+    compiled: "TorchCircuit", images: "ImageData", settings: "TrainingOptions", before: "Sequence[Epoch]" = ()
+) -> "TrainingResult":
+    """Train with a bar over all batches that says what the last epoch reached."""
+    from explorer.app.training import train as fit
+
+    with progress(notes()) as bar:
+        batches = -(-len(images.training) // settings.batch_size)
+        task = bar.add_task(f"Training on {images.name}", total=settings.epochs * batches, note="")
+
+        def tell(epoch: "Epoch") -> None:
+            bar.update(task, note=f"epoch {epoch.number}: {epoch.held_out_bits:.3f} bits per dimension, held out")
+
+        return fit(
+            compiled, images, settings, before=before, on_batch=lambda done, total: bar.advance(task), on_epoch=tell
+        )
+
+
+def epochs_table(epochs: "Sequence[Epoch]", images: "ImageData") -> Table:
+    """One row for each epoch, and the baseline below."""
+    from explorer.app.data import independent_pixels_bits
+
+    table = Table(title=f"Bits per dimension on {images.name}: less is better", caption_justify="left")
+    for name in ("epoch", "training images", "held-out images", "seconds"):
+        table.add_column(name, justify="right")
+    for epoch in epochs:
+        table.add_row(
+            str(epoch.number), f"{epoch.training_bits:.4f}", f"{epoch.held_out_bits:.4f}", f"{epoch.seconds:.2f}"
+        )
+    table.caption = f"Independent pixels reach {independent_pixels_bits(images):.4f} on the held-out images."
+    return table

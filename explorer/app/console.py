@@ -1,0 +1,48 @@
+"""Where the commands print: results to the standard output, progress and notes to the standard error."""
+
+import sys
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+PIPE_WIDTH = 160
+"""Columns of a table that is not printed on a terminal."""
+
+
+def results() -> Console:
+    """The console for results."""
+    return _console(sys.stdout, stderr=False)
+
+
+def notes() -> Console:
+    """The console for progress, notes and errors."""
+    return _console(sys.stderr, stderr=True)
+
+
+def progress(console: Console) -> Progress:
+    """A progress bar that vanishes when it is done, and does not show where there is no terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def say_error(message: str) -> None:
+    """Print an error as one red line."""
+    notes().print(f"Error: {message}", style="bold red", markup=False, soft_wrap=True)
+
+
+def say_note(message: str) -> None:
+    """Print a remark as one yellow line."""
+    notes().print(f"Note: {message}", style="yellow", markup=False, soft_wrap=True)
+
+
+def _console(stream: TextIO, stderr: bool) -> Console:
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)

@@ -1,0 +1,282 @@
+"""The command line does what the issue lists, tells errors in one line with exit code 2, and shows no traceback."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explorer.app import training
+from explorer.app.checkpoint import Checkpoint
+from explorer.app.cli import app
+from explorer.optimize.layers import HANDBOOK_FUSE_RULES
+from explorer.templates import gallery
+from explorer.trace import Trace
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str, code: int = 0):
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_gallery_lists_every_circuit_with_its_size_and_lesson():
+    output = run("gallery").output
+    for name in gallery.names():
+        assert f" {name} " in output
+    for expected in ("5,725", "19,342", "Forty sums in a row"):
+        assert expected in output
+
+
+def test_a_trace_is_printed_written_and_shown(tmp_path):
+    path = tmp_path / "new" / "blackboard.trace.json.gz"
+    printed = run("trace", "blackboard", "-o", str(path)).output
+    assert "optimize/round 1/fuse" in printed
+    assert f"circuit-explorer show {path}" in printed
+    assert run("show", str(path)).output.strip() in printed
+    loaded = Trace.load(path)
+    last = run("show", str(path), "--step", "-1").output
+    assert f"step {len(loaded.steps) - 1}: {loaded.steps[-1].path}" in last
+    assert run("show", str(path), "--step", loaded.steps[3].path).output == run("show", str(path), "--step", "3").output
+
+
+def test_show_answers_questions(tmp_path):
+    path = str(tmp_path / "conflict.trace.json")
+    run("trace", "conflict", "-o", path, "--preset", "handbook")
+    loaded = Trace.load(path)
+    root = loaded.steps[0].snapshot.graph.outputs[0]
+    assert "SumCollapse at node" in run("show", path, "--why-not", "SumCollapse", str(root)).output
+    assert "matched," in run("show", path, "--near-misses", "Tucker").output
+    assert "lost to" in run("show", path, "--conflicts").output
+    assert " -> node " in run("show", path, "--folds").output
+    assert "stands for symbolic layers" in run("show", path, "--lineage", "0").output
+    assert "activation bytes" in run("show", path, "--figures").output
+    assert "Candecomp" in run("show", path, "--rules").output
+    assert f"%{root} = " in run("show", path, "--step", "0", "--graph").output
+    assert "ogether" in run("show", path, "--why-not-folded", "0", "1").output
+
+
+def test_a_long_step_says_how_much_is_not_listed(tmp_path):
+    path = str(tmp_path / "digits.trace.json")
+    run("trace", "digits", "-o", path)
+    fuse = ("--step", "optimize/round 1/fuse")
+    assert "more rewrites by CategoricalLogSoftmax: show them with --all" in run("show", path, *fuse).output
+    assert "more rewrites" not in run("show", path, *fuse, "--all").output
+
+
+def test_options_of_trace_reach_the_compiler(tmp_path):
+    path = tmp_path / "x.trace.json"
+    options = ("--preset", "handbook", "--strategy", "first-match", "--levels", "fewest-groups", "--seed", "3")
+    run(
+        "trace",
+        "conflict",
+        "-o",
+        str(path),
+        *options,
+        "--max-rounds",
+        "7",
+        "--disable",
+        "Tucker",
+        "--disable",
+        "LogSoftmax",
+    )
+    found = Trace.load(path).options
+    wanted = {"preset": "handbook", "strategy": "first-match", "levels": "fewest-groups", "seed": 3, "max_rounds": 7}
+    assert {name: found[name] for name in wanted} == wanted
+    assert not {"Tucker", "LogSoftmax"} & set(found["rules"])
+    run("trace", "conflict", "-o", str(path), "--no-optimize", "--no-fold", "--semiring", "sum-product")
+    loaded = Trace.load(path)
+    assert [step.path for step in loaded.steps] == ["compile"]
+    assert loaded.options["semiring"] == "sum-product"
+
+
+def test_a_circuit_file_is_traced_like_a_name(tmp_path):
+    gallery.load_named("hmm").save(tmp_path / "hmm.json")
+    assert "fold/level" in run("trace", str(tmp_path / "hmm.json")).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("trace", "nothing"), "no circuit 'nothing': it is no file, and the gallery has digits"),
+        (("trace", "digits", "--disable", "Foo"), "no rule named 'Foo'; known are: LogSoftmax"),
+        (("trace", "digits", "--semiring", "max"), "no semiring named 'max'"),
+        (("trace", "digits", "--max-rounds", "-1"), "max_rounds must be at least 0; found -1"),
+        (("trace", str(ROOT / "pyproject.toml")), "or it is truncated"),
+        (("show", str(ROOT / "pyproject.toml")), "is not a circuit-explorer trace file"),
+        (("show", "no-such.trace.json"), "cannot read no-such.trace.json"),
+        (("train", "blackboard"), "the circuit reads 5 variables"),
+        (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
+        (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
+        (("bench", "forward", "L9"), "no benchmark case named 'L9'"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(arguments, message):
+    result = run(*arguments, code=2)
+    assert "Error: " in result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("trace", "blackboard", "-o", str(tmp_path / "file" / "x.trace.json"), code=2)
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.filterwarnings("always::explorer.optimize.LimitWarning")
+def test_a_limit_that_was_hit_is_a_note():
+    result = run("trace", "sum-chain", "--max-rounds", "2")
+    assert "Note: Stopped at the limit of 2 rounds; more rewrites were possible." in result.stderr
+    assert "! Stopped at the limit of 2 rounds" in result.stdout
+
+
+def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, monkeypatch):
+    def broken(compiler, match):
+        """Fails."""
+        raise ZeroDivisionError("on purpose")
+
+    rules = HANDBOOK_FUSE_RULES.rules
+    monkeypatch.setitem(rules, "Candecomp", replace(rules["Candecomp"], apply=broken))
+    path = tmp_path / "failed.trace.json"
+    result = run("trace", "digits", "-o", str(path), code=2)
+    assert "the rule Candecomp" in result.stderr
+    assert "on purpose" in result.stderr
+    assert f"the trace up to the failure is in {path}" in result.stderr
+    last = Trace.load(path).steps[-1]
+    assert last.path == "optimize/round 1/fuse"
+    assert "on purpose" in (last.error or "")
+    assert "failed: the rule Candecomp" in run("show", str(path)).output
+
+
+def test_training_writes_a_checkpoint_and_goes_on_from_it(tmp_path):
+    path = tmp_path / "digits.pt"
+    small = ("--epochs", "1", "--batch-size", "512", "--out", str(path), "--threads", "1")
+    output = run("train", "digits", "--data", "digits", *small).output
+    assert "Independent pixels reach 2.4067" in output
+    first = Checkpoint.load(path)
+    assert len(first.history) == 1
+    run("train", "digits", *small, "--resume", str(path), "--no-fold", "--preset", "handbook")
+    second = Checkpoint.load(path)
+    assert [epoch.number for epoch in second.history] == [1, 2]
+    assert second.history[1].held_out_bits < second.history[0].held_out_bits
+
+
+def test_ctrl_c_in_training_keeps_what_was_finished(tmp_path, monkeypatch):
+    whole = training.bits_per_dimension
+    calls = []
+
+    def interrupted_in_the_second_epoch(circuit, images):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(circuit, images)
+
+    monkeypatch.setattr(training, "bits_per_dimension", interrupted_in_the_second_epoch)
+    path = tmp_path / "digits.pt"
+    arguments = ("train", "digits", "--epochs", "5", "--batch-size", "512", "--threads", "1", "--out", str(path))
+    result = run(*arguments)
+    assert "the values are those after epoch 1" in result.stderr
+    assert len(Checkpoint.load(path).history) == 1
+
+
+def test_ctrl_c_elsewhere_ends_quietly(monkeypatch):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gallery, "names", stop)
+    result = run("gallery", code=130)
+    assert result.stderr.strip() == "Note: stopped"
+
+
+def test_explore_does_the_main_job_and_says_what_to_do_next(tmp_path):
+    output = run("explore", "--epochs", "2", "--out", str(tmp_path)).output
+    for expected in ("1. The circuit", "2. Its compilation", "3. Training", "4. Held-out images", "bits per dimension"):
+        assert expected in output
+    trace_file, checkpoint_file = tmp_path / "digits.trace.json.gz", tmp_path / "digits.pt"
+    assert len(Checkpoint.load(checkpoint_file).history) == 2
+    assert Trace.load(trace_file).steps
+    commands = [line.split()[1:] for line in output.splitlines() if line.startswith("  circuit-explorer show")]
+    assert commands
+    for command in commands:
+        assert run(*command).output
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("trace",), ("show",), ("train",), ("bench",), ("bench", "forward"), ("explore",)]
+)
+def test_help_of_every_command(command):
+    assert "Usage" in run(*command, "--help").output
+
+
+def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
+    path = tmp_path / "times.json"
+    output = run("bench", "forward", "S1", "--repeats", "2", "--json", str(path))
+    assert "training step" in output.stdout
+    assert "1 thread" in output.stdout
+    assert path.exists()
+    monkeypatch.setattr("explorer.bench.peer_is_installed", lambda: False)
+    monkeypatch.setattr("explorer.bench.peer.peer_is_installed", lambda: False)
+    alone = run("bench", "compile", "digits", "--repeats", "1", "--no-growth")
+    assert "pip install 'circuit-explorer[peer]'" in alone.stderr
+    assert "digits" in alone.stdout
+
+
+def python(*arguments: str, **environment: str) -> str:
+    """Run Python in the repository and give what it printed; OMP_NUM_THREADS keeps two cores from fighting."""
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_traces_without_times_are_equal_byte_for_byte_under_two_hash_seeds(tmp_path):
+    paths = [tmp_path / f"{seed}.trace.json" for seed in ("0", "4242")]
+    for path in paths:
+        python(
+            "-m",
+            "explorer.app",
+            "trace",
+            "digits",
+            "--no-times",
+            "-o",
+            str(path),
+            PYTHONHASHSEED=path.name.split(".")[0],
+        )
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert paths[0].stat().st_size > 1000
+
+
+def test_help_is_quick_because_nothing_heavy_is_loaded():
+    code = (
+        "import sys, explorer.app.cli; print(*(m for m in ('torch', 'numpy', 'sklearn', 'cirkit') if m in sys.modules))"
+    )
+    assert python("-c", code).strip() == ""
+
+
+def test_an_error_of_the_real_command_has_no_traceback():
+    result = subprocess.run(
+        [sys.executable, "-m", "explorer.app", "trace", "nothing"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: no circuit 'nothing'")

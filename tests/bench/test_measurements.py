@@ -1,0 +1,122 @@
+"""The benches run, compare equal values, and say what they measured; on circuits so small that it takes seconds."""
+
+import json
+import math
+from io import StringIO
+
+import pytest
+import torch
+from rich.console import Console
+
+from explorer import bench
+from explorer.bench import compile_times, forward_times
+from explorer.bench import peer as peers
+from explorer.bench.forward_times import FORWARD, FRESH, TRAINING
+from explorer.compiler import TorchCompiler
+from explorer.errors import CircuitError, UnknownNameError
+
+needs_peer = pytest.mark.skipif(not bench.peer_is_installed(), reason="libcirkit is not installed")
+
+
+def text_of(table):
+    console = Console(width=200, file=StringIO())
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_forward_times_without_the_peer(monkeypatch, tmp_path):
+    monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
+    times = bench.measure_forward(bench.case_named("S1"), num_threads=1, repeats=2)
+    assert (times.num_layers, times.peer_layers, times.difference, times.ratio(FORWARD)) == (7, None, None, None)
+    assert set(times.ours) == {FORWARD, FRESH, TRAINING}
+    assert all(len(samples.seconds) == 2 and samples.median > 0 for samples in times.ours.values())
+    conditions = bench.Conditions(1, 2, "malloc as it is")
+    bench.write_json(tmp_path / "new" / "times.json", conditions, bench.forward_to_json([times]))
+    written = json.loads((tmp_path / "new" / "times.json").read_text())
+    assert written["figures"][0]["case"] == "S1"
+    assert written["conditions"]["versions"]["torch"] == torch.__version__
+    assert written["conditions"]["clock"] == "process CPU time"
+    assert "S1" in text_of(bench.forward_table([times]))
+
+
+@needs_peer
+@pytest.mark.peer
+@pytest.mark.parametrize("name", ["digits", "S1"])
+def test_forward_times_with_the_peer(name):
+    times = bench.measure_forward(bench.case_named(name), num_threads=1, repeats=2)
+    assert times.difference is not None
+    assert times.difference < 1e-4
+    assert times.peer_layers is not None
+    assert set(times.peers) == set(times.peers_alone) == {FORWARD, FRESH, TRAINING}
+    found = times.ratio(TRAINING)
+    assert found is not None
+    assert 0 < found < 10
+
+
+@needs_peer
+@pytest.mark.peer
+@pytest.mark.parametrize("name", ["S2", "M2"])
+def test_both_sides_agree_with_equal_values(name):
+    """Mixing sums, Kronecker products, Gaussians: values carried over give equal outputs, calm or not."""
+    case = bench.case_named(name)
+    source = case.circuit()
+    ours = TorchCompiler().compile(source).eval()
+    other = peers.compile_symbolic(peers.build_symbolic(case))
+    order = peers.carry_values(source, ours.leaf_state(), other)
+    x = case.batch()
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x), other.module(x[:, order]), rtol=1e-5, atol=0)
+
+
+@needs_peer
+@pytest.mark.peer
+def test_a_difference_from_the_peer_is_an_error_and_no_time(monkeypatch):
+    """So that no bench ever compares two programs that compute different things."""
+    monkeypatch.setattr(forward_times, "RELATIVE_TOLERANCE", -1.0)
+    with pytest.raises(CircuitError, match=r"S1: our outputs differ from the peer's by .* no time is reported"):
+        bench.measure_forward(bench.case_named("S1"), num_threads=1, repeats=1)
+
+
+def test_calm_values_keep_every_likelihood_above_the_peers_floor():
+    """The peer cuts logarithms off at -708; 784 uniform pixels of 256 grey levels lie near -4,350."""
+    case = bench.case_named("L1")
+    ours = TorchCompiler().compile(case.circuit()).eval()
+    with torch.no_grad():
+        assert float(ours(case.batch()[:8]).mean()) < -4000
+        values, x = forward_times.calm_values(ours.leaf_state(), case)
+        ours.load_leaf_state(values)
+        assert float(ours(x[:8]).min()) > -600
+
+
+@needs_peer
+@pytest.mark.peer
+def test_compile_times_with_the_peer():
+    times = bench.measure_compile(bench.case_named("digits"), repeats=2)
+    assert (times.symbolic_layers, times.num_layers, times.peer_layers) == (170, 5, 5)
+    assert times.ratio is not None
+    assert times.recording_overhead is not None
+    assert times.recording_overhead > -1
+    text = text_of(bench.compile_table([times]))
+    assert "digits" in text
+    assert f"{times.ratio:.2f}" in text
+
+
+def test_growth_is_measured_against_proportional(monkeypatch):
+    times = bench.measure_growth(("digits", "S2"), repeats=1)
+    assert [entry.symbolic_layers for entry in times] == [170, 465]
+    low, high = sorted(bench.deviations_from_proportional(times))
+    assert math.isclose(low, -high)
+    assert "170" in text_of(bench.growth_table(times))
+    figures = bench.compile_to_json((), times)
+    assert figures["growth"][1]["case"] == "S2"
+    assert compile_times.deviations_from_proportional(times) == bench.deviations_from_proportional(times)
+
+
+def test_an_unknown_case_lists_those_that_are_known():
+    with pytest.raises(UnknownNameError, match="no benchmark case named 'L9'; known are: digits, mnist"):
+        bench.case_named("L9")
+
+
+def test_malloc_says_what_holds():
+    assert bench.keep_freed_memory().startswith("malloc ")

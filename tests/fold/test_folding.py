@@ -1,0 +1,492 @@
+"""The folded graph: index tables, folded parameters, shared leaves, half-folded circuits, and the defects B3 and B4."""
+
+from itertools import count, product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.backend import (
+    AddressBook,
+    FoldIndexInfo,
+    ReadKind,
+    TorchCircuit,
+    TorchLayer,
+    foldwise_initializer_,
+    leaf_nodes,
+    leaf_seed,
+    settle,
+)
+from explorer.backend.parameters import (
+    TorchParameter,
+    TorchPointerParameter,
+    TorchSoftmaxParameter,
+    TorchSumParameter,
+    TorchTensorParameter,
+)
+from explorer.compiler import TorchCompiler
+from explorer.errors import ShapeError
+from explorer.fold import (
+    FoldedGroup,
+    _fold_layer_group,
+    _fold_parameter_nodes_group,
+    _fold_parameters,
+    assemble,
+    build_folded_graph,
+    fewest_groups,
+    longest_distance,
+)
+from explorer.graph import Graph
+from explorer.symbolic import (
+    BinomialLayer,
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    DataType,
+    EmbeddingLayer,
+    EvidenceLayer,
+    GaussianLayer,
+    HadamardParameter,
+    Parameterization,
+    ParameterNode,
+    SoftmaxParameter,
+    SquareParameter,
+    SumParameter,
+    TensorParameter,
+    constant,
+)
+from explorer.templates import CategoricalInput, hmm
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, compiled, layer_types, only, output
+from tests.oracle import assert_equals_oracle, brute_force_partition, constant_leaf_values
+from tests.strategies import circuits, random_inputs
+
+EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+
+
+def letters(text: str) -> Graph[str]:
+    """A graph of letters from lines like `3 = a(0, 1)` and a last one like `-> 3`."""
+    nodes, inputs, outputs = {}, {}, ()
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("->"):
+            outputs = tuple(int(word) for word in line[2:].split())
+            continue
+        node, value = line.split(" = ")
+        name, _, reads = value.partition("(")
+        nodes[int(node)] = name
+        inputs[int(node)] = tuple(int(word) for word in reads.rstrip(")").split(",") if word)
+    return Graph(nodes, inputs, outputs)
+
+
+class Letter(str):
+    """A node of which those with the same letter fold."""
+
+    __slots__ = ()
+
+    @property
+    def fold_settings(self) -> tuple[tuple[str, object], ...]:
+        return (("letter", self[0]),)
+
+
+def lettered(graph: Graph[str]) -> Graph[Letter]:
+    return Graph({n: Letter(v) for n, v in graph.nodes.items()}, graph.inputs, graph.outputs)
+
+
+# ---- the main logic
+
+
+def test_the_index_tables_say_in_which_node_and_slice_each_input_stands():
+    graph = lettered(
+        letters(
+            """
+            0 = a
+            1 = a
+            2 = b
+            3 = s(0, 2)
+            4 = s(1, 0)
+            5 = p(3)
+            6 = s(4, 3)
+            -> 4 6 4
+            """
+        )
+    )
+    groups: list[FoldedGroup] = []
+    folded, info = build_folded_graph(graph, longest_distance(graph), "+".join, count(100), groups.append)
+    assert [(g.level, g.node, g.members, g.value) for g in groups] == [
+        (0, 100, (0, 1), "a+a"),
+        (0, 2, (2,), "b"),
+        (1, 101, (3, 4), "s+s"),
+        (2, 5, (5,), "p"),
+        (2, 6, (6,), "s"),
+    ]
+    assert {n: t.tolist() for n, t in info.in_fold_idx.items() if t.size} == {
+        101: [[[100, 0], [2, 0]], [[100, 1], [100, 0]]],
+        5: [[[101, 0]]],
+        6: [[[101, 1], [101, 0]]],
+    }
+    assert {n: t.shape for n, t in info.in_fold_idx.items()} == {
+        100: (2, 0, 2), 2: (1, 0, 2), 101: (2, 2, 2), 5: (1, 1, 2), 6: (1, 2, 2),
+    }  # fmt: skip
+    assert info.out_fold_idx.tolist() == [[101, 1], [6, 0], [101, 1]]
+    assert folded.outputs == (101, 6)
+    assert dict(folded.inputs) == {100: (), 2: (), 101: (100, 2), 5: (101,), 6: (101,)}
+
+
+@given(circuits())
+@settings(max_examples=30)
+def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
+    graph = compiled(circuit, fold=False).graph
+    groups: list[FoldedGroup] = []
+    folded, info = build_folded_graph(
+        graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), groups.append
+    )
+    where = {member: (g.node, i) for g in groups for i, member in enumerate(g.members)}
+    assert set(where) == set(graph.nodes)
+    for group in groups:
+        table = info.in_fold_idx[group.node]
+        assert table.shape == (folded.nodes[group.node].num_folds, len(graph.inputs[group.members[0]]), 2)
+        for member, row in zip(group.members, table.tolist(), strict=True):
+            assert [tuple(pair) for pair in row] == [where[source] for source in graph.inputs[member]]
+    assert [tuple(pair) for pair in info.out_fold_idx.tolist()] == [where[output] for output in graph.outputs]
+
+
+# ---- half-folded circuits
+
+
+def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, like: TorchCircuit) -> TorchCircuit:
+    """A module of these layers with the values of a compiled circuit."""
+    book, names = AddressBook(), circuit.leaf_names
+    state = like.leaf_state()
+    values = {leaf: state[name] for leaf, name in names.items()}
+    return TorchCircuit(graph, info, like.semiring, settle(book, leaf_nodes(graph), names, 0, values), book, names)
+
+
+@settings(max_examples=15)
+@given(circuits(), st.sampled_from(PRESETS), st.integers(0, 2**16))
+def test_a_circuit_of_which_some_groups_are_folded_has_the_same_value(circuit: Circuit, preset: str, seed: int):
+    plain = compiled(circuit, preset=preset, fold=False)
+    graph, x = plain.graph, random_inputs(circuit, seed=seed)
+    groups: list[FoldedGroup] = []
+    build_folded_graph(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), groups.append)
+    values = constant_leaf_values(circuit)
+    for done in range(len(groups) + 1):
+        folded, info = assemble(graph, groups[:done])
+        module = module_of(folded, info, circuit, plain)
+        assert module.num_folds == len(graph)
+        assert_equals_oracle(output(module, x), "lse-sum", circuit, values, x)
+
+
+# ---- layers
+
+
+def test_layers_of_different_types_are_refused():
+    compiler = TorchCompiler()
+    given = {"scope": (0,), "num_output_units": 2}
+    layers = [
+        compiler.compile_layer(EmbeddingLayer(num_states=2, weight=TensorParameter((2, 2)), **given)),
+        compiler.compile_layer(CategoricalLayer(num_categories=2, logits=TensorParameter((2, 2)), **given)),
+    ]
+    with pytest.raises(ShapeError, match="layers of one type fold together; found TorchEmbeddingLayer and TorchCateg"):
+        _fold_layer_group(layers)
+
+
+def test_a_folded_input_layer_has_the_scopes_of_its_members_in_order():
+    compiler = TorchCompiler()
+    layers = [
+        compiler.compile_layer(
+            EmbeddingLayer(scope=(v,), num_output_units=2, num_states=3, weight=TensorParameter((2, 3)))
+        )
+        for v in (4, 0, 4)
+    ]
+    folded: Any = _fold_layer_group(layers)
+    assert folded.scope_idx == ((4,), (0,), (4,))
+    assert (folded.num_folds, folded.num_output_units, folded.num_states) == (3, 2, 3)
+    assert folded.weight.num_folds == 3
+
+
+# ---- parameter nodes: the three cases
+
+
+def parameter(node: ParameterNode, compiler: TorchCompiler | None = None) -> TorchParameter:
+    return (compiler or TorchCompiler()).compile_parameter(node)
+
+
+def kinds(folded: TorchParameter) -> list[tuple[str, int]]:
+    return [(type(n).__name__.removeprefix("Torch").removesuffix("Parameter"), n.num_folds) for n in folded.nodes]
+
+
+def test_tensors_join_their_leaves():
+    leaves = [TensorParameter((2, 3)) for _ in range(3)]
+    folded: Any = _fold_parameter_nodes_group([parameter(leaf).output for leaf in leaves])
+    assert isinstance(folded, TorchTensorParameter)
+    assert folded.leaves == tuple(leaves)
+    assert len(folded.initializers) == folded.num_folds == 3
+    assert folded.shape == (2, 3)
+
+
+def test_pointers_join_what_they_point_to():
+    compiler = TorchCompiler()
+    leaves = [TensorParameter((2,)) for _ in range(2)]
+    for leaf in leaves:
+        compiler.claim(leaf)
+    pointers = [parameter(leaf, compiler).output for leaf in (leaves[1], leaves[0])]
+    folded: Any = _fold_parameter_nodes_group(pointers)
+    assert isinstance(folded, TorchPointerParameter)
+    assert folded.leaves == (leaves[1], leaves[0])
+    assert folded.num_folds == 2
+
+
+def test_operators_keep_their_config_and_grow_their_folds():
+    ops = [parameter(SoftmaxParameter((TensorParameter((2, 3)),), axis=0)).output for _ in range(4)]
+    folded = _fold_parameter_nodes_group(ops)
+    assert isinstance(folded, TorchSoftmaxParameter)
+    assert (folded.num_folds, folded.axis, folded.shape) == (4, 0, (2, 3))
+
+
+def test_nodes_fold_inside_of_one_parameter_and_between_parameters():
+    def expression() -> ParameterNode:
+        return SumParameter((SquareParameter((TensorParameter((2,)),)), SquareParameter((TensorParameter((2,)),))))
+
+    compiler = TorchCompiler()
+    folded = _fold_parameters([parameter(expression(), compiler) for _ in range(3)])
+    assert kinds(folded) == [("Tensor", 6), ("Square", 6), ("Sum", 3)]
+    assert folded.fold_index is not None
+    square, total = (n for n, v in folded.graph.nodes.items() if not isinstance(v, TorchTensorParameter))
+    assert isinstance(folded.graph.nodes[total], TorchSumParameter)
+    assert folded.fold_index.in_fold_idx[total].tolist() == [[[square, 2 * f], [square, 2 * f + 1]] for f in range(3)]
+    assert folded.fold_index.out_fold_idx.tolist() == [[total, f] for f in range(3)]
+    assert (folded.num_folds, folded.shape) == (3, (2,))
+
+
+def test_a_leaf_that_members_share_stands_in_a_fold_once():
+    compiler = TorchCompiler()
+    shared, own = TensorParameter((2,)), TensorParameter((2,))
+    folded = _fold_parameters([parameter(node, compiler) for node in (shared, own, shared, SquareParameter((shared,)))])
+    assert kinds(folded) == [("Tensor", 2), ("Square", 1)]
+    assert folded.fold_index is not None
+    (tensor, square) = folded.graph.nodes
+    assert folded.fold_index.out_fold_idx.tolist() == [[tensor, 0], [tensor, 1], [tensor, 0], [square, 0]]
+
+
+def test_an_expression_that_members_share_is_computed_once():
+    compiler = TorchCompiler()
+    softmax = SoftmaxParameter((TensorParameter((2,)),))
+    folded = _fold_parameters([parameter(HadamardParameter((softmax, softmax)), compiler) for _ in range(3)])
+    assert kinds(folded) == [("Tensor", 1), ("Softmax", 1), ("Hadamard", 1)]
+
+
+def test_leaves_of_other_shape_type_or_learning_do_not_fold():
+    compiler = TorchCompiler()
+    leaves = [
+        TensorParameter((2,)),
+        TensorParameter((2,), learnable=False),
+        TensorParameter((2,), DataType.COMPLEX),
+        TensorParameter((2,)),
+    ]
+    folded = _fold_parameters([parameter(SumParameter((leaf, leaf)), compiler) for leaf in leaves])
+    assert sorted(n for kind, n in kinds(folded) if kind == "Tensor") == [1, 1, 2]
+    assert [n for kind, n in kinds(folded) if kind == "Sum"] == [4]
+
+
+def test_a_folded_parameter_is_not_folded_again():
+    folded = _fold_parameters([parameter(TensorParameter((2,))) for _ in range(2)])
+    with pytest.raises(ShapeError, match=r"a parameter is folded once; Tensor\[x2\]\(2,\) is folded already"):
+        _fold_parameters([folded])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_layers_with_different_parameter_graphs_fold(preset: str):
+    b = CircuitBuilder()
+    weights = [
+        constant([[0.5, 0.25]]),
+        TensorParameter((1, 2), initializer=ConstantInitializer([[0.5, 2.0]])),
+        SquareParameter((TensorParameter((1, 2), initializer=ConstantInitializer([[3.0, -1.0]])),)),
+        SoftmaxParameter((TensorParameter((1, 2), initializer=ConstantInitializer([[1.0, 2.0]])),)),
+    ]
+    table = constant([[1.0, 2.0], [3.0, 4.0]])
+    sums = [
+        b.sum(
+            b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=table)),
+            num_units=1,
+            weight=weight,
+        )
+        for v, weight in enumerate(weights)
+    ]
+    circuit = b.build(b.hadamard(*sums))
+    folded = compiled(circuit, preset=preset)
+    assert [(kind, layer.num_folds) for kind, layer in zip(layer_types(folded), folded.layers, strict=True)] == [
+        ("Embedding", 4),
+        ("Sum", 4),
+        ("Hadamard", 1),
+    ]
+    x = np.array([[0, 1, 0, 1], [1, 1, 1, 0]])
+    assert_equals_oracle(output(folded, x), "lse-sum", circuit, constant_leaf_values(circuit), x)
+
+
+def test_the_first_reader_of_a_leaf_owns_it_and_the_others_point_to_it():
+    b = CircuitBuilder()
+    table = TensorParameter((2, 3))
+    x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=3, weight=table)) for v in range(3)]
+    circuit = b.build(b.hadamard(*x))
+    plain: Any = compiled(circuit, fold=False)
+    assert [type(layer.weight.output) for layer in plain.layers[:3]] == [
+        TorchTensorParameter,
+        TorchPointerParameter,
+        TorchPointerParameter,
+    ]
+    folded: Any = compiled(circuit)
+    assert kinds(folded.layers[0].weight) == [("Tensor", 1)]
+    assert folded.layers[0].weight.fold_index.out_fold_idx[:, 1].tolist() == [0, 0, 0]
+    assert [tuple(t.shape) for t in folded.parameters()] == [(1, 2, 3)]
+    assert len(plain.leaf_state()) == len(folded.leaf_state()) == 1
+
+
+def test_pointers_find_their_leaves_after_the_owner_is_folded():
+    b = CircuitBuilder()
+    tables = [TensorParameter((2, 2), initializer=ConstantInitializer(np.full((2, 2), v + 1.0))) for v in range(3)]
+    x = [
+        b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=table))
+        for v, table in enumerate(tables)
+    ]
+    # the same leaves as weights, in another order: pointers into the tensor of the inputs
+    sums = [b.sum(node, num_units=2, weight=tables[2 - i]) for i, node in enumerate(x)]
+    circuit = b.build(b.hadamard(*sums))
+    folded: Any = compiled(circuit, optimize=False)
+    assert layer_types(folded) == ["Embedding", "Sum", "Hadamard"]
+    assert kinds(folded.layers[1].weight) == [("Pointer", 3)]
+    assert folded.layers[1].weight.output.leaves == tuple(reversed(tables))
+    assert [tuple(t.shape) for t in folded.parameters()] == [(3, 2, 2)]
+    rows = np.array([[0, 1, 0]])
+    assert_equals_oracle(output(folded, rows), "lse-sum", circuit, constant_leaf_values(circuit), rows)
+
+
+# ---- initial values
+
+
+def test_foldwise_initializer_fills_each_slice_by_its_own_initializer_and_seed():
+    compiler = TorchCompiler()
+    fill = [
+        lambda tensor, generator: tensor.fill_(7.0),
+        compiler.compile_initializer(TensorParameter((3,)).initializer),
+        compiler.compile_initializer(TensorParameter((3,)).initializer),
+    ]
+    tensor = torch.zeros(3, 3)
+    assert foldwise_initializer_(tensor, [(f, seed) for f, seed in zip(fill, (1, 2, 3), strict=True)]) is tensor
+    assert tensor[0].tolist() == [7.0] * 3
+    for i, seed in ((1, 2), (2, 3)):
+        wanted = torch.zeros(3).normal_(0.0, 1.0, generator=torch.Generator().manual_seed(seed))
+        assert torch.equal(tensor[i], wanted)
+
+
+def test_the_seed_of_a_leaf_depends_on_the_seed_and_the_name_only():
+    assert leaf_seed(0, "12.weight") == leaf_seed(0, "12.weight")
+    assert len({leaf_seed(seed, name) for seed in range(5) for name in ("a", "b", "12.weight")}) == 15
+    assert leaf_seed(1, "0/x") != leaf_seed(0, "1/x")
+
+
+# ---- reads
+
+
+def test_what_a_folded_layer_reads_is_said_for_every_edge():
+    b = CircuitBuilder()
+    x = [
+        b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=TensorParameter((2, 2))))
+        for v in range(4)
+    ]
+    pairs = [b.hadamard(x[0], x[1]), b.hadamard(x[2], x[3])]
+    crossed = [b.hadamard(x[0], x[2]), b.hadamard(x[1], x[3])]
+    tops = [b.hadamard(pairs[0], pairs[1]), b.hadamard(crossed[0], crossed[1])]
+    folded = compiled(b.build(*tops), optimize=False)
+    reads = [folded.reads(node) for node in folded.graph.nodes]
+    assert reads[0] is None
+    assert [read.kind for read in reads[1:] if read is not None] == [ReadKind.GATHER, ReadKind.VIEW]
+    straight = compiled(b.build(pairs[0], pairs[1]), optimize=False)
+    only([read for n in straight.graph.nodes if (read := straight.reads(n)) and read.kind is ReadKind.GATHER])
+
+
+def test_folds_that_read_the_same_inputs_read_all_of_them():
+    """As many folds as inputs, all folds reading the same row: each must get both inputs, not one of them twice."""
+    b = CircuitBuilder()
+    tables = [constant([[2.0, 3.0]]), constant([[5.0, 7.0]])]
+    x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=1, num_states=2, weight=t)) for v, t in enumerate(tables)]
+    circuit = b.build(b.hadamard(*x), b.hadamard(*x))
+    found = output(compiled(circuit, "sum-product"), np.array([[0, 0], [1, 0]]))
+    assert found.squeeze(-1).tolist() == [[10.0, 10.0], [15.0, 15.0]]
+
+
+# ---- defects
+
+
+@EACH_MODE
+@pytest.mark.parametrize("semiring", ["lse-sum", "sum-product"])
+def test_b3_a_parameter_shared_inside_one_circuit_folds(mode: dict[str, bool], semiring: str):
+    circuit = hmm(range(4), CategoricalInput(3), num_latent_states=2, homogeneous=True)
+    module = compiled(circuit, semiring, **mode)
+    state = module.leaf_state()
+    values = {leaf: state[name].numpy() for leaf, name in circuit.leaf_names.items()}
+    x = np.array(list(product(range(3), repeat=4)))
+    found = output(module, x)
+    assert_equals_oracle(found, semiring, circuit, values, x)
+    total = np.exp(found).sum() if semiring == "lse-sum" else found.sum()
+    np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(total, brute_force_partition(circuit, values, 3).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("fold", [False, True])
+def test_b3_shared_parameters_get_the_sum_of_all_gradients(fold: bool):
+    b = CircuitBuilder()
+    table = TensorParameter((1, 2), initializer=ConstantInitializer([[2.0, 3.0]]))
+    x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=1, num_states=2, weight=table)) for v in range(3)]
+    module = compiled(b.build(b.hadamard(*x)), "sum-product", fold=fold)
+    module(torch.tensor([[0, 0, 1]])).sum().backward()  # 2 * 2 * 3
+    assert only(list(module.parameters())).grad.ravel().tolist() == [12.0, 4.0]
+
+
+def observed(*layers: Any) -> Circuit:
+    b = CircuitBuilder()
+    evidence = [
+        b.add(EvidenceLayer(num_output_units=1, layer=layer, observation=constant([value]))) for layer, value in layers
+    ]
+    return b.build(b.hadamard(*evidence))
+
+
+@EACH_MODE
+def test_b4_two_binomials_of_different_counts_under_evidence(mode: dict[str, bool]):
+    def binomial(count_: int) -> BinomialLayer:
+        return BinomialLayer(scope=(0,), num_output_units=1, total_count=count_, probs=constant([0.5]))
+
+    module = compiled(observed((binomial(2), 1), (binomial(10), 5)), **mode)
+    wanted = np.log(2 / 4) + np.log(252 / 1024)  # C(2,1) / 2^2 and C(10,5) / 2^10
+    np.testing.assert_allclose(output(module, None), [[wanted]], rtol=1e-12)
+    if mode["fold"]:
+        assert layer_types(module) == ["Evidence", "Evidence", "Hadamard"]
+
+
+@EACH_MODE
+def test_b4_mixed_types_under_evidence(mode: dict[str, bool]):
+    coin = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant([[0.25, 0.75]]))
+    normal = GaussianLayer(scope=(1,), num_output_units=1, mean=constant([1.0]), stddev=constant([2.0]))
+    other = CategoricalLayer(scope=(2,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))
+    module = compiled(observed((coin, 1), (normal, 3.0), (other, 0)), **mode)
+    wanted = np.log(0.75) + np.log(np.exp(-0.5) / np.sqrt(2 * np.pi) / 2) + np.log(0.5)
+    np.testing.assert_allclose(output(module, None), [[wanted]], rtol=1e-12)
+    if mode["fold"]:
+        folds = [(kind, layer.num_folds) for kind, layer in zip(layer_types(module), module.layers, strict=True)]
+        assert folds == [("Evidence", 2), ("Evidence", 1), ("Hadamard", 1)]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_evidence_on_many_leaves_folds_into_one_layer(preset: str):
+    coins = Parameterization()
+    layers = [
+        (CategoricalLayer(scope=(v,), num_output_units=1, num_categories=3, probs=coins((1, 3))), v % 3)
+        for v in range(6)
+    ]
+    circuit = observed(*layers)
+    module = compiled(circuit, preset=preset)
+    assert layer_types(module) == ["Evidence", "Hadamard"]
+    plain = compiled(circuit, preset=preset, fold=False)
+    np.testing.assert_allclose(output(module, None), output(plain, None), rtol=1e-12)

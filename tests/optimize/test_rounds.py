@@ -1,0 +1,244 @@
+"""Rounds: until nothing changes or the limit speaks; which rules there are, and how to switch them off."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from explorer.compiler import TorchCompiler
+from explorer.errors import UnknownNameError, ValueRangeError
+from explorer.optimize import LimitWarning, RuleSet, layer_cost, layers_cost, preset_named
+from explorer.symbolic import Circuit, CircuitBuilder
+from explorer.templates import load_named, sum_chain
+from tests.levels.modes import PRESETS, Watcher, compiled, layer_types, only, watched
+from tests.optimize.building import assert_same_values, inputs, kronecker_of, positive, types_above_inputs
+
+HANDBOOK = (
+    "LogSoftmax",
+    "ReduceSumOuterProduct",
+    "DenseKronecker",
+    "TensorDotKronecker",
+    "SumCollapse",
+    "Tucker",
+    "Candecomp",
+)
+EXTRAS = ("Mixing", "CategoricalLogSoftmax")
+
+
+def chain(length: int) -> Circuit:
+    """A chain of sums, wide enough that collapsing pays at every place."""
+    b = CircuitBuilder()
+    (top,) = inputs(b, 1, units=3)
+    for _ in range(length):
+        top = b.sum(top, num_units=3, weight=positive(3, 3))
+    return b.build(top)
+
+
+# ---- the fixpoint and the limit
+
+
+@pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 100])
+def test_b10_a_chain_of_any_length_becomes_one_sum_under_the_default_preset(length: int):
+    circuit = sum_chain(length, num_units=3)
+    module, watcher = watched(circuit, preset="default", fold=False)
+    assert types_above_inputs(module) == ["Sum"]
+    assert watcher.limits == []
+    assert_same_values(circuit, module)
+
+
+@pytest.mark.parametrize(("length", "left"), [(31, 1), (32, 1), (33, 2), (100, 4)])
+def test_b10_the_handbook_preset_stops_after_five_rounds_and_says_so(length: int, left: int):
+    circuit = sum_chain(length, num_units=3)
+    watcher = Watcher()
+    compiler = TorchCompiler(preset="handbook", fold=False, listeners=(watcher,))
+    if left == 1:
+        module = compiler.compile(circuit)
+        assert watcher.limits == []
+    else:
+        with pytest.warns(LimitWarning, match=r"Stopped at the limit of 5 rounds.* Give a larger max_rounds to go on"):
+            module = compiler.compile(circuit)
+        event = only(watcher.limits)
+        assert (event.what, event.limit) == ("rounds", 5)
+        assert "more rewrites were possible" in event.message
+    assert types_above_inputs(module) == ["Sum"] * left
+    assert_same_values(circuit, module)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_last_round_is_the_one_that_changes_nothing(preset: str):
+    _, watcher = watched(chain(8), preset=preset)
+    nothing = {"parameters": 0, "shatter": 0, "fuse": 0}
+    assert watcher.rounds() == [{**nothing, "fuse": n} for n in (4, 2, 1, 0)]
+    assert watcher.paths[:5] == [
+        "compile",
+        "optimize/round 1/parameters",
+        "optimize/round 1/shatter",
+        "optimize/round 1/fuse",
+        "optimize/round 2/parameters",
+    ]
+
+
+def test_a_limit_that_is_reached_exactly_is_no_limit():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module, watcher = watched(chain(8), max_rounds=3)
+    assert types_above_inputs(module) == ["Sum"]
+    assert watcher.limits == []
+
+
+@pytest.mark.parametrize(("max_rounds", "left"), [(1, 4), (2, 2)])
+def test_a_smaller_limit_stops_earlier_and_speaks(max_rounds: int, left: int):
+    with pytest.warns(LimitWarning, match=f"limit of {max_rounds} rounds"):
+        module = TorchCompiler(max_rounds=max_rounds).compile(chain(8))
+    assert types_above_inputs(module) == ["Sum"] * left
+
+
+def test_a_limit_speaks_of_parameter_rules_and_of_shattering_too():
+    b = CircuitBuilder()
+    (x,) = inputs(b, 1, units=8)
+    circuit = b.build(b.sum(x, num_units=8, weight=kronecker_of((2, 2), (2, 2), (2, 2))))
+    with pytest.warns(LimitWarning, match="limit of 1 rounds"):
+        TorchCompiler(preset="handbook", max_rounds=1).compile(circuit)
+
+
+def test_no_rounds_change_nothing_and_without_optimization_there_are_none():
+    module, watcher = watched(chain(3), max_rounds=0, fold=False)
+    assert types_above_inputs(module) == ["Sum"] * 3
+    assert watcher.rounds() == watched(chain(3), optimize=False)[1].rounds() == []
+
+
+def test_a_negative_limit_is_refused():
+    with pytest.raises(ValueRangeError, match="max_rounds must be at least 0; found -1"):
+        TorchCompiler(max_rounds=-1)
+
+
+def test_a_round_shatters_before_it_fuses():
+    b = CircuitBuilder()
+    product = b.hadamard(*inputs(b, 2, units=4))
+    circuit = b.build(b.sum(product, num_units=4, weight=kronecker_of((2, 2), (2, 2))))
+    module, watcher = watched(circuit, preset="handbook", fold=False)
+    assert types_above_inputs(module) == ["Hadamard", "TensorDot", "TensorDot"]
+    assert watcher.applied() == {"DenseKronecker": 1}
+    assert_same_values(circuit, module)
+
+
+# ---- conflicts
+
+
+@pytest.mark.parametrize("strategy", ["largest-match", "first-match", "lowest-cost"])
+def test_a_middle_sum_is_taken_by_one_rule_only_and_the_values_stay(strategy: str):
+    circuit = load_named("conflict")
+    module, watcher = watched(circuit, preset="handbook", fold=False, strategy=strategy)
+    assert watcher.applied().total() >= 3
+    assert watcher.lost
+    assert {event.strategy for event in watcher.lost} == {strategy}
+    assert_same_values(circuit, module)
+
+
+def test_the_first_match_goes_by_the_order_of_the_rules():
+    b = CircuitBuilder()
+    low = b.sum(b.hadamard(*inputs(b, 2, units=2)), num_units=2, weight=positive(2, 2))
+    circuit = b.build(b.sum(low, num_units=2, weight=positive(2, 2)))
+    _, watcher = watched(circuit, preset="handbook", strategy="first-match", max_rounds=1)
+    assert watcher.applied() == {"SumCollapse": 1}  # registered before Candecomp
+    loss = only(watcher.lost)
+    assert [watcher.found[n].rule for n in (loss.loser, loss.winner)] == ["Candecomp", "SumCollapse"]
+    module, _ = watched(circuit, preset="handbook", strategy="first-match")
+    assert types_above_inputs(module) == ["CPT"]
+
+
+def test_the_lowest_cost_takes_the_rule_that_saves_most():
+    b = CircuitBuilder()
+    low = b.sum(b.hadamard(*inputs(b, 2, units=64)), num_units=1, weight=positive(1, 64))
+    circuit = b.build(b.sum(low, num_units=64, weight=positive(64, 1)))
+    rules = {s: watched(circuit, preset="handbook", strategy=s)[1].applied() for s in ("largest-match", "lowest-cost")}
+    assert rules["largest-match"] == {"SumCollapse": 1, "Candecomp": 1}
+    assert rules["lowest-cost"] == {"Candecomp": 1}  # collapsing 64 -> 1 -> 64 would cost more than it saves
+
+
+# ---- presets and rules by name
+
+
+def test_the_presets_have_their_rules_in_order():
+    assert preset_named("handbook").rules.names == HANDBOOK
+    assert preset_named("default").rules.names == HANDBOOK + EXTRAS
+    assert (preset_named("handbook").max_rounds, preset_named("handbook").levels) == (5, "longest-distance")
+    assert preset_named("default").levels == "fewest-groups"
+
+
+def test_only_the_default_preset_asks_whether_a_rule_pays():
+    for name, guarded in (("handbook", set()), ("default", {"SumCollapse", "DenseKronecker", "TensorDotKronecker"})):
+        rules = preset_named(name).rules
+        found = {
+            rule.name for registry in (rules.parameter, rules.shatter, rules.fuse) for rule in registry if rule.guard
+        }
+        assert found - set(EXTRAS) == guarded
+
+
+@pytest.mark.parametrize("name", HANDBOOK + EXTRAS)
+def test_a_rule_is_switched_off_by_its_name(name: str):
+    compiler = TorchCompiler(disable=(name,))
+    assert compiler.rules.names == tuple(n for n in HANDBOOK + EXTRAS if n != name)
+    assert name in TorchCompiler().rules.names
+
+
+def test_a_rule_that_is_switched_off_is_not_applied():
+    circuit = load_named("levels")
+    assert "CPT" in layer_types(compiled(circuit))
+    module, watcher = watched(circuit, disable=("Candecomp", "CategoricalLogSoftmax"))
+    assert "CPT" not in layer_types(module)
+    assert watcher.applied() == {}
+    assert_same_values(circuit, module)
+
+
+@pytest.mark.parametrize("disable", [("Candecomb",), ("Mixing", "Candecomb")])
+def test_an_unknown_rule_is_refused_with_the_known_ones(disable: tuple[str, ...]):
+    with pytest.raises(UnknownNameError, match="no rule named 'Candecomb'; known are: LogSoftmax, .*, Candecomp"):
+        TorchCompiler(disable=disable)
+
+
+def test_a_rule_of_the_default_preset_is_unknown_to_the_handbook():
+    with pytest.raises(UnknownNameError, match="no rule named 'Mixing'"):
+        TorchCompiler(preset="handbook", disable=("Mixing",))
+
+
+def test_an_unknown_preset_is_refused():
+    with pytest.raises(UnknownNameError, match="no preset named 'fast'; known are: default, handbook"):
+        TorchCompiler(preset="fast")
+
+
+def test_rules_can_be_given_as_a_set():
+    module = compiled(load_named("levels"), rules=RuleSet())
+    assert set(layer_types(module)) == {"Categorical", "Hadamard", "Sum"}
+    fuse_only = RuleSet(fuse=preset_named("handbook").rules.fuse)
+    assert TorchCompiler(rules=fuse_only).rules.names == ("SumCollapse", "Tucker", "Candecomp")
+
+
+# ---- the cost model
+
+
+@pytest.mark.parametrize("semiring", ["lse-sum", "sum-product"])
+def test_a_layer_costs_more_with_more_units_and_more_in_log_space(semiring: str):
+    def cost(units: int, semiring: str) -> float:
+        b = CircuitBuilder()
+        (x,) = inputs(b, 1, units=units)
+        compiler = TorchCompiler(semiring, optimize=False)
+        module = compiler.compile(b.build(b.sum(x, num_units=units, weight=positive(units, units))))
+        assert layers_cost(module.layers, compiler.semiring) == sum(
+            layer_cost(layer, compiler.semiring) for layer in module.layers
+        )
+        return layer_cost(module.layers[-1], compiler.semiring)
+
+    costs = [cost(units, semiring) for units in (1, 8, 64, 256)]
+    assert costs == sorted(costs)
+    assert cost(64, "lse-sum") > cost(64, "sum-product")
+
+
+def test_a_rule_that_pays_makes_the_circuit_cheaper():
+    for circuit in (chain(8), load_named("kronecker")):
+        compiler = TorchCompiler(fold=False)
+        after = layers_cost(compiler.compile(circuit).layers, compiler.semiring)
+        plain = TorchCompiler(fold=False, optimize=False)
+        before = layers_cost(plain.compile(circuit).layers, plain.semiring)
+        assert after < before
+        assert np.isfinite(after)
