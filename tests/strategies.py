@@ -376,7 +376,7 @@ class _Maker:
             make = self.choose(_EXPRESSIONS[kind])
             node = make(self, shape, depth + 1) or self.leaf(shape, kind)
         known.append(node)
-        self.kinds[node] = kind
+        self.kinds.setdefault(node, kind)
         return node
 
     def leaf(self, shape: Shape, kind: Kind) -> TensorParameter:

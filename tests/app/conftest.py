@@ -1,10 +1,10 @@
-"""One thread for the small circuits of these tests: a second one only costs time, and commands may change the number."""
+"""One thread for the small circuits of these tests: a second one only costs time, and commands change the number."""
 
 import pytest
 import torch
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

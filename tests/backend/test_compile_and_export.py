@@ -28,7 +28,7 @@ from explorer.symbolic import (
 from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, compiled, layer_types, some_input
 
-BOTH_ENDS = pytest.mark.parametrize("mode", (MODES[0], MODES[-1]), ids=(MODE_IDS[0], MODE_IDS[-1]))
+BOTH_ENDS = pytest.mark.parametrize("mode", [MODES[0], MODES[-1]], ids=(MODE_IDS[0], MODE_IDS[-1]))
 
 
 def one_of_each() -> Circuit:

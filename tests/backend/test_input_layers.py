@@ -1,4 +1,4 @@
-"""Every input layer against the distribution of torch that it stands for, in the three semirings; and what it refuses."""
+"""Every input layer against the distribution of torch that it stands for, in the three semirings."""
 
 from collections.abc import Sequence
 

@@ -170,5 +170,5 @@ def test_a_semiring_is_found_by_its_name(semiring: Semiring):
 
 
 def test_an_unknown_semiring_is_refused_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match="no semiring named 'max-product'.*lse-sum"):
+    with pytest.raises(UnknownNameError, match=r"no semiring named 'max-product'.*lse-sum"):
         semiring_named("max-product")

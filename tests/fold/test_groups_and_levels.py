@@ -164,7 +164,7 @@ def test_waiting_folds_what_stands_on_different_levels():
 
 def test_fewest_groups_beats_longest_distance_on_a_quad_graph():
     circuit = image_data(
-        (1, 8, 8), "quad-graph", input_layer="embedding", num_categories=2, num_input_units=2,
+        (1, 5, 5), "quad-graph", input_layer="embedding", num_categories=2, num_input_units=2,
         sum_product_layer="cp", num_sum_units=2,
     )  # fmt: skip
     graph = compiled(circuit, fold=False).graph

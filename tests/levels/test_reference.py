@@ -1,4 +1,4 @@
-"""The reference circuits: the right values in every mode and preset, and the known counts under the handbook's settings."""
+"""The reference circuits: the right values in every mode and preset, and the handbook's counts."""
 
 from collections import Counter
 from contextlib import nullcontext

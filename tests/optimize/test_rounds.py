@@ -193,7 +193,7 @@ def test_a_rule_that_is_switched_off_is_not_applied():
 
 @pytest.mark.parametrize("disable", [("Candecomb",), ("Mixing", "Candecomb")])
 def test_an_unknown_rule_is_refused_with_the_known_ones(disable: tuple[str, ...]):
-    with pytest.raises(UnknownNameError, match="no rule named 'Candecomb'; known are: LogSoftmax, .*, Candecomp"):
+    with pytest.raises(UnknownNameError, match=r"no rule named 'Candecomb'; known are: LogSoftmax, .*, Candecomp"):
         TorchCompiler(disable=disable)
 
 

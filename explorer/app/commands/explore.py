@@ -19,12 +19,15 @@ def explore(
 ) -> None:
     """Build the circuit over handwritten digits, watch its compilation, train it, and say what to do next."""
     with notes().status("Loading torch"):
+        import torch
+
         from explorer.app.checkpoint import Checkpoint
         from explorer.app.data import independent_pixels_bits, load_data
         from explorer.app.training import TrainingOptions, bits_per_dimension
         from explorer.compiler import record
         from explorer.templates import gallery
 
+        torch.set_num_threads(1)  # the circuit is so small that more threads wait for each other
         settings = TrainingOptions(epochs=epochs, seed=seed)
         images = load_data("digits")
         circuit = gallery.load_named(CIRCUIT)

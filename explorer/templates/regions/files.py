@@ -1,13 +1,11 @@
 """Region graph files: a region graph as versioned JSON, and back."""
 
-import gzip
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from explorer.errors import CircuitError, FileFormatError
-from explorer.symbolic.files import check_format, read_json
+from explorer.files import check_format, read_json, write_json
 from explorer.templates.regions.region_graph import Partition, RegionGraph
 
 FORMAT = "circuit-explorer region graph"
@@ -16,11 +14,7 @@ VERSION = 1
 
 def save_region_graph(region_graph: RegionGraph, path: "str | Path") -> None:
     """Write a region graph file; a name that ends in .gz is compressed."""
-    text = json.dumps(region_graph_to_json(region_graph), separators=(",", ":"))
-    if str(path).endswith(".gz"):
-        Path(path).write_bytes(gzip.compress(text.encode(), mtime=0))
-    else:
-        Path(path).write_text(text)
+    write_json(region_graph_to_json(region_graph), path)
 
 
 def load_region_graph(path: "str | Path") -> RegionGraph:
