@@ -6,7 +6,7 @@ and one array of 32-bit floats (x, y, width, height of every node, in the order 
 the box). Unknown fields are to be passed over by whoever reads.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 VERSION = 1
 
@@ -50,6 +50,8 @@ class NodeView(TypedDict):
     """Number of a colour of the categorical palette, for `colour_by` kind and fold."""
     matched: bool
     badges: list[BadgeView]
+    came_from: NotRequired[list[str]]
+    """Ids of the boxes of the step before from which this one was made: it grows out of their places."""
 
 
 class EdgeView(TypedDict):
@@ -65,6 +67,8 @@ class EdgeView(TypedDict):
     copied_bytes: int
     """Bytes copied by the read for one example."""
     label: str
+    points: NotRequired[list[list[float]]]
+    """Places ([x, y]) to pass on the way; without them the drawing goes round the boxes by itself."""
 
 
 class HullView(TypedDict):
@@ -87,6 +91,13 @@ class LegendItem(TypedDict):
     text: str
 
 
+class ActionView(TypedDict):
+    """A button beside the message or the note; a click sets the trait `request` to `{"name": name, "n": 1, 2, ...}`."""
+
+    name: str
+    label: str
+
+
 class TableView(TypedDict):
     """The same facts as the picture, as a table."""
 
@@ -95,7 +106,10 @@ class TableView(TypedDict):
 
 
 class PictureView(TypedDict):
-    """Everything that is drawn for one step in one mode; for mode `side`, `other` is the picture to the right."""
+    """Everything that is drawn for one step in one mode; for mode `side`, `other` is the picture to the right.
+
+    The floats of the boxes of `other` follow those of `nodes` in the same array; their places count from its own corner.
+    """
 
     version: int
     step: int
@@ -116,6 +130,9 @@ class PictureView(TypedDict):
     hulls: list[HullView]
     legend: list[LegendItem]
     table: TableView
+    other: NotRequired["PictureView"]
+    """Only with mode `side`, where this picture is the state before and `other` the state after. The places of its
+    nodes follow those of this picture in the same array of coordinates."""
 
 
 class StepView(TypedDict):
@@ -151,6 +168,36 @@ class DetailsView(TypedDict):
     id: str
     title: str
     sections: list[SectionView]
+
+
+class FoldGroupView(TypedDict):
+    """One folded layer: what its slices were, what they agree on, and where each slice reads its inputs."""
+
+    node: int
+    title: str
+    members: list[int]
+    """The layer that each slice was, in order."""
+    key: list[list[str]]
+    """What the layers agree on: rows of (name, value)."""
+    read: str
+    """How the inputs are read (view, slice, gather ...); empty for layers that read the data."""
+    reason: str
+    """In words, what that read does and costs."""
+    copied_bytes: int
+    index: list[list[list[int]]]
+    """(F, H, 2): for each slice and each input the (folded node, slice) that is read; empty for input layers."""
+    table: TableView
+    """The same as a table, one row a slice."""
+
+
+class FoldLevelView(TypedDict):
+    """One level of folding: its groups, and which groups nearly were one."""
+
+    version: int
+    level: int
+    title: str
+    groups: list[FoldGroupView]
+    missed: TableView
 
 
 class BarView(TypedDict):

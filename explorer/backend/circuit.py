@@ -68,9 +68,8 @@ class TorchCircuit(nn.Module):
     """A compiled circuit: x (B, D) -> (B, outputs, classes).
 
     Values are in the form of the semiring (logarithms under lse-sum). `x` may be left out when no layer reads a
-    variable. In `eval()` and under `torch.no_grad()` or `torch.inference_mode()`, what depends on parameters only is
-    computed once and dropped when a tensor changes (writes through `.data` are not seen: call `drop_cache()` after
-    them).
+    variable. In `eval()`, what depends on parameters only is computed once, unless gradients of the parameters are asked
+    for, and dropped when a tensor changes (writes through `.data` are not seen: call `drop_cache()` after them).
 
     Raises on call: ShapeError, DataTypeError, ValueRangeError for input that does not fit.
     """
@@ -218,13 +217,17 @@ class TorchCircuit(nn.Module):
     # ------------------------------------------------------------------ parameters
 
     def _evaluated_parameters(self) -> Mapping[int, Mapping[str, Tensor]]:
-        if torch.compiler.is_compiling() or self.training or torch.is_grad_enabled():
+        if torch.compiler.is_compiling() or self.training or self._tracks_gradients():
             return {planned.node: self._prepared(planned) for planned in self._plan}
         key = tuple((id(t), t._version, t.data_ptr(), t.dtype) for t in self.tensors)
         if key != self._cache_key:
             self._cache = {planned.node: self._prepared(planned) for planned in self._plan}
             self._cache_key = key
         return self._cache
+
+    def _tracks_gradients(self) -> bool:
+        """Whether a kept value would belong to one backward pass: then it cannot serve the next one."""
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors)
 
     def _prepared(self, planned: PlannedLayer) -> Mapping[str, Tensor]:
         if not planned.parameters:

@@ -137,7 +137,8 @@ class ComplexLSESumSemiring(Semiring):
         return torch.sum(x, dim=dim)
 
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
-        return x + y
+        # x + y would multiply y by a complex 1 first, and -inf, the logarithm of zero, would become NaN.
+        return torch.complex(x.real + y.real, x.imag + y.imag)
 
     def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         return _contract_logs(equation, xs, _complex(weight))

@@ -8,6 +8,7 @@ from explorer.bench.compile_times import (
     deviations_from_proportional,
     measure_compile,
     measure_growth,
+    num_compile_runs,
 )
 from explorer.bench.forward_times import DEFAULT_CASES, ForwardTimes, measure_forward
 from explorer.bench.malloc import keep_freed_memory
@@ -47,6 +48,7 @@ __all__ = [
     "measure_compile",
     "measure_forward",
     "measure_growth",
+    "num_compile_runs",
     "peer_is_installed",
     "ratio",
     "time_interleaved",

@@ -1,7 +1,7 @@
 """Compile time: ours without listeners and with the recorder, the peer's, and how ours grows with the circuit."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -15,22 +15,28 @@ GROWTH_CASES: Sequence[str] = ("qg-cp-12", "qg-cp-28", "qg-cp-53")
 """One structure at about 1,000, 5,700 and 20,300 layers, with little work in each."""
 
 PLAIN, RECORDED, PEER = "ours", "ours, recorded", "peer"
+RECORDING_RUNS = 3
+"""With and without the recorder is timed so many times as often as the peer: their difference is small, and cheap."""
 
 
 @dataclass(frozen=True)
 class CompileTimes:
-    """The compile times of one case: layers of the symbolic circuit, layers that result, samples by what was timed."""
+    """The compile times of one case: layers of the symbolic circuit, layers that result, samples by what was timed.
+
+    `samples` are ours, and ours recorded if asked for, in turns; `beside_peer` are ours and the peer's, in turns.
+    """
 
     case: str
     symbolic_layers: int
     num_layers: int
-    peer_layers: int | None
     samples: Mapping[str, Samples]
+    peer_layers: int | None = None
+    beside_peer: Mapping[str, Samples] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float | None:
         """Our time over the peer's; None without the peer."""
-        return ratio(self.samples[PLAIN], self.samples[PEER]) if PEER in self.samples else None
+        return ratio(self.beside_peer[PLAIN], self.beside_peer[PEER]) if self.beside_peer else None
 
     @property
     def recording_overhead(self) -> float | None:
@@ -49,19 +55,15 @@ def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] =
     Each run compiles a circuit that was just built, in a compiler of its own, so that nothing is reused on either side.
     """
     torch.set_num_threads(1)
-    jobs = {
-        PLAIN: Job(lambda circuit: TorchCompiler().compile(circuit), case.circuit),
-        RECORDED: Job(record, case.circuit),
-    }
-    peer_layers = None
-    if peers.peer_is_installed():
-        jobs[PEER] = Job(peers.compile_symbolic, lambda: peers.build_symbolic(case))
-        peer_layers = peers.compile_symbolic(peers.build_symbolic(case)).num_layers
-    samples = time_interleaved(jobs, repeats, clock=clock_for(1), on_run=on_run)
-    circuit = case.circuit()
-    return CompileTimes(
-        case.name, len(circuit.graph), len(TorchCompiler().compile(circuit).layers), peer_layers, samples
-    )
+    jobs = {PLAIN: _our_job(case), RECORDED: Job(record, case.circuit)}
+    samples = _time(jobs, RECORDING_RUNS * repeats, on_run)
+    symbolic_layers, num_layers = _layer_counts(case)
+    if not peers.peer_is_installed():
+        return CompileTimes(case.name, symbolic_layers, num_layers, samples)
+    jobs = {PLAIN: _our_job(case), PEER: Job(peers.compile_symbolic, lambda: peers.build_symbolic(case))}
+    beside_peer = _time(jobs, repeats, on_run)
+    peer_layers = peers.compile_symbolic(peers.build_symbolic(case)).num_layers
+    return CompileTimes(case.name, symbolic_layers, num_layers, samples, peer_layers, beside_peer)
 
 
 def measure_growth(
@@ -70,18 +72,33 @@ def measure_growth(
     """Time ours on one structure of growing size, the sizes in turns."""
     torch.set_num_threads(1)
     chosen = [case_named(name) for name in cases]
-    jobs = {case.name: Job(lambda circuit: TorchCompiler().compile(circuit), case.circuit) for case in chosen}
-    samples = time_interleaved(jobs, repeats, clock=clock_for(1), on_run=on_run)
-    found: list[CompileTimes] = []
-    for case in chosen:
-        circuit = case.circuit()
-        layers = len(TorchCompiler().compile(circuit).layers)
-        found.append(CompileTimes(case.name, len(circuit.graph), layers, None, {PLAIN: samples[case.name]}))
-    return tuple(found)
+    samples = _time({case.name: _our_job(case) for case in chosen}, repeats, on_run)
+    return tuple(CompileTimes(case.name, *_layer_counts(case), {PLAIN: samples[case.name]}) for case in chosen)
 
 
 def deviations_from_proportional(times: Sequence[CompileTimes]) -> tuple[float, ...]:
-    """How far the time for 1,000 layers of each case lies from that of all cases together, as a share of it."""
+    """How far the time for 1,000 layers of each case lies from the middle between the extremes, as a share of it."""
     rates = [entry.seconds_per_1000_layers for entry in times]
+    if not rates:
+        return ()
     middle = (max(rates) + min(rates)) / 2
     return tuple(rate / middle - 1 for rate in rates)
+
+
+def num_compile_runs(repeats: int, with_peer: bool) -> int:
+    """How many timed runs `measure_compile` makes for one case, warm-ups included."""
+    return 2 * (RECORDING_RUNS * repeats + 1) + 2 * (repeats + 1) * with_peer
+
+
+def _our_job(case: Case) -> Job:
+    return Job(lambda circuit: TorchCompiler().compile(circuit), case.circuit)
+
+
+def _time(jobs: Mapping[str, Job], repeats: int, on_run: Callable[[str], None]) -> dict[str, Samples]:
+    return time_interleaved(jobs, repeats, clock=clock_for(1), on_run=on_run)
+
+
+def _layer_counts(case: Case) -> tuple[int, int]:
+    """Layers of the symbolic circuit, and of the compiled one."""
+    circuit = case.circuit()
+    return len(circuit.graph), len(TorchCompiler().compile(circuit).layers)

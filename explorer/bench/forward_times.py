@@ -14,6 +14,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit
 
+DEFAULT_CASES: Sequence[str] = ("digits", "L1", "L2", "L4")
 RELATIVE_TOLERANCE = 1e-4
 """Outputs must agree so well before a time is reported (float32: an absolute bound cannot hold at |LL| = 4400)."""
 
@@ -143,6 +144,3 @@ def _of(side: str, samples: Mapping[str, Samples]) -> dict[str, Samples]:
 def _with_fresh(samples: dict[str, Samples]) -> dict[str, Samples]:
     """The peer evaluates its parameters on every call, so its forward pass is its time for that as well."""
     return samples | {FRESH: samples[FORWARD]} if samples else samples
-
-
-DEFAULT_CASES: Sequence[str] = ("digits", "L1", "L2", "L4")

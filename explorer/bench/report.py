@@ -107,7 +107,7 @@ def compile_table(times: Sequence[CompileTimes]) -> Table:
             _layers(entry.num_layers, entry.peer_layers),
             _seconds(entry.samples.get(PLAIN)),
             _seconds(entry.samples.get(RECORDED)),
-            _seconds(entry.samples.get(PEER)),
+            _seconds(entry.beside_peer.get(PEER)),
             _ratio(entry.ratio),
             "" if overhead is None else f"{overhead:+.1%}",
         )
@@ -158,6 +158,7 @@ def compile_to_json(times: Sequence[CompileTimes], growth: Sequence[CompileTimes
                 "layers": entry.num_layers,
                 "peer_layers": entry.peer_layers,
                 **_samples(entry.samples),
+                "beside_peer": _samples(entry.beside_peer),
                 "ratio": entry.ratio,
                 "recording_overhead": entry.recording_overhead,
             }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from explorer import bench
 from explorer.app import training
 from explorer.app.checkpoint import Checkpoint
 from explorer.app.cli import app
@@ -227,6 +228,22 @@ def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
     alone = run("bench", "compile", "digits", "--repeats", "1", "--no-growth")
     assert "pip install 'circuit-explorer[peer]'" in alone.stderr
     assert "digits" in alone.stdout
+
+
+def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
+    whole = bench.measure_forward
+
+    def interrupted_at_the_second_case(case, **options):
+        if case.name == "S2":
+            raise KeyboardInterrupt
+        return whole(case, **options)
+
+    monkeypatch.setattr("explorer.bench.peer.peer_is_installed", lambda: False)
+    monkeypatch.setattr(bench, "measure_forward", interrupted_at_the_second_case)
+    result = run("bench", "forward", "S1", "S2", "--repeats", "1")
+    assert "stopped; these are the cases that were finished" in result.stderr
+    assert "S1" in result.stdout
+    assert "S2" not in result.stdout
 
 
 def python(*arguments: str, **environment: str) -> str:

@@ -22,7 +22,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import MODE_IDS, MODES, compiled
+from tests.levels.modes import MODE_IDS, MODES, Mode, compiled
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 
@@ -69,9 +69,7 @@ def circuit() -> TorchCircuit:
         ({"x4": 2}, r"variable 4 must be a whole number from 0 to 1; found 2\.0 in row 1"),
     ],
 )
-def test_a_value_out_of_the_range_of_its_variable_is_refused(
-    mode: dict[str, bool], changes: dict[str, float], message: str
-):
+def test_a_value_out_of_the_range_of_its_variable_is_refused(mode: Mode, changes: dict[str, float], message: str):
     with pytest.raises(ValueRangeError, match=message):
         compiled(mixed(), **mode)(row(**changes))
 
@@ -122,7 +120,7 @@ def test_complex_input_of_a_real_variable_is_refused():
 
 
 @EACH_MODE
-def test_an_observation_out_of_range_is_refused(mode: dict[str, bool]):
+def test_an_observation_out_of_range_is_refused(mode: Mode):
     b = CircuitBuilder()
     seen = [
         EvidenceLayer(

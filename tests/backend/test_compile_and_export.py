@@ -26,7 +26,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import load_named
-from tests.levels.modes import MODE_IDS, MODES, compiled, layer_types, some_input
+from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, layer_types, some_input
 
 BOTH_ENDS = pytest.mark.parametrize("mode", [MODES[0], MODES[-1]], ids=(MODE_IDS[0], MODE_IDS[-1]))
 
@@ -79,7 +79,7 @@ def test_the_circuit_of_this_file_has_every_layer_that_optimization_makes_of_it(
 
 
 @BOTH_ENDS
-def test_a_circuit_compiles_to_one_graph_with_its_values(mode: dict[str, bool]):
+def test_a_circuit_compiles_to_one_graph_with_its_values(mode: Mode):
     torch.compiler.reset()
     circuit, x = compiled(one_of_each(), **mode), data()
     wanted = circuit(x)
@@ -111,7 +111,7 @@ def test_a_compiled_graph_has_the_same_gradients(semiring: str):
 
 
 @BOTH_ENDS
-def test_a_circuit_is_exported_with_its_values(mode: dict[str, bool]):
+def test_a_circuit_is_exported_with_its_values(mode: Mode):
     circuit, x = compiled(one_of_each(), **mode).eval(), data()
     exported = torch.export.export(circuit, (x,))
     assert_equal(exported.module()(x), circuit(x))

@@ -25,7 +25,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import fully_factorized, load_named, sum_chain
-from tests.levels.modes import MODE_IDS, MODES, compiled, layer_types, output, some_input
+from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, layer_types, output, some_input
 from tests.oracle import SEMIRINGS, assert_equals_oracle, constant_leaf_values
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
@@ -85,7 +85,7 @@ def test_an_activation_that_is_read_later_or_is_an_output_is_kept():
 
 
 @EACH_MODE
-def test_the_activations_of_all_layers_can_be_seen(mode: dict[str, bool]):
+def test_the_activations_of_all_layers_can_be_seen(mode: Mode):
     circuit, x = compiled(load_named("blackboard"), **mode), data("blackboard")
     seen = dict(circuit.activations(x))
     assert list(seen) == list(circuit.graph.nodes)
@@ -176,7 +176,7 @@ def test_the_cache_is_dropped_when_a_parameter_changes(change: str):
 
 
 @EACH_MODE
-def test_a_copy_is_a_circuit_of_its_own(mode: dict[str, bool]):
+def test_a_copy_is_a_circuit_of_its_own(mode: Mode):
     circuit, x = compiled(load_named("hmm"), **mode).eval(), data("hmm")
     with torch.no_grad():
         before = circuit(x)
@@ -196,7 +196,7 @@ def test_a_copy_is_a_circuit_of_its_own(mode: dict[str, bool]):
 
 @EACH_MODE
 @pytest.mark.parametrize("name", LEARNED)
-def test_a_state_dict_goes_into_a_circuit_that_is_compiled_anew(mode: dict[str, bool], name: str):
+def test_a_state_dict_goes_into_a_circuit_that_is_compiled_anew(mode: Mode, name: str):
     trained, x = compiled(load_named(name), seed=1, **mode), data(name)
     _train(trained, x, steps=2)
     fresh = compiled(load_named(name), seed=2, **mode)
@@ -212,7 +212,7 @@ def test_a_state_dict_holds_the_leaves_and_nothing_else():
 
 
 @EACH_MODE
-def test_a_circuit_moves_to_another_type(mode: dict[str, bool]):
+def test_a_circuit_moves_to_another_type(mode: Mode):
     circuit, x = compiled(load_named("levels"), **mode), data("levels")
     wanted = circuit(x)
     single = circuit.to(torch.float32)
@@ -245,14 +245,14 @@ def _train(circuit: TorchCircuit, x: Tensor, steps: int) -> list[float]:
 
 @EACH_MODE
 @pytest.mark.parametrize("name", ["levels", "hmm"])
-def test_training_lowers_the_loss(mode: dict[str, bool], name: str):
+def test_training_lowers_the_loss(mode: Mode, name: str):
     losses = _train(compiled(load_named(name), **mode), data(name), steps=4)
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]
 
 
 @EACH_MODE
-def test_training_steps_are_the_same_in_every_mode(mode: dict[str, bool]):
+def test_training_steps_are_the_same_in_every_mode(mode: Mode):
     x = data("levels")
     plain = compiled(load_named("levels"), optimize=False, fold=False)
     other = compiled(load_named("levels"), **mode)
@@ -262,7 +262,7 @@ def test_training_steps_are_the_same_in_every_mode(mode: dict[str, bool]):
 
 
 @EACH_MODE
-def test_a_circuit_under_the_complex_semiring_can_be_trained(mode: dict[str, bool]):
+def test_a_circuit_under_the_complex_semiring_can_be_trained(mode: Mode):
     losses = _train(compiled(load_named("levels"), "complex-lse-sum", **mode), data("levels"), steps=3)
     assert losses == sorted(losses, reverse=True)
 

@@ -92,9 +92,13 @@ def test_calm_values_keep_every_likelihood_above_the_peers_floor():
 @needs_peer
 @pytest.mark.peer
 def test_compile_times_with_the_peer():
-    times = bench.measure_compile(bench.case_named("digits"), repeats=2)
+    runs: list[str] = []
+    times = bench.measure_compile(bench.case_named("digits"), repeats=2, on_run=runs.append)
+    assert len(runs) == bench.num_compile_runs(2, with_peer=True)
     assert (times.symbolic_layers, times.num_layers, times.peer_layers) == (170, 5, 5)
     assert times.ratio is not None
+    assert {name: len(taken.seconds) for name, taken in times.samples.items()} == {"ours": 6, "ours, recorded": 6}
+    assert {name: len(taken.seconds) for name, taken in times.beside_peer.items()} == {"ours": 2, "peer": 2}
     assert times.recording_overhead is not None
     assert times.recording_overhead > -1
     text = text_of(bench.compile_table([times]))

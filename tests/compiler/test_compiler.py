@@ -24,7 +24,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import load_named
 from explorer.trace import RunStarted, StepEnded, StepStarted
-from tests.levels.modes import MODE_IDS, MODES, Watcher, compiled, layer_types, only, output
+from tests.levels.modes import MODE_IDS, MODES, Mode, Watcher, compiled, layer_types, only, output
 from tests.oracle import assert_equals_oracle
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
@@ -69,7 +69,7 @@ def test_another_compiler_has_leaves_of_its_own():
 
 
 @EACH_MODE
-def test_circuits_that_share_leaves_share_their_tensors(mode: dict[str, bool]):
+def test_circuits_that_share_leaves_share_their_tensors(mode: Mode):
     compiler = TorchCompiler(**mode)
     first, second = (compiler.compile(circuit) for circuit in sharing())
     shared = {id(t) for t in first.parameters()} & {id(t) for t in second.parameters()}
@@ -79,7 +79,7 @@ def test_circuits_that_share_leaves_share_their_tensors(mode: dict[str, bool]):
 
 
 @EACH_MODE
-def test_training_one_circuit_changes_the_other(mode: dict[str, bool]):
+def test_training_one_circuit_changes_the_other(mode: Mode):
     circuits = sharing()
     compiler = TorchCompiler(**mode)
     first, second = (compiler.compile(circuit).eval() for circuit in circuits)
@@ -99,7 +99,7 @@ def test_training_one_circuit_changes_the_other(mode: dict[str, bool]):
 
 
 @EACH_MODE
-def test_the_order_of_compilation_does_not_change_values_of_named_leaves(mode: dict[str, bool]):
+def test_the_order_of_compilation_does_not_change_values_of_named_leaves(mode: Mode):
     a, b = sharing()
     one, other = TorchCompiler(**mode), TorchCompiler(**mode)
     values = []
@@ -206,7 +206,7 @@ def test_the_steps_are_told_in_order():
 
 
 def test_the_modes_leave_out_their_steps():
-    def paths(**mode: bool) -> set[str]:
+    def paths(**mode: Any) -> set[str]:
         watcher = Watcher()
         TorchCompiler(listeners=(watcher,), **mode).compile(load_named("blackboard"))
         return {event.path.split("/")[0] for event in watcher.of(StepStarted)}

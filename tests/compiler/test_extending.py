@@ -23,6 +23,7 @@ from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
+    ConstantInitializer,
     EmbeddingLayer,
     EntrywiseParameterOp,
     ExpParameter,
@@ -34,7 +35,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import MODE_IDS, MODES, Watcher, layer_types, only, output
+from tests.levels.modes import MODE_IDS, MODES, Mode, Watcher, layer_types, only, output
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 
@@ -101,7 +102,7 @@ def powers(*exponents: int) -> Circuit:
 
 
 @EACH_MODE
-def test_an_own_layer_is_compiled_optimized_and_folded_like_any_other(mode: dict[str, bool]):
+def test_an_own_layer_is_compiled_optimized_and_folded_like_any_other(mode: Mode):
     compiler = TorchCompiler(**mode)
     compiler.layer_rules.rule(PowerLayer)(layer_rule(TorchPowerLayer))
     module = compiler.compile(powers(2, 3, 2))
@@ -155,21 +156,21 @@ def test_a_subclass_needs_a_rule_of_its_own():
 
 def test_an_own_operator_and_an_own_initializer_are_compiled():
     b = CircuitBuilder()
-    leaf = TensorParameter((2, 2), initializer=CountingInitializer())
-    (x,) = embeddings(b, 1, HalfParameter((leaf,)))
-    circuit = b.build(x)
+    initializers = (ConstantInitializer(1.0), CountingInitializer())
+    plain, counted = (HalfParameter((TensorParameter((2, 2), initializer=i),)) for i in initializers)
     compiler = TorchCompiler("sum-product")
     with pytest.raises(CircuitError, match=r"parameter node HalfParameter .*@parameter_rules.rule\(HalfParameter\)"):
-        compiler.compile(circuit)
+        compiler.compile_parameter(plain)
     compiler.parameter_rules.rule(HalfParameter)(operator_rule(TorchHalfParameter))
     with pytest.raises(CircuitError, match=r"initializer CountingInitializer .*@initializer_rules.rule\(CountingIni"):
-        compiler.compile(circuit)
+        compiler.compile_parameter(counted)
 
     @compiler.initializer_rules.rule(CountingInitializer)
     def counting(compiler: Any, initializer: CountingInitializer) -> Any:
         return lambda tensor, generator: tensor.copy_(torch.arange(tensor.numel()).reshape(tensor.shape))
 
-    found = output(compiler.compile(circuit), np.array([[0], [1]]))
+    (x,) = embeddings(b, 1, counted)
+    found = output(compiler.compile(b.build(x)), np.array([[0], [1]]))
     assert found[:, 0].tolist() == [[0.0, 1.0], [0.5, 1.5]]
 
 

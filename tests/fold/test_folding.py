@@ -60,7 +60,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import CategoricalInput, hmm
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, compiled, layer_types, only, output
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compiled, layer_types, only, output
 from tests.oracle import assert_equals_oracle, brute_force_partition, constant_leaf_values
 from tests.strategies import circuits, random_inputs
 
@@ -422,7 +422,7 @@ def test_folds_that_read_the_same_inputs_read_all_of_them():
 
 @EACH_MODE
 @pytest.mark.parametrize("semiring", ["lse-sum", "sum-product"])
-def test_b3_a_parameter_shared_inside_one_circuit_folds(mode: dict[str, bool], semiring: str):
+def test_b3_a_parameter_shared_inside_one_circuit_folds(mode: Mode, semiring: str):
     circuit = hmm(range(4), CategoricalInput(3), num_latent_states=2, homogeneous=True)
     module = compiled(circuit, semiring, **mode)
     state = module.leaf_state()
@@ -454,7 +454,7 @@ def observed(*layers: Any) -> Circuit:
 
 
 @EACH_MODE
-def test_b4_two_binomials_of_different_counts_under_evidence(mode: dict[str, bool]):
+def test_b4_two_binomials_of_different_counts_under_evidence(mode: Mode):
     def binomial(count_: int) -> BinomialLayer:
         return BinomialLayer(scope=(0,), num_output_units=1, total_count=count_, probs=constant([0.5]))
 
@@ -466,7 +466,7 @@ def test_b4_two_binomials_of_different_counts_under_evidence(mode: dict[str, boo
 
 
 @EACH_MODE
-def test_b4_mixed_types_under_evidence(mode: dict[str, bool]):
+def test_b4_mixed_types_under_evidence(mode: Mode):
     coin = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant([[0.25, 0.75]]))
     normal = GaussianLayer(scope=(1,), num_output_units=1, mean=constant([1.0]), stddev=constant([2.0]))
     other = CategoricalLayer(scope=(2,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))

@@ -1,6 +1,7 @@
 """What folds together: fold keys, their first difference, groups, and the levels in which a circuit is folded."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -118,7 +119,7 @@ def test_groups_come_in_the_order_of_their_first_members():
 # ---- levels
 
 
-def assert_legal(graph: Graph[object], ordering: Ordering) -> None:
+def assert_legal(graph: Graph[Any], ordering: Ordering) -> None:
     """Every layer stands in one level, after all that it reads."""
     level_of = {node: level for level, nodes in enumerate(ordering) for node in nodes}
     assert sorted(level_of) == sorted(graph.nodes)
@@ -126,7 +127,7 @@ def assert_legal(graph: Graph[object], ordering: Ordering) -> None:
     assert all(level_of[source] < level_of[node] for node, sources in graph.inputs.items() for source in sources)
 
 
-def count_groups(graph: Graph[object], ordering: Ordering) -> int:
+def count_groups(graph: Graph[Any], ordering: Ordering) -> int:
     return sum(len(group_foldable_modules(graph.nodes, level)) for level in ordering)
 
 

@@ -30,7 +30,9 @@ from explorer.trace import (
 )
 from tests.strategies import random_inputs
 
-MODES = tuple({"optimize": o, "fold": f} for o, f in product((False, True), repeat=2))
+Mode = dict[str, Any]
+"""Options of the compiler: whether to optimize, whether to fold."""
+MODES: tuple[Mode, ...] = tuple({"optimize": o, "fold": f} for o, f in product((False, True), repeat=2))
 MODE_IDS = tuple(f"optimize={mode['optimize']},fold={mode['fold']}" for mode in MODES)
 PRESETS = ("default", "handbook")
 

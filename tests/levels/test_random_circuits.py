@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from explorer.compiler import TorchCompiler
@@ -19,15 +19,21 @@ from explorer.symbolic import (
     CircuitBuilder,
     DirichletInitializer,
     GaussianLayer,
+    LogParameter,
+    LogSoftmaxParameter,
     NormalInitializer,
+    OuterSumParameter,
     Parameterization,
+    ReduceLSEParameter,
+    ReduceSumParameter,
     SoftplusParameter,
+    SumParameter,
     TensorParameter,
     UniformInitializer,
 )
 from explorer.templates import load_named
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, compiled, output, watched
-from tests.oracle import assert_equals_oracle, constant_leaf_values
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compiled, output, watched
+from tests.oracle import LeafValues, assert_equals_oracle, constant_leaf_values, parameter_value
 from tests.strategies import circuits, random_inputs
 
 SEEDS = st.integers(0, 2**16)
@@ -41,6 +47,26 @@ CHOICES: tuple[dict[str, Any], ...] = (
     {"preset": "handbook", "levels": "fewest-groups", "strategy": "first-match"},
 )
 """Every mode with every preset, and what else can be chosen, each at least once."""
+
+
+CANCELLING = (
+    LogParameter,
+    LogSoftmaxParameter,
+    OuterSumParameter,
+    ReduceLSEParameter,
+    ReduceSumParameter,
+    SumParameter,
+)
+
+
+def has_no_weight_of_noise(circuit: Circuit, values: LeafValues) -> bool:
+    """Whether no parameter is zero by cancellation: its sign would be that of a rounding error, here and in the oracle."""
+    return all(
+        np.abs(parameter_value(node, values)).min() > 1e-9
+        for _, parameter in circuit.parameters()
+        for node in parameter.nodes()
+        if isinstance(node, CANCELLING)
+    )
 
 
 def drawn_parameters() -> Circuit:
@@ -70,6 +96,7 @@ def test_a_positive_circuit_has_its_value_in_every_semiring_mode_and_preset(circ
 @given(circuits(positive=False, complex_leaves=True), SEEDS)
 def test_a_circuit_with_complex_weights_has_its_value_in_every_mode_and_preset(circuit: Circuit, seed: int):
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
+    assume(has_no_weight_of_noise(circuit, values))
     for choice in CHOICES:
         found = output(compiled(circuit, "complex-lse-sum", **choice), x)
         assert_equals_oracle(found, "complex-lse-sum", circuit, values, x)
@@ -79,6 +106,7 @@ def test_a_circuit_with_complex_weights_has_its_value_in_every_mode_and_preset(c
 @given(circuits(positive=False), SEEDS)
 def test_a_circuit_with_negative_weights_has_its_value_in_every_mode_and_preset(circuit: Circuit, seed: int):
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
+    assume(has_no_weight_of_noise(circuit, values))
     for i, choice in enumerate(CHOICES):
         semiring = ("sum-product", "complex-lse-sum")[(seed + i) % 2]
         assert_equals_oracle(output(compiled(circuit, semiring, **choice), x), semiring, circuit, values, x)
@@ -157,7 +185,7 @@ def test_the_same_seed_gives_the_same_values_in_every_mode(circuit: Circuit):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-def test_drawn_values_follow_their_initializers(mode: dict[str, bool]):
+def test_drawn_values_follow_their_initializers(mode: Mode):
     state = compiled(drawn_parameters(), **mode).leaf_state()
     np.testing.assert_allclose(state["0.probs"].sum(-1), 1.0)
     assert ((state["spread"] >= 0.5) & (state["spread"] < 1.5)).all()

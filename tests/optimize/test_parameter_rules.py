@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.backend import TorchCategoricalLayer, TorchEvidenceLayer
 from explorer.backend.parameters import TorchEinsumParameter, TorchFlattenParameter
 from explorer.compiler import TorchCompiler
 from explorer.rewrite import GraphOptMatch, match_pattern
@@ -104,7 +105,8 @@ def test_a_contraction_in_a_circuit_keeps_its_value(preset: str, left: Shape, ri
     while len(value.shape) > 1:  # down to a vector, by sums that no rule takes
         value = ReduceSumParameter((value,), axis=0)
     b = CircuitBuilder()
-    circuit = b.build(b.add(ConstantValueLayer(num_output_units=value.shape[0], value=value)))
+    units = sum(value.shape)  # of its one axis
+    circuit = b.build(b.add(ConstantValueLayer(num_output_units=units, value=value)))
     module, watcher = optimized(circuit, preset=preset)
     assert watcher.applied() == {"ReduceSumOuterProduct": 1}
     assert "OuterProduct" not in repr(only(module.layers).value)
@@ -136,7 +138,10 @@ def test_the_parameters_of_an_observed_layer_are_optimized_too(preset: str):
     module, watcher = optimized(circuit, preset=preset)
     assert watcher.applied() == {"LogSoftmax": 1, "ReduceSumOuterProduct": 1}
     assert [event.place for event in watcher.found] == ["0.layer.logits", "1.layer.weight"]
-    assert repr(module.layers[0].layer.logits) == "Tensor>LogSoftmax(4, 3)"
+    first = module.layers[0]
+    assert isinstance(first, TorchEvidenceLayer)
+    assert isinstance(first.layer, TorchCategoricalLayer)
+    assert repr(first.layer.logits) == "Tensor>LogSoftmax(4, 3)"
 
 
 @EACH_PRESET

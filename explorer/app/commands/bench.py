@@ -1,5 +1,7 @@
 """`circuit-explorer bench`: compile, forward and training times, side by side with the peer compiler."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,19 +39,22 @@ def bench_compile(
         conditions = b.Conditions(1, repeats, malloc)
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
-    sides = 3 if b.peer_is_installed() else 2
+    times: list[b.CompileTimes] = []
     grown: tuple[b.CompileTimes, ...] = ()
     with progress(notes()) as bar:
-        total = (repeats + 1) * (sides * len(chosen) + len(b.GROWTH_CASES) * growth)
+        total = len(chosen) * b.num_compile_runs(repeats, b.peer_is_installed())
+        total += len(b.GROWTH_CASES) * (repeats + 1) if growth else 0
         task = bar.add_task("Compiling", total=total, note="")
 
         def tell(name: str) -> None:
             bar.advance(task)
             bar.update(task, note=name)
 
-        times = [b.measure_compile(case, repeats=repeats, on_run=tell) for case in chosen]
-        if growth:
-            grown = b.measure_growth(repeats=repeats, on_run=tell)
+        with _kept_when_stopped():
+            for case in chosen:
+                times.append(b.measure_compile(case, repeats=repeats, on_run=tell))
+            if growth:
+                grown = b.measure_growth(repeats=repeats, on_run=tell)
     console = results()
     console.print(b.compile_table(times))
     if grown:
@@ -80,10 +85,11 @@ def bench_forward(
     times: list[b.ForwardTimes] = []
     with progress(notes()) as bar:
         task = bar.add_task("Measuring", total=len(chosen), note="")
-        for case in chosen:
-            bar.update(task, note=case.name)
-            times.append(b.measure_forward(case, num_threads=threads, repeats=repeats))
-            bar.advance(task)
+        with _kept_when_stopped():
+            for case in chosen:
+                bar.update(task, note=case.name)
+                times.append(b.measure_forward(case, num_threads=threads, repeats=repeats))
+                bar.advance(task)
     console = results()
     console.print(b.forward_table(times))
     _tell_conditions(conditions)
@@ -97,6 +103,15 @@ def bench_forward(
         )
     if json is not None:
         b.write_json(json, conditions, b.forward_to_json(times))
+
+
+@contextmanager
+def _kept_when_stopped() -> Iterator[None]:
+    """Ctrl-C ends measuring; the cases that were finished are reported."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say_note("stopped; these are the cases that were finished")
 
 
 def _tell_conditions(conditions: "Conditions") -> None:
