@@ -68,8 +68,8 @@ class TorchCircuit(nn.Module):
     """A compiled circuit: x (B, D) -> (B, outputs, classes).
 
     Values are in the form of the semiring (logarithms under lse-sum). `x` may be left out when no layer reads a
-    variable. In `eval()`, what depends on parameters only is computed once, unless gradients of the parameters are asked
-    for, and dropped when a tensor changes (writes through `.data` are not seen: call `drop_cache()` after them).
+    variable. In `eval()`, what depends on parameters only is computed once, unless gradients of parameters are
+    asked for, and dropped when a tensor changes (writes through `.data` are not seen: call `drop_cache()` after them).
 
     Raises on call: ShapeError, DataTypeError, ValueRangeError for input that does not fit.
     """

@@ -14,7 +14,7 @@ from explorer.graph import Graph
 from explorer.rewrite.matching import GraphOptMatch
 from explorer.rewrite.rules import Rule
 from explorer.rewrite.strategies import Matches, OptMatchStrategy, match_optimization_patterns
-from explorer.trace import Listener, MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, Rewritten
+from explorer.trace import AttemptsRefused, Listener, MatchFound, MatchLost, Refusal, RefusalKind, Rewritten
 
 
 @dataclass(frozen=True)
@@ -145,5 +145,5 @@ def _report(matches: Matches, context: RewriteContext, place: str, first_number:
         for lost in matches.conflicts:
             pair = numbers[id(lost.loser)], numbers[id(lost.winner)]
             listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, place))
-        for refusal in matches.refusals:
-            listener(MatchRefused(refusal, place))
+        if matches.refusals:
+            listener(AttemptsRefused(matches.refusals, place))

@@ -13,13 +13,13 @@ from explorer.trace.answers import (
     WhyNot,
 )
 from explorer.trace.events import (
+    AttemptsRefused,
     Event,
     Folded,
     LimitReached,
     Listener,
     MatchFound,
     MatchLost,
-    MatchRefused,
     Rewritten,
     RuleDescription,
     RunStarted,
@@ -30,11 +30,12 @@ from explorer.trace.events import (
 )
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
 from explorer.trace.refusal import Check, Refusal, RefusalKind
-from explorer.trace.steps import NEAR_MISS_LIMIT, Recorder, Step
+from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
 from explorer.trace.trace import Trace
 
 __all__ = [
     "NEAR_MISS_LIMIT",
+    "AttemptsRefused",
     "Check",
     "ConflictRecord",
     "Event",

@@ -77,10 +77,10 @@ class MatchFound:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchRefused:
-    """A pattern failed below its first entry: a near miss."""
+class AttemptsRefused:
+    """The patterns of a search that failed below their first entry: near misses. Many, so they are told all at once."""
 
-    refusal: Refusal
+    refusals: tuple[Refusal, ...]
     place: str = ""
 
 
@@ -150,7 +150,7 @@ Event = (
     RunStarted
     | StepStarted
     | MatchFound
-    | MatchRefused
+    | AttemptsRefused
     | MatchLost
     | Rewritten
     | Folded

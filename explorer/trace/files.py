@@ -15,10 +15,10 @@ from typing import Any
 from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format, read_json, write_json
 from explorer.graph import Graph
-from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, MatchRefused, Rewritten, RuleDescription
+from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, Rewritten, RuleDescription
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
 from explorer.trace.refusal import Refusal
-from explorer.trace.steps import Step
+from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import Trace
 
 FORMAT = "circuit-explorer trace"

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.trace.events import (
+    AttemptsRefused,
     Event,
     Folded,
     LimitReached,
     MatchFound,
     MatchLost,
-    MatchRefused,
     Rewritten,
     RuleDescription,
     RunStarted,
@@ -19,9 +19,18 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
+from explorer.trace.refusal import Refusal
 
 NEAR_MISS_LIMIT = 2_000
 """So many near misses of one pattern are kept in a step; what lies over it is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRefused:
+    """A near miss and the parameter in which it happened (empty for layers)."""
+
+    refusal: Refusal
+    place: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +94,8 @@ class Recorder:
     def __call__(self, event: Event) -> None:
         """Take one event."""
         match event:
-            case MatchRefused():
-                kept = self._refusals.setdefault(event.refusal.pattern, [])
-                if len(kept) < NEAR_MISS_LIMIT:
-                    kept.append(event)
-                else:
-                    self._over[event.refusal.pattern] = self._over.get(event.refusal.pattern, 0) + 1
+            case AttemptsRefused():
+                self._keep(event)
             case MatchFound():
                 self._matches.append(event)
             case Rewritten():
@@ -112,6 +117,14 @@ class Recorder:
             case RunStarted():
                 self.subject, self.options, self.rules = event.subject, event.options, event.rules
                 self.steps = []
+
+    def _keep(self, event: AttemptsRefused) -> None:
+        for refusal in event.refusals:
+            kept = self._refusals.setdefault(refusal.pattern, [])
+            if len(kept) < NEAR_MISS_LIMIT:
+                kept.append(MatchRefused(refusal, event.place))
+            else:
+                self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1
 
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []

@@ -130,6 +130,10 @@ class Trace:
         """
         rule = self._rule(pattern)
         tried = self._step_that_tried(rule, node) if step is None else self.step(step)
+        if not tried.path.endswith(f"/{PASS_OF_KIND[rule.kind]}"):
+            raise CircuitError(
+                f"{pattern} was not tried in step {tried.index} ({tried.path}); it is a {rule.kind} rule"
+            )
         for found in tried.matches:
             if found.rule == pattern and found.root == node:
                 lost = next((loss for loss in tried.lost if loss.loser == found.number), None)
@@ -333,13 +337,17 @@ class Trace:
         )
 
     def missed_folds(self) -> tuple[MissedFold, ...]:
-        """Groups that nearly were one: equal keys on two levels; one level and type with one field that differs."""
+        """Groups that nearly were one: equal keys on two levels; one level and type with one field that differs.
+
+        Groups on two levels count only if they could run at one time: some member of the later one depends on none of
+        the earlier one.
+        """
         missed: list[MissedFold] = []
         latest: dict[tuple[str, tuple[tuple[str, Any], ...]], FoldGroup] = {}
         by_level: dict[tuple[int, str], FoldGroup] = {}
         for group in self.fold_groups():
             key = (group.type, tuple(group.key.items()))
-            if key in latest:
+            if key in latest and self._could_join(latest[key], group):
                 reason = f"{group.type}: equal keys, levels {latest[key].level} and {group.level}"
                 missed.append(MissedFold((latest[key].node, group.node), _count(latest[key], group), reason))
             latest[key] = group
@@ -350,6 +358,15 @@ class Trace:
                 missed.append(MissedFold((neighbour.node, group.node), _count(neighbour, group), reason))
             by_level[(group.level, group.type)] = group
         return tuple(missed)
+
+    def _could_join(self, earlier: FoldGroup, later: FoldGroup) -> bool:
+        """Whether some member of the later group reads, directly or not, no member of the earlier one."""
+        graph = self.steps[earlier.step - earlier.level - 1].snapshot.graph
+        below = set(earlier.members)
+        for node, sources in graph.inputs.items():
+            if any(source in below for source in sources):
+                below.add(node)
+        return not below.issuperset(later.members)
 
     def _group_of(self, node: int) -> FoldGroup:
         if node not in self._slices:

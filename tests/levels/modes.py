@@ -18,6 +18,7 @@ from explorer.compiler import TorchCompiler
 from explorer.optimize import LimitWarning
 from explorer.symbolic import Circuit
 from explorer.trace import (
+    AttemptsRefused,
     Event,
     Folded,
     LimitReached,
@@ -88,7 +89,7 @@ class Watcher:
 
     @property
     def refused(self) -> list[MatchRefused]:
-        return self.of(MatchRefused)
+        return [MatchRefused(refusal, event.place) for event in self.of(AttemptsRefused) for refusal in event.refusals]
 
     @property
     def lost(self) -> list[MatchLost]:

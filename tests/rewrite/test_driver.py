@@ -16,7 +16,7 @@ from explorer.rewrite import (
     match_optimization_patterns,
     optimize_graph,
 )
-from explorer.trace import MatchFound, MatchLost, MatchRefused, RefusalKind, Rewritten
+from explorer.trace import AttemptsRefused, MatchFound, MatchLost, RefusalKind, Rewritten
 from tests.levels.modes import Watcher, only
 from tests.rewrite.toys import A, B, C, Toy, chain, pattern, toy_graph
 
@@ -143,7 +143,7 @@ def test_listeners_are_told_of_matches_conflicts_refusals_and_rewrites():
         MatchFound,
         MatchFound,
         MatchLost,
-        *[MatchRefused] * 2,
+        AttemptsRefused,
         Rewritten,
     ]
     assert [(e.number, e.rule, e.nodes, e.place) for e in watcher.found] == [

@@ -143,8 +143,18 @@ def test_why_not_folded_of_a_layer_that_was_gone_is_a_typed_error(blackboard):
         blackboard.why_not_folded(5, 0)
 
 
-def test_missed_folds_tell_equal_keys_on_two_levels(blackboard):
-    assert any("equal keys, levels 1 and 2" in missed.reason for missed in blackboard.missed_folds())
+def test_missed_folds_tell_equal_keys_on_two_levels():
+    missed = explorer.record(gallery.load_named("levels"), preset="handbook").missed_folds()
+    assert any("equal keys, levels 1 and 2" in fold.reason for fold in missed)
+
+
+def test_groups_that_read_each_other_are_no_missed_folds(blackboard):
+    assert not any("equal keys" in fold.reason for fold in blackboard.missed_folds())
+
+
+def test_why_not_in_a_step_that_did_not_try_the_pattern_is_a_typed_error(blackboard):
+    with pytest.raises(CircuitError, match=r"SumCollapse was not tried in step 8 \(fold/level 1\); it is a fuse rule"):
+        blackboard.why_not("SumCollapse", 7, step=8)
 
 
 def test_a_better_schedule_misses_fewer_folds():
