@@ -42,10 +42,10 @@ class Semiring(ABC):
         """The product of two tensors, entry by entry, with broadcasting."""
 
     @abstractmethod
-    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        """Sum of products of values and weights: `einsum(equation, *xs, weight)`, weights being linear.
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        """y[f,b,o] = sum_{i..j} weight[f,o,i..j] xs[0][f,b,i] .. xs[H-1][f,b,j].
 
-        The last axis of each x is summed over; the equation keeps the order of all others: "...i,fo.i->...o".
+        Shapes: H tensors (F, B, I), weight (F, O, I, .., I) with H axes of size I -> (F, B, O).
         """
 
     @abstractmethod
@@ -77,8 +77,8 @@ class SumProductSemiring(Semiring):
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         return x * y
 
-    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        return torch.einsum(equation, *_one_type((*xs, weight)))
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        return _contract_linear(xs, weight)
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         x, weight = _one_type((x, weight))
@@ -108,8 +108,8 @@ class LSESumSemiring(Semiring):
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         return x + y
 
-    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        return _contract_logs(equation, xs, weight)
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        return _contract_logs(xs, weight)
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         scaled, largest = _scale(x)
@@ -140,8 +140,8 @@ class ComplexLSESumSemiring(Semiring):
         # x + y would multiply y by a complex 1 first, and -inf, the logarithm of zero, would become NaN.
         return torch.complex(x.real + y.real, x.imag + y.imag)
 
-    def contract(self, equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        return _contract_logs(equation, xs, _complex(weight))
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        return _contract_logs(xs, _complex(weight))
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         scaled, largest = _scale(x)
@@ -177,9 +177,18 @@ def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.sub(x, largest).exp_(), largest
 
 
-def _contract_logs(equation: str, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+    """All products of one entry of each x, then one matrix product."""
+    *values, weight = _one_type((*xs, weight))
+    products = values[0]
+    for x in values[1:]:
+        products = (products.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
+    return torch.bmm(products, weight.flatten(2).transpose(1, 2))
+
+
+def _contract_logs(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
     pairs = [_scale(x) for x in xs]
-    result = torch.log(torch.einsum(equation, *(scaled for scaled, _ in pairs), weight))
+    result = torch.log(_contract_linear([scaled for scaled, _ in pairs], weight))
     for _, largest in pairs:
         result = result + largest
     return result

@@ -17,6 +17,7 @@ from explorer.backend.parameters import (
     TorchParameterNode,
     TorchTensorParameter,
 )
+from explorer.errors import RuleError
 from explorer.symbolic import TensorParameter
 
 
@@ -56,6 +57,12 @@ def settle(
         for node in nodes:
             if isinstance(node, TorchTensorParameter) is owners:
                 homeless = tuple(dict.fromkeys(leaf for leaf in node.leaves if leaf not in book.homes))
+                unknown = next((leaf for leaf in homeless if leaf not in names), None)
+                if unknown is not None:
+                    raise RuleError(
+                        f"the leaf {unknown!r} is not part of the symbolic circuit; a rule works with the leaves "
+                        f"there are, it cannot bring new ones"
+                    )
                 if homeless:
                     _house(book, node, homeless, names, seed, values)
     tensors: dict[int, nn.Parameter] = {}

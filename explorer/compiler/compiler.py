@@ -87,7 +87,8 @@ class TorchCompiler:
         self.optimize = optimize
         self.fold = fold
         self.preset = preset
-        self.rules: RuleSet = (rules or chosen.rules).without(*disable)
+        names = (disable,) if isinstance(disable, str) else tuple(disable)
+        self.rules: RuleSet = (rules or chosen.rules).without(*names)
         self.strategy = strategy_named(strategy)
         self.max_rounds = chosen.max_rounds if max_rounds is None else max_rounds
         self.levels = chosen.levels if levels is None else levels

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 
-from explorer.backend import TorchInnerLayer, TorchLayer, all_parameters
+from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameter, TorchParameterNode
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.optimize.cost import cost_change
@@ -186,6 +186,8 @@ def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> st
     if nodes[-1].num_output_units != root.num_output_units:
         found, wanted = nodes[-1].num_output_units, root.num_output_units
         return f"the last layer has {found} output units, the root it replaces {wanted}"
+    if isinstance(entry, TorchInputLayer) and getattr(nodes[0], "scope_idx", None) != entry.scope_idx:
+        return f"it reads variables {entry.scope_idx}, and the layer that replaces it reads others"
     if _takes(nodes[0]) != _takes(entry):
         return f"the first layer takes (arity, units) {_takes(nodes[0])}, the one it replaces {_takes(entry)}"
     for below, above in pairwise(nodes):

@@ -65,10 +65,8 @@ class TorchTuckerLayer(TorchInnerLayer):
         return {"weight": (self.num_output_units, self.num_input_units**self.arity)}
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        letters = "ijklmnpqrstuvwxyz"[: self.arity]
         weight = parameters["weight"].unflatten(2, (self.num_input_units,) * self.arity)
-        terms = ",".join(f"fb{letter}" for letter in letters)
-        return semiring.contract(f"{terms},fo{letters}->fbo", [x[:, h] for h in range(self.arity)], weight)
+        return semiring.contract([x[:, h] for h in range(self.arity)], weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
