@@ -20,7 +20,7 @@ from explorer.backend.parameters import (
     TorchParameterOp,
 )
 from explorer.backend.semiring import Semiring
-from explorer.backend.storage import AddressBook
+from explorer.backend.storage import AddressBook, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import TensorParameter
@@ -88,7 +88,12 @@ class TorchCircuit(nn.Module):
         self.fold_index = fold_index
         self.semiring = semiring
         self.tensors = nn.ParameterList(tensors)
-        self._homes = {leaf: book.homes[leaf] for leaf in leaf_names if leaf in book.homes}
+        position = {id(tensor): i for i, tensor in enumerate(tensors)}
+        self._places = {
+            leaf: (position[id(home.tensor)], home.slice_idx)
+            for leaf in leaf_names
+            if (home := book.homes.get(leaf)) is not None and id(home.tensor) in position
+        }
         self._leaf_names = dict(leaf_names)
         self._num_indices = 0
         self._cache: dict[int, Mapping[str, Tensor]] = {}
@@ -127,19 +132,19 @@ class TorchCircuit(nn.Module):
 
     def leaf_state(self) -> dict[str, Tensor]:
         """The value of every parameter leaf by name, a copy; the names are the same in every mode of compilation."""
-        return {
-            name: self._homes[leaf].tensor.detach()[self._homes[leaf].slice_idx].clone()
-            for leaf, name in self._leaf_names.items()
-            if leaf in self._homes
-        }
+        return {self._leaf_names[leaf]: value.clone() for leaf, value in self.leaf_values().items()}
+
+    def leaf_values(self) -> dict[TensorParameter, Tensor]:
+        """The present value of every parameter leaf, as a view without gradient."""
+        return {leaf: self.tensors[tensor].detach()[row] for leaf, (tensor, row) in self._places.items()}
 
     @torch.no_grad()
     def load_leaf_state(self, state: Mapping[str, Tensor]) -> None:
         """Take the value of every leaf from `leaf_state()` of a circuit compiled in any mode.
 
-        Raises: UnknownNameError if a leaf is missing or unknown; ShapeError. Nothing is changed then.
+        Raises: UnknownNameError if a leaf is missing or unknown; ShapeError; DataTypeError. Nothing is changed then.
         """
-        homes = {name: self._homes[leaf] for leaf, name in self._leaf_names.items() if leaf in self._homes}
+        homes = {self._leaf_names[leaf]: value for leaf, value in self.leaf_values().items()}
         odd = sorted(set(homes) ^ set(state))
         if odd:
             missing, unknown = [n for n in odd if n in homes], [n for n in odd if n in state]
@@ -148,11 +153,24 @@ class TorchCircuit(nn.Module):
                 f"give the leaf_state() of the same symbolic circuit"
             )
         for name, value in state.items():
-            wanted = tuple(homes[name].tensor.shape[1:])
-            if tuple(value.shape) != wanted:
-                raise ShapeError(f"leaf {name} has shape {wanted}; the state gives {tuple(value.shape)}")
-        for name, value in state.items():
-            homes[name].tensor[homes[name].slice_idx] = value
+            home = homes[name]
+            if not isinstance(value, Tensor) or not torch.can_cast(value.dtype, home.dtype):
+                found = value.dtype if isinstance(value, Tensor) else type(value).__name__
+                raise DataTypeError(f"leaf {name} holds {home.dtype}; the state gives {found}")
+            if value.shape != home.shape:
+                raise ShapeError(f"leaf {name} has shape {tuple(home.shape)}; the state gives {tuple(value.shape)}")
+        for leaf, (tensor, row) in self._places.items():
+            self.tensors[tensor][row] = state[self._leaf_names[leaf]]
+
+    @torch.no_grad()
+    def reset_parameters(self, seed: int) -> None:
+        """Draw the first value of every leaf again, by its initializer and the seed; shared leaves change too."""
+        for node in leaf_nodes(self.graph):
+            if isinstance(node, TorchLeafParameter):
+                for leaf, initializer in zip(node.leaves, node.initializers, strict=True):
+                    tensor, row = self._places[leaf]
+                    salt = leaf_seed(seed, self._leaf_names[leaf])
+                    foldwise_initializer_(self.tensors[tensor][row : row + 1], [(initializer, salt)])
 
     # ------------------------------------------------------------------ evaluation
 
@@ -190,9 +208,8 @@ class TorchCircuit(nn.Module):
         if planned.read is not None:
             return self._read(planned.read, [values[source] for source in planned.read.read.sources])
         layer = planned.layer
-        assert isinstance(layer, TorchInputLayer)
         variables = _variables(x, getattr(self, f"columns_{planned.columns}"), layer.num_folds)
-        if not torch.compiler.is_compiling():
+        if isinstance(layer, TorchInputLayer) and not torch.compiler.is_compiling():
             layer.check_input(variables)
         return variables
 
@@ -219,10 +236,14 @@ class TorchCircuit(nn.Module):
     def _evaluated_parameters(self) -> Mapping[int, Mapping[str, Tensor]]:
         if torch.compiler.is_compiling() or self.training or self._tracks_gradients():
             return {planned.node: self._prepared(planned) for planned in self._plan}
-        key = tuple((id(t), t._version, t.data_ptr(), t.dtype) for t in self.tensors)
-        if key != self._cache_key:
-            self._cache = {planned.node: self._prepared(planned) for planned in self._plan}
-            self._cache_key = key
+        try:
+            versions = tuple((id(t), t._version, t.data_ptr(), t.dtype) for t in self.tensors)
+        except RuntimeError:  # under vmap a tensor has no memory of its own to recognize it by
+            return {planned.node: self._prepared(planned) for planned in self._plan}
+        if versions != self._cache_key:
+            with torch.inference_mode(False), torch.no_grad():  # what is kept must serve in every mode
+                self._cache = {planned.node: self._prepared(planned) for planned in self._plan}
+            self._cache_key = versions
         return self._cache
 
     def _tracks_gradients(self) -> bool:
@@ -270,11 +291,14 @@ class TorchCircuit(nn.Module):
             read, column = None, -1
             if isinstance(layer, TorchInputLayer):
                 column = columns.setdefault(layer.scope_idx, len(columns))
-                if column == len(columns) - 1 and not hasattr(self, f"columns_{column}"):
+                if column == len(columns) - 1:
                     flat = torch.tensor([v for scope in layer.scope_idx for v in scope], dtype=torch.long)
                     self.register_buffer(f"columns_{column}", flat, persistent=False)
-            else:
+            elif isinstance(layer, TorchInnerLayer):
                 read = self._planned_read(node, folds)
+            else:
+                kind = type(layer).__name__
+                raise DataTypeError(f"layer {node} ({kind}) must be a TorchInputLayer or a TorchInnerLayer")
             parameters = tuple((name, self._plan_parameter(p)) for name, p in all_parameters(layer).items())
             plan.append(PlannedLayer(node, layer, read, column, parameters, last_use.get(node, ())))
         return tuple(plan)
@@ -300,7 +324,8 @@ class TorchCircuit(nn.Module):
             if isinstance(value, TorchLeafParameter):
                 steps.append(PlannedNode(node, None, (self._plan_leaf(value),)))
                 continue
-            assert isinstance(value, TorchParameterOp)
+            if not isinstance(value, TorchParameterOp):
+                raise DataTypeError(f"{type(value).__name__} must be a TorchLeafParameter or a TorchParameterOp")
             steps.append(PlannedNode(node, value, self._plan_operands(parameter, node, folds)))
         if parameter.fold_index is None:
             return PlannedParameter(tuple(steps), None, parameter.graph.outputs[0])
@@ -314,16 +339,9 @@ class TorchCircuit(nn.Module):
         return tuple(self._with_index(plan_read(table[:, h : h + 1], folds)) for h in range(table.shape[1]))
 
     def _plan_leaf(self, leaf: TorchLeafParameter) -> PlannedRead:
-        positions = self._tensor_positions()
-        homes = [self._homes[symbolic] for symbolic in leaf.leaves]
-        pairs = [(positions[id(home.tensor)], home.slice_idx) for home in homes]
+        pairs = [self._places[symbolic] for symbolic in leaf.leaves]
         table = torch.tensor(pairs, dtype=torch.long).reshape(-1, 1, 2).numpy()
         return self._with_index(plan_read(table, {position: self.tensors[position].shape[0] for position, _ in pairs}))
-
-    def _tensor_positions(self) -> Mapping[int, int]:
-        if not hasattr(self, "_positions"):
-            self._positions = {id(tensor): position for position, tensor in enumerate(self.tensors)}
-        return self._positions
 
     def _with_index(self, read: Read) -> PlannedRead:
         if read.index is None:
@@ -354,13 +372,13 @@ def leaf_nodes(graph: Graph[TorchLayer]) -> Iterator[TorchParameterNode]:
 
 
 def _variables(x: Tensor, columns: Tensor, folds: int) -> Tensor:
-    """The variables (F, B, V) of a layer: columns of x (B, D)."""
+    """The variables (F, B, V) of a layer: columns of x (B, D); whole numbers in 64 bits, where no bound wraps round."""
+    if not columns.numel():
+        return x.new_empty((folds, x.shape[0], 0))
     chosen = torch.index_select(x, 1, columns)  # (B, F * V)
-    return (
-        chosen.reshape(x.shape[0], folds, columns.numel() // folds).transpose(0, 1)
-        if columns.numel()
-        else x.new_empty((folds, x.shape[0], 0))
-    )
+    if not (chosen.is_floating_point() or chosen.is_complex()):
+        chosen = chosen.long()
+    return chosen.reshape(x.shape[0], folds, columns.numel() // folds).transpose(0, 1)
 
 
 def _last_uses(graph: Graph[TorchLayer]) -> Mapping[int, tuple[int, ...]]:
@@ -377,4 +395,4 @@ def _last_uses(graph: Graph[TorchLayer]) -> Mapping[int, tuple[int, ...]]:
     return {user: tuple(nodes) for user, nodes in frees.items()}
 
 
-__all__ = ["TorchCircuit", "TorchInnerLayer", "all_parameters", "leaf_nodes"]
+__all__ = ["TorchCircuit", "all_parameters", "leaf_nodes"]

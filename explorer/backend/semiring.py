@@ -25,6 +25,21 @@ class Semiring(ABC):
     def name(self) -> str:
         """The name under which the semiring is asked for."""
 
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether activations are logarithms."""
+        return self.name != "sum-product"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether activations are complex numbers whatever the parameters are."""
+        return self.name == "complex-lse-sum"
+
+    @property
+    def takes_complex(self) -> bool:
+        """Whether parameters may be complex: a real logarithm has no place for them."""
+        return self.name != "lse-sum"
+
     @abstractmethod
     def from_linear(self, x: Tensor) -> Tensor:
         """Plain numbers into this semiring."""

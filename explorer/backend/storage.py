@@ -1,12 +1,14 @@
 """Where the numbers of a circuit live: tensors (F, *shape), and which slice of which tensor holds each leaf.
 
 The initial value of a leaf depends on the seed and the leaf's name only, so every mode of compilation starts from the
-same numbers. Source: handbook, Folding (foldwise_initializer_, compiler state).
+same numbers. A leaf that two circuits share goes by its own name, or if it has none, by its name in the circuit that
+was compiled first. Source: handbook, Folding (foldwise_initializer_, compiler state).
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -35,22 +37,18 @@ class AddressBook:
 
     homes: dict[TensorParameter, Home] = field(default_factory=dict)
 
-    def values(self) -> dict[TensorParameter, Tensor]:
-        """The current value of every leaf, as views without gradient."""
-        return {leaf: home.tensor.detach()[home.slice_idx] for leaf, home in self.homes.items()}
-
 
 def settle(
     book: AddressBook,
     parameter_nodes: Iterable[TorchParameterNode],
     names: Mapping[TensorParameter, str],
     seed: int,
-    values: Mapping[TensorParameter, Tensor] | None = None,
+    values: Mapping[TensorParameter, Tensor] = MappingProxyType({}),
 ) -> tuple[nn.Parameter, ...]:
     """Give every leaf that has no home yet a slice of a new tensor, and return all tensors that the nodes read.
 
-    Owners come before pointers, so that leaves folded together lie in one tensor. `values` overrides the initial
-    values.
+    Owners come before pointers, so that leaves folded together lie in one tensor. Leaves that stand in `values` get
+    those values, type and device included, instead of initial ones. Raises: RuleError for a leaf that has no name here.
     """
     nodes = [n for n in parameter_nodes if isinstance(n, TorchLeafParameter)]
     for owners in (True, False):
@@ -79,15 +77,22 @@ def _house(
     leaves: Sequence[TensorParameter],
     names: Mapping[TensorParameter, str],
     seed: int,
-    values: Mapping[TensorParameter, Tensor] | None,
+    values: Mapping[TensorParameter, Tensor],
 ) -> None:
     data = torch.empty((len(leaves), *node.shape), dtype=node.dtype)
-    if values is None:
-        initializer_of = dict(zip(node.leaves, node.initializers, strict=True))
+    initializer_of = dict(zip(node.leaves, node.initializers, strict=True))
+    if not values:
         foldwise_initializer_(data, [(initializer_of[leaf], leaf_seed(seed, names[leaf])) for leaf in leaves])
     else:
-        for slice_idx, leaf in enumerate(leaves):
-            data[slice_idx] = values[leaf]
+        rows = [
+            values[leaf]
+            if leaf in values
+            else foldwise_initializer_(
+                torch.empty((1, *node.shape), dtype=node.dtype), [(initializer_of[leaf], leaf_seed(seed, names[leaf]))]
+            )[0]
+            for leaf in leaves
+        ]
+        data = torch.stack(rows)
     tensor = nn.Parameter(data, requires_grad=node.learnable)
     for slice_idx, leaf in enumerate(leaves):
         book.homes[leaf] = Home(tensor, slice_idx)

@@ -26,10 +26,11 @@ from explorer.compiler.registries import (
     CompilerInitializerRegistry,
     CompilerLayerRegistry,
     CompilerParameterRegistry,
+    CompileRule,
 )
 from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.snapshot import CompiledSnapshot
-from explorer.errors import CircuitError, ValueRangeError, unknown_name
+from explorer.errors import CircuitError, DataTypeError, RuleError, ValueRangeError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
 from explorer.optimize import OptimizeOptions, RuleSet, _optimize_circuit, preset_named
@@ -82,13 +83,21 @@ class TorchCompiler:
         seed: int = 0,
         listeners: Sequence[Listener] = (),
     ) -> None:
+        _check_types(optimize=(optimize, bool), fold=(fold, bool), seed=(seed, int))
+        if max_rounds is not None:
+            _check_types(max_rounds=(max_rounds, int))
+        if rules is not None:
+            _check_types(rules=(rules, RuleSet))
+        odd = next((listener for listener in listeners if not callable(listener)), None)
+        if odd is not None or any(listener is None for listener in listeners):
+            raise DataTypeError(f"a listener is called with each event; found {odd!r}")
         chosen = preset_named(preset)
         self.semiring: Semiring = semiring_named(semiring)
         self.optimize = optimize
         self.fold = fold
         self.preset = preset
         names = (disable,) if isinstance(disable, str) else tuple(disable)
-        self.rules: RuleSet = (rules or chosen.rules).without(*names)
+        self.rules: RuleSet = (chosen.rules if rules is None else rules).without(*names)
         self.strategy = strategy_named(strategy)
         self.max_rounds = chosen.max_rounds if max_rounds is None else max_rounds
         self.levels = chosen.levels if levels is None else levels
@@ -123,8 +132,9 @@ class TorchCompiler:
     def compile(self, circuit: Circuit) -> TorchCircuit:
         """The compiled circuit; a circuit that was compiled before is given again.
 
-        Raises: CircuitError if there is no rule for something in it; RuleError if an optimization rule fails.
+        Raises: CircuitError if there is no rule for something in it; RuleError if a rule fails.
         """
+        _check_types(circuit=(circuit, Circuit))
         if circuit in self.circuits:
             return self.circuits[circuit]
         self._tell(RunStarted(circuit, self.options, self._described_rules()))
@@ -134,7 +144,7 @@ class TorchCompiler:
         return compiled
 
     def _compile_circuit(self, circuit: Circuit) -> TorchCircuit:
-        """Layers in topological order; then optimization and folding; then tensors and the module."""
+        """Layers, optimization and folding, tensors (the handbook's `reset_parameters`), and the module."""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
         graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph)
@@ -162,14 +172,14 @@ class TorchCompiler:
     def _fold(
         self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int]
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-        def on_level(level: int, done: list[FoldedGroup], seconds: float) -> None:
+        def on_level(level: int, done: tuple[FoldedGroup, ...], seconds: float) -> None:
             self._tell(StepStarted(f"fold/level {level}", "compiled"))
             here = [group for group in done if group.level == level]
             for group in here:
-                name, settings = group.key
-                self._tell(Folded(level, group.node, name, settings, group.members, seconds / len(here)))
+                kind, settings = group.key
+                self._tell(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(here)))
             changed = any(len(group.members) > 1 for group in here)
-            self._tell(StepEnded(changed, seconds, CompiledSnapshot(self, circuit, graph, tuple(done))))
+            self._tell(StepEnded(changed, seconds, CompiledSnapshot(self, circuit, graph, done)))
 
         return _fold_circuit(graph, scheduler_named(self.levels), fresh, on_level if self.listeners else None)
 
@@ -177,7 +187,7 @@ class TorchCompiler:
 
     def compile_layer(self, layer: Layer) -> TorchLayer:
         """The compiled layer, by the rule of its type."""
-        return self.layer_rules[layer](self, layer)
+        return _applied(self.layer_rules[layer], self, layer)
 
     def compile_parameter(self, parameter: ParameterNode) -> TorchParameter:
         """The compiled parameter graph: every node by the rule of its type, in topological order."""
@@ -191,13 +201,15 @@ class TorchCompiler:
         return TorchParameter(Graph(nodes, in_nodes, (compiled_nodes_map[parameter],)))
 
     def _compile_parameter_node(self, node: ParameterNode) -> TorchParameterNode:
-        return self.parameter_rules[node](self, node)
+        return _applied(self.parameter_rules[node], self, node)
 
     def compile_initializer(self, initializer: Initializer) -> InitializerFunction:
         """The function that fills a tensor, by the rule of the initializer's type; equal initializers share it."""
         function = self._initializers.get(initializer)
         if function is None:
-            function = self._initializers[initializer] = self.initializer_rules[initializer](self, initializer)
+            function = self._initializers[initializer] = _applied(
+                self.initializer_rules[initializer], self, initializer
+            )
         return function
 
     def claim(self, leaf: TensorParameter) -> bool:
@@ -211,13 +223,12 @@ class TorchCompiler:
 
     def _step(self, path: str, circuit: Circuit, before: Graph[TorchLayer], work: Work) -> Graph[TorchLayer] | None:
         """Run one step between its two events; a failure is told as well, and raised."""
-        if not self.listeners:
-            return work(before)
         self._tell(StepStarted(path, "compiled"))
         started = perf_counter()
         try:
             after = work(before)
         except CircuitError as error:
+            error.args = (f"{path}: {error}",)
             self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, before, None)))
             raise
         seconds = perf_counter() - started
@@ -232,6 +243,26 @@ class TorchCompiler:
     def _described_rules(self) -> tuple[Any, ...]:
         kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
         return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
+
+
+def _applied(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:
+    """What a compile rule gives; whatever it raises is told with the type it was for."""
+    try:
+        return rule(compiler, symbolic)
+    except CircuitError:
+        raise
+    except Exception as error:
+        kind = type(symbolic).__name__
+        raise RuleError(
+            f"the compile rule of {kind} failed on {symbolic!r}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_types(**options: tuple[object, type]) -> None:
+    """Raises: DataTypeError for an option that is not of its type; a truth value is no number."""
+    for name, (value, wanted) in options.items():
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise DataTypeError(f"{name} must be a {wanted.__name__}; found {value!r} of type {type(value).__name__}")
 
 
 @contextmanager

@@ -1,15 +1,14 @@
 """Compile and keep the trace: `explorer.record(circuit)`."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from explorer.compiler.compiler import TorchCompiler
 from explorer.errors import CircuitError
 from explorer.rewrite import match_pattern
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import Check, Recorder, Refusal, Trace
-
-RERUN_OPTIONS = ("semiring", "optimize", "fold", "preset", "strategy", "max_rounds", "levels", "seed")
+from explorer.trace import COMPILER_OPTIONS, Check, Recorder, Refusal, RuleDescription, Trace
 
 
 def record(circuit: Circuit, **compiler_options: Any) -> Trace:
@@ -23,36 +22,52 @@ def record(circuit: Circuit, **compiler_options: Any) -> Trace:
 
 
 def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -> Trace:
-    """The trace of compiling with a compiler of one's own, which has `recorder` among its listeners."""
+    """The trace of compiling with a compiler of one's own, which has `recorder` among its listeners.
+
+    Raises: CircuitError if there is nothing to record: the compiler knows the circuit, or the recorder hears nothing.
+    """
+    if circuit in compiler.circuits:
+        raise CircuitError(
+            "the circuit was compiled before by this compiler, so there is nothing to record; use a new one"
+        )
     try:
         compiled = compiler.compile(circuit)
     except CircuitError as error:
         error.trace = _trace(compiler, recorder, None)
         raise
-    if not recorder.steps:
-        raise CircuitError(
-            "the circuit was compiled before by this compiler, so there is nothing to record; use a new one"
-        )
+    if recorder.subject is not circuit:
+        raise CircuitError("the recorder heard nothing; make the compiler with it among its listeners")
     return _trace(compiler, recorder, compiled)
 
 
 def rerun(trace: Trace) -> Trace:
-    """Compile the circuit of a loaded trace again, with its options, so that its steps can be executed.
+    """Compile the circuit of a trace again, with its options, so that the steps of a loaded one can be executed.
 
-    Raises: CircuitError if the trace holds no circuit or was made with rules that are not part of its preset.
+    Raises: CircuitError if the trace holds no circuit or was made with other rules than its preset's.
     """
+    options = {name: trace.options[name] for name in COMPILER_OPTIONS if name != "rules"}
+    preset_rules = TorchCompiler(preset=options["preset"])._described_rules()
+    wanted = {rule.name: _what_it_does(rule) for rule in trace.rules}
+    offered = {rule.name: _what_it_does(rule) for rule in preset_rules}
+    if list(wanted.values()) != [rule for name, rule in offered.items() if name in wanted]:
+        foreign = [name for name, rule in wanted.items() if offered.get(name) != rule]
+        what = ", ".join(foreign) or "another order"
+        raise CircuitError(f"the trace was made with other rules than its preset's: {what}; record it again with them")
+    disable = [name for name in offered if name not in wanted]
+    return record(_circuit_of(trace), disable=disable, **options)
+
+
+def _circuit_of(trace: Trace) -> Circuit:
+    if isinstance(trace.subject, Circuit):
+        return trace.subject
     if trace.circuit_json is None:
         raise CircuitError("the trace holds no circuit; record the circuit again")
-    circuit = circuit_from_json(trace.circuit_json, "the circuit in the trace")
-    options = {name: trace.options[name] for name in RERUN_OPTIONS}
-    preset_rules = TorchCompiler(preset=options["preset"]).rules.names
-    wanted = trace.options["rules"]
-    foreign = [name for name in wanted if name not in preset_rules]
-    if foreign:
-        raise CircuitError(
-            f"the trace was made with the rules {foreign}, which its preset lacks; record it again with them"
-        )
-    return record(circuit, disable=[name for name in preset_rules if name not in wanted], **options)
+    return circuit_from_json(trace.circuit_json, "the circuit in the trace")
+
+
+def _what_it_does(rule: RuleDescription) -> RuleDescription:
+    """The description without the words and the place in the source, which may change from version to version."""
+    return replace(rule, doc="", source="")
 
 
 def _trace(compiler: TorchCompiler, recorder: Recorder, compiled: Any) -> Trace:

@@ -6,6 +6,8 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from explorer.backend import (
     AddressBook,
     FoldIndexInfo,
@@ -23,8 +25,6 @@ from explorer.symbolic import Circuit
 
 if TYPE_CHECKING:
     from explorer.compiler.compiler import TorchCompiler
-
-FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class CompiledSnapshot:
                 found[node] = {
                     "kind": read.kind.value,
                     "index": table.tolist(),
-                    "copied_bytes": read.rows_copied * units * FLOAT_BYTES,
+                    "copied_bytes": read.rows_copied * units * self._number_bytes,
                 }
         return found
 
@@ -92,14 +92,25 @@ class CompiledSnapshot:
             "flops": sum(layer.flops * layer.num_folds for layer in layers),
             "transcendentals": sum(layer.transcendentals * layer.num_folds for layer in layers),
             "parameter_flops": operators,
-            "activation_bytes": sum(layer.num_output_units * layer.num_folds for layer in layers) * FLOAT_BYTES,
+            "activation_bytes": sum(layer.num_output_units * layer.num_folds for layer in layers) * self._number_bytes,
             "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values()),
         }
+
+    @cached_property
+    def _number_bytes(self) -> int:
+        """Bytes of one activation: of the widest leaf, twice that under a complex semiring if leaves are real."""
+        types = [node.dtype for node in leaf_nodes(self.base) if isinstance(node, TorchLeafParameter)]
+        numbers = [dtype for dtype in types if dtype.is_floating_point or dtype.is_complex]
+        widest = max((dtype.to_real().itemsize for dtype in numbers), default=torch.get_default_dtype().itemsize)
+        complex_numbers = self.compiler.semiring.is_complex or any(dtype.is_complex for dtype in numbers)
+        return widest * (2 if complex_numbers else 1)
 
     def circuit(self) -> TorchCircuit:
         """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""
         graph, fold_index = self._folded
         book = AddressBook()
         names = self.symbolic.leaf_names
-        tensors = settle(book, leaf_nodes(graph), names, self.compiler.seed, self.compiler.book.values())
+        compiled = self.compiler.circuits.compiled.get(self.symbolic)
+        values = compiled.leaf_values() if compiled is not None else {}
+        tensors = settle(book, leaf_nodes(graph), names, self.compiler.seed, values)
         return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, book, names)

@@ -4,8 +4,9 @@ The same function folds circuits and parameter graphs: it is told the groups of 
 make one node of a group, and keeps for every original node in which folded node and which slice its value stands.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,39 +29,34 @@ class FoldedGroup:
     value: Any
 
 
+LevelListener = Callable[[int, tuple[FoldedGroup, ...], float], None]
+"""Told after each level: its number, the groups folded so far, and the seconds it took."""
+
+
 def build_folded_graph(
     graph: Graph[Any],
     ordering: Ordering,
     fold_group_fn: FoldGroupFunction,
     fresh: Iterator[int],
-    on_group: Callable[[FoldedGroup], None] | None = None,
+    on_level: LevelListener | None = None,
 ) -> tuple[Graph[Any], FoldIndexInfo]:
-    """Fold every level of `ordering`; `on_group` is told each group as it is made.
+    """Fold the groups of every level of `ordering`.
 
-    `fold_group_fn` makes one node of the nodes of a group; `fresh` gives ids for folded nodes.
+    `fold_group_fn` makes one node of the nodes of a group; `fresh` gives ids for folded nodes; a node that is alone
+    in its group stays as it is.
     """
-    groups = list(fold_groups(graph, ordering, fold_group_fn, fresh, on_group))
-    return assemble(graph, groups)
-
-
-def fold_groups(
-    graph: Graph[Any],
-    ordering: Ordering,
-    fold_group_fn: FoldGroupFunction,
-    fresh: Iterator[int],
-    on_group: Callable[[FoldedGroup], None] | None = None,
-) -> Iterator[FoldedGroup]:
-    """The groups of each level, folded, one after the other."""
+    done: list[FoldedGroup] = []
     for level, ids in enumerate(ordering):
+        started = perf_counter()
         for key, members in group_foldable_modules(graph.nodes, ids):
             if len(members) == 1:
-                group = FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]])
+                done.append(FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]]))
             else:
                 value = fold_group_fn([graph.nodes[member] for member in members])
-                group = FoldedGroup(level, key, tuple(members), next(fresh), value)
-            if on_group is not None:
-                on_group(group)
-            yield group
+                done.append(FoldedGroup(level, key, tuple(members), next(fresh), value))
+        if on_level is not None:
+            on_level(level, tuple(done), perf_counter() - started)
+    return assemble(graph, done)
 
 
 def assemble(graph: Graph[Any], groups: Sequence[FoldedGroup]) -> tuple[Graph[Any], FoldIndexInfo]:
@@ -90,8 +86,3 @@ def assemble(graph: Graph[Any], groups: Sequence[FoldedGroup]) -> tuple[Graph[An
     out_fold_idx = np.array([fold_idx[output] for output in graph.outputs], dtype=np.int64).reshape(-1, 2)
     outputs = tuple(dict.fromkeys(out_fold_idx[:, 0].tolist()))
     return Graph(nodes, inputs, outputs), FoldIndexInfo(in_fold_idx, out_fold_idx)
-
-
-def slices_of(groups: Sequence[FoldedGroup]) -> Mapping[int, tuple[int, int]]:
-    """Where the value of each folded node stands: original id -> (folded id, slice)."""
-    return {member: (group.node, i) for group in groups for i, member in enumerate(group.members)}

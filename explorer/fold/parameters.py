@@ -63,6 +63,9 @@ def _merge(parameters: Sequence[TorchParameter]) -> Graph[TorchParameterNode]:
 def _fold_parameter_nodes_group(group: Sequence[TorchParameterNode]) -> TorchParameterNode:
     """One node of several: tensors and pointers join their leaves, operators grow their number of folds."""
     first = group[0]
+    odd = next((node for node in group if type(node) is not type(first)), None)
+    if odd is not None:
+        raise ShapeError(f"nodes of one type fold together; found {type(first).__name__} and {type(odd).__name__}")
     match first:
         case TorchTensorParameter() | TorchPointerParameter():
             members = [node for node in group if isinstance(node, TorchLeafParameter)]

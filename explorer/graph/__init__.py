@@ -8,6 +8,7 @@ from explorer.graph.fields import (
     SCOPE,
     config_of,
     field_names,
+    first_difference,
     nested_of,
     parameters_of,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Ordering",
     "config_of",
     "field_names",
+    "first_difference",
     "graph_text",
     "group_levels",
     "heights",

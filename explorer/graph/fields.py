@@ -35,6 +35,25 @@ def parameters_of(node: object) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(node, name)) is not None}
 
 
+def first_difference(
+    one: tuple[str, tuple[tuple[str, Any], ...]], other: tuple[str, tuple[tuple[str, Any], ...]]
+) -> tuple[str, Any, Any] | None:
+    """The first thing in which two keys of (type, fields) differ: (name, value here, value there); None if equal.
+
+    A field that only one of them has is None in the other.
+
+    >>> first_difference(("Sum", (("units", 4),)), ("Sum", (("units", 1),)))
+    ('units', 4, 1)
+    """
+    if one[0] != other[0]:
+        return ("type", one[0], other[0])
+    here, there = dict(one[1]), dict(other[1])
+    for name in dict.fromkeys([*here, *there]):
+        if here.get(name) != there.get(name):
+            return (name, here.get(name), there.get(name))
+    return None
+
+
 def nested_of(node: object) -> dict[str, Any]:
     """The nodes that a node holds inside (an evidence layer holds the observed layer): name -> node."""
     return {name: getattr(node, name) for name in field_names(type(node), "nested")}

@@ -19,7 +19,7 @@ from explorer.rewrite import (
     OptMatchStrategy,
     RewriteContext,
     Rule,
-    match_optimization_patterns,
+    is_possible,
     optimize_graph,
 )
 from explorer.trace import LimitReached, Listener, MatchFound
@@ -78,7 +78,7 @@ def _optimize_circuit(
                 graph, changed = result, True
         if not changed:
             return graph
-    if options.max_rounds and _more_is_possible(compiler, graph, options):
+    if options.max_rounds and _more_is_possible(graph, options, context()):
         message = f"Stopped at the limit of {options.max_rounds} rounds; more rewrites were possible."
         for listener in options.listeners:
             listener(LimitReached("rounds", options.max_rounds, message))
@@ -153,28 +153,21 @@ def _optimized_layer(
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]
 
 
-def _more_is_possible(compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions) -> bool:
-    """Whether another round would change something: a search without rewriting."""
-    from explorer.trace import Refusal, RefusalKind
-
-    for rules in (options.rules.shatter, options.rules.fuse):
-        guard_of = {rule.pattern: rule.guard for rule in rules}
-
-        def accept(match: GraphOptMatch, guard_of: dict = guard_of) -> Refusal | None:  # type: ignore[type-arg]
-            guard = guard_of[match.pattern]
-            reason = guard(compiler, match) if guard is not None else None
-            if reason is None:
-                return None
-            return Refusal(match.pattern.name, match.root, 0, match.root, RefusalKind.DECLINED, reason)
-
-        if match_optimization_patterns(graph, tuple(guard_of), options.strategy, accept=accept).chosen:
-            return True
-    patterns = tuple(rule.pattern for rule in options.rules.parameter)
+def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, context: RewriteContext) -> bool:
+    """Whether another round would change something."""
+    rules = options.rules
+    if is_possible(graph, tuple(rules.shatter), context) or is_possible(graph, tuple(rules.fuse), context):
+        return True
     return any(
-        match_optimization_patterns(parameter.graph, patterns, options.strategy).chosen
+        is_possible(parameter.graph, tuple(rules.parameter), context)
         for layer in graph.nodes.values()
         for parameter in all_parameters(layer).values()
     )
+
+
+def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> float:
+    """What replacing parameter nodes adds to the operations of an evaluation; for LOWEST_COST."""
+    return sum(node.flops for node in nodes) - sum(node.flops for node in match.entries)
 
 
 def check_replacement(match: GraphOptMatch, nodes: tuple[TorchLayer, ...]) -> str | None:

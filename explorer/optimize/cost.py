@@ -23,7 +23,7 @@ BATCH_SIZE = 256
 
 def layer_cost(layer: TorchLayer, semiring: Semiring) -> float:
     """The cost of one layer for one example, in floating-point operations."""
-    logs = 0 if semiring.name == "sum-product" else layer.transcendentals
+    logs = layer.transcendentals if semiring.is_logarithmic else 0
     parameters = sum(node.flops for parameter in all_parameters(layer).values() for node in parameter.nodes)
     return layer.flops + TRANSCENDENTAL_FLOPS * logs + parameters / BATCH_SIZE + LAYER_OVERHEAD_FLOPS
 

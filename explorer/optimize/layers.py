@@ -41,8 +41,8 @@ class RuleCompiler(Protocol):
         ...
 
 
-HANDBOOK_FUSE_RULES = LayerOptRegistry()
-HANDBOOK_SHATTER_RULES = LayerOptRegistry()
+DEFAULT_LAYER_FUSE_OPT_RULES = LayerOptRegistry()
+DEFAULT_LAYER_SHATTER_OPT_RULES = LayerOptRegistry()
 EXTRA_FUSE_RULES = LayerOptRegistry()
 
 SUM_COLLAPSE = LayerOptPattern("SumCollapse", (TorchSumLayer, TorchSumLayer), config_patterns=({"arity": 1}, {}))
@@ -62,7 +62,7 @@ CATEGORICAL_LOG_SOFTMAX = LayerOptPattern(
 )
 
 
-@HANDBOOK_FUSE_RULES.rule(SUM_COLLAPSE)
+@DEFAULT_LAYER_FUSE_OPT_RULES.rule(SUM_COLLAPSE)
 def collapse_sums(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """Two sums in a row are one: W2 (W1 x) = (W2 W1) x."""
     top: TorchSumLayer = match.entries[0]
@@ -72,7 +72,7 @@ def collapse_sums(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLa
     return (replace(bottom, num_output_units=top.num_output_units, weight=weight),)
 
 
-@HANDBOOK_FUSE_RULES.rule(TUCKER)
+@DEFAULT_LAYER_FUSE_OPT_RULES.rule(TUCKER)
 def fuse_tucker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Kronecker product is one contraction: the vector of all products is never built."""
     top: TorchSumLayer = match.entries[0]
@@ -87,7 +87,7 @@ def fuse_tucker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLaye
     )
 
 
-@HANDBOOK_FUSE_RULES.rule(CANDECOMP)
+@DEFAULT_LAYER_FUSE_OPT_RULES.rule(CANDECOMP)
 def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Hadamard product is one layer: a product, then a matrix."""
     top: TorchSumLayer = match.entries[0]
@@ -102,13 +102,13 @@ def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchL
     )
 
 
-@HANDBOOK_SHATTER_RULES.rule(DENSE_KRONECKER)
+@DEFAULT_LAYER_SHATTER_OPT_RULES.rule(DENSE_KRONECKER)
 def shatter_dense_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum whose weight is a Kronecker product is two small ones: (A kron B) x without the large matrix."""
     return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
 
 
-@HANDBOOK_SHATTER_RULES.rule(TENSOR_DOT_KRONECKER)
+@DEFAULT_LAYER_SHATTER_OPT_RULES.rule(TENSOR_DOT_KRONECKER)
 def shatter_tensor_dot_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A tensor dot whose factor is itself a Kronecker product is two smaller ones."""
     return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
@@ -144,7 +144,7 @@ def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[Tor
 
 def only_in_log_space(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
     """Guard: the rule helps only where activations are logarithms."""
-    if compiler.semiring.name == "sum-product":
+    if not compiler.semiring.is_logarithmic:
         return "activations are not logarithms under sum-product, so nothing is gained"
     return None
 

@@ -17,7 +17,7 @@ from explorer.backend.parameters import (
 )
 from explorer.rewrite import GraphOptMatch, ParameterOptPattern, ParameterOptRegistry
 
-HANDBOOK_PARAMETER_RULES = ParameterOptRegistry()
+DEFAULT_PARAMETER_OPT_RULES = ParameterOptRegistry()
 
 LOG_SOFTMAX = ParameterOptPattern("LogSoftmax", (TorchLogParameter, TorchSoftmaxParameter))
 REDUCE_SUM_OUTER_PRODUCT = ParameterOptPattern(
@@ -32,14 +32,14 @@ MIXING_OUT = ParameterOptPattern("MixingWeightOut", (TorchMixingWeightParameter,
 """Sub-pattern: a weight made of diagonal blocks."""
 
 
-@HANDBOOK_PARAMETER_RULES.rule(LOG_SOFTMAX)
+@DEFAULT_PARAMETER_OPT_RULES.rule(LOG_SOFTMAX)
 def log_softmax(compiler: object, match: GraphOptMatch) -> tuple[TorchParameterOp, ...]:
     """The logarithm of a softmax is a log-softmax, which cannot underflow."""
     softmax: TorchSoftmaxParameter = match.entries[1]
     return (TorchLogSoftmaxParameter(shape=softmax.shape, in_shapes=softmax.in_shapes, axis=softmax.axis),)
 
 
-@HANDBOOK_PARAMETER_RULES.rule(REDUCE_SUM_OUTER_PRODUCT)
+@DEFAULT_PARAMETER_OPT_RULES.rule(REDUCE_SUM_OUTER_PRODUCT)
 def reduce_sum_outer_product(compiler: object, match: GraphOptMatch) -> tuple[TorchParameterOp, ...]:
     """A sum over an outer product is one contraction: the outer product is never built."""
     reduce: TorchReduceSumParameter = match.entries[0]

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from explorer.errors import unknown_name
 from explorer.optimize.cost import must_pay
-from explorer.optimize.layers import EXTRA_FUSE_RULES, HANDBOOK_FUSE_RULES, HANDBOOK_SHATTER_RULES
-from explorer.optimize.parameters import HANDBOOK_PARAMETER_RULES
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, EXTRA_FUSE_RULES
+from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
 from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
 
 Registry = TypeVar("Registry", LayerOptRegistry, ParameterOptRegistry)
@@ -60,12 +60,12 @@ def preset_named(name: str) -> Preset:
     `handbook`: the seven rules of the handbook, five rounds, levels by longest distance. `default`: rules that
     pay, rounds to the fixpoint, levels scheduled for the fewest groups. Raises: UnknownNameError.
     """
-    handbook = RuleSet(HANDBOOK_PARAMETER_RULES, HANDBOOK_SHATTER_RULES, HANDBOOK_FUSE_RULES)
+    handbook = RuleSet(DEFAULT_PARAMETER_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES)
     if name == "handbook":
         return Preset(name, handbook.copy(), max_rounds=5, levels="longest-distance")
     if name == "default":
         shatter = _as(handbook.shatter, map(_guarded, handbook.shatter))
-        fuse = _as(handbook.fuse, [*map(_guarded, handbook.fuse), *EXTRA_FUSE_RULES])
+        fuse = _as(handbook.fuse, [*map(_guarded, handbook.fuse), *map(_guarded, EXTRA_FUSE_RULES)])
         return Preset(name, RuleSet(handbook.copy().parameter, shatter, fuse), max_rounds=100, levels="fewest-groups")
     raise unknown_name("preset", name, ["default", "handbook"])
 

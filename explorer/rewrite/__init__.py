@@ -1,6 +1,6 @@
 """Pattern rewriting: patterns, matching with reasons, conflicts, rules, and the driver that applies them."""
 
-from explorer.rewrite.driver import RewriteContext, optimize_graph
+from explorer.rewrite.driver import RewriteContext, is_possible, optimize_graph
 from explorer.rewrite.matching import GraphOptMatch, Search, match_pattern, match_pattern_graph
 from explorer.rewrite.patterns import Condition, GraphOptPattern, LayerOptPattern, ParameterOptPattern, at_least
 from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
@@ -24,6 +24,7 @@ __all__ = [
     "Rule",
     "Search",
     "at_least",
+    "is_possible",
     "match_optimization_patterns",
     "match_pattern",
     "match_pattern_graph",

@@ -41,18 +41,13 @@ def optimize_graph(
     Raises: RuleError if a rule raises or gives illegal nodes; it names the rule and the match.
     """
     rule_of = {rule.pattern: rule for rule in rules}
+    accept = _acceptance(rules, context)
     results: dict[GraphOptMatch, tuple[Any, ...]] = {}
 
     def apply(match: GraphOptMatch) -> tuple[Any, ...]:
         if match not in results:
             results[match] = _apply(rule_of[match.pattern], match, context)
         return results[match]
-
-    def accept(match: GraphOptMatch) -> Refusal | None:
-        reason = _declined(rule_of[match.pattern], match, context)
-        if reason is None:
-            return None
-        return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)
 
     def cost(match: GraphOptMatch) -> float:
         return context.cost(match, apply(match)) if context.cost is not None else 0.0
@@ -67,14 +62,37 @@ def optimize_graph(
     return new_graph, len(matches.found)
 
 
+def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext) -> bool:
+    """Whether `optimize_graph` would change the graph: the same search, without rewriting or telling anyone."""
+    patterns = tuple(rule.pattern for rule in rules)
+    accept = _acceptance(rules, context)
+    return bool(match_optimization_patterns(graph, patterns, OptMatchStrategy.FIRST_MATCH, accept=accept).chosen)
+
+
+def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[GraphOptMatch], Refusal | None]:
+    """What asks the guard of a match's rule, and makes a refusal of the reason it gives."""
+    rule_of = {rule.pattern: rule for rule in rules}
+
+    def accept(match: GraphOptMatch) -> Refusal | None:
+        reason = _declined(rule_of[match.pattern], match, context)
+        if reason is None:
+            return None
+        return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)
+
+    return accept
+
+
 def _declined(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str | None:
     """The reason for which the rule's guard leaves a match alone, or None."""
     if rule.guard is None:
         return None
     try:
-        return rule.guard(context.compiler, match)
+        reason: object = rule.guard(context.compiler, match)
     except Exception as error:
         raise _failure(rule, match, error) from error
+    if reason is not None and not isinstance(reason, str):
+        raise _failure(rule, match, TypeError(f"a guard gives the reason to decline, or None; it gave {reason!r}"))
+    return reason
 
 
 def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:

@@ -61,7 +61,9 @@ class Rule:
     def describe(self, kind: str) -> RuleDescription:
         """What a trace says of the rule."""
         entries = tuple(entry.__name__ for entry in self.pattern.entries)
-        return RuleDescription(self.name, self.name, entries, kind, self.exactness.value, self.doc, self.source)
+        return RuleDescription(
+            self.name, self.name, entries, kind, self.exactness.value, self.doc, self.source, self.guard is not None
+        )
 
 
 @dataclass(eq=False)

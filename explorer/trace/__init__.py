@@ -13,6 +13,7 @@ from explorer.trace.answers import (
     WhyNot,
 )
 from explorer.trace.events import (
+    COMPILER_OPTIONS,
     AttemptsRefused,
     Event,
     Folded,
@@ -34,6 +35,7 @@ from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
 from explorer.trace.trace import Trace
 
 __all__ = [
+    "COMPILER_OPTIONS",
     "NEAR_MISS_LIMIT",
     "AttemptsRefused",
     "Check",

@@ -11,6 +11,9 @@ from typing import Any, Protocol
 from explorer.graph import Graph
 from explorer.trace.refusal import Refusal
 
+COMPILER_OPTIONS = ("semiring", "optimize", "fold", "preset", "rules", "strategy", "max_rounds", "levels", "seed")
+"""The options that every trace holds: what it takes to compile again."""
+
 
 class Snapshot(Protocol):
     """The state of a compilation after a step. Everything is computed when it is asked for."""
@@ -37,7 +40,7 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RuleDescription:
-    """What a trace says of a rule: where it is written and what it is for."""
+    """What a trace says of a rule: where it is written, what it is for, whether a guard may decline its matches."""
 
     name: str
     pattern: str
@@ -46,6 +49,7 @@ class RuleDescription:
     exactness: str
     doc: str
     source: str
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

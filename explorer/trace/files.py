@@ -15,11 +15,19 @@ from typing import Any
 from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format, read_json, write_json
 from explorer.graph import Graph
-from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, Rewritten, RuleDescription
+from explorer.trace.events import (
+    COMPILER_OPTIONS,
+    Folded,
+    LimitReached,
+    MatchFound,
+    MatchLost,
+    Rewritten,
+    RuleDescription,
+)
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
 from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
-from explorer.trace.trace import Trace
+from explorer.trace.trace import EXACTNESS_ORDER, PASS_OF_KIND, Trace
 
 FORMAT = "circuit-explorer trace"
 VERSION = 1
@@ -170,7 +178,7 @@ def trace_from_json(data: Any, where: str = "trace data") -> Trace:
     """The trace of such data. Raises: FileFormatError, with what is wrong inside."""
     content = check_format(data, FORMAT, VERSION, where)
     try:
-        return _read(content)
+        return _checked(_read(content))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, CircuitError) as error:
         raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {error}") from error
 
@@ -199,7 +207,7 @@ def _read(data: Mapping[str, Any]) -> Trace:
 
 def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
     texts = (row[name] for name in ("kind", "exactness", "doc", "source"))
-    return RuleDescription(row["name"], row["pattern"], tuple(row["entries"]), *texts)
+    return RuleDescription(row["name"], row["pattern"], tuple(row["entries"]), *texts, row.get("guarded", False))
 
 
 def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any]) -> Step:
@@ -233,7 +241,7 @@ def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
     scope = row.get("scope")
     return NodeRecord(
         row["type"],
-        row["folds"],
+        _folds(row["folds"]),
         row["config"],
         None if scope is None else tuple(tuple(s) for s in scope),
         {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
@@ -244,7 +252,58 @@ def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
 def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord:
     form = forms[row["form"]]
     nodes = tuple(
-        ParameterNodeRecord(n[0], n[1], n[2], tuple(n[3]), tuple(leaves))
+        ParameterNodeRecord(n[0], _folds(n[1]), n[2], tuple(n[3]), tuple(leaves))
         for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
     )
     return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
+
+
+def _folds(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"a number of folds is a whole number; found {value!r}")
+    return value
+
+
+# ---------------------------------------------------------------------- checking
+
+
+def _checked(trace: Trace) -> Trace:
+    """The trace, if all that it names is there. Raises: ValueError."""
+    options: object = trace.options
+    lacking = [name for name in COMPILER_OPTIONS if not isinstance(options, Mapping) or name not in options]
+    if lacking:
+        raise ValueError(f"the options lack {', '.join(lacking)}")
+    for rule in trace.rules:
+        if rule.kind not in PASS_OF_KIND or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
+            raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
+    before: Graph[Any] = Graph({}, {}, ())
+    for step in trace.steps:
+        after = step.snapshot.graph
+        _check_references(step, before, after)
+        before = after
+    return trace
+
+
+def _check_references(step: Step, before: Graph[Any], after: Graph[Any]) -> None:
+    """Numbers name matches of the step; ids of layers name nodes there before it or after it."""
+    where = f"step {step.index} ({step.path})"
+    numbers = [rewrite.number for rewrite in step.rewrites]
+    numbers += [number for lost in step.lost for number in (lost.loser, lost.winner)]
+    for number in numbers:
+        if number not in range(len(step.matches)):
+            raise ValueError(f"{where} names match {number!r}, and has {len(step.matches)}")
+    old = [node for match in step.matches if not match.place for node in (match.root, *match.nodes)]
+    old += [refused.refusal.root for refused in step.refusals if not refused.place]
+    old += [lost.node for lost in step.lost if not lost.place]
+    old += [node for rewrite in step.rewrites if not rewrite.place for node in rewrite.removed]
+    old += [node for group in step.folds for node in group.members]
+    new = [group.node for group in step.folds]
+    if step.error is None:  # a failed step leaves the graph as it was
+        new += [node for rewrite in step.rewrites if not rewrite.place for node in rewrite.added]
+    for nodes, graph, when in ((old, before, "before"), (new, after, "after")):
+        for node in nodes:
+            if node not in graph.nodes:
+                raise ValueError(f"{where} names node {node!r}, which is not there {when} it")
+    for group in step.folds:
+        if group.level not in range(step.index):
+            raise ValueError(f"{where} folds level {group.level!r}, before which there is no step")

@@ -120,6 +120,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, type):
+        return value.__name__
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return value_text(value) if type(value).__str__ is object.__str__ else str(value)

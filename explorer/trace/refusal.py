@@ -1,4 +1,7 @@
-"""Why a pattern did not match: at which entry, at which node, and the reason. Only the matcher makes these."""
+"""Why a pattern did not match: at which entry, at which node, and the reason.
+
+The matcher makes these; where a rule's guard leaves a match alone, the driver makes one of the kind `DECLINED`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +10,7 @@ from typing import Any
 
 
 class RefusalKind(Enum):
-    """The reasons a matcher can give."""
+    """The reasons a matcher can give; the last is that of a rule's guard."""
 
     WRONG_TYPE = "wrong type"
     NO_INPUT = "no input"

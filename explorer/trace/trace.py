@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from explorer.errors import CircuitError, UnknownNameError, unknown_name
-from explorer.graph import Graph
+from explorer.errors import CircuitError, ShapeError, UnknownNameError, unknown_name
+from explorer.graph import Graph, first_difference
 from explorer.trace.answers import (
     ConflictRecord,
     FoldAnswer,
@@ -21,6 +21,7 @@ from explorer.trace.answers import (
     WhyNot,
 )
 from explorer.trace.events import RuleDescription
+from explorer.trace.reasons import fate_of_matches, matches_at, reason_without_refusal, refusals_at
 from explorer.trace.records import NodeRecord, plain_text, record_of
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.steps import Step
@@ -34,6 +35,8 @@ PASS_OF_KIND = {"parameter": "parameters", "shatter": "shatter", "fuse": "fuse"}
 EXACTNESS_ORDER = ("exact", "real", "lossy")
 ROUNDING = {"torch.float32": 1e-4, "torch.float64": 1e-9}
 """By type: the difference, relative to the largest output, that rounding may make between two orders of sums."""
+HALF_ROUNDING = 1e-2
+"""The same for all other types, which are shorter."""
 
 
 class Subject(Protocol):
@@ -96,7 +99,10 @@ class Trace:
         return self.step(step).snapshot.figures
 
     def check(self, x: Any = None) -> tuple[StepCheck, ...]:
-        """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be."""
+        """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be.
+
+        Raises: ShapeError if `x` has no rows; CircuitError for a loaded trace.
+        """
         wanted: Any = None
         exactness = "exact"
         found: list[StepCheck] = []
@@ -104,13 +110,15 @@ class Trace:
             if step.error is not None:
                 continue
             value = step.snapshot.circuit()(x).detach()
+            if not value.numel():
+                raise ShapeError("check needs at least one row; x has none")
             wanted = value if wanted is None else wanted
             exactness = max(exactness, self._exactness(step), key=EXACTNESS_ORDER.index)
             difference = (value - wanted).abs()
             difference[value == wanted] = 0  # infinities that agree
             size = wanted.abs()
             size[size == float("inf")] = 0
-            rounding = ROUNDING[str(size.dtype)] * max(1.0, float(size.max()))
+            rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING) * max(1.0, float(size.max()))
             tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
             found.append(StepCheck(step.index, step.path, float(difference.max()), exactness, tolerance))
         return tuple(found)
@@ -126,43 +134,35 @@ class Trace:
     def why_not(self, pattern: str, node: int, step: "int | str | None" = None) -> WhyNot:
         """Why a pattern was not applied at a node; by default in the last step that tried it while the node existed.
 
-        Raises: UnknownNameError for a pattern or node that is not in the trace.
+        A rule on parameters is asked about by the layer that holds them. Raises: UnknownNameError for a pattern or
+        node that is not in the trace; CircuitError for a step without that pattern or that node.
         """
         rule = self._rule(pattern)
+        first, last = self._lifetime(node)
         tried = self._step_that_tried(rule, node) if step is None else self.step(step)
         if not tried.path.endswith(f"/{PASS_OF_KIND[rule.kind]}"):
             raise CircuitError(
                 f"{pattern} was not tried in step {tried.index} ({tried.path}); it is a {rule.kind} rule"
             )
-        for found in tried.matches:
-            if found.rule == pattern and found.root == node:
-                lost = next((loss for loss in tried.lost if loss.loser == found.number), None)
-                if lost is None:
-                    return WhyNot(pattern, node, tried.index, True, True, (), None, "it matched and was applied")
-                winner = tried.matches[lost.winner]
-                reason = (
-                    f"it matched, but lost node {lost.node} to {winner.rule} at {list(winner.nodes)} "
-                    f"({lost.strategy}: {lost.reason})"
-                )
-                return WhyNot(pattern, node, tried.index, True, False, (), None, reason)
-        recorded = next(
-            (
-                r.refusal
-                for r in tried.refusals
-                if r.refusal.pattern == pattern and r.refusal.root == node and not r.place
-            ),
-            None,
-        )
+        if not first < tried.index <= last + 1:
+            raise CircuitError(
+                f"node {node} did not exist in step {tried.index} ({tried.path}); it exists after steps {first} to {last}"
+            )
+        found = matches_at(rule, node, tried)
+        if found:
+            applied, reason = fate_of_matches(found, tried)
+            return WhyNot(pattern, node, tried.index, True, applied, (), None, reason)
+        checks, refusal, place = (), None, ""
         if self.explainer is not None and rule.kind != "parameter":
             checks, refusal = self.explainer(self, tried.index, pattern, node)
-            refusal = recorded or refusal
+        for kept in refusals_at(rule, node, tried)[:1]:
+            refusal, place = kept.refusal, kept.place
+        if refusal is not None:
+            reason = f"in {place}: {refusal.reason}" if place else refusal.reason
         else:
-            checks, refusal = (), recorded
-        if refusal is None:
-            kind = self.graph_at(tried.index).nodes.get(node) or self._any_record(node)
-            reason = f"node {node} is a {kind.type}; {pattern} begins with a {rule.entries[0]}"
-            return WhyNot(pattern, node, tried.index, False, False, checks, None, reason)
-        return WhyNot(pattern, node, tried.index, False, False, checks, refusal, refusal.reason)
+            record = self._record(self.steps[tried.index - 1].snapshot.graph.nodes[node])
+            reason = reason_without_refusal(rule, node, record, tried, fits=bool(checks))
+        return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> tuple[NearMisses, ...]:
         """The near misses of a pattern, or of all patterns that have some, over all steps or one."""
@@ -198,7 +198,7 @@ class Trace:
             misses += sum(s.refusals_over.get(rule.pattern, 0) for s in self.steps)
             removed, added = sum(len(w.removed) for w in applied), sum(len(w.added) for w in applied)
             seconds = sum(w.seconds for w in applied)
-            lost = matched - len(applied)
+            lost = sum(s.matches[x.loser].rule == rule.name for s in self.steps for x in s.lost)
             stats.append(
                 RuleStats(
                     rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source
@@ -210,9 +210,7 @@ class Trace:
 
     def lineage(self, node: int) -> Lineage:
         """Where a node comes from and what became of it. Raises: UnknownNameError."""
-        if node not in self._lifetimes:
-            raise UnknownNameError(f"there was never a node {node} in this trace")
-        first, last = self._lifetimes[node]
+        first, last = self._lifetime(node)
         changes = tuple(
             Origin(s.index, s.path, f"{w.rule} in {w.place}", (node,), (node,))
             for s in self.steps
@@ -253,6 +251,8 @@ class Trace:
     def _changes(self) -> tuple[Origin, ...]:
         found: list[Origin] = []
         for step in self.steps:
+            if step.error is not None:
+                continue  # a failed step leaves the graph as it was
             for rewrite in step.rewrites:
                 if not rewrite.place:
                     found.append(Origin(step.index, step.path, rewrite.rule, rewrite.removed, rewrite.added))
@@ -328,7 +328,7 @@ class Trace:
             return FoldAnswer(
                 True, f"Folded together: slices {self._slices[one][1]} and {self._slices[other][1]} of {here.node}."
             )
-        difference = _first_difference(here, there)
+        difference = _difference(here, there)
         if difference is not None:
             name, mine, theirs = difference
             return FoldAnswer(False, f"Not folded together: {name} is {mine} here and {theirs} there.")
@@ -346,13 +346,13 @@ class Trace:
         latest: dict[tuple[str, tuple[tuple[str, Any], ...]], FoldGroup] = {}
         by_level: dict[tuple[int, str], FoldGroup] = {}
         for group in self.fold_groups():
-            key = (group.type, tuple(group.key.items()))
+            key = _fold_key(group)
             if key in latest and self._could_join(latest[key], group):
                 reason = f"{group.type}: equal keys, levels {latest[key].level} and {group.level}"
                 missed.append(MissedFold((latest[key].node, group.node), _count(latest[key], group), reason))
             latest[key] = group
             neighbour = by_level.get((group.level, group.type))
-            if neighbour is not None and (difference := _first_difference(neighbour, group)) is not None:
+            if neighbour is not None and (difference := _difference(neighbour, group)) is not None:
                 name, mine, theirs = difference
                 reason = f"{group.type} on level {group.level}: {name} is {mine} and {theirs}"
                 missed.append(MissedFold((neighbour.node, group.node), _count(neighbour, group), reason))
@@ -409,40 +409,35 @@ class Trace:
             known = self._records[id(node)] = (node, record_of(node, names.__getitem__))
         return known[1]
 
-    def _any_record(self, node: int) -> NodeRecord:
-        first, _ = self._lifetimes[node]
-        return self.graph_at(first).nodes[node]
-
     def _rule(self, pattern: str) -> RuleDescription:
         for rule in self.rules:
             if rule.pattern == pattern:
                 return rule
         raise unknown_name("pattern", pattern, [rule.pattern for rule in self.rules])
 
-    def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
+    def _lifetime(self, node: int) -> tuple[int, int]:
         if node not in self._lifetimes:
             raise UnknownNameError(f"there was never a node {node} in this trace")
-        first, last = self._lifetimes[node]
+        return self._lifetimes[node]
+
+    def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
+        first, last = self._lifetime(node)
         name = PASS_OF_KIND[rule.kind]
         tried = [s for s in self.steps if s.path.endswith(f"/{name}") and first < s.index <= last + 1]
         if not tried:
             raise CircuitError(f"{rule.pattern} was never tried while node {node} existed (steps {first} to {last})")
-        return next((s for s in tried if self._was_seen(s, rule.pattern, node)), tried[-1])
-
-    @staticmethod
-    def _was_seen(step: Step, pattern: str, node: int) -> bool:
-        if any(match.rule == pattern and match.root == node for match in step.matches):
-            return True
-        return any(r.refusal.pattern == pattern and r.refusal.root == node and not r.place for r in step.refusals)
+        seen = (s for s in reversed(tried) if matches_at(rule, node, s) or refusals_at(rule, node, s))
+        return next(seen, tried[-1])
 
 
-def _first_difference(one: FoldGroup, other: FoldGroup) -> tuple[str, Any, Any] | None:
-    if one.type != other.type:
-        return ("type", one.type, other.type)
-    for name in dict.fromkeys([*one.key, *other.key]):
-        if one.key.get(name) != other.key.get(name):
-            return (name, one.key.get(name, "absent"), other.key.get(name, "absent"))
-    return None
+def _fold_key(group: FoldGroup) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return (group.type, tuple(group.key.items()))
+
+
+def _difference(one: FoldGroup, other: FoldGroup) -> tuple[str, str, str] | None:
+    """The first thing in which the keys of two groups differ, as text."""
+    found = first_difference(_fold_key(one), _fold_key(other))
+    return None if found is None else (found[0], found[1] or "absent", found[2] or "absent")
 
 
 def _count(*groups: FoldGroup) -> int:

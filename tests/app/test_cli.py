@@ -13,7 +13,7 @@ from explorer import bench
 from explorer.app import training
 from explorer.app.checkpoint import Checkpoint
 from explorer.app.cli import app
-from explorer.optimize.layers import HANDBOOK_FUSE_RULES
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES
 from explorer.templates import gallery
 from explorer.trace import Trace
 
@@ -144,7 +144,7 @@ def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, 
         """Fails."""
         raise ZeroDivisionError("on purpose")
 
-    rules = HANDBOOK_FUSE_RULES.rules
+    rules = DEFAULT_LAYER_FUSE_OPT_RULES.rules
     monkeypatch.setitem(rules, "Candecomp", replace(rules["Candecomp"], apply=broken))
     path = tmp_path / "failed.trace.json"
     result = run("trace", "digits", "-o", str(path), code=2)

@@ -8,7 +8,7 @@ import torch
 
 from explorer.backend import TorchCategoricalLayer
 from explorer.compiler import TorchCompiler
-from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameError
+from explorer.errors import CircuitError, DataTypeError, RuleError, ShapeError, UnknownNameError
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import (
     CategoricalLayer,
@@ -251,3 +251,24 @@ def test_without_optimization_and_folding_every_layer_is_compiled_once_in_order(
     assert module.graph.outputs == circuit.outputs
     names = [type(layer).__name__.removesuffix("Layer") for layer in circuit.layers]
     assert layer_types(module) == names
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("fold", "false", "fold must be a bool; found 'false' of type str"),
+        ("optimize", 1, "optimize must be a bool"),
+        ("max_rounds", 2.5, "max_rounds must be a int; found 2.5"),
+        ("seed", "a", "seed must be a int"),
+        ("rules", 3, "rules must be a RuleSet"),
+        ("listeners", [None], "a listener is called with each event; found None"),
+    ],
+)
+def test_an_option_of_another_type_is_refused(option: str, value: object, message: str):
+    with pytest.raises(DataTypeError, match=message):
+        TorchCompiler(**{option: value})  # pyright: ignore[reportArgumentType]
+
+
+def test_what_is_no_circuit_is_refused():
+    with pytest.raises(DataTypeError, match="circuit must be a Circuit; found 'digits' of type str"):
+        TorchCompiler().compile("digits")  # pyright: ignore[reportArgumentType]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.backend import Semiring, TorchHadamardLayer, TorchInnerLayer, TorchSumLayer
+from explorer.backend import Semiring, TorchHadamardLayer, TorchInnerLayer, TorchKroneckerLayer, TorchSumLayer
 from explorer.backend.parameters import (
     TorchLogParameter,
     TorchParameterOp,
@@ -266,7 +266,7 @@ BAD_RULES = {
         "weight must have shape",
     ),
     "other inputs": (
-        lambda match: (TorchHadamardLayer(num_input_units=2, num_output_units=1, arity=2),),
+        lambda match: (TorchHadamardLayer(num_input_units=2, num_output_units=2, arity=2), match.entries[0]),
         r"the first layer takes \(arity, units\) \(2, 2\), the one it replaces \(1, 2\)",
     ),
     "too few units": (
@@ -274,8 +274,12 @@ BAD_RULES = {
         "the last layer has 2 output units, the root it replaces 1",
     ),
     "a chain that does not fit": (
-        lambda match: (TorchHadamardLayer(num_input_units=2, num_output_units=3, arity=1), match.entries[0]),
-        "TorchSumLayer does not fit on TorchHadamardLayer: each layer reads the one before it",
+        lambda match: (
+            TorchKroneckerLayer(num_input_units=2, num_output_units=2, arity=1),
+            match.entries[0],
+            match.entries[0],
+        ),
+        "TorchSumLayer does not fit on TorchSumLayer: each layer reads the one before it",
     ),
     "no layer": (lambda match: ("a layer",), "a rule on layers gives layers; found str"),
     "nothing": (lambda match: (), "gave no node"),

@@ -1,5 +1,6 @@
 """The folded graph: index tables, folded parameters, shared leaves, half-folded circuits, and the defects B3 and B4."""
 
+from dataclasses import dataclass
 from itertools import count, product
 from typing import Any
 
@@ -22,10 +23,12 @@ from explorer.backend import (
 )
 from explorer.backend.parameters import (
     TorchParameter,
+    TorchParameterOp,
     TorchPointerParameter,
     TorchSoftmaxParameter,
     TorchSumParameter,
     TorchTensorParameter,
+    apply_op,
 )
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
@@ -98,6 +101,11 @@ def lettered(graph: Graph[str]) -> Graph[Letter]:
 # ---- the main logic
 
 
+def into(groups: list[FoldedGroup]):
+    """A listener that keeps the groups of all levels in a list."""
+    return lambda level, done, seconds: groups.extend(done[len(groups) :])
+
+
 def test_the_index_tables_say_in_which_node_and_slice_each_input_stands():
     graph = lettered(
         letters(
@@ -114,7 +122,7 @@ def test_the_index_tables_say_in_which_node_and_slice_each_input_stands():
         )
     )
     groups: list[FoldedGroup] = []
-    folded, info = build_folded_graph(graph, longest_distance(graph), "+".join, count(100), groups.append)
+    folded, info = build_folded_graph(graph, longest_distance(graph), "+".join, count(100), into(groups))
     assert [(g.level, g.node, g.members, g.value) for g in groups] == [
         (0, 100, (0, 1), "a+a"),
         (0, 2, (2,), "b"),
@@ -141,7 +149,7 @@ def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
     graph = compiled(circuit, fold=False).graph
     groups: list[FoldedGroup] = []
     folded, info = build_folded_graph(
-        graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), groups.append
+        graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), into(groups)
     )
     where = {member: (g.node, i) for g in groups for i, member in enumerate(g.members)}
     assert set(where) == set(graph.nodes)
@@ -170,7 +178,7 @@ def test_a_circuit_of_which_some_groups_are_folded_has_the_same_value(circuit: C
     plain = compiled(circuit, preset=preset, fold=False)
     graph, x = plain.graph, random_inputs(circuit, seed=seed)
     groups: list[FoldedGroup] = []
-    build_folded_graph(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), groups.append)
+    build_folded_graph(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), into(groups))
     values = constant_leaf_values(circuit)
     for done in range(len(groups) + 1):
         folded, info = assemble(graph, groups[:done])
@@ -279,7 +287,7 @@ def test_an_expression_that_members_share_is_computed_once():
 
 
 def test_leaves_of_other_shape_type_or_learning_do_not_fold():
-    compiler = TorchCompiler()
+    compiler = TorchCompiler(semiring="sum-product")
     leaves = [
         TensorParameter((2,)),
         TensorParameter((2,), learnable=False),
@@ -490,3 +498,20 @@ def test_evidence_on_many_leaves_folds_into_one_layer(preset: str):
     assert layer_types(module) == ["Evidence", "Hadamard"]
     plain = compiled(circuit, preset=preset, fold=False)
     np.testing.assert_allclose(output(module, None), output(plain, None), rtol=1e-12)
+
+
+def test_operators_of_one_name_and_two_classes_do_not_fold_together():
+    def twice(factor: float) -> type[TorchParameterOp]:
+        @dataclass(frozen=True, eq=False, kw_only=True)
+        class TorchTwice(TorchParameterOp):
+            def forward(self, *operands: torch.Tensor) -> torch.Tensor:
+                return operands[0] * factor
+
+        return TorchTwice
+
+    compiler = TorchCompiler()
+    members = [
+        apply_op(twice(factor), compiler.compile_parameter(TensorParameter((2,))), shape=(2,)) for factor in (2.0, 5.0)
+    ]
+    folded = _fold_parameters(members)
+    assert [n for kind, n in kinds(folded) if kind != "Tensor"] == [1, 1]

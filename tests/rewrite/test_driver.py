@@ -231,3 +231,10 @@ def test_two_searches_of_one_graph_are_equal():
     first, second = (match_optimization_patterns(graph, (AB, pattern("AA", A, A))) for _ in range(2))
     assert [str(m) for m in first.found] == [str(m) for m in second.found]
     assert picture(rewritten(graph, FUSE)) == picture(rewritten(graph, FUSE))
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_guard_that_gives_no_reason_is_an_error(answer: bool):
+    rule = Rule(FUSE.pattern, fuse, guard=lambda compiler, match: answer)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(RuleError, match="a guard gives the reason to decline, or None; it gave"):
+        optimize_graph(chain(B("b"), A("a")), (rule,), context())

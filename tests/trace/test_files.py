@@ -10,6 +10,7 @@ import torch
 
 import explorer
 from explorer.errors import CircuitError, FileFormatError
+from explorer.optimize.presets import preset_named
 from explorer.templates import gallery
 
 NAMES = ["blackboard", "conflict", "near-misses", "kronecker", "hmm"]
@@ -119,6 +120,111 @@ def test_a_trace_that_lost_a_part_is_a_typed_error(part, tmp_path):
     file.write_text(json.dumps(data))
     with pytest.raises(FileFormatError, match="not a whole trace"):
         explorer.Trace.load(file)
+
+
+def first(data, part):
+    """The first step that has something in a part, and that part."""
+    return next(step[part] for step in data["steps"] if step[part])
+
+
+def dangling_loser(data):
+    first(data, "lost")[0][0] = 99
+
+
+def dangling_winner(data):
+    first(data, "lost")[0][1] = -98
+
+
+def dangling_rewrite(data):
+    first(data, "rewrites")[0][0] = 9999
+
+
+def removed_that_never_was(data):
+    first(data, "rewrites")[0][2] = [9999]
+
+
+def added_that_never_came(data):
+    first(data, "rewrites")[0][3] = [9999]
+
+
+def match_of_nothing(data):
+    first(data, "matches")[0][2] = [9999]
+
+
+def member_that_never_was(data):
+    first(data, "folds")[0]["members"] = [9999]
+
+
+def folded_node_that_never_came(data):
+    first(data, "folds")[0]["node"] = 9999
+
+
+def folds_as_text(data):
+    data["nodes"][0]["folds"] = "x"
+
+
+def level_below_nothing(data):
+    first(data, "folds")[0]["level"] = 50
+
+
+def options_as_list(data):
+    data["options"] = [1]
+
+
+def options_that_lack_one(data):
+    del data["options"]["semiring"]
+
+
+def rule_of_no_kind(data):
+    data["rules"][0]["kind"] = "odd"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        dangling_loser,
+        dangling_winner,
+        dangling_rewrite,
+        removed_that_never_was,
+        added_that_never_came,
+        match_of_nothing,
+        member_that_never_was,
+        folded_node_that_never_came,
+        folds_as_text,
+        level_below_nothing,
+        options_as_list,
+        options_that_lack_one,
+        rule_of_no_kind,
+    ],
+)
+def test_a_reference_to_nothing_is_a_typed_error_when_the_file_is_read(spoil, tmp_path):
+    file = tmp_path / "trace.json"
+    explorer.record(gallery.load_named("conflict")).save(file)
+    data = json.loads(file.read_text())
+    spoil(data)
+    file.write_text(json.dumps(data))
+    with pytest.raises(FileFormatError, match="not a whole trace"):
+        explorer.Trace.load(file)
+
+
+def test_running_again_without_the_guards_of_the_trace_is_refused():
+    unguarded = explorer.record(gallery.load_named("hmm"), rules=preset_named("handbook").rules)
+    with pytest.raises(CircuitError, match=r"other rules than its preset's: .*SumCollapse"):
+        explorer.rerun(unguarded)
+
+
+def test_a_loaded_trace_knows_which_rules_had_guards(tmp_path):
+    trace = explorer.record(gallery.load_named("blackboard"))
+    assert {rule.name for rule in trace.rules if rule.guarded} >= {"SumCollapse", "CategoricalLogSoftmax"}
+    trace.save(tmp_path / "trace.json")
+    assert explorer.Trace.load(tmp_path / "trace.json").rules == trace.rules
+
+
+def test_a_live_trace_runs_again_on_its_own_circuit():
+    trace = explorer.record(gallery.load_named("blackboard"), disable=["Tucker"])
+    again = explorer.rerun(trace)
+    assert again.subject is trace.subject
+    assert again.options == trace.options
 
 
 def test_import_explorer_loads_neither_torch_nor_a_user_interface():

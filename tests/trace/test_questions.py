@@ -1,10 +1,13 @@
 """What a trace answers: lineage, why not, near misses, conflicts, folds."""
 
+from dataclasses import replace
+
 import pytest
+import torch
 from inline_snapshot import snapshot
 
 import explorer
-from explorer.errors import CircuitError, RuleError, UnknownNameError
+from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameError
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import gallery
@@ -228,3 +231,41 @@ def test_recording_with_a_compiler_that_knows_the_circuit_is_a_typed_error():
     compiler.listeners = (recorder,)
     with pytest.raises(CircuitError, match="compiled before by this compiler"):
         record_with(compiler, recorder, circuit)
+
+
+def test_recording_a_circuit_compiled_before_does_not_give_the_trace_of_another_one():
+    from explorer.compiler import TorchCompiler, record_with
+    from explorer.trace import Recorder
+
+    one, other, recorder = small_circuit(), small_circuit(), Recorder()
+    compiler = TorchCompiler(listeners=[recorder])
+    compiler.compile(one)
+    compiler.compile(other)
+    with pytest.raises(CircuitError, match="compiled before by this compiler"):
+        record_with(compiler, recorder, one)
+    assert recorder.subject is other
+
+
+def test_recording_with_a_recorder_that_hears_nothing_is_a_typed_error():
+    from explorer.compiler import TorchCompiler, record_with
+    from explorer.trace import Recorder
+
+    with pytest.raises(CircuitError, match="among its listeners"):
+        record_with(TorchCompiler(), Recorder(), small_circuit())
+
+
+def test_a_check_without_rows_is_a_typed_error(blackboard):
+    with pytest.raises(ShapeError, match="check needs at least one row"):
+        blackboard.check(torch.zeros(0, 5, dtype=torch.long))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_check_in_half_precision_allows_coarse_rounding(blackboard, dtype):
+    class Half:
+        def circuit(self):
+            return lambda x: x
+
+    steps = tuple(replace(step, snapshot=Half()) for step in blackboard.steps)
+    trace = explorer.Trace(None, None, blackboard.options, blackboard.rules, steps)
+    last = trace.check(torch.ones(2, 1, dtype=dtype))[-1]
+    assert (last.tolerance, last.ok) == (1e-2, True)

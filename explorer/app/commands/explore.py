@@ -15,7 +15,7 @@ CIRCUIT = "digits"
 def explore(
     epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
     out: Annotated[Path, typer.Option("--out", "-o", help="the folder for the trace and the checkpoint")] = RUNS,
-    seed: Annotated[int, typer.Option(help="seed of the initial values and of the order of images")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")] = 0,
 ) -> None:
     """Build the circuit over handwritten digits, watch its compilation, train it, and say what to do next."""
     with notes().status("Loading torch"):

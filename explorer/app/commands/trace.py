@@ -34,7 +34,7 @@ def trace(
     levels: Annotated[
         str | None, typer.Option(help="longest-distance or fewest-groups; the preset has its own")
     ] = None,
-    seed: Annotated[int, typer.Option(help="seed of the initial values")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
     times: Annotated[

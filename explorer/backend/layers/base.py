@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from explorer.backend.parameters import FoldSettings, TorchParameter
+from explorer.backend.parameters import FoldSettings
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
 from explorer.graph import FOLDS, SCOPE, config_of, nested_of, parameters_of
@@ -25,13 +25,18 @@ class TorchLayer(ABC):
     num_folds: int = field(default=1, metadata=FOLDS)
 
     def __post_init__(self) -> None:
-        for name, wanted in self.parameter_shapes().items():
-            parameter: TorchParameter | None = getattr(self, name)
-            if parameter is not None and (parameter.shape != wanted or parameter.num_folds != self.num_folds):
+        wanted = self.parameter_shapes()
+        for name, parameter in parameters_of(self).items():
+            shape = wanted.get(name, parameter.shape)
+            if parameter.shape != shape or parameter.num_folds != self.num_folds:
                 raise ShapeError(
-                    f"{type(self).__name__}: {name} must have shape {wanted} in {self.num_folds} folds; "
+                    f"{type(self).__name__}: {name} must have shape {shape} in {self.num_folds} folds; "
                     f"found {parameter.shape} in {parameter.num_folds}"
                 )
+        self._check()
+
+    def _check(self) -> None:  # noqa: B027
+        """Check what the class needs besides; part of construction. Raises: ShapeError."""
 
     @property
     @abstractmethod
@@ -92,7 +97,7 @@ class TorchInputLayer(TorchLayer, ABC):
         nested = tuple(
             (f"{name}.{key}", value)
             for name, layer in nested_of(self).items()
-            for key, value in (("type", type(layer).__name__), *layer.fold_settings)
+            for key, value in (("type", type(layer)), *layer.fold_settings)
         )
         return (("num_variables", self.num_variables), *config_of(self).items(), *parameter_settings(self), *nested)
 

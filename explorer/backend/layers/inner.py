@@ -8,6 +8,7 @@ from torch import Tensor
 from explorer.backend.layers.base import TorchInnerLayer
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
+from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
 from explorer.symbolic import Shape
 
@@ -46,6 +47,9 @@ class TorchHadamardLayer(TorchInnerLayer):
 
     arity: int = 2
 
+    def _check(self) -> None:
+        keeps_units(self)
+
     @property
     def flops(self) -> int:
         return (self.arity - 1) * self.num_input_units
@@ -60,6 +64,11 @@ class TorchKroneckerLayer(TorchInnerLayer):
 
     arity: int = 2
 
+    def _check(self) -> None:
+        if self.num_output_units != self.num_input_units**self.arity:
+            wanted = f"{self.num_input_units}^{self.arity}"
+            raise ShapeError(f"TorchKroneckerLayer has {wanted} output units; found {self.num_output_units}")
+
     @property
     def flops(self) -> int:
         return sum(self.num_input_units ** (h + 1) for h in range(1, self.arity))
@@ -69,6 +78,13 @@ class TorchKroneckerLayer(TorchInnerLayer):
         for h in range(1, self.arity):
             y = semiring.multiply(y.unsqueeze(-1), x[:, h].unsqueeze(-2)).flatten(-2)
         return y
+
+
+def keeps_units(layer: TorchInnerLayer) -> None:
+    """Raises: ShapeError unless the layer has as many output units as input units."""
+    if layer.num_output_units != layer.num_input_units:
+        found = f"{layer.num_input_units} input and {layer.num_output_units} output units"
+        raise ShapeError(f"{type(layer).__name__} keeps the number of units; found {found}")
 
 
 def hadamard(semiring: Semiring, x: Tensor) -> Tensor:

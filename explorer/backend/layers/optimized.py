@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from explorer.backend.layers.base import TorchInnerLayer
-from explorer.backend.layers.inner import hadamard
+from explorer.backend.layers.inner import hadamard, keeps_units
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
@@ -80,7 +80,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         shape = self.weight.shape
         fits = len(shape) == 2 and self.num_input_units % shape[1] == 0
         if not fits or self.num_output_units != shape[0] * (self.num_input_units // shape[1]):
@@ -117,6 +117,9 @@ class TorchMixingLayer(TorchInnerLayer):
     """
 
     weight: TorchParameter = field(metadata=PARAMETER)
+
+    def _check(self) -> None:
+        keeps_units(self)
 
     @property
     def flops(self) -> int:

@@ -1,11 +1,11 @@
 """A compiled parameter: an immutable graph of parameter nodes with one value per fold."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from explorer.backend.addressing import FoldIndexInfo
-from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp, TorchTensorParameter
+from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp
 from explorer.errors import ShapeError
-from explorer.graph import Graph, node_text
+from explorer.graph import Graph
 from explorer.symbolic import Shape
 
 
@@ -36,14 +36,6 @@ class TorchParameter:
     def nodes(self) -> tuple[TorchParameterNode, ...]:
         """All nodes in topological order."""
         return tuple(self.graph.nodes.values())
-
-    @property
-    def num_learnable(self) -> int:
-        """How many learned numbers the parameter owns (shared ones count where they are owned)."""
-        from math import prod
-
-        owners = (n for n in self.nodes if isinstance(n, TorchTensorParameter) and n.learnable)
-        return sum(prod(n.shape) * n.num_folds for n in owners)
 
     def __repr__(self) -> str:
         names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]
@@ -86,12 +78,3 @@ def subgraph_parameter(parameter: TorchParameter, node: int) -> TorchParameter:
             waiting.extend(parameter.graph.inputs[current])
     nodes = {n: v for n, v in parameter.graph.nodes.items() if n in keep}
     return TorchParameter(Graph(nodes, {n: parameter.graph.inputs[n] for n in nodes}, (node,)))
-
-
-def with_output(parameter: TorchParameter, op: TorchParameterOp) -> TorchParameter:
-    """The same operands under another last operator."""
-    end = parameter.graph.outputs[0]
-    return replace(parameter, graph=Graph({**parameter.graph.nodes, end: op}, parameter.graph.inputs, (end,)))
-
-
-__all__ = ["TorchParameter", "apply_op", "node_text", "subgraph_parameter", "with_output"]

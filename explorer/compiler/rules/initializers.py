@@ -1,5 +1,6 @@
 """Compile rules of initializers: each becomes a function that fills a tensor with a random generator."""
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,39 +16,43 @@ initializer_rules = CompilerInitializerRegistry()
 @initializer_rules.rule(ConstantInitializer)
 def compile_constant(compiler: Any, initializer: ConstantInitializer) -> InitializerFunction:
     """Copies the given values."""
-    value = torch.from_numpy(initializer.value.copy())
-    return lambda tensor, generator: tensor.copy_(value.expand(tensor.shape))
+    return partial(_copy, value=torch.from_numpy(initializer.value.copy()))
 
 
 @initializer_rules.rule(NormalInitializer)
 def compile_normal(compiler: Any, initializer: NormalInitializer) -> InitializerFunction:
     """Draws from a normal distribution."""
-    mean, stddev = initializer.mean, initializer.stddev
-    return lambda tensor, generator: tensor.normal_(mean, stddev, generator=generator)
+    return partial(_draw_normal, mean=initializer.mean, stddev=initializer.stddev)
 
 
 @initializer_rules.rule(UniformInitializer)
 def compile_uniform(compiler: Any, initializer: UniformInitializer) -> InitializerFunction:
-    """Draws from a uniform distribution."""
-    low, high = initializer.low, initializer.high
-
-    def draw(tensor: Tensor, generator: torch.Generator) -> Tensor:
-        if tensor.is_complex():
-            torch.view_as_real(tensor).uniform_(low, high, generator=generator)
-            return tensor
-        return tensor.uniform_(low, high, generator=generator)
-
-    return draw
+    """Draws from a uniform distribution; real and imaginary part alike for complex leaves."""
+    return partial(_draw_uniform, low=initializer.low, high=initializer.high)
 
 
 @initializer_rules.rule(DirichletInitializer)
 def compile_dirichlet(compiler: Any, initializer: DirichletInitializer) -> InitializerFunction:
     """Draws gamma variables and divides them by their sum along the axis."""
-    alpha, axis = initializer.alpha, initializer.axis
+    return partial(_draw_dirichlet, alpha=initializer.alpha, axis=initializer.axis)
 
-    def draw(tensor: Tensor, generator: torch.Generator) -> Tensor:
-        concentration = torch.full(tensor.shape, alpha, dtype=tensor.dtype)
-        gammas = torch._standard_gamma(concentration, generator)  # pyright: ignore[reportPrivateImportUsage]
-        return tensor.copy_(gammas / gammas.sum(axis, keepdim=True))
 
-    return draw
+def _copy(tensor: Tensor, generator: torch.Generator, value: Tensor) -> Tensor:
+    return tensor.copy_(value.expand(tensor.shape))
+
+
+def _draw_normal(tensor: Tensor, generator: torch.Generator, mean: float, stddev: float) -> Tensor:
+    return tensor.normal_(mean, stddev, generator=generator)
+
+
+def _draw_uniform(tensor: Tensor, generator: torch.Generator, low: float, high: float) -> Tensor:
+    if tensor.is_complex():
+        torch.view_as_real(tensor).uniform_(low, high, generator=generator)
+        return tensor
+    return tensor.uniform_(low, high, generator=generator)
+
+
+def _draw_dirichlet(tensor: Tensor, generator: torch.Generator, alpha: float, axis: int) -> Tensor:
+    concentration = torch.full(tensor.shape, alpha, dtype=tensor.dtype)
+    gammas = torch._standard_gamma(concentration, generator)  # pyright: ignore[reportPrivateImportUsage]
+    return tensor.copy_(gammas / gammas.sum(axis, keepdim=True))

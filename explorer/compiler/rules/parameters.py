@@ -6,6 +6,7 @@ import torch
 
 from explorer.backend import parameters as compiled
 from explorer.compiler.registries import CompilerParameterRegistry, CompileRule
+from explorer.errors import DataTypeError
 from explorer.graph import config_of
 from explorer.symbolic import DataType, ParameterOp, TensorParameter
 from explorer.symbolic import parameters as symbolic
@@ -53,6 +54,10 @@ for _symbolic_type, _op_type in COMPILED_OPERATORS.items():
 @parameter_rules.rule(TensorParameter)
 def compile_leaf(compiler: Any, leaf: TensorParameter) -> compiled.TorchLeafParameter:
     """The first use of a leaf owns it; later ones, in this circuit or another, point to it."""
+    if leaf.dtype is DataType.COMPLEX and not compiler.semiring.takes_complex:
+        raise DataTypeError(
+            f"the complex leaf {leaf!r} needs semiring sum-product or complex-lse-sum; found {compiler.semiring.name}"
+        )
     node_type = compiled.TorchTensorParameter if compiler.claim(leaf) else compiled.TorchPointerParameter
     return node_type(
         shape=leaf.size,

@@ -1,0 +1,71 @@
+"""Why a pattern was not applied at a layer, read from what one step recorded.
+
+The id of a match or refusal counts in the graph that was searched: that of the layers, or that of one parameter,
+which `place` names. A rule on parameters is therefore asked about by the layer that holds the parameter.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from explorer.trace.events import MatchFound, RuleDescription
+from explorer.trace.records import NodeRecord
+from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Step
+
+
+def matches_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchFound, ...]:
+    """The matches of a rule at a layer."""
+    return tuple(m for m in step.matches if m.rule == rule.pattern and _is_at(rule, m.root, m.place, node))
+
+
+def refusals_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchRefused, ...]:
+    """The near misses of a rule at a layer that were kept."""
+    return tuple(
+        r for r in step.refusals if r.refusal.pattern == rule.pattern and _is_at(rule, r.refusal.root, r.place, node)
+    )
+
+
+def _is_at(rule: RuleDescription, root: int, place: str, node: int) -> bool:
+    return place.split(".")[0] == str(node) if rule.kind == "parameter" else not place and root == node
+
+
+def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]:
+    """Whether some of these matches was applied, and what became of them in words."""
+    numbers = {match.number for match in found}
+    if step.error is None and any(rewrite.number in numbers for rewrite in step.rewrites):
+        return True, "it matched and was applied"
+    lost = next((loss for loss in step.lost if loss.loser in numbers), None)
+    if lost is None:
+        return False, "it matched, but the step ended before it was applied"
+    winner = step.matches[lost.winner]
+    return False, (
+        f"it matched, but lost node {lost.node} to {winner.rule} at {list(winner.nodes)} "
+        f"({lost.strategy}: {lost.reason})"
+    )
+
+
+def reason_without_refusal(rule: RuleDescription, node: int, record: NodeRecord, step: Step, fits: bool) -> str:
+    """What can be said where neither a match nor a refusal was kept; `fits`: the matcher says now that it matches.
+
+    A trace knows types by name only, and the first entry may be a base class of the node's. So another name is the
+    reason only if every near miss was kept.
+    """
+    wanted = rule.entries[0]
+    fits = fits or wanted in _types_searched(rule, record)
+    over = step.refusals_over.get(rule.pattern, 0)
+    if fits and over:
+        return f"it was refused; the reason was not kept (limit {NEAR_MISS_LIMIT} for a pattern and step)"
+    if fits or over:
+        return "it was not tried here, or its reason was not kept"
+    if rule.kind == "parameter":
+        return f"no parameter of node {node} holds a {wanted}"
+    return f"node {node} is a {record.type}; {rule.pattern} begins with a {wanted}"
+
+
+def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:
+    """The types at which the rule's first entry was tried: the layer's, or those inside its parameters."""
+    if rule.kind != "parameter":
+        yield record.type
+        return
+    for parameter in record.parameters.values():
+        yield from (inner.type for inner in parameter.nodes)
+    for nested in record.nested.values():
+        yield from _types_searched(rule, nested)

@@ -1,0 +1,121 @@
+"""What stands in a box: its title, its detail, its kind, how many folds, how many bytes."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from explorer.trace import NodeRecord
+from explorer.views.grouping import Box, node_scopes
+from explorer.views.index import TraceIndex
+from explorer.views.layout import Grid
+from explorer.views.states import State
+from explorer.views.words import list_text, plural
+from widgets.schema import NodeKind
+
+FLOAT_BYTES = 4
+DETAIL_CHARACTER, SIDES = 6.9, 18.0
+"""Width of a character of the detail, and what stays free left and right together."""
+
+SUMS = ("Sum",)
+PRODUCTS = ("Hadamard", "Kronecker")
+FUSED = ("CPT", "Tucker", "TensorDot", "Mixing")
+
+
+def state_of_box(index: TraceIndex, step: int, box: Box) -> State:
+    """The state in which the nodes of a box are: that after the step, or before it for what is gone."""
+    return index.state(step) if box.after else index.before(step)
+
+
+def forms_of(index: TraceIndex, state: State, ids: Sequence[int]) -> list[tuple[NodeRecord, int]]:
+    """One record for each form (type, config, shapes) among these nodes, with how many have it; first ones first."""
+    keys = state.key[list(ids)]
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return [(index.record(int(state.node[ids[int(first[i])]])), int(counts[i])) for i in order]
+
+
+def kind_of(record: NodeRecord) -> NodeKind:
+    """What sort of node it is, which chooses its shape in the drawing."""
+    if record.scope is not None:
+        return "input"
+    if record.title in FUSED:
+        return "fused"
+    if record.title in SUMS:
+        return "sum"
+    if record.title in PRODUCTS:
+        return "product"
+    return "operator"
+
+
+def kind_of_box(forms: Sequence[tuple[NodeRecord, int]]) -> NodeKind:
+    """The kind that all nodes of a box have in common; else `operator`."""
+    kinds: set[NodeKind] = {kind_of(record) for record, _ in forms}
+    return kinds.pop() if len(kinds) == 1 else "operator"
+
+
+def title_of(index: TraceIndex, state: State, box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> str:
+    """The type of the nodes; for several types how many variables they are about."""
+    titles = {record.title for record, _ in forms}
+    if len(titles) == 1:
+        return titles.pop()
+    variables = {node_scopes(index, state)[node].bit_count() for node in box.ids}
+    return plural(variables.pop(), "variable") if len(variables) == 1 else plural(len(box.ids), "node")
+
+
+def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> str:
+    """Id, units and shapes of parameters, as many of these facts as fit into a box; the inspector has them all."""
+    name = f"%{box.ids[0]} " if len(box.ids) == 1 else ""
+    if len(forms) > 1:
+        types: dict[str, int] = {}
+        for record, count in forms:
+            types[record.title] = types.get(record.title, 0) + count
+        full = ", ".join(f"{count} {title}" for title, count in types.items())
+        choices = [full, f"{plural(len(box.ids), 'node')} of {plural(len(types), 'type')}"]
+    else:
+        record = forms[0][0]
+        units = units_text(record)
+        shapes = [f"{name} {'×'.join(map(str, p.shape))}" for name, p in record.parameters.items()]
+        choices = [name + ", ".join([units, *shapes]), name + units, units]
+    room = (grid.width - SIDES) / DETAIL_CHARACTER
+    return next((choice for choice in choices if len(choice) <= room), choices[-1])
+
+
+def units_text(record: NodeRecord) -> str:
+    """Input and output units of one fold: `2×16 → 16`, `1 variable → 16`; the result's shape of other nodes."""
+    units = record.config.get("num_output_units")
+    if units is None:
+        shape = record.config.get("shape")
+        return f"({list_text(shape)})" if isinstance(shape, list | tuple) else ""  # pyright: ignore[reportUnknownArgumentType]
+    if record.scope is not None:
+        return f"{plural(len(record.scope[0]) if record.scope else 0, 'variable')} → {units}"
+    arity, inputs = record.config.get("arity"), record.config.get("num_input_units")
+    return f"{f'{arity}×' if arity != 1 else ''}{inputs} → {units}"
+
+
+def folds_of_box(box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int:
+    """F of a node; 1 for a group."""
+    return forms[0][0].num_folds if len(box.ids) == 1 else 1
+
+
+def bytes_of_box(index: TraceIndex, step: int, box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int | None:
+    """Bytes that the nodes of a box write for one example, copies that they make of their inputs included."""
+    total = 0
+    for record, count in forms:
+        units = record.config.get("num_output_units")
+        if not isinstance(units, int):
+            return None
+        total += units * record.num_folds * FLOAT_BYTES * count
+    shown_at = step if box.after else step - 1
+    folded = [node for node in box.ids if index.folded_at[node] <= shown_at and node in index.reads]
+    return total + sum(index.reads[node].copied_bytes for node in folded)
+
+
+def parameter_count(record: NodeRecord) -> int:
+    """How many numbers the leaves of the parameter graphs of a node hold, all folds together."""
+    return sum(
+        prod(node.config["shape"]) * max(len(node.leaves), 1)
+        for parameter in record.parameters.values()
+        for node in parameter.nodes
+        if node.leaves and isinstance(node.config.get("shape"), list | tuple)
+    )

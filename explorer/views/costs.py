@@ -1,0 +1,187 @@
+"""What a step costs and what each step bought: the cost strip, the course of a figure, and the waterfall.
+
+Figures are those of the trace, counted for one example. Measured times are given by the caller: step -> milliseconds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TypedDict
+
+from explorer.errors import unknown_name
+from explorer.trace import Step, StepCheck
+from explorer.views.index import TraceIndex
+from explorer.views.words import bytes_text, path_text, time_text
+from widgets.schema import VERSION, BarsView, BarView, SectionView
+
+
+class Measured(TypedDict, total=False):
+    """Measured times of the state after a step in milliseconds, with half the width of the spread; absent: none."""
+
+    cpu: float
+    cpu_spread: float
+    cuda: float
+    cuda_spread: float
+
+
+Measurements = Mapping[int, Measured]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+FIGURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
+    "layers": ("layers", "layers", _number),
+    "folds": ("layers before folding", "layers", _number),
+    "parameters": ("parameters", "numbers", _number),
+    "flops": ("operations", "FLOP", _number),
+    "transcendentals": ("exponentials and logarithms", "operations", _number),
+    "parameter_flops": ("operations on parameters", "FLOP", _number),
+    "activation_bytes": ("activations", "bytes", bytes_text),
+    "copied_bytes": ("copied by reads", "bytes", bytes_text),
+}
+"""Figures of a trace: name -> what it is called, unit, how a value is written."""
+
+TIMES = ("cpu", "cuda")
+NAMES_OF_TIMES = {"cpu": "CPU", "cuda": "CUDA"}
+
+
+def cost_strip(
+    index: TraceIndex,
+    step: int,
+    times: Measurements | None = None,
+    check: StepCheck | None = None,
+    missing: Mapping[str, str] | None = None,
+) -> SectionView:
+    """The figures after a step, each with its change, then times and the difference of the outputs.
+
+    `missing` says for a device why it has no time.
+    """
+    figures, before = index.trace.figures(step), index.trace.figures(max(step - 1, 0))
+    rows: list[list[str]] = []
+    for name, (title, _, text) in FIGURES.items():
+        if name in figures:
+            change = figures[name] - before.get(name, figures[name])
+            sign = "+" if change > 0 else "−"
+            rows.append([title, text(figures[name]) + (f" ({sign}{text(abs(change))})" if change else "")])
+    here: Measured = (times or {}).get(step, {})
+    for device in TIMES:
+        rows.append([NAMES_OF_TIMES[device], _time_text(here, device, (missing or {}).get(device, "not measured"))])
+    difference = "not checked" if check is None else f"{check.max_difference:.3g} ({'ok' if check.ok else 'DIFFERS'})"
+    rows.append(["max |difference|", difference])
+    return {"heading": "Cost", "rows": rows, "lines": []}
+
+
+def course(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
+    """A figure after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
+    title, unit, text = _figure(figure)
+    chosen = _chosen(index, fold_levels)
+    values = [(_label(step, fold_levels), index.trace.figures(step)[figure]) for step in chosen]
+    bars = [_bar(label, value) for label, value in values]
+    return {
+        "version": VERSION,
+        "title": f"{title.capitalize()} after each step",
+        "unit": unit,
+        "log": False,
+        "series": [title],
+        "bars": [{**bar, "series": title} for bar in bars],
+        "note": f"{text(values[0][1])} at first, {text(values[-1][1])} at the end.",
+        "table": {"columns": ["step", title], "rows": [[label, text(value)] for label, value in values]},
+    }
+
+
+def waterfall(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
+    """What each changing step bought: by how much it changed a figure (less is negative). Raises: UnknownNameError."""
+    title, unit, text = _figure(figure)
+    chosen = _chosen(index, fold_levels)
+    values = [index.trace.figures(step)[figure] for step in chosen]
+    labels = [_label(step, fold_levels) for step in chosen]
+    changes = [0, *(after - before for before, after in pairwise(values))]
+    rows = [
+        [label, text(value - change), text(value), ("+" if change > 0 else "−" if change else "") + text(abs(change))]
+        for label, value, change in zip(labels, values, changes, strict=True)
+    ]
+    return {
+        "version": VERSION,
+        "title": f"What each step did to: {title}",
+        "unit": unit,
+        "log": False,
+        "series": [title],
+        "bars": [
+            {**_bar(label, change), "series": title} for label, change in zip(labels[1:], changes[1:], strict=True)
+        ],
+        "note": f"{text(values[0])} at first, {text(values[-1])} at the end.",
+        "table": {"columns": ["step", "before", "after", "change"], "rows": rows},
+    }
+
+
+def time_bars(index: TraceIndex, times: Measurements, missing: Mapping[str, str] | None = None) -> BarsView:
+    """Measured times after the steps that were measured, a series for each device, with whiskers."""
+    bars: list[BarView] = []
+    rows: list[list[str]] = []
+    for step in sorted(times):
+        label = path_text(index.step(step).path)
+        row = [label]
+        for device in TIMES:
+            why = (missing or {}).get(device, "not measured")
+            bars.append(_time_bar(label, times[step], device, why))
+            row.append(_time_text(times[step], device, why))
+        rows.append(row)
+    series = [NAMES_OF_TIMES[device] for device in TIMES]
+    return {
+        "version": VERSION,
+        "title": "Forward time after each step",
+        "unit": "ms",
+        "log": True,
+        "series": series,
+        "bars": bars,
+        "note": "Bars are medians, whiskers the spread.",
+        "table": {"columns": ["step", *series], "rows": rows},
+    }
+
+
+def _figure(name: str) -> tuple[str, str, Callable[[float], str]]:
+    if name not in FIGURES:
+        raise unknown_name("figure", name, list(FIGURES))
+    return FIGURES[name]
+
+
+def _chosen(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:
+    """The first step and those that changed something; of folding only the last level unless all are wanted."""
+    found = [step for step in index.trace.steps if step.index == 0 or step.changed]
+    if fold_levels or not found[-1].folds:
+        return found
+    return [*(step for step in found if not step.folds), found[-1]]
+
+
+def _label(step: Step, fold_levels: bool) -> str:
+    return "fold" if step.folds and not fold_levels else path_text(step.path)
+
+
+def _bar(label: str, value: float) -> BarView:
+    return {"label": label, "value": float(value), "low": None, "high": None, "series": "", "missing": ""}
+
+
+def _time_bar(label: str, measured: Measured, device: str, why: str) -> BarView:
+    value, spread = _time(measured, device)
+    return {
+        "label": label,
+        "value": value,
+        "low": None if value is None or spread is None else max(value - spread, 0.0),
+        "high": None if value is None or spread is None else value + spread,
+        "series": NAMES_OF_TIMES[device],
+        "missing": why if value is None else "",
+    }
+
+
+def _time_text(measured: Measured, device: str, why: str) -> str:
+    value, spread = _time(measured, device)
+    if value is None:
+        return why
+    return time_text(value) + ("" if spread is None else f" ± {time_text(spread)}")
+
+
+def _time(measured: Measured, device: str) -> tuple[float | None, float | None]:
+    if device == "cpu":
+        return measured.get("cpu"), measured.get("cpu_spread")
+    return measured.get("cuda"), measured.get("cuda_spread")

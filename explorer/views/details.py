@@ -1,0 +1,246 @@
+"""What the inspector shows of a box, of a match, and of the question why a pattern was not applied."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from explorer.errors import UnknownNameError
+from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription
+from explorer.views.boxes import FLOAT_BYTES, kind_of, parameter_count
+from explorer.views.grouping import box_id, match_roles
+from explorer.views.index import TraceIndex, owner
+from explorer.views.states import State
+from explorer.views.words import bytes_text, list_text, path_text, plural, time_text
+from widgets.schema import DetailsView, SectionView
+
+
+def details(
+    index: TraceIndex, step: "int | str", ids: Sequence[int], *, times: Mapping[int, float] | None = None
+) -> DetailsView:
+    """All about the nodes of a box at a step: after it, or before it for nodes that it removed.
+
+    Of several nodes the first stands for all in what they agree on. `times` are measured milliseconds by node id.
+    Raises: UnknownNameError for a node that is not there.
+    """
+    at = index.step(step).index
+    state = next((s for s in (index.state(at), index.before(at)) if all(_exists(s, node) for node in ids)), None)
+    if state is None or not ids:
+        raise UnknownNameError(f"step {at} has no node {list_text(list(ids))}, neither before nor after it")
+    node = ids[0]
+    record = index.record(int(state.node[node]))
+    many = f" and {plural(len(ids) - 1, 'node')} like it" if len(ids) > 1 else ""
+    lineage = index.trace.lineage(node)
+    sections = [
+        _node_section(state, ids, record),
+        *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
+        _match_section(index, at, ids),
+        _why_not_section(index, at, ids),
+        _lineage_section(index, lineage, len(ids)),
+        _code_section(index, at, ids, lineage),
+        _numbers_section(index, record, ids, times or {}),
+    ]
+    return {
+        "id": f"{at}/{box_id(np.array(ids, np.int32))}",
+        "title": f"{record.title} %{node}{many}",
+        "sections": [section for section in sections if section["rows"] or section["lines"]],
+    }
+
+
+def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsView:
+    """All about a match: its nodes, whether it was applied, what it made, and its rule. Raises: UnknownNameError."""
+    entry = index.step(step)
+    if not 0 <= number < len(entry.matches):
+        raise UnknownNameError(f"step {entry.index} has no match {number}; it has {len(entry.matches)}")
+    match = entry.matches[number]
+    rewrite = next((r for r in entry.rewrites if r.number == number), None)
+    conflicts = [c for c in entry.lost if number in (c.loser, c.winner)]
+    rows = [["rule", match.rule], ["root", str(match.root)], ["nodes", list_text(match.nodes)]]
+    if match.place:
+        rows.append(["inside of the parameter", match.place])
+    rows.append(["applied", "yes" if rewrite is not None else "no"])
+    if rewrite is not None:
+        rows.append(["made", list_text(rewrite.added)])
+        rows.append(["time", time_text(rewrite.seconds * 1000)])
+    lines = [
+        f"{'lost to' if c.loser == number else 'won against'} "
+        f"{entry.matches[c.winner if c.loser == number else c.loser].rule} at "
+        f"{list(entry.matches[c.winner if c.loser == number else c.loser].nodes)}: both want node {c.node} "
+        f"({c.strategy}: {c.reason})"
+        for c in conflicts
+    ]
+    sections: list[SectionView] = [_section("Match", rows), _section("Conflicts", [], lines)]
+    sections.append(_section("Code", _rule_rows(index.rules[match.rule])))
+    return {
+        "id": f"{entry.index}/match/{number}",
+        "title": f"{match.rule}, match {number + 1} of {len(entry.matches)}",
+        "sections": [section for section in sections if section["rows"] or section["lines"]],
+    }
+
+
+def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None" = None) -> DetailsView:
+    """The matcher's questions up to the one that it answered with no.
+
+    Raises: UnknownNameError for a pattern or node that is not in the trace; CircuitError if it was never tried there.
+    """
+    answer = index.trace.why_not(pattern, node, step)
+    rule = next(rule for rule in index.trace.rules if rule.pattern == pattern)
+    rows = [["pattern", pattern], ["layers wanted", " over ".join(rule.entries)], ["answer", answer.reason]]
+    lines = [str(check) for check in answer.checks]
+    if not lines:
+        lines = ["The matcher's questions are not in the file; its answer is."] if index.trace.subject is None else []
+    return {
+        "id": f"{answer.step}/why-not/{pattern}/{node}",
+        "title": f"Why {'' if answer.applied else 'not '}{pattern} at node {node}?",
+        "sections": [_section("Why not", rows, lines), _section("Code", _rule_rows(rule))],
+    }
+
+
+def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsView:
+    """Of each pattern how often it matched and why it stopped elsewhere, over all steps or in one."""
+    sections = [
+        _section(f"Why not: {found.pattern}", [], str(found).splitlines())
+        for found in index.trace.near_misses(None, step)
+    ]
+    where = "the whole trace" if step is None else f"step {index.step(step).index}"
+    return {
+        "id": f"near-misses/{'' if step is None else index.step(step).index}",
+        "title": f"Near misses of {where}",
+        "sections": sections,
+    }
+
+
+# ---------------------------------------------------------------------- sections
+
+
+def _exists(state: State, node: int) -> bool:
+    return 0 <= node < len(state.present) and bool(state.present[node])
+
+
+def _section(heading: str, rows: list[list[str]], lines: Sequence[str] = ()) -> SectionView:
+    return {"heading": heading, "rows": rows, "lines": list(lines)}
+
+
+def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> SectionView:
+    node = ids[0]
+    reads = state.edges[state.edges[:, 1] == node, 0].tolist()
+    users = state.edges[state.edges[:, 0] == node, 1].tolist()
+    rows = [["id", str(node)], ["type", record.type], ["kind", kind_of(record)], ["level", str(state.level[node])]]
+    if len(ids) > 1:
+        rows.append(["nodes in the box", list_text(ids)])
+    if record.num_folds > 1:
+        rows.append(["folds", f"F = {record.num_folds}"])
+    if "num_output_units" in record.config:
+        letters = "(F, B, variables)" if record.scope is not None else "(F, H, B, I)"
+        rows += [["in " + letters, _shape(record.shapes[0])], ["out (F, B, O)", _shape(record.shapes[1])]]
+    rows += [[name, str(value)] for name, value in record.config.items()]
+    if record.scope is not None:
+        rows.append(["scope", list_text([list_text(scope) for scope in record.scope])])
+    rows += [[name, inner.describe()] for name, inner in record.nested.items()]
+    if reads:
+        rows.append(["reads", list_text(reads)])
+    rows.append(["read by", list_text(list(dict.fromkeys(users))) if users else "nothing"])
+    if node in state.outputs:
+        rows.append(["output", "yes"])
+    return _section("Node", rows)
+
+
+def _shape(shape: Iterable[Any]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def _parameter_section(name: str, parameter: ParameterRecord) -> SectionView:
+    """The parameter graph, one line a node."""
+    lines: list[str] = []
+    for i, node in enumerate(parameter.nodes):
+        folds = f"[x{node.num_folds}]" if node.num_folds > 1 else ""
+        shape = node.config.get("shape")
+        said = [_shape(shape)] if isinstance(shape, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+        said += [f"leaf {list_text(node.leaves, 4)}"] if node.leaves else []
+        reads = f" of {', '.join(f'%{source}' for source in node.inputs)}" if node.inputs else ""
+        lines.append(f"%{i} = {node.title}{folds} {', '.join(said)}{reads}".rstrip())
+    rows = [
+        ["shape", _shape(parameter.shape)],
+        ["output", list_text([f"%{n}, slice {i}" for n, i in parameter.outputs], 4)],
+    ]
+    return _section(f"Parameter {name}", rows, lines)
+
+
+def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
+    """The matches of the step in which the first node is; how many there are for the others."""
+    if not match_roles(index, step)[list(ids)].any():
+        return _section("Match", [])
+    entry = index.step(step)
+    lost = {conflict.loser: conflict for conflict in entry.lost}
+    here = set(ids)
+    rows: list[list[str]] = []
+    for match in entry.matches:
+        if ids[0] in index.nodes_of(match):
+            conflict = lost.get(match.number)
+            fate = "applied" if conflict is None else f"lost: {conflict.strategy}, {conflict.reason}"
+            rows.append([match.rule, f"match {match.number}, nodes {list_text(match.nodes)}: {fate}"])
+    others = sum(not here.isdisjoint(index.nodes_of(match)) for match in entry.matches)
+    lines = [f"{plural(others, 'match', 'matches')} in this box."] if len(ids) > 1 else []
+    return _section("Match", rows, lines)
+
+
+def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
+    """The near misses of the step that began at these nodes."""
+    here, rows, more = set(ids), list[list[str]](), dict[str, int]()
+    for miss in index.step(step).refusals:
+        root = owner(miss.place) if miss.place else miss.refusal.root
+        if root == ids[0]:
+            rows.append([miss.refusal.pattern, miss.refusal.reason + (f" (in {miss.place})" if miss.place else "")])
+        if root in here:
+            more[miss.refusal.pattern] = more.get(miss.refusal.pattern, 0) + 1
+    counts = [f"{pattern}: {plural(count, 'near miss', 'near misses')} in this box." for pattern, count in more.items()]
+    return _section("Why not", rows, counts if len(ids) > 1 else ())
+
+
+def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> SectionView:
+    names = index.symbolic_names
+    symbolic = [f"{node} ({names[node]})" if names.get(node) else str(node) for node in lineage.symbolic]
+    now = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in lineage.now]
+    rows = [
+        ["symbolic layers", list_text(symbolic)],
+        ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
+        ["at the end", list_text(now, 8) if now else "gone"],
+    ]
+    lines = [f"made at {_origin(origin)}" for origin in lineage.made_by]
+    lines += [f"changed at {_origin(origin)}" for origin in lineage.parameter_changes]
+    lines += [f"became, at {_origin(origin)}" for origin in lineage.became]
+    return _section(f"Lineage of %{lineage.node}" if count > 1 else "Lineage", rows, lines)
+
+
+def _origin(origin: Origin) -> str:
+    made = f"{list_text(origin.before, 8)} → {list_text(origin.after, 8)}"
+    return f"step {origin.step} ({path_text(origin.path)}): {origin.how}: {made}"
+
+
+def _code_section(index: TraceIndex, step: int, ids: Sequence[int], lineage: Lineage) -> SectionView:
+    """The rules that made the first node or match it now, with the place where they are written."""
+    matched = [match.rule for match in index.step(step).matches if ids[0] in index.nodes_of(match)]
+    names = [origin.how for origin in lineage.made_by if origin.how in index.rules] + matched
+    return _section("Code", [row for name in dict.fromkeys(names) for row in _rule_rows(index.rules[name])])
+
+
+def _rule_rows(rule: RuleDescription) -> list[list[str]]:
+    return [["rule", rule.name], ["what it does", rule.doc], ["exactness", rule.exactness], ["written in", rule.source]]
+
+
+def _numbers_section(
+    index: TraceIndex, record: NodeRecord, ids: Sequence[int], times: Mapping[int, float]
+) -> SectionView:
+    rows: list[list[str]] = []
+    units = record.config.get("num_output_units")
+    each = " (each node)" if len(ids) > 1 else ""
+    if isinstance(units, int):
+        rows.append([f"written for one example{each}", bytes_text(units * record.num_folds * FLOAT_BYTES)])
+    rows.append([f"numbers in parameters{each}", f"{parameter_count(record):,}"])
+    if index.folded_at[ids[0]] < len(index.trace.steps) and ids[0] in index.reads:
+        read = index.reads[ids[0]]
+        rows += [["read", read.kind], ["copied for one example", bytes_text(read.copied_bytes)]]
+    known = [times[node] for node in ids if node in times]
+    if known:
+        rows.append(["measured", f"{time_text(sum(known))} ({len(known)} of {plural(len(ids), 'node')})"])
+    return _section("Numbers", rows)

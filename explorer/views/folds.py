@@ -1,0 +1,81 @@
+"""One level of folding: its groups, where each slice reads its inputs, and which groups nearly were one."""
+
+from collections.abc import Sequence
+
+from explorer.errors import UnknownNameError
+from explorer.trace import FoldGroup
+from explorer.views.index import NodeRead, TraceIndex
+from explorer.views.words import bytes_text, plural
+from widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
+
+READS = {
+    "view": "one layer after the other is read where it stands; nothing is copied",
+    "slice": "every so many slices are read where they stand; nothing is copied",
+    "transpose": "the slices are read where they stand, in another order of axes; nothing is copied",
+    "expand": "one slice is read several times where it stands; nothing is copied",
+    "cat": "slices of several folded layers are copied one after the other",
+    "gather": "the slices lie in no regular order, so each is copied",
+    "cat+gather": "several folded layers are joined, then each slice is copied",
+}
+
+
+def fold_levels(index: TraceIndex) -> tuple[int, ...]:
+    """The levels on which something was folded or stayed alone."""
+    return tuple(dict.fromkeys(group.level for group in index.groups))
+
+
+def fold_level(index: TraceIndex, level: int) -> FoldLevelView:
+    """The groups of a level. Raises: UnknownNameError for a level that was not folded."""
+    groups = [group for group in index.groups if group.level == level]
+    if not groups:
+        known = f"levels {', '.join(map(str, fold_levels(index)))}" if index.groups else "no level: folding is off"
+        raise UnknownNameError(f"level {level} was not folded; the trace has {known}")
+    layers = sum(len(group.members) for group in groups)
+    nodes = {group.node for group in groups}
+    return {
+        "version": VERSION,
+        "level": level,
+        "title": f"Level {level}: {plural(layers)} in {plural(len(groups), 'group')}",
+        "groups": [_group_view(group, index.reads.get(group.node)) for group in groups],
+        "missed": missed_folds(index, sorted(nodes)),
+    }
+
+
+def missed_folds(index: TraceIndex, nodes: Sequence[int] | None = None) -> TableView:
+    """Groups that nearly were one: those of these folded nodes, or all."""
+    rows = [
+        [str(miss.nodes[0]), str(miss.nodes[1]), str(miss.layers), miss.reason]
+        for miss in index.missed
+        if nodes is None or set(miss.nodes) & set(nodes)
+    ]
+    return {"columns": ["node", "other node", "layers", "why not folded together"], "rows": rows}
+
+
+def why_not_folded(index: TraceIndex, one: int, other: int) -> str:
+    """In words, whether two layers were folded together. Raises: UnknownNameError for a layer that was not there."""
+    return index.trace.why_not_folded(one, other).reason
+
+
+def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:
+    table: list[list[list[int]]] = group.index or []
+    inputs = len(table[0]) if table else 0
+    rows = [
+        [str(i), str(member), *(f"node {node}, slice {slot}" for node, slot in (table[i] if table else ()))]
+        for i, member in enumerate(group.members)
+    ]
+    copied = read.copied_bytes if read is not None else 0
+    cost = f" ({bytes_text(copied)} for one example)" if copied else ""
+    return {
+        "node": group.node,
+        "title": f"{group.type.removeprefix('Torch').removesuffix('Layer')} x{len(group.members)}",
+        "members": list(group.members),
+        "key": [[name, str(value)] for name, value in group.key.items()],
+        "read": group.read or "",
+        "reason": READS.get(group.read, "") + cost if group.read else "reads the data",
+        "copied_bytes": copied,
+        "index": [[list(pair) for pair in row] for row in table],
+        "table": {
+            "columns": ["slice", "layer", *(f"input {h + 1}" for h in range(inputs))],
+            "rows": rows,
+        },
+    }

@@ -1,0 +1,123 @@
+"""The lines round matches: what was applied, who won and who lost a conflict, near misses of a chosen pattern."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from explorer.trace import MatchLost, MatchRefused, Refusal
+from explorer.views.grouping import Boxes, ShownMode, boxes_of
+from explorer.views.index import TraceIndex, owner
+from explorer.views.words import ordinal, plural, reason_text
+from widgets.schema import GroupBy, HullKind, HullView
+
+
+@dataclass
+class _Hull:
+    kind: HullKind
+    boxes: tuple[int, ...]
+    rule: str
+    count: int
+    reason: str
+    others: int = 0
+    """How many of them have another reason than the one that is given."""
+
+
+def hulls_of(
+    index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode, pattern: str | None = None
+) -> list[HullView]:
+    """The hulls of a picture; matches of one rule in the same boxes share one. None after the step: all is rewritten.
+
+    Raises: UnknownNameError for a pattern that is not in the trace.
+    """
+    refused = () if pattern is None else index.trace.near_misses(pattern, step)[0].refusals
+    if mode == "after":
+        return []
+    boxes = boxes_of(index, step, group_by)
+    found: dict[tuple[str, str, tuple[int, ...], str], _Hull] = {}
+
+    def add(kind: HullKind, rule: str, nodes: Sequence[int], reason: str, sort: str = "") -> None:
+        places = tuple(dict.fromkeys(_shown(boxes, node, mode) for node in nodes))
+        hull = found.setdefault((kind, rule, places, sort), _Hull(kind, places, rule, 0, reason))
+        hull.count += 1
+        hull.others += hull.reason != reason
+
+    _add_matches(index, step, add)
+    if refused:
+        for miss in index.step(step).refusals:
+            if miss.refusal.pattern == pattern:
+                sort = f"{miss.refusal.entry} {miss.refusal.kind.value} {miss.refusal.what}"
+                add(
+                    "near-miss",
+                    miss.refusal.pattern,
+                    near_miss_nodes(index, step, miss),
+                    _miss_text(miss.refusal),
+                    sort,
+                )
+    ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))
+    return [_view(f"hull-{i}", hull, boxes) for i, hull in enumerate(ordered)]
+
+
+class _Add(Protocol):
+    """What adds a match to the hulls."""
+
+    def __call__(self, kind: HullKind, rule: str, nodes: Sequence[int], reason: str, sort: str = "") -> None: ...
+
+
+ORDER: tuple[HullKind, ...] = ("match", "winner", "lost", "near-miss")
+
+
+def _add_matches(index: TraceIndex, step: int, add: _Add) -> None:
+    entry = index.step(step)
+    losses: dict[int, MatchLost] = {conflict.loser: conflict for conflict in entry.lost}
+    wins: dict[int, list[MatchLost]] = {}
+    for conflict in entry.lost:
+        wins.setdefault(conflict.winner, []).append(conflict)
+    for match in entry.matches:
+        nodes = index.nodes_of(match)
+        if match.number in losses:
+            conflict = losses[match.number]
+            winner = entry.matches[conflict.winner].rule
+            add("lost", match.rule, nodes, f"lost to {winner} ({conflict.strategy}: {conflict.reason})")
+        elif match.number in wins:
+            losers = list(dict.fromkeys(entry.matches[conflict.loser].rule for conflict in wins[match.number]))
+            why = wins[match.number][0].strategy
+            add("winner", match.rule, nodes, f"won against {', '.join(losers)} ({why})")
+        else:
+            add("match", match.rule, nodes, f"in {match.place}" if match.place else "")
+
+
+def near_miss_nodes(index: TraceIndex, step: int, miss: MatchRefused) -> tuple[int, ...]:
+    """From the root of an attempt down to the node at which it stopped."""
+    if miss.place:
+        return (owner(miss.place),)
+    inputs = index.step(max(step - 1, 0)).snapshot.graph.inputs
+    chain = [miss.refusal.root]
+    while chain[-1] != miss.refusal.node and len(chain) <= miss.refusal.entry and inputs[chain[-1]]:
+        chain.append(inputs[chain[-1]][0])
+    return tuple(chain) if chain[-1] == miss.refusal.node else (miss.refusal.root, miss.refusal.node)
+
+
+def _miss_text(refusal: Refusal) -> str:
+    return f"stopped at its {ordinal(refusal.entry + 1)} layer because {reason_text(refusal)}: {refusal.reason}"
+
+
+def _shown(boxes: Boxes, node: int, mode: ShownMode) -> int:
+    place = int(boxes.before[node])
+    merged = boxes.boxes[place].merged
+    return merged if mode == "diff" and merged is not None else place
+
+
+def _view(name: str, hull: _Hull, boxes: Boxes) -> HullView:
+    what = "near miss" if hull.kind == "near-miss" else "match"
+    counted = f": {plural(hull.count, what, what + 'es')}" if hull.count > 1 or hull.kind == "near-miss" else ""
+    if hull.count > 1 and hull.others:
+        reason = f"for example: {hull.reason}"
+    else:
+        reason = hull.reason
+    return {
+        "id": name,
+        "kind": hull.kind,
+        "nodes": [boxes.boxes[place].id for place in hull.boxes],
+        "label": hull.rule + counted,
+        "reason": reason,
+    }

@@ -1,0 +1,192 @@
+"""What all views of one trace share: states as arrays, records, what became of nodes; computed when asked for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from explorer.errors import CircuitError
+from explorer.trace import FoldGroup, MatchFound, MissedFold, NodeRecord, RuleDescription, Step, Trace, record_of
+from explorer.views.states import IntArray, NodeTable, State, folded_state, state_of
+
+
+@dataclass(frozen=True)
+class NodeRead:
+    """How a folded node reads its inputs: the kind, and for each node it reads the slices used and bytes copied."""
+
+    kind: str
+    copied_bytes: int
+    slices: Mapping[int, int]
+    bytes_of: Mapping[int, int]
+
+
+class TraceIndex:
+    """A trace with what its views have in common. Make one for a trace and hand it to every view.
+
+    Nothing of it is ever out of date, because a trace does not change. Not to be shared between threads that build
+    views at the same time.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        if not trace.steps:
+            raise CircuitError("the trace has no steps, so there is nothing to see; record a circuit first")
+        self.trace = trace
+        self.table = NodeTable()
+        self.cache: dict[tuple[Any, ...], Any] = {}
+        """Results of other view functions, under the name of the view and its arguments."""
+        self._states: dict[int, State] = {}
+        self._records: dict[int, NodeRecord] = {}
+        self._pairs: dict[tuple[int, int], bool] = {}
+
+    # ------------------------------------------------------------------ states
+
+    def step(self, step: "int | str") -> Step:
+        """A step by number (negative from the end) or path. Raises: UnknownNameError."""
+        return self.trace.step(step)
+
+    @cached_property
+    def size(self) -> int:
+        """One more than the largest id of any step."""
+        plain = [max(step.snapshot.graph.nodes, default=-1) for step in self.trace.steps if not step.folds]
+        folded = [group.node for step in self.trace.steps for group in step.folds]
+        members = [member for step in self.trace.steps for group in step.folds for member in group.members]
+        return 1 + max(*plain, *folded, *members, -1, -1)
+
+    def state(self, step: int) -> State:
+        """The state after a step."""
+        if step not in self._states:
+            first = step
+            while first > 0 and first - 1 not in self._states:
+                first -= 1
+            for index in range(first, step + 1):
+                self._states[index] = self._make_state(self.trace.steps[index])
+        return self._states[step]
+
+    def _make_state(self, step: Step) -> State:
+        before = self._states.get(step.index - 1)
+        if before is None or (step.changed and not step.folds):
+            return state_of(step.snapshot.graph, self.table, self.size)
+        if step.error is not None or not step.changed:
+            return before
+        final = self.trace.steps[-1].snapshot.graph
+        holds_all = all(group.node in final.nodes for group in step.folds)
+        return folded_state(before, step.folds, final if holds_all else step.snapshot.graph, self.table)
+
+    def before(self, step: int) -> State:
+        """The state a step found; for the first step its own, because nothing was there before to compare with."""
+        return self.state(max(step - 1, 0))
+
+    # ------------------------------------------------------------------ nodes
+
+    def record(self, number: int) -> NodeRecord:
+        """The record of the node with this number in the table."""
+        if number not in self._records:
+            names: Mapping[Any, str] = self.trace.subject.leaf_names if self.trace.subject is not None else {}
+            self._records[number] = record_of(self.table.nodes[number], names.__getitem__)
+        return self._records[number]
+
+    def same(self, one: int, other: int) -> bool:
+        """Whether two nodes, by number, are equal in everything that a record holds."""
+        if one == other:
+            return True
+        if (one, other) not in self._pairs:
+            self._pairs[(one, other)] = self.record(one) == self.record(other)
+        return self._pairs[(one, other)]
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """Titles of all types of nodes in the trace, in order of first appearance."""
+        found: dict[str, None] = {}
+        seen: set[Any] = set()
+        for step in self.trace.steps:
+            if step.index and (step.folds or not step.changed):
+                continue
+            graph = step.snapshot.graph
+            for node in sorted(graph.nodes):
+                value = graph.nodes[node]
+                kind = value.type if isinstance(value, NodeRecord) else value.__class__
+                if kind not in seen:
+                    seen.add(kind)
+                    found[self.record(self.table.number(value)).title] = None
+        return tuple(found)
+
+    # ------------------------------------------------------------------ what became of nodes
+
+    @cached_property
+    def groups(self) -> tuple[FoldGroup, ...]:
+        """The folded groups of the trace, in order."""
+        return self.trace.fold_groups()
+
+    @cached_property
+    def group_of(self) -> IntArray:
+        """For each id the number of the fold group in which its value ends; -1 if it is never folded."""
+        found = np.full(self.size, -1, np.int32)
+        number = len(self.groups)
+        for step in reversed(self.trace.steps):
+            for group in reversed(step.folds):
+                number -= 1
+                found[[group.node, *group.members]] = number
+            for rewrite in reversed(step.rewrites):
+                if not rewrite.place and step.error is None:
+                    found[list(rewrite.removed)] = found[rewrite.added[-1]]
+        return found
+
+    @cached_property
+    def folded_at(self) -> IntArray:
+        """For each id of a node that folding left behind, the step that made it; else a number above all steps."""
+        found = np.full(self.size, len(self.trace.steps), np.int32)
+        for step in self.trace.steps:
+            for group in step.folds:
+                found[group.node] = step.index
+        return found
+
+    @cached_property
+    def reads(self) -> Mapping[int, NodeRead]:
+        """How each folded node reads its inputs."""
+        if not self.groups:
+            return {}
+        last = self.trace.steps[-1].snapshot
+        return {node: self._read(read) for node, read in last.reads.items() if node in last.graph.nodes}
+
+    def _read(self, read: Mapping[str, Any]) -> NodeRead:
+        table = np.array(read["index"], np.int64)
+        sources, counts = np.unique(table[:, :, 0], return_counts=True)
+        slices = {int(source): int(count) for source, count in zip(sources, counts, strict=True)}
+        rows = dict(slices)
+        if read["kind"] == "cat+gather":  # all slices of the sources are joined first, then those wanted are picked
+            final = self.state(len(self.trace.steps) - 1)
+            rows = {n: count + self.record(int(final.node[n])).num_folds for n, count in slices.items()}
+        total = sum(rows.values())
+        copied = int(read["copied_bytes"])
+        return NodeRead(read["kind"], copied, slices, {n: copied * count // total for n, count in rows.items()})
+
+    @cached_property
+    def missed(self) -> tuple[MissedFold, ...]:
+        """Groups that nearly were one."""
+        return self.trace.missed_folds()
+
+    # ------------------------------------------------------------------ rules and matches
+
+    @cached_property
+    def symbolic_names(self) -> Mapping[int, str]:
+        """Names of the symbolic layers that have one, by id."""
+        trace = self.trace
+        data = trace.circuit_json if trace.subject is None else trace.subject.to_json()
+        layers: Sequence[Mapping[str, Any]] = (data or {}).get("layers", ())
+        return {layer["id"]: layer["name"] for layer in layers if layer.get("name")}
+
+    @cached_property
+    def rules(self) -> Mapping[str, RuleDescription]:
+        """Rules by name."""
+        return {rule.name: rule for rule in self.trace.rules}
+
+    def nodes_of(self, match: MatchFound) -> tuple[int, ...]:
+        """The layers of a match, root first; for a match inside of a parameter the layer that has the parameter."""
+        return (owner(match.place),) if match.place else match.nodes
+
+
+def owner(place: str) -> int:
+    """The layer in whose parameter something happened: `12.weight` -> 12."""
+    return int(place.split(".", 1)[0])

@@ -1,0 +1,113 @@
+"""What a step did, in words: the caption, how much is shown, and what to say where nothing happened."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.trace import Refusal, Step
+from explorer.views.grouping import ADDED, CHANGED, REMOVED, Box, ShownMode, node_changes
+from explorer.views.index import TraceIndex
+from explorer.views.words import ordinal, path_text, plural, reason_text
+
+KIND_OF_PASS = {"parameters": "parameter"}
+"""The kind of rules that a pass tries, where it is not the name of the pass."""
+
+
+def step_title(index: TraceIndex, step: int) -> str:
+    """`Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered as the trace numbers them, from 0."""
+    entry = index.step(step)
+    return f"Step {step} of {len(index.trace.steps) - 1}: {path_text(entry.path)}, {_outcome(entry)}".rstrip(", ")
+
+
+def _outcome(step: Step) -> str:
+    if step.error is not None:
+        return "failed"
+    if step.matches:
+        return f"{len(step.rewrites)} of {len(step.matches)} {'match' if len(step.matches) == 1 else 'matches'}"
+    if step.folds:
+        return step.summary
+    return "" if step.index == 0 else "changed" if step.changed else "nothing to do"
+
+
+def caption_of(index: TraceIndex, step: int) -> str:
+    """What changed: `1 layer created, 2 removed`."""
+    entry = index.step(step)
+    if entry.error is not None:
+        return "The compilation stopped here."
+    change = node_changes(index, step)
+    if step == 0:
+        return f"{plural(int((change >= 0).sum()))} compiled"
+    folds = [group for group in entry.folds if group.members != (group.node,)]
+    members = sum(len(group.members) for group in folds)
+    counts = (
+        (int((change == ADDED).sum()) - len(folds), "created"),
+        (int((change == REMOVED).sum()) - members, "removed"),
+        (int((change == CHANGED).sum()), "changed"),
+    )
+    parts = [f"{plural(members)} folded into {len(folds)}"] if folds else []
+    for count, what in counts:
+        if count:
+            parts.append(f"{count:,} {what}" if parts else f"{plural(count)} {what}")
+    lost = f"; {plural(len(entry.lost), 'match', 'matches')} lost a conflict" if entry.lost else ""
+    return (", ".join(parts) or "Nothing changed") + lost
+
+
+def note_of(boxes: Sequence[Box], mode: ShownMode) -> str:
+    """How much is shown of how much."""
+    gone = sum(len(box.ids) for box in boxes if not box.after) if mode == "diff" else 0
+    layers = sum(len(box.ids) for box in boxes) - gone
+    said = plural(layers) + (f" and {gone:,} removed" if gone else "")
+    return f"{said}." if layers + gone == len(boxes) else f"{said}. Showing {plural(len(boxes), 'group')}."
+
+
+def message_of(index: TraceIndex, step: int) -> str:
+    """What went wrong, what stopped, or why nothing happened; empty if there is nothing to say."""
+    entry = index.step(step)
+    if entry.error is not None:
+        return f"The compilation stopped here: {entry.error}"
+    said = [limit.message for limit in entry.limits]
+    if not entry.changed and not entry.matches and not entry.folds and step > 0:
+        said.append(_nothing_text(index, entry))
+    if entry.matches and not entry.rewrites:
+        said.append(f"{plural(len(entry.matches), 'match', 'matches')}, and none of them was applied.")
+    return " ".join(said)
+
+
+def _nothing_text(index: TraceIndex, step: Step) -> str:
+    """Why a pass changed nothing: which attempt came closest."""
+    name = step.path.rsplit("/", 1)[-1]
+    tried = [rule for rule in index.trace.rules if rule.kind == KIND_OF_PASS.get(name, name)]
+    closest = _closest(step)
+    if not tried or closest is None:
+        return f"{path_text(step.path).partition(',')[0].capitalize()} changed nothing{_where(step.path)}."
+    layers = plural(int(np.count_nonzero(index.state(step.index).present)))
+    on = f"the parameters of {layers}" if name == "parameters" else layers
+    refusal, count = closest
+    more = "at least " if step.refusals_over.get(refusal.pattern) else ""
+    what = "node" if name == "parameters" else "layer"
+    verb = "was" if len(tried) == 1 else "were"
+    reason = reason_text(refusal).replace("layer", what)
+    return (
+        f"No pattern matched. {plural(len(tried), 'pattern')} {verb} tried on {on}. Closest: {refusal.pattern}, "
+        f"{more}{plural(count, 'time')} blocked at its {ordinal(refusal.entry + 1)} {what} because {reason}."
+    )
+
+
+def _where(path: str) -> str:
+    parts = path.split("/")
+    return f" in {parts[1]}" if len(parts) > 2 else ""
+
+
+def _closest(step: Step) -> tuple[Refusal, int] | None:
+    """The attempts that got furthest into a pattern, most frequent first: an example and how many there were."""
+    counts: dict[tuple[str, int, str, str], int] = {}
+    example: dict[tuple[str, int, str, str], Refusal] = {}
+    for miss in step.refusals:
+        refusal = miss.refusal
+        key = (refusal.pattern, refusal.entry, refusal.kind.value, refusal.what)
+        counts[key] = counts.get(key, 0) + 1
+        example.setdefault(key, refusal)
+    if not counts:
+        return None
+    best = max(counts, key=lambda key: (key[1], counts[key]))
+    return example[best], counts[best]

@@ -1,0 +1,234 @@
+"""The picture of a step: boxes, arrows, hulls, signs, words, and where everything stands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.errors import unknown_name
+from explorer.views.boxes import (
+    detail_of,
+    folds_of_box,
+    forms_of,
+    kind_of_box,
+    state_of_box,
+    title_of,
+)
+from explorer.views.edges import edge_view, edges_of
+from explorer.views.fills import Forms, fill_legend, fills_of, scaled
+from explorer.views.grouping import Box, ShownMode, boxes_of, shown
+from explorer.views.hulls import hulls_of
+from explorer.views.index import TraceIndex
+from explorer.views.layout import MARGIN
+from explorer.views.messages import caption_of, message_of, note_of, step_title
+from explorer.views.places import grid_of, places_of
+from explorer.views.tables import table_of
+from explorer.views.words import bytes_text
+from widgets.schema import (
+    VERSION,
+    BadgeView,
+    ColourBy,
+    EdgeView,
+    GroupBy,
+    HullView,
+    LegendItem,
+    Mode,
+    NodeView,
+    PictureView,
+)
+
+MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
+COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "fold")
+GROUPINGS: tuple[GroupBy, ...] = ("fold", "none", "scope")
+
+CHANGE_SIGNS = {
+    "added": ("+", "created by this step"),
+    "removed": ("−", "removed by this step"),
+    "changed": ("~", "changed by this step"),
+}
+HULL_SIGNS = {
+    "match": ("M", "match that was applied"),
+    "winner": ("W", "match that won a conflict"),
+    "lost": ("✕", "match that lost a conflict"),
+    "near-miss": ("?", "near miss"),
+}
+KIND_SIGNS = {
+    "input": ("", "input"),
+    "sum": ("+", "sum"),
+    "product": ("×", "product"),
+    "fused": ("+×", "fused layer"),
+    "operator": ("", "other node"),
+    "leaf": ("", "leaf"),
+}
+BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", "≠": "nearly folded with another"}
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture as plain data, and x, y, width, height of its nodes in order; with `other`, of its nodes as well."""
+
+    view: PictureView
+    coordinates: NDArray[np.float32]
+
+
+def picture(
+    index: TraceIndex,
+    step: "int | str",
+    mode: Mode = "diff",
+    colour_by: ColourBy = "change",
+    group_by: GroupBy = "fold",
+    *,
+    near_misses: str | None = None,
+    times: Mapping[int, float] | None = None,
+) -> Picture:
+    """The picture of a step.
+
+    `near_misses` names a pattern whose near misses get hulls and signs; `times` are measured milliseconds by node id
+    for `colour_by="time"`. Raises: UnknownNameError for a step, mode, colouring, grouping or pattern that is not known.
+    """
+    choices = (("mode", mode, MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
+    for kind, asked, known in choices:
+        if asked not in known:
+            raise unknown_name(kind, asked, known)
+    at = index.step(step).index
+    painter = _Painter(index, at, colour_by, group_by, near_misses, times)
+    if mode != "side":
+        return painter.paint(mode, mode)
+    left, right = painter.paint("before", "side"), painter.paint("after", "after")
+    left.view["other"] = right.view
+    left.view["width"] = right.view["width"] = max(left.view["width"], right.view["width"])
+    left.view["height"] = right.view["height"] = max(left.view["height"], right.view["height"])
+    return Picture(left.view, np.concatenate([left.coordinates, right.coordinates]))
+
+
+@dataclass(frozen=True)
+class _Painter:
+    index: TraceIndex
+    step: int
+    colour_by: ColourBy
+    group_by: GroupBy
+    near_misses: str | None
+    times: Mapping[int, float] | None
+
+    def paint(self, shown_mode: ShownMode, mode: Mode) -> Picture:
+        index, step = self.index, self.step
+        everything = boxes_of(index, step, self.group_by)
+        boxes = [box for box in everything.boxes if shown(box, shown_mode)]
+        hulls = hulls_of(index, step, self.group_by, shown_mode, self.near_misses)
+        edges = [edge_view(edge, everything) for edge in edges_of(index, step, self.group_by, shown_mode)]
+        nodes, legend = self._nodes(boxes, hulls, shown_mode)
+        coordinates = self._coordinates(boxes)
+        width, height = (coordinates[:, :2] + coordinates[:, 2:] / 2).max(axis=0).tolist() if boxes else (0.0, 0.0)
+        view: PictureView = {
+            "version": VERSION,
+            "step": step,
+            "mode": mode,
+            "colour_by": self.colour_by,
+            "group_by": self.group_by,
+            "title": step_title(index, step),
+            "caption": caption_of(index, step),
+            "note": note_of(boxes, shown_mode),
+            "message": message_of(index, step),
+            "width": width + MARGIN,
+            "height": height + MARGIN,
+            "nodes": nodes,
+            "edges": edges,
+            "hulls": hulls,
+            "legend": [*legend, *_legend(nodes, edges, hulls)],
+            "table": table_of(nodes, edges, hulls),
+        }
+        return Picture(view, coordinates)
+
+    def _coordinates(self, boxes: Sequence[Box]) -> NDArray[np.float32]:
+        grid = grid_of(self.index)
+        points = places_of(self.index, self.step, self.group_by).points
+        rows = [(*points[box.id], grid.width, grid.height) for box in boxes]
+        return np.array(rows, np.float32).reshape(-1, 4)
+
+    def _nodes(
+        self, boxes: Sequence[Box], hulls: Sequence[HullView], mode: ShownMode
+    ) -> tuple[list[NodeView], list[LegendItem]]:
+        index, step = self.index, self.step
+        with_forms: list[tuple[Box, Forms]] = [
+            (box, forms_of(index, state_of_box(index, step, box), box.ids)) for box in boxes
+        ]
+        fills = fills_of(index, step, with_forms, self.colour_by, self.times)
+        badges = self._badges(boxes, hulls)
+        nodes: list[NodeView] = []
+        for (box, forms), fill, place in zip(with_forms, fills, scaled(fills), strict=True):
+            state = state_of_box(index, step, box)
+            nodes.append(
+                {
+                    "id": box.id,
+                    "ids": list(box.ids),
+                    "title": title_of(index, state, box, forms),
+                    "detail": detail_of(box, forms, grid_of(index)),
+                    "kind": kind_of_box(forms),
+                    "level": box.level_before if mode == "before" else box.level,
+                    "count": len(box.ids),
+                    "folds": folds_of_box(box, forms),
+                    "change": box.change,
+                    "fill": place,
+                    "fill_text": fill.text,
+                    "category": fill.category,
+                    "matched": box.roles > 0 and mode != "after",
+                    "badges": badges.get(box.id, []),
+                }
+            )
+        return nodes, fill_legend(fills, self.colour_by)
+
+    def _badges(self, boxes: Sequence[Box], hulls: Sequence[HullView]) -> dict[str, list[BadgeView]]:
+        found: dict[str, list[BadgeView]] = {}
+        for kind, sign in (("lost", "✕"), ("near-miss", "?")):
+            texts: dict[str, list[str]] = {}
+            for hull in hulls:
+                if hull["kind"] == kind and hull["nodes"]:
+                    texts.setdefault(hull["nodes"][0], []).append(f"{hull['label']}, {hull['reason']}")
+            for name, lines in texts.items():
+                found.setdefault(name, []).append({"sign": sign, "text": "; ".join(lines), "tone": "warning"})
+        folded_at = self.index.folded_at
+        folded = [box for box in boxes if len(box.ids) == 1 and box.after and folded_at[box.ids[0]] <= self.step]
+        single = {box.ids[0]: box.id for box in folded}
+        for miss in self.index.missed if single else ():
+            for node in miss.nodes:
+                if node in single:
+                    other = miss.nodes[1 - miss.nodes.index(node)]
+                    text = f"Not folded together with node {other}: {miss.reason}"
+                    found.setdefault(single[node], []).append({"sign": "≠", "text": text, "tone": "info"})
+        return found
+
+
+def _legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView]) -> list[LegendItem]:
+    """Borders, hulls, badges, shapes and edges that occur."""
+    changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
+    kinds = {node["kind"] for node in nodes}
+    hull_kinds = {hull["kind"] for hull in hulls}
+    signs = {badge["sign"] for node in nodes for badge in node["badges"]}
+    items: list[LegendItem] = []
+
+    def add(channel: str, role: str, sign: str, text: str) -> None:
+        items.append({"channel": channel, "role": role, "sign": sign, "text": text})  # pyright: ignore[reportArgumentType]
+
+    for change, (sign, text) in CHANGE_SIGNS.items():
+        if change in changes:
+            add("border", change, sign, text)
+    if any(node["matched"] for node in nodes):
+        add("fill", "matched", "M", "part of a match")
+    for kind, (sign, text) in HULL_SIGNS.items():
+        if kind in hull_kinds:
+            add("hull", kind, sign, text)
+    for sign, text in BADGE_TEXTS.items():
+        if sign in signs:
+            add("badge", "info" if sign == "≠" else "warning", sign, text)
+    for kind, (sign, text) in KIND_SIGNS.items():
+        if kind in kinds:
+            add("shape", kind, sign, text)
+    if any(node["folds"] > 1 for node in nodes):
+        add("badge", "stack", "xF", "F layers folded into one")
+    if any(node["count"] > 1 for node in nodes):
+        add("badge", "count", "N×", "N layers in one box")
+    copied = sum(edge["copied_bytes"] for edge in edges)
+    if copied:
+        add("edge", "copy", "B", f"bytes copied for one example, {bytes_text(copied)} in all")
+    return items

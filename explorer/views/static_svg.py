@@ -1,0 +1,257 @@
+"""A picture as one stand-alone SVG text: for saved notebooks, reports, and pages without scripts.
+
+Colours are those of the interactive drawing (Okabe-Ito), each with a second sign, light and dark by the reader's
+setting. All text is escaped; nothing is fetched from anywhere.
+"""
+
+from collections.abc import Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from explorer.views.picture import Picture
+from explorer.views.tables import edge_text
+from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView
+
+CIVIDIS = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
+CATEGORY_COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
+DARK_FILLS = {"#0072B2", *CIVIDIS[:3]}
+"""Fills on which text is white."""
+
+SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+KIND_SIGNS = {"input": "▽", "sum": "Σ", "product": "∏", "fused": "Σ∏", "operator": "○", "leaf": "◇"}
+HEAD, LINE, SIDE = 52.0, 20.0, 24.0
+LEGEND_COLUMN, LEGEND_TEXT, CHARACTER = 330.0, 80.0, 7.0
+
+STYLE = """
+.x-view{--page:#fff;--ink:#1a1a1a;--soft:#565656;--box:#f6f6f6;--line:#767676;--added:#009E73;--removed:#D55E00;
+--changed:#0072B2;--matched:#E69F00;--near:#CC79A7;--lost:#6E6E6E;font-family:system-ui,sans-serif}
+@media (prefers-color-scheme:dark){.x-view{--page:#16181c;--ink:#f0f0f0;--soft:#b4b4b4;--box:#262a31;--line:#8f8f8f;
+--changed:#56B4E9;--lost:#a0a0a0}}
+.x-page{fill:var(--page)}
+.x-view text{fill:var(--ink)}
+.x-view .x-soft{fill:var(--soft);font-size:11px}
+.x-view .x-title{font-size:13px;font-weight:600}
+.x-view .x-head{font-size:15px;font-weight:600}
+.x-view .x-on-dark{fill:#fff}
+.x-view .x-on-light{fill:#000}
+.x-view .x-sign{font-size:13px;font-weight:700}
+.x-box{fill:var(--box);stroke:var(--line);stroke-width:1.2}
+.x-added .x-box{stroke:var(--added);stroke-width:3}
+.x-removed .x-box{stroke:var(--removed);stroke-width:2.4;stroke-dasharray:7 4}
+.x-changed .x-box{stroke:var(--changed);stroke-width:2}
+.x-inner{fill:none;stroke:var(--changed);stroke-width:1.2}
+.x-matched .x-box{fill:#E69F00;stroke-width:2.4}
+.x-matched.x-kept .x-box{stroke:var(--ink)}
+.x-hatch{fill:url(#x-hatch);stroke:none}
+.x-missing{fill:url(#x-missing);stroke:none}
+.x-edge{fill:none;stroke:var(--line);stroke-width:1.3;marker-end:url(#x-arrow)}
+.x-edge.x-added{stroke:var(--added);stroke-width:2.4}
+.x-edge.x-removed{stroke:var(--removed);stroke-width:1.8;stroke-dasharray:6 4}
+.x-edge.x-changed{stroke:var(--changed);stroke-width:2.4;stroke-dasharray:2 2}
+.x-hull{fill:none;stroke-width:1.8}
+.x-hull.x-match,.x-hull.x-winner{stroke:var(--matched)}
+.x-hull.x-lost{stroke:var(--lost);stroke-dasharray:9 3 2 3}
+.x-hull.x-near-miss{stroke:var(--near);stroke-dasharray:2 4}
+"""
+
+DEFINITIONS = """<defs>
+<pattern id="x-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">\
+<line x1="0" y1="0" x2="0" y2="8" stroke="#D55E00" stroke-width="1.6" stroke-opacity=".45"/></pattern>
+<pattern id="x-missing" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">\
+<line x1="0" y1="0" x2="0" y2="6" stroke="#888" stroke-width="1.2" stroke-opacity=".5"/></pattern>
+<marker id="x-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto-start-reverse">\
+<path d="M0 0L8 4L0 8z" fill="context-stroke"/></marker>
+</defs>"""
+
+Place = tuple[float, float, float, float]
+
+
+def static_svg(picture: Picture) -> str:
+    """The picture with its words and legend as the text of an SVG file; mode `side` shows both states."""
+    views = [picture.view, *([picture.view["other"]] if "other" in picture.view else [])]
+    titles = ("Before", "After") if len(views) > 1 else ("",)
+    places = [tuple(row) for row in picture.coordinates.astype(float).tolist()]
+    inside: list[str] = []
+    left, first = 0.0, 0
+    for view, name in zip(views, titles, strict=True):
+        count = len(view["nodes"])
+        part = [f'<g transform="translate({left:g},{HEAD:g})">']
+        if name:
+            part.append(f'<text class="x-soft" x="{SIDE:g}" y="14">{name}</text>')
+        inside += [*part, *_drawing(view, places[first : first + count]), "</g>"]  # pyright: ignore[reportArgumentType]
+        left, first = left + max(view["width"], 160.0), first + count
+    legend = _distinct([item for view in views for item in view["legend"]])
+    texts = [line for line in (views[0]["caption"], views[0]["note"], views[0]["message"]) if line]
+    column = max([LEGEND_COLUMN, *(len(item["text"]) * CHARACTER + LEGEND_TEXT for item in legend)])
+    width = max(left, 2 * column, len(" · ".join(texts)) * CHARACTER + 2 * SIDE)
+    below = HEAD + max(view["height"] for view in views)
+    body = [
+        f'<text class="x-head" x="{SIDE:g}" y="24">{escape(views[0]["title"])}</text>',
+        f'<text class="x-soft" x="{SIDE:g}" y="42">{escape(" · ".join(texts))}</text>',
+        *inside,
+        *_legend(legend, below, column, width),
+    ]
+    rows = -(-len(legend) // max(1, int(width // column)))
+    height = below + rows * LINE + SIDE
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="x-view" role="img" width="{width:g}" height="{height:g}" '
+            f'viewBox="0 0 {width:g} {height:g}" aria-label={quoteattr(views[0]["title"])}>',
+            f"<title>{escape(views[0]['title'])}</title>",
+            f"<desc>{escape(_description(views))}</desc>",
+            f"<style>{STYLE}</style>",
+            DEFINITIONS,
+            f'<rect class="x-page" width="{width:g}" height="{height:g}"/>',
+            *body,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _description(views: Sequence[PictureView]) -> str:
+    """The table of the picture in words, for a screen reader."""
+    lines = [f"{views[0]['caption']}. {views[0]['note']} {views[0]['message']}".strip()]
+    for view in views:
+        columns = view["table"]["columns"]
+        for row in view["table"]["rows"]:
+            lines.append("; ".join(f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell))
+    return "\n".join(lines)
+
+
+def _distinct(items: Sequence[LegendItem]) -> list[LegendItem]:
+    return list({(item["channel"], item["role"], item["text"]): item for item in items}.values())
+
+
+# ---------------------------------------------------------------------- parts of the drawing
+
+
+def _drawing(view: PictureView, places: Sequence[Place]) -> list[str]:
+    place = {node["id"]: at for node, at in zip(view["nodes"], places, strict=True)}
+    letters = {item["role"]: item["sign"] for item in view["legend"] if item["channel"] == "fill"}
+    return [
+        *(_hull(hull, [place[name] for name in hull["nodes"]]) for hull in view["hulls"] if hull["nodes"]),
+        *(_edge(edge, place[edge["source"]], place[edge["target"]]) for edge in view["edges"]),
+        *(_node(node, place[node["id"]], view, letters) for node in view["nodes"]),
+    ]
+
+
+def _node(node: NodeView, place: Place, view: PictureView, letters: dict[str, str]) -> str:
+    x, y, width, height = place
+    left, top = x - width / 2, y - height / 2
+    classes = f"x-{node['change']}" + (" x-matched" if node["matched"] else "")
+    radius = {"input": height / 2, "product": 2, "operator": 8, "leaf": 8}.get(node["kind"], 10)
+    rect = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="{radius:g}"'
+    fill, ink = _fill(node, view)
+    parts = [f'<g class="{classes}"><title>{escape(_tip(node))}</title>']
+    if node["folds"] > 1:
+        for shift in (8, 4):
+            parts.append(
+                f'<rect class="x-box" x="{left + shift:g}" y="{top - shift:g}" width="{width:g}" '
+                f'height="{height:g}" rx="{radius:g}"/>'
+            )
+    parts.append(f'<rect class="x-box" {rect}{fill}/>')
+    if node["change"] == "removed":
+        parts.append(f'<rect class="x-hatch" {rect}/>')
+    elif view["colour_by"] in ("time", "memory") and node["fill"] is None:
+        parts.append(f'<rect class="x-missing" {rect}/>')
+    if node["change"] == "changed":
+        inner = f'x="{left + 4:g}" y="{top + 4:g}" width="{width - 8:g}" height="{height - 8:g}" rx="{radius - 2:g}"'
+        parts.append(f'<rect class="x-inner" {inner}/>')
+    count = f"{node['count']:,} ×" if node["count"] > 1 else ""
+    parts.append(
+        _text("x-title" + ink, x, y - 3, " ".join(filter(None, (count, KIND_SIGNS[node["kind"]], node["title"]))))
+    )
+    parts.append(_text("x-soft" + ink, x, y + 14, node["detail"]))
+    if node["change"] in SIGNS:
+        parts.append(_text("x-sign" + ink, left + 8, top + 15, SIGNS[node["change"]], "start"))
+    if node["matched"]:
+        parts.append(_text("x-sign" + ink, left + width - 8, top + 15, "M", "end"))
+    category = letters.get(f"category-{node['category']}", "")
+    marks = [f"x{node['folds']}"] if node["folds"] > 1 else []
+    marks += [badge["sign"] for badge in node["badges"]] + ([category] if category else [])
+    if marks:
+        parts.append(_text("x-sign", left + width, top - (12 if node["folds"] > 1 else 4), " ".join(marks), "end"))
+    return "".join([*parts, "</g>"])
+
+
+def _fill(node: NodeView, view: PictureView) -> tuple[str, str]:
+    """Attribute for the fill of a box, and the class of ink that can be read on it."""
+    colour = ""
+    if node["fill"] is not None:
+        colour = CIVIDIS[round(node["fill"] * (len(CIVIDIS) - 1))]
+    elif node["category"] is not None:
+        colour = CATEGORY_COLOURS[node["category"] % len(CATEGORY_COLOURS)]
+    if not colour:
+        return "", " x-on-light" if node["matched"] else ""
+    return f' style="fill:{colour}"', " x-on-dark" if colour in DARK_FILLS else " x-on-light"
+
+
+def _tip(node: NodeView) -> str:
+    count = f"{node['count']:,} layers" if node["count"] > 1 else f"node {node['ids'][0]}"
+    facts = [f"{node['title']}: {count}", node["detail"], f"level {node['level']}", node["change"], node["fill_text"]]
+    return "\n".join([fact for fact in facts if fact] + [badge["text"] for badge in node["badges"]])
+
+
+def _text(classes: str, x: float, y: float, text: str, anchor: str = "middle") -> str:
+    return f'<text class="{classes}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _edge(edge: EdgeView, source: Place, target: Place) -> str:
+    """From the top of what is read to the bottom of what reads; sideways where the reader does not stand above."""
+    (sx, sy, sw, sh), (tx, ty, tw, th) = source, target
+    start, end = sy - sh / 2, ty + th / 2
+    if start - end >= 8:
+        middle = (start + end) / 2
+        path = f"M{sx:g} {start:g}C{sx:g} {middle:g} {tx:g} {middle:g} {tx:g} {end:g}"
+        label_x, label_y = (sx + tx) / 2, middle
+    else:
+        side = 1 if tx >= sx else -1
+        path = f"M{sx + side * sw / 2:g} {sy:g}L{tx - side * tw / 2:g} {ty:g}"
+        label_x, label_y = (sx + tx) / 2, (sy + ty) / 2
+    label = _text("x-soft", label_x + 4, label_y + 4, edge["label"], "start") if edge["label"] else ""
+    tip = f"<title>{escape(edge_text(edge))} by {escape(edge['target'])}</title>"
+    return f'<g><path class="x-edge x-{edge["change"]}" d="{path}">{tip}</path>{label}</g>'
+
+
+def _hull(hull: HullView, places: Sequence[Place]) -> str:
+    """A frame round the boxes of a match."""
+    pad = {"match": 10, "winner": 10, "lost": 14, "near-miss": 18}[hull["kind"]]
+    left = min(x - w / 2 for x, _, w, _ in places) - pad
+    right = max(x + w / 2 for x, _, w, _ in places) + pad
+    top = min(y - h / 2 for _, y, _, h in places) - pad
+    bottom = max(y + h / 2 for _, y, _, h in places) + pad
+    tip = f"<title>{escape(hull['label'])}\n{escape(hull['reason'])}</title>"
+    return (
+        f'<rect class="x-hull x-{hull["kind"]}" x="{left:g}" y="{top:g}" width="{right - left:g}" '
+        f'height="{bottom - top:g}" rx="12">{tip}</rect>'
+    )
+
+
+def _legend(items: Sequence[LegendItem], top: float, column: float, width: float) -> list[str]:
+    columns = max(1, int(width // column))
+    parts: list[str] = []
+    for i, item in enumerate(items):
+        x, y = SIDE + (i % columns) * column, top + (i // columns + 1) * LINE
+        parts.append(_swatch(item, x, y))
+        parts.append(_text("x-soft", x + max(46, 26 + 8.5 * len(item["sign"])), y, item["text"], "start"))
+    return parts
+
+
+def _swatch(item: LegendItem, x: float, y: float) -> str:
+    channel, role = item["channel"], item["role"]
+    sign = item["sign"] or KIND_SIGNS.get(role, "") if channel != "shape" else KIND_SIGNS.get(role, item["sign"])
+    style = ""
+    if role.startswith("category-"):
+        style = f' style="fill:{CATEGORY_COLOURS[int(role.split("-")[1]) % len(CATEGORY_COLOURS)]}"'
+    elif role == "scale":
+        style = f' style="fill:{CIVIDIS[-1] if item["sign"] == "max" else CIVIDIS[0]}"'
+    rect = f'x="{x:g}" y="{y - 11:g}" width="16" height="13" rx="3"'
+    if channel == "hull":
+        shape = f'<rect class="x-hull x-{role}" {rect}/>'
+    elif channel in ("border", "fill"):
+        classes = "x-matched x-kept" if role == "matched" else f"x-{role}"
+        extra = f'<rect class="x-missing" {rect}/>' if role == "missing" else ""
+        shape = f'<g class="{classes}"><rect class="x-box" {rect}{style}/>{extra}</g>'
+    else:
+        shape = ""
+    return shape + (_text("x-sign", x + 22, y, sign, "start") if sign else "")

@@ -1,0 +1,50 @@
+"""The steps of a trace, for the stepper and the tree of steps."""
+
+from collections.abc import Mapping, Sequence
+
+from explorer.trace import Step, StepCheck
+from explorer.views.index import TraceIndex
+from explorer.views.messages import step_title
+from explorer.views.states import folds_of
+from widgets.schema import StepView
+
+
+def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> list[StepView]:
+    """All steps; `checks` are what `trace.check()` found, by step."""
+    found: list[StepView] = []
+    layers = folds = 0
+    for step in index.trace.steps:
+        layers, folds = _counts(step, layers, folds)
+        check = (checks or {}).get(step.index)
+        found.append(
+            {
+                "index": step.index,
+                "path": step.path,
+                "title": step_title(index, step.index),
+                "summary": step.summary,
+                "changed": step.changed or step.index == 0,
+                "ok": None if check is None else check.ok,
+                "error": step.error or "",
+                "layers": layers,
+                "folds": folds,
+                "matches": len(step.matches),
+                "near_misses": len(step.refusals) + sum(step.refusals_over.values()),
+                "seconds": step.seconds,
+            }
+        )
+    return found
+
+
+def only_changing(views: Sequence[StepView]) -> list[StepView]:
+    """The steps that changed something or failed; the first one always."""
+    return [view for view in views if view["changed"] or view["error"] or view["ok"] is False]
+
+
+def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:
+    """Layers and folds after a step. Folding only joins slices, so its graph need not be looked at."""
+    if step.folds:
+        return layers - sum(len(group.members) - 1 for group in step.folds), folds
+    if step.index and not step.changed:
+        return layers, folds
+    nodes = step.snapshot.graph.nodes.values()
+    return len(nodes), sum(map(folds_of, nodes))

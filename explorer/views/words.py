@@ -1,0 +1,90 @@
+"""The words on the screen: counts, sizes, names of steps, and why a pattern stopped where it did."""
+
+from collections.abc import Sequence
+
+from explorer.trace import Refusal, RefusalKind
+
+BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+REASONS = {
+    RefusalKind.WRONG_TYPE: "that layer is of another type",
+    RefusalKind.NO_INPUT: "that layer reads no layer",
+    RefusalKind.SEVERAL_INPUTS: "that layer reads 2 or more layers",
+    RefusalKind.SEVERAL_USERS: "that layer feeds 2 or more layers",
+    RefusalKind.INTERIOR_OUTPUT: "that layer is an output",
+    RefusalKind.NOT_AN_OUTPUT: "that layer is not an output",
+    RefusalKind.DECLINED: "the rule declined",
+}
+
+
+def plural(count: int, word: str = "layer", many: str = "") -> str:
+    """A count with its word.
+
+    >>> plural(1), plural(5725), plural(2, "match", "matches")
+    ('1 layer', '5,725 layers', '2 matches')
+    """
+    return f"{count:,} {word if count == 1 else many or word + 's'}"
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes with a unit that keeps it short.
+
+    >>> bytes_text(512), bytes_text(1536), bytes_text(3 * 2**20)
+    ('512 B', '1.5 KiB', '3 MiB')
+    """
+    for unit in BYTE_UNITS[:-1]:
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:,.3g} {BYTE_UNITS[-1]}"
+
+
+def time_text(milliseconds: float) -> str:
+    """A time with a unit that keeps it short.
+
+    >>> time_text(0.0123), time_text(4.5), time_text(1234.5)
+    ('12.3 µs', '4.5 ms', '1.23 s')
+    """
+    if milliseconds < 1:
+        return f"{milliseconds * 1000:.3g} µs"
+    return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3g} s"
+
+
+def list_text(items: Sequence[object], limit: int = 12) -> str:
+    """A list in one line; where it is long, its beginning and how many there are.
+
+    >>> list_text([1, 2, 3]), list_text(range(9), limit=2)
+    ('1, 2, 3', '0, 1 ... (9 in all)')
+    """
+    if len(items) <= limit:
+        return ", ".join(map(str, items))
+    return ", ".join(map(str, items[:limit])) + f" ... ({len(items):,} in all)"
+
+
+def ordinal(number: int) -> str:
+    """A rank in words.
+
+    >>> ordinal(1), ordinal(2), ordinal(13), ordinal(22)
+    ('1st', '2nd', '13th', '22nd')
+    """
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"
+
+
+def path_text(path: str) -> str:
+    """The name of a step from its path: what is done, then where.
+
+    >>> path_text("optimize/round 2/fuse"), path_text("fold/level 3"), path_text("compile")
+    ('fuse, round 2', 'fold, level 3', 'compile')
+    """
+    parts = path.split("/")
+    return ", ".join([parts[-1], *parts[1:-1]] if len(parts) > 2 else parts)
+
+
+def reason_text(refusal: Refusal) -> str:
+    """Why a pattern stopped, without naming a node: true of all refusals of this entry, kind and field."""
+    if refusal.kind is RefusalKind.CONFIG_DIFFERS:
+        return f"its {refusal.what} differs"
+    if refusal.kind is RefusalKind.SUB_PATTERN_FAILED:
+        return f"its parameter {refusal.what} does not match"
+    return REASONS[refusal.kind]

@@ -1,0 +1,107 @@
+"""`why_not` looks at the right place and step, and never gives a reason that is not the true one."""
+
+from dataclasses import replace
+
+import pytest
+
+import explorer
+from explorer.backend import TorchSumLayer
+from explorer.compiler import TorchCompiler, record_with
+from explorer.errors import CircuitError, RuleError, UnknownNameError
+from explorer.rewrite import LayerOptPattern
+from explorer.templates import gallery
+from explorer.trace import MatchFound, MatchRefused, Recorder, Refusal, RefusalKind, Rewritten, Trace
+
+PARAMETERS, FUSE, LAST_FUSE = 1, 3, 6
+
+
+@pytest.fixture(scope="module")
+def blackboard():
+    return explorer.record(gallery.load_named("blackboard"), preset="handbook")
+
+
+def as_loaded(trace, changes):
+    """The trace as one that was read from a file, with other content in some steps."""
+    steps = tuple(replace(step, **changes.get(step.index, {})) for step in trace.steps)
+    return Trace(None, trace.subject.to_json(), trace.options, trace.rules, steps)
+
+
+def refused(pattern, root, place="", kind=RefusalKind.SEVERAL_USERS):
+    return MatchRefused(Refusal(pattern, root, 1, root, kind, 3), place)
+
+
+def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
+    trace = as_loaded(blackboard, {PARAMETERS: {"refusals": (refused("LogSoftmax", 0, "7.weight"),)}})
+    assert trace.why_not("LogSoftmax", 7, PARAMETERS).reason.startswith("in 7.weight: node 0 is read by 3 nodes")
+    answer = trace.why_not("LogSoftmax", 0, PARAMETERS)
+    assert answer.refusal is None
+    assert answer.reason == "no parameter of node 0 holds a TorchLogParameter"
+
+
+def test_a_match_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
+    found = MatchFound(0, "LogSoftmax", 3, (3, 2), "7.layer.weight")
+    done = Rewritten(0, "LogSoftmax", (3, 2), (4,), 0.0, "7.layer.weight")
+    trace = as_loaded(blackboard, {PARAMETERS: {"matches": (found,), "rewrites": (done,)}})
+    assert trace.why_not("LogSoftmax", 7, PARAMETERS).applied
+    assert not trace.why_not("LogSoftmax", 3, PARAMETERS).matched
+
+
+def test_the_last_step_that_tried_the_pattern_answers(blackboard):
+    node = 7
+    changes = {
+        FUSE: {"refusals": (refused("Tucker", node),)},
+        LAST_FUSE: {"refusals": (refused("Tucker", node, kind=RefusalKind.INTERIOR_OUTPUT),)},
+    }
+    trace = as_loaded(blackboard, changes)
+    trace.__dict__["_lifetimes"] = {node: (0, LAST_FUSE)}
+    assert trace._step_that_tried(trace._rule("Tucker"), node).index == LAST_FUSE  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_reason_over_the_limit_is_told_as_one_that_was_not_kept(blackboard):
+    trace = as_loaded(blackboard, {FUSE: {"refusals": (), "refusals_over": {"SumCollapse": 4}}})
+    assert trace.why_not("SumCollapse", 7, FUSE).reason == (
+        "it was refused; the reason was not kept (limit 2000 for a pattern and step)"
+    )
+    assert trace.why_not("SumCollapse", 0, FUSE).reason == "it was not tried here, or its reason was not kept"
+
+
+def test_a_node_of_another_type_is_named_only_where_nothing_was_left_out(blackboard):
+    trace = as_loaded(blackboard, {FUSE: {"refusals": ()}})
+    begins = "node 0 is a TorchCategoricalLayer; SumCollapse begins with a TorchSumLayer"
+    assert trace.why_not("SumCollapse", 0, FUSE).reason == begins
+    assert trace.why_not("SumCollapse", 7, FUSE).reason == "it was not tried here, or its reason was not kept"
+
+
+def test_a_node_that_was_not_there_is_a_typed_error(blackboard):
+    with pytest.raises(UnknownNameError, match="never a node 999"):
+        blackboard.why_not("SumCollapse", 999, step=FUSE)
+    gone = blackboard.step(FUSE).rewrites[0].removed[0]
+    with pytest.raises(CircuitError, match=rf"node {gone} did not exist in step 6 \(optimize/round 2/fuse\)"):
+        blackboard.why_not("SumCollapse", gone, step=LAST_FUSE)
+    later = blackboard.step(-1).folds[0].node
+    with pytest.raises(CircuitError, match=rf"node {later} did not exist in step 3 "):
+        blackboard.why_not("SumCollapse", later, step=FUSE)
+
+
+def test_a_match_on_which_a_rule_raised_is_neither_applied_nor_lost():
+    recorder = Recorder()
+    compiler = TorchCompiler(listeners=[recorder])
+
+    @compiler.rules.fuse.rule(LayerOptPattern("Broken", (TorchSumLayer,)))
+    def broken(compiler, match):
+        """Always fails."""
+        raise ZeroDivisionError("no luck")
+
+    with pytest.raises(RuleError) as caught:
+        record_with(compiler, recorder, gallery.load_named("near-misses"))
+    trace = caught.value.trace
+    assert isinstance(trace, Trace)
+    row = next(row for row in trace.rule_stats() if row.rule == "Broken")
+    losses = [x for x in trace.conflicts() if x.loser.rule == "Broken"]
+    assert (row.lost, row.applied) == (len(losses), 0)
+    assert row.matched > row.lost
+    lost = {x.loser.number for x in losses}
+    found = next(m for m in trace.steps[-1].matches if m.rule == "Broken" and m.number not in lost)
+    answer = trace.why_not("Broken", found.root)
+    assert (answer.matched, answer.applied) == (True, False)
+    assert answer.reason == "it matched, but the step ended before it was applied"

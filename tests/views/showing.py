@@ -1,0 +1,39 @@
+"""Traces of the gallery, recorded once, and a picture as lines of text that a test can compare."""
+
+from functools import cache
+from textwrap import wrap
+
+import explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex
+
+SMALL = ("blackboard", "hmm", "conflict", "near-misses", "levels", "sum-chain", "kronecker", "digits")
+
+
+@cache
+def index_of(name, **options):
+    return TraceIndex(explorer.record(gallery.load_named(name), **options))
+
+
+def every_step(name):
+    return range(len(index_of(name).trace.steps))
+
+
+def picture_text(view):
+    lines = [f"{view['title']} | {view['caption']} | {view['note']}"]
+    lines += wrap(view["message"], 110, initial_indent="! ")
+    for node in view["nodes"]:
+        size = f" {node['count']} layers" if node["count"] > 1 else ""
+        folds = f" x{node['folds']}" if node["folds"] > 1 else ""
+        matched = " matched" if node["matched"] else ""
+        signs = "".join(f" [{badge['sign']} {badge['text']}]" for badge in node["badges"])
+        lines.append(
+            f"{node['id']}: {node['kind']} {node['title']}{folds} ({node['detail']}){size} level {node['level']} "
+            f"{node['change']}{matched}{signs}"
+        )
+    for edge in view["edges"]:
+        read = f" {edge['label']}" if edge["label"] else ""
+        lines.append(f"{edge['source']} -> {edge['target']}: {edge['count']} {edge['change']}{read}")
+    for hull in view["hulls"]:
+        lines.append(f"{hull['kind']} {hull['label']}: {', '.join(hull['nodes'])} {hull['reason']}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,477 @@
+"""Steps, details, folds, costs, recordings and static pictures."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+from inline_snapshot import snapshot
+
+import explorer
+from explorer.backend import TorchSumLayer
+from explorer.compiler import TorchCompiler, record_with
+from explorer.errors import RuleError, UnknownNameError
+from explorer.rewrite import LayerOptPattern
+from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
+from explorer.templates import gallery
+from explorer.trace import Recorder
+from explorer.views import (
+    Measured,
+    TraceIndex,
+    cost_strip,
+    course,
+    details,
+    fold_level,
+    fold_levels,
+    match_details,
+    missed_folds,
+    near_misses,
+    only_changing,
+    picture,
+    recording,
+    static_svg,
+    steps,
+    time_bars,
+    waterfall,
+    why_not,
+    why_not_folded,
+)
+from tests.views.showing import every_step, index_of
+
+
+def section(view, heading):
+    return next(s for s in view["sections"] if s["heading"] == heading)
+
+
+# ---------------------------------------------------------------------- steps
+
+
+def test_the_slider_says_what_a_step_did():
+    assert [view["title"] for view in only_changing(steps(index_of("conflict")))] == snapshot(
+        [
+            "Step 0 of 12: compile",
+            "Step 3 of 12: fuse, round 1, 7 of 9 matches",
+            "Step 6 of 12: fuse, round 2, 2 of 2 matches",
+            "Step 10 of 12: fold, level 0, 4 layers became 1",
+            "Step 11 of 12: fold, level 1, 2 layers became 1",
+        ]
+    )
+
+
+def test_steps_carry_the_checks_of_their_values():
+    index = index_of("blackboard")
+    checks = {check.step: check for check in index.trace.check(torch.zeros(1, 5, dtype=torch.long))}
+    assert {view["ok"] for view in steps(index, checks)} == {True}
+    assert {view["ok"] for view in steps(index)} == {None}
+
+
+# ---------------------------------------------------------------------- details
+
+
+def test_details_of_a_layer_that_was_fused():
+    view = details(index_of("conflict"), 3, [5])
+    assert view["id"] == "3/n5"
+    assert {s["heading"]: s["rows"] + s["lines"] for s in view["sections"]} == snapshot(
+        {
+            "Node": [
+                ["id", "5"],
+                ["type", "TorchSumLayer"],
+                ["kind", "sum"],
+                ["level", "2"],
+                ["in (F, H, B, I)", "(1, 1, B, 4)"],
+                ["out (F, B, O)", "(1, B, 4)"],
+                ["num_output_units", "4"],
+                ["num_input_units", "4"],
+                ["arity", "1"],
+                ["reads", "4"],
+                ["read by", "6"],
+            ],
+            "Parameter weight": [
+                ["shape", "(4, 4)"],
+                ["output", "%1, slice 0"],
+                "%0 = Tensor (4, 4), leaf 5.weight",
+                "%1 = Softmax (4, 4) of %0",
+            ],
+            "Match": [
+                ["SumCollapse", "match 0, nodes 6, 5: applied"],
+                [
+                    "Candecomp",
+                    "match 2, nodes 5, 4: lost: largest-match, as good as the other, which is nearer to the outputs",
+                ],
+            ],
+            "Why not": [
+                ["SumCollapse", "node 4 is a TorchHadamardLayer, not a TorchSumLayer"],
+                ["Tucker", "node 4 is a TorchHadamardLayer, not a TorchKroneckerLayer"],
+                ["Mixing", "node 5 has arity 1, wanted at least 2"],
+            ],
+            "Lineage": [
+                ["symbolic layers", "5 (middle-left)"],
+                ["exists", "from step 0 to step 2"],
+                ["at the end", "22, slice 0"],
+                "became, at step 3 (fuse, round 1): SumCollapse: 6, 5 → 16",
+            ],
+            "Code": [
+                ["rule", "SumCollapse"],
+                ["what it does", "Two sums in a row are one: W2 (W1 x) = (W2 W1) x."],
+                ["exactness", "real"],
+                ["written in", "explorer/optimize/layers.py:65"],
+                ["rule", "Candecomp"],
+                ["what it does", "A sum over a Hadamard product is one layer: a product, then a matrix."],
+                ["exactness", "real"],
+                ["written in", "explorer/optimize/layers.py:90"],
+            ],
+            "Numbers": [["written for one example", "16 B"], ["numbers in parameters", "16"]],
+        }
+    )
+
+
+def test_details_of_a_group_speak_of_all_its_nodes():
+    index = index_of("digits")
+    box = next(node for node in picture(index, 0).view["nodes"] if node["count"] == 64)
+    view = details(index, 0, box["ids"])
+    assert view["id"] == f"0/{box['id']}"
+    assert view["title"] == snapshot("Categorical %0 and 63 nodes like it")
+    assert ["nodes in the box", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (64 in all)"] in section(view, "Node")["rows"]
+
+
+def test_details_follow_a_folded_layer_back_to_the_symbolic_ones():
+    index = index_of("conflict")
+    view = details(index, 12, [22])
+    assert [[name, *text.split(", ")] for name, text in section(view, "Lineage")["rows"]] == snapshot(
+        [
+            [
+                "symbolic layers",
+                "4 (product-left)",
+                "5 (middle-left)",
+                "6 (upper-left)",
+                "7 (product-right)",
+                "8 (middle-right)",
+                "9 (upper-right)",
+            ],
+            ["exists", "from step 11 to step 12"],
+            ["at the end", "22"],
+        ]
+    )
+    assert section(view, "Numbers")["rows"] == snapshot(
+        [
+            ["written for one example", "32 B"],
+            ["numbers in parameters", "64"],
+            ["read", "view"],
+            ["copied for one example", "0 B"],
+        ]
+    )
+
+
+def test_details_show_measured_times():
+    rows = section(details(index_of("conflict"), 12, [22], times={22: 1.5}), "Numbers")["rows"]
+    assert ["measured", "1.5 ms (1 of 1 node)"] in rows
+
+
+def test_a_match_says_what_it_made_and_against_whom_it_won():
+    view = match_details(index_of("conflict"), 3, 0)
+    assert [line.partition(" (")[0] for line in section(view, "Conflicts")["lines"]] == snapshot(
+        ["won against Candecomp at [5, 4]: both want node 5"]
+    )
+    assert ["made", "16"] in section(view, "Match")["rows"]
+    assert section(view, "Code")["rows"][0] == ["rule", "SumCollapse"]
+
+
+def test_why_not_shows_the_questions_of_the_matcher():
+    assert section(why_not(index_of("blackboard"), "SumCollapse", 7, 3), "Why not") == snapshot(
+        {
+            "heading": "Why not",
+            "rows": [
+                ["pattern", "SumCollapse"],
+                ["layers wanted", "TorchSumLayer over TorchSumLayer"],
+                ["answer", "node 5 is a TorchHadamardLayer, not a TorchSumLayer"],
+            ],
+            "lines": [
+                "entry 1, node 7: is it a TorchSumLayer? yes",
+                "entry 1, node 7: does it read one node? yes",
+                "entry 1, node 7: is arity 1? yes",
+                "entry 1, node 7: does it read a node? yes",
+                "entry 2, node 5: is it a TorchSumLayer? no",
+            ],
+        }
+    )
+
+
+def test_why_not_of_a_trace_from_a_file_still_gives_the_answer(tmp_path):
+    index_of("blackboard").trace.save(tmp_path / "trace.json")
+    index = TraceIndex(explorer.Trace.load(tmp_path / "trace.json"))
+    assert section(why_not(index, "SumCollapse", 7, 3), "Why not")["rows"][-1] == snapshot(
+        ["answer", "node 5 is a TorchHadamardLayer, not a TorchSumLayer"]
+    )
+
+
+def test_near_misses_of_the_whole_trace_by_pattern():
+    sections = near_misses(index_of("near-misses"))["sections"]
+    lines = section({"sections": sections}, "Why not: Candecomp")["lines"]
+    assert [line.partition(" for ")[0] for line in lines] == snapshot(
+        [
+            "Candecomp: 2 matched, 16 blocked",
+            "  6 times at entry 2, several users:",
+            "  4 times at entry 2, wrong type:",
+            "  3 times at entry 1, several inputs:",
+            "  3 times at entry 2, output inside:",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda index: details(index, 3, [999]),
+        lambda index: details(index, 3, []),
+        lambda index: match_details(index, 3, 99),
+        lambda index: fold_level(index, 99),
+        lambda index: waterfall(index, "beauty"),
+    ],
+)
+def test_what_is_not_there_is_a_typed_error(ask):
+    with pytest.raises(UnknownNameError):
+        ask(index_of("blackboard"))
+
+
+# ---------------------------------------------------------------------- folds
+
+
+def test_a_fold_level_shows_where_each_slice_reads():
+    assert fold_level(index_of("conflict"), 1) == snapshot(
+        {
+            "version": 1,
+            "level": 1,
+            "title": "Level 1: 2 layers in 1 group",
+            "groups": [
+                {
+                    "node": 22,
+                    "title": "CPT x2",
+                    "members": [19, 20],
+                    "key": [
+                        ["num_output_units", "4"],
+                        ["num_input_units", "4"],
+                        ["arity", "2"],
+                        ["weight.shape", "(4, 4)"],
+                    ],
+                    "read": "view",
+                    "reason": "one layer after the other is read where it stands; nothing is copied",
+                    "copied_bytes": 0,
+                    "index": [[[21, 0], [21, 1]], [[21, 2], [21, 3]]],
+                    "table": {
+                        "columns": ["slice", "layer", "input 1", "input 2"],
+                        "rows": [
+                            ["0", "19", "node 21, slice 0", "node 21, slice 1"],
+                            ["1", "20", "node 21, slice 2", "node 21, slice 3"],
+                        ],
+                    },
+                }
+            ],
+            "missed": {"columns": ["node", "other node", "layers", "why not folded together"], "rows": []},
+        }
+    )
+
+
+def test_every_level_of_every_fold_has_a_table_with_a_row_a_slice():
+    for name in ("levels", "hmm", "digits"):
+        index = index_of(name)
+        for level in fold_levels(index):
+            for group in fold_level(index, level)["groups"]:
+                assert len(group["table"]["rows"]) == len(group["members"])
+                assert all(len(row) == len(group["table"]["columns"]) for row in group["table"]["rows"])
+
+
+def test_groups_that_nearly_were_one_are_named_with_the_reason():
+    assert missed_folds(index_of("levels", levels="longest-distance")) == snapshot(
+        {
+            "columns": ["node", "other node", "layers", "why not folded together"],
+            "rows": [
+                ["28", "46", "3", "TorchCPTLayer on level 1: arity is 2 and 3"],
+                ["28", "34", "2", "TorchCPTLayer: equal keys, levels 1 and 2"],
+                ["34", "41", "2", "TorchCPTLayer on level 2: arity is 2 and 3"],
+                ["34", "43", "2", "TorchCPTLayer: equal keys, levels 2 and 3"],
+            ],
+        }
+    )
+
+
+def test_why_two_layers_were_not_folded_together():
+    assert why_not_folded(index_of("conflict"), 12, 18) == snapshot(
+        "Not folded together: type is TorchCategoricalLayer here and TorchCPTLayer there."
+    )
+
+
+# ---------------------------------------------------------------------- costs
+
+
+def test_the_waterfall_adds_up():
+    for figure in ("layers", "flops", "copied_bytes"):
+        for levels in (False, True):
+            bars = waterfall(index_of("digits"), figure, fold_levels=levels)
+            first, last = (index_of("digits").trace.figures(step)[figure] for step in (0, -1))
+            assert sum(bar["value"] or 0 for bar in bars["bars"]) == last - first
+    assert waterfall(index_of("conflict"), "layers")["table"] == snapshot(
+        {
+            "columns": ["step", "before", "after", "change"],
+            "rows": [
+                ["compile", "12", "12", "0"],
+                ["fuse, round 1", "12", "9", "−3"],
+                ["fuse, round 2", "9", "7", "−2"],
+                ["fold", "7", "3", "−4"],
+            ],
+        }
+    )
+
+
+def test_the_course_of_a_figure():
+    bars = course(index_of("conflict"), "activation_bytes")
+    assert [(bar["label"], bar["value"]) for bar in bars["bars"]] == snapshot(
+        [("compile", 180.0), ("fuse, round 1", 132.0), ("fuse, round 2", 100.0), ("fold", 100.0)]
+    )
+
+
+def test_the_cost_strip_says_what_changed_and_what_was_not_measured():
+    strip = cost_strip(
+        index_of("conflict"), 3, {3: {"cpu": 0.12, "cpu_spread": 0.01}}, None, {"cuda": "no CUDA device"}
+    )
+    assert strip["rows"] == snapshot(
+        [
+            ["layers", "9 (−3)"],
+            ["layers before folding", "9 (−3)"],
+            ["parameters", "100"],
+            ["operations", "100 (−64)"],
+            ["exponentials and logarithms", "21 (−16)"],
+            ["operations on parameters", "356 (+256)"],
+            ["activations", "132 B (−48 B)"],
+            ["copied by reads", "0 B"],
+            ["CPU", "120 µs ± 10 µs"],
+            ["CUDA", "no CUDA device"],
+            ["max |difference|", "not checked"],
+        ]
+    )
+
+
+def test_times_have_whiskers_and_a_reason_where_they_are_missing():
+    bars = time_bars(index_of("conflict"), {0: Measured(cpu=2.0, cpu_spread=0.5)}, {"cuda": "no CUDA device"})
+    assert bars["bars"] == snapshot(
+        [
+            {"label": "compile", "value": 2.0, "low": 1.5, "high": 2.5, "series": "CPU", "missing": ""},
+            {
+                "label": "compile",
+                "value": None,
+                "low": None,
+                "high": None,
+                "series": "CUDA",
+                "missing": "no CUDA device",
+            },
+        ]
+    )
+
+
+# ---------------------------------------------------------------------- recordings, files, errors
+
+
+def test_a_recording_of_the_digits_is_small_and_whole():
+    index = index_of("digits")
+    made = recording(index, "digits")
+    assert len(json.dumps(made)) < 1_000_000
+    assert list(made["pictures"]) == [f"{step}/diff" for step in every_step("digits")] == list(made["coordinates"])
+    for view in made["pictures"].values():
+        assert all(f"{view['step']}/{node['id']}" in made["details"] for node in view["nodes"])
+
+
+CODE = """
+import json, sys, explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex, recording
+trace = explorer.record(gallery.load_named("near-misses"))
+trace.save(sys.argv[1], times=False)
+for index in (TraceIndex(explorer.Trace.load(sys.argv[1])), TraceIndex(trace)):
+    made = recording(index, "", modes=("diff", "side"))
+    for step in made["steps"]:
+        step["seconds"] = 0
+    print(json.dumps(made))
+"""
+
+
+def test_the_same_trace_gives_the_same_bytes_live_or_from_a_file_under_any_hash_seed(tmp_path):
+    def run(seed):
+        command = [sys.executable, "-c", CODE, str(tmp_path / "trace.json")]
+        environment = {"PYTHONHASHSEED": seed, "PATH": os.environ["PATH"]}
+        return subprocess.run(command, check=True, capture_output=True, env=environment).stdout.splitlines()
+
+    one, other = run("1"), run("77")
+    assert one[0] == one[1]
+    assert one == other
+
+
+def test_a_compilation_that_failed_shows_its_last_step_and_the_error():
+    builder = CircuitBuilder()
+    leaf = Parameterization("softmax")((2, 2))
+    coin = builder.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=leaf))
+    circuit, recorder = builder.build(builder.sum(coin, num_units=1)), Recorder()
+    compiler = TorchCompiler(listeners=[recorder])
+
+    @compiler.rules.fuse.rule(LayerOptPattern("Broken", (TorchSumLayer,)))
+    def broken(compiler, match):
+        """Always fails."""
+        raise ZeroDivisionError("no luck")
+
+    with pytest.raises(RuleError) as caught:
+        record_with(compiler, recorder, circuit)
+    assert isinstance(caught.value.trace, explorer.Trace)
+    index = TraceIndex(caught.value.trace)
+    last = picture(index, -1).view
+    assert "no luck" in last["message"]
+    assert {node["change"] for node in last["nodes"]} == {"kept"}
+    assert steps(index)[-1]["error"]
+    assert steps(index)[-1]["title"].endswith("failed")
+    for view in only_changing(steps(index)):
+        static_svg(picture(index, view["index"], "side"))
+
+
+def test_import_of_the_views_loads_neither_torch_nor_a_user_interface():
+    code = (
+        "import sys, explorer.views; print([m for m in ('torch', 'panel', 'bokeh', 'ipywidgets') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "[]"
+
+
+# ---------------------------------------------------------------------- static pictures
+
+
+@pytest.mark.parametrize("mode", ["diff", "side"])
+@pytest.mark.parametrize("colour_by", ["change", "kind", "memory", "time", "fold"])
+def test_a_static_picture_is_well_formed_and_says_everything(mode, colour_by):
+    made = picture(index_of("near-misses"), 3, mode, colour_by, near_misses="Candecomp")
+    root = ElementTree.fromstring(static_svg(made))
+    text = "".join(root.itertext())
+    for view in (made.view, made.view.get("other", made.view)):
+        assert view["caption"] in text
+        for node in view["nodes"]:
+            assert node["detail"] in text
+            assert all(badge["text"] in text for badge in node["badges"])
+        assert all(item["text"] in text for item in view["legend"])
+    assert "http" not in static_svg(made).replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_static_picture_escapes_text():
+    made = picture(index_of("blackboard"), 0)
+    made.view["nodes"][0]["title"] = "<script>alert(1)</script>"
+    made.view["title"] = 'a " & b'
+    svg = static_svg(made)
+    assert "<script>" not in svg
+    ElementTree.fromstring(svg)
+
+
+def test_a_static_picture_knows_light_and_dark():
+    assert "prefers-color-scheme:dark" in static_svg(picture(index_of("blackboard"), 0))
+    assert static_svg(picture(index_of("blackboard"), 3)) == static_svg(picture(index_of("blackboard"), 3))
+
+
+def test_a_gallery_name_is_enough():
+    index = TraceIndex(explorer.record(gallery.load_named("hmm")))
+    assert picture(index, "compile").view["step"] == 0

@@ -1,0 +1,126 @@
+"""Places: no overlaps, survivors stay, with Graphviz and without."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+import explorer
+from explorer.templates import gallery
+from explorer.views import GROUPINGS, TraceIndex, picture
+from explorer.views.layout import MARGIN, Grid, dot_layout, layered_layout, layout
+from explorer.views.places import grid_of, places_of
+from tests.views.showing import SMALL, every_step, index_of
+
+GRID = Grid(160.0)
+
+
+def overlaps(points, grid):
+    """How many pairs of boxes overlap."""
+    x, y = points[:, 0], points[:, 1]
+    near = (abs(x[:, None] - x) < grid.width) & (abs(y[:, None] - y) < grid.height)
+    return (near.sum() - len(points)) // 2
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("group_by", GROUPINGS)
+def test_boxes_never_overlap_and_lie_inside_of_the_picture(name, group_by):
+    index = index_of(name)
+    for step in every_step(name):
+        for mode in ("diff", "before", "after"):
+            made = picture(index, step, mode, group_by=group_by)
+            assert overlaps(made.coordinates[:, :2], grid_of(index)) == 0
+            assert made.coordinates.shape == (len(made.view["nodes"]), 4)
+            low = made.coordinates[:, :2] - made.coordinates[:, 2:] / 2
+            high = made.coordinates[:, :2] + made.coordinates[:, 2:] / 2
+            assert low.min() >= MARGIN - 0.5
+            assert (high.max(axis=0) <= (made.view["width"], made.view["height"])).all()
+
+
+@pytest.mark.parametrize("name", ["mnist", *SMALL])
+def test_a_box_that_survives_a_step_keeps_its_place(name):
+    index = index_of(name)
+    changing = [step.index for step in index.trace.steps if step.changed or step.index == 0]
+    for group_by in ("fold",) if name == "mnist" else GROUPINGS:
+        for chain in (list(every_step(name)), changing):
+            for one, other in pairwise(chain):
+                old, new = (places_of(index, step, group_by).points for step in (one, other))
+                assert {box: new[box] for box in old if box in new} == {box: old[box] for box in old if box in new}
+
+
+def test_layers_that_fold_stay_where_their_group_was():
+    index = index_of("digits")
+    before, after = picture(index, 7, "before"), picture(index, 7, "after")
+    slices = next(i for i, node in enumerate(before.view["nodes"]) if node["change"] == "changed")
+    folded = next(i for i, node in enumerate(after.view["nodes"]) if node["change"] == "changed")
+    assert before.view["nodes"][slices]["count"] == after.view["nodes"][folded]["folds"] == 64
+    assert (before.coordinates[slices] == after.coordinates[folded]).all()
+
+
+def test_a_fused_layer_appears_between_those_it_was_made_of():
+    index = index_of("blackboard")
+    points = places_of(index, 3, "none").points
+    for rewrite in index.trace.steps[3].rewrites:
+        middle = np.mean([points[f"n{node}"] for node in rewrite.removed], axis=0)
+        assert np.abs(np.array(points[f"n{rewrite.added[-1]}"]) - middle).max() < grid_of(index).row
+
+
+def test_places_do_not_depend_on_the_way_through_the_trace():
+    trace = explorer.record(gallery.load_named("conflict"))
+    forwards, jumping = TraceIndex(trace), TraceIndex(trace)
+    picture(jumping, 12)
+    picture(jumping, 4)
+    for step in range(len(trace.steps)):
+        assert np.array_equal(picture(forwards, step).coordinates, picture(jumping, step).coordinates)
+
+
+def test_without_graphviz_there_is_a_layout_of_our_own(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    index = TraceIndex(explorer.record(gallery.load_named("blackboard")))
+    levels = np.array([0, 0, 1, 2], np.int32)
+    edges = np.array([[0, 2], [1, 2], [2, 3]], np.int32)
+    assert dot_layout(levels, edges, GRID) is None
+    assert picture(index, 0).coordinates.tolist() == snapshot(
+        [
+            [121.0, 839.0, 194.0, 46.0],
+            [121.0, 707.0, 194.0, 46.0],
+            [121.0, 575.0, 194.0, 46.0],
+            [121.0, 443.0, 194.0, 46.0],
+            [121.0, 311.0, 194.0, 46.0],
+            [121.0, 179.0, 194.0, 46.0],
+            [121.0, 47.0, 194.0, 46.0],
+        ]
+    )
+    for step in range(len(index.trace.steps)):
+        assert overlaps(picture(index, step).coordinates[:, :2], grid_of(index)) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 8))
+def test_layered_layouts_have_rows_by_level_and_no_overlap(seed, count, depth):
+    random = np.random.default_rng(seed)
+    levels = np.sort(random.integers(0, depth, count)).astype(np.int32)
+    pairs = random.integers(0, count, (2 * count, 2)).astype(np.int32)
+    edges = pairs[levels[pairs[:, 0]] < levels[pairs[:, 1]]]
+    points = layered_layout(levels, edges, GRID)
+    assert overlaps(np.rint(points), GRID) == 0
+    assert (points[:, 1] == -GRID.row * levels).all()
+    assert np.array_equal(points, layered_layout(levels, edges, GRID))
+
+
+def test_a_layout_of_thousands_of_boxes_does_not_ask_graphviz(monkeypatch):
+    monkeypatch.setattr("explorer.views.layout.dot_layout", None)
+    count = 3000
+    levels = np.floor(np.log2(np.arange(1, count + 1))).astype(np.int32)
+    edges = np.stack([np.arange(1, count), (np.arange(1, count) - 1) // 2], axis=1).astype(np.int32)
+    points = layout(levels.max() - levels, edges, GRID)
+    sample = np.argsort(points[:, 1], kind="stable")
+    for row in np.split(points[sample], np.flatnonzero(np.diff(points[sample, 1])) + 1):
+        assert (np.diff(np.sort(row[:, 0])) >= GRID.width).all()
+
+
+def test_an_empty_picture_has_a_layout():
+    assert layout(np.zeros(0, np.int32), np.zeros((0, 2), np.int32), GRID).shape == (0, 2)
