@@ -3,8 +3,9 @@
 import pickle
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -86,6 +87,21 @@ class Checkpoint:
             )
         except (KeyError, TypeError) as error:
             raise FileFormatError(f"{path} is not a whole {FORMAT}: {type(error).__name__}: {error}") from error
-        if not all(isinstance(value, Tensor) for value in checkpoint.leaf_state.values()):
-            raise FileFormatError(f"{path} is not a whole {FORMAT}: its values are not tensors")
+        problem = checkpoint._problem()
+        if problem is not None:
+            raise FileFormatError(f"{path} is not a whole {FORMAT}: {problem}")
         return checkpoint
+
+    def _problem(self) -> str | None:
+        """What a file can hold in place of a field, for all that its type says; None if all is well."""
+        circuit, options, state = cast("tuple[object, object, object]", (self.circuit, self.options, self.leaf_state))
+        if not isinstance(circuit, str):
+            return f"its circuit is a {type(circuit).__name__}, not a name"
+        if not isinstance(options, Mapping):
+            return f"its options are a {type(options).__name__}, not a mapping"
+        unknown = [name for name in options if name not in signature(TorchCompiler).parameters]
+        if unknown:
+            return f"its options {unknown} are none of the compiler's"
+        if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+            return "its values are not tensors by name"
+        return None

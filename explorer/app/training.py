@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.app.data import ImageData
+from explorer.app.seed import MAX_SEED
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError, ShapeError, ValueRangeError
 
@@ -49,6 +50,8 @@ class TrainingOptions:
             )
         if not self.learning_rate > 0:
             raise ValueRangeError(f"learning_rate must be above 0; found {self.learning_rate}")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise ValueRangeError(f"seed must be from 0 to {MAX_SEED}; found {self.seed}")
 
 
 def train(

@@ -11,14 +11,23 @@ from explorer.symbolic import Circuit, circuit_from_json
 from explorer.trace import COMPILER_OPTIONS, Check, Recorder, Refusal, RuleDescription, Trace
 
 
-def record(circuit: Circuit, **compiler_options: Any) -> Trace:
-    """Compile a circuit with the options of `TorchCompiler` and give the trace; `trace.compiled` is the circuit.
+def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_options: Any) -> Trace:
+    """Compile a circuit and give the trace; `trace.compiled` is the circuit.
 
-    Raises what the compiler raises; the error then carries the trace up to the failure as `error.trace`.
+    Either with the options of `TorchCompiler`, or with a compiler of one's own, which may have its own rules and
+    layers; it is listened to for this one compilation. Raises what the compiler raises; the error then carries the
+    trace up to the failure as `error.trace`. Raises: CircuitError for a compiler together with options.
     """
-    listeners = tuple(compiler_options.pop("listeners", ()))
-    recorder = Recorder()
-    return record_with(TorchCompiler(listeners=(recorder, *listeners), **compiler_options), recorder, circuit)
+    if compiler is None:
+        compiler = TorchCompiler(**compiler_options)
+    elif compiler_options:
+        raise CircuitError(f"a compiler has its options already; leave out {', '.join(compiler_options)}")
+    recorder, before = Recorder(), compiler.listeners
+    compiler.listeners = (recorder, *before)
+    try:
+        return record_with(compiler, recorder, circuit)
+    finally:
+        compiler.listeners = before
 
 
 def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -> Trace:
@@ -40,11 +49,14 @@ def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -
     return _trace(compiler, recorder, compiled)
 
 
-def rerun(trace: Trace) -> Trace:
+def rerun(trace: Trace, compiler: TorchCompiler | None = None) -> Trace:
     """Compile the circuit of a trace again, with its options, so that the steps of a loaded one can be executed.
 
+    A trace that was made with rules or layers of one's own needs a `compiler` that has them.
     Raises: CircuitError if the trace holds no circuit or was made with other rules than its preset's.
     """
+    if compiler is not None:
+        return record(_circuit_of(trace), compiler)
     options = {name: trace.options[name] for name in COMPILER_OPTIONS if name != "rules"}
     preset_rules = TorchCompiler(preset=options["preset"])._described_rules()
     wanted = {rule.name: _what_it_does(rule) for rule in trace.rules}
@@ -52,7 +64,9 @@ def rerun(trace: Trace) -> Trace:
     if list(wanted.values()) != [rule for name, rule in offered.items() if name in wanted]:
         foreign = [name for name, rule in wanted.items() if offered.get(name) != rule]
         what = ", ".join(foreign) or "another order"
-        raise CircuitError(f"the trace was made with other rules than its preset's: {what}; record it again with them")
+        raise CircuitError(
+            f"the trace was made with other rules than its preset's: {what}; give a compiler that has them"
+        )
     disable = [name for name in offered if name not in wanted]
     return record(_circuit_of(trace), disable=disable, **options)
 

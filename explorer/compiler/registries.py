@@ -41,7 +41,7 @@ class CompilerRegistry(ABC):
             name = type(symbolic).__name__
             raise CircuitError(
                 f"no compile rule for {self.what} {name} ({symbolic!r}) in backend 'torch'; "
-                f"register one with @{self.decorator}.rule({name})"
+                f"register one with @compiler.{self.decorator}.rule({name})"
             )
         return rule
 

@@ -35,23 +35,29 @@ def parameters_of(node: object) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(node, name)) is not None}
 
 
-def first_difference(
-    one: tuple[str, tuple[tuple[str, Any], ...]], other: tuple[str, tuple[tuple[str, Any], ...]]
-) -> tuple[str, Any, Any] | None:
-    """The first thing in which two keys of (type, fields) differ: (name, value here, value there); None if equal.
+NodeKey = tuple[type | str, tuple[tuple[str, Any], ...]]
+"""A type, or its name, and (name, value) pairs: what nodes must agree on to stand together."""
 
-    A field that only one of them has is None in the other.
+
+def first_difference(one: NodeKey, other: NodeKey) -> tuple[str, Any, Any] | None:
+    """The first thing in which two keys differ: (name, value here, value there), or None if they are equal.
+
+    A field that only one of them has is None in the other; types are given by name.
 
     >>> first_difference(("Sum", (("units", 4),)), ("Sum", (("units", 1),)))
     ('units', 4, 1)
     """
     if one[0] != other[0]:
-        return ("type", one[0], other[0])
+        return ("type", _shown(one[0]), _shown(other[0]))
     here, there = dict(one[1]), dict(other[1])
     for name in dict.fromkeys([*here, *there]):
         if here.get(name) != there.get(name):
-            return (name, here.get(name), there.get(name))
+            return (name, _shown(here.get(name)), _shown(there.get(name)))
     return None
+
+
+def _shown(value: Any) -> Any:
+    return value.__name__ if isinstance(value, type) else value
 
 
 def nested_of(node: object) -> dict[str, Any]:

@@ -87,12 +87,15 @@ def _declined(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str 
     if rule.guard is None:
         return None
     try:
-        reason: object = rule.guard(context.compiler, match)
+        return _reason(rule.guard(context.compiler, match))
     except Exception as error:
         raise _failure(rule, match, error) from error
-    if reason is not None and not isinstance(reason, str):
-        raise _failure(rule, match, TypeError(f"a guard gives the reason to decline, or None; it gave {reason!r}"))
-    return reason
+
+
+def _reason(given: object) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    raise TypeError(f"a guard gives the reason to decline, or None; it gave {given!r}")
 
 
 def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:

@@ -29,6 +29,7 @@ from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import EXACTNESS_ORDER, PASS_OF_KIND, Trace
 
+RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
 FORMAT = "circuit-explorer trace"
 VERSION = 1
 
@@ -202,12 +203,13 @@ def _read(data: Mapping[str, Any]) -> Trace:
             inputs[node] = tuple(sources)
         graph = Graph[NodeRecord].ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
         steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times))
-    return Trace(None, data["circuit"], data["options"], rules, tuple(steps))
+    return Trace(None, data["circuit"], dict(data["options"]), rules, tuple(steps))
 
 
 def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
-    texts = (row[name] for name in ("kind", "exactness", "doc", "source"))
-    return RuleDescription(row["name"], row["pattern"], tuple(row["entries"]), *texts, row.get("guarded", False))
+    name, pattern, kind, exactness, doc, source = (row[n] for n in RULE_TEXTS)
+    entries, guarded = tuple(row["entries"]), row.get("guarded", False)
+    return RuleDescription(name, pattern, entries, kind, exactness, doc, source, guarded)
 
 
 def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any]) -> Step:
@@ -269,8 +271,7 @@ def _folds(value: Any) -> int:
 
 def _checked(trace: Trace) -> Trace:
     """The trace, if all that it names is there. Raises: ValueError."""
-    options: object = trace.options
-    lacking = [name for name in COMPILER_OPTIONS if not isinstance(options, Mapping) or name not in options]
+    lacking = [name for name in COMPILER_OPTIONS if name not in trace.options]
     if lacking:
         raise ValueError(f"the options lack {', '.join(lacking)}")
     for rule in trace.rules:

@@ -146,7 +146,8 @@ class Trace:
             )
         if not first < tried.index <= last + 1:
             raise CircuitError(
-                f"node {node} did not exist in step {tried.index} ({tried.path}); it exists after steps {first} to {last}"
+                f"node {node} did not exist in step {tried.index} ({tried.path}); "
+                f"it exists after steps {first} to {last}"
             )
         found = matches_at(rule, node, tried)
         if found:

@@ -125,6 +125,19 @@ def test_errors_are_one_line_and_exit_code_2(arguments, message):
     assert len(result.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        (("train", "digits"), "--threads", "0"),
+        (("train", "digits"), "--seed", "9" * 23),
+        (("trace", "digits"), "--seed", "-1"),
+        (("explore",), "--seed", "9" * 23),
+    ],
+)
+def test_a_number_out_of_range_is_a_usage_error(command, option, value):
+    assert f"Invalid value for '{option}'" in run(*command, option, value, code=2).stderr
+
+
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     result = run("trace", "blackboard", "-o", str(tmp_path / "file" / "x.trace.json"), code=2)
@@ -154,7 +167,7 @@ def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, 
     last = Trace.load(path).steps[-1]
     assert last.path == "optimize/round 1/fuse"
     assert "on purpose" in (last.error or "")
-    assert "failed: the rule Candecomp" in run("show", str(path)).output
+    assert "failed: optimize/round 1/fuse: the rule Candecomp" in run("show", str(path)).output
 
 
 def test_training_writes_a_checkpoint_and_goes_on_from_it(tmp_path):

@@ -113,6 +113,24 @@ def test_foreign_files_are_typed_errors(tmp_path):
         Checkpoint.load(path)
 
 
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"leaf_state": [torch.zeros(2)]}, "its values are not tensors by name"),
+        ({"leaf_state": {"a": 1}}, "its values are not tensors by name"),
+        ({"options": ["fold"]}, "its options are a list, not a mapping"),
+        ({"options": {"colour": "green"}}, r"its options \['colour'\] are none of the compiler's"),
+        ({"circuit": 3}, "its circuit is a int, not a name"),
+    ],
+)
+def test_a_checkpoint_with_a_foreign_part_is_a_typed_error(tmp_path, part, message):
+    path = tmp_path / "checkpoint.pt"
+    write_whole(path)
+    torch.save({**torch.load(path, weights_only=True), **part}, path)
+    with pytest.raises(FileFormatError, match=f"not a whole circuit-explorer checkpoint: {message}"):
+        Checkpoint.load(path)
+
+
 class Bomb:
     """What a pickle could do: run code when it is loaded."""
 
@@ -177,6 +195,10 @@ def test_what_cannot_be_trained_is_refused(digits):
         TrainingOptions(epochs=0)
     with pytest.raises(ValueRangeError, match="learning_rate must be above 0"):
         TrainingOptions(learning_rate=float("nan"))
+    with pytest.raises(ValueRangeError, match="seed must be from 0 to 9223372036854775807; found -1"):
+        TrainingOptions(seed=-1)
+    with pytest.raises(ValueRangeError, match="seed must be from 0"):
+        TrainingOptions(seed=2**63)
 
 
 def test_a_likelihood_that_is_not_finite_ends_training(digits):

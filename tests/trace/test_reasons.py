@@ -21,9 +21,9 @@ def blackboard():
 
 
 def as_loaded(trace, changes):
-    """The trace as one that was read from a file, with other content in some steps."""
+    """The trace as one that was read from a file, where no matcher can be asked, with other content in some steps."""
     steps = tuple(replace(step, **changes.get(step.index, {})) for step in trace.steps)
-    return Trace(None, trace.subject.to_json(), trace.options, trace.rules, steps)
+    return Trace(trace.subject, None, trace.options, trace.rules, steps)
 
 
 def refused(pattern, root, place="", kind=RefusalKind.SEVERAL_USERS):
@@ -47,14 +47,13 @@ def test_a_match_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_nu
 
 
 def test_the_last_step_that_tried_the_pattern_answers(blackboard):
-    node = 7
     changes = {
-        FUSE: {"refusals": (refused("Tucker", node),)},
-        LAST_FUSE: {"refusals": (refused("Tucker", node, kind=RefusalKind.INTERIOR_OUTPUT),)},
+        FUSE: {"refusals": (refused("Tucker", 0),)},
+        LAST_FUSE: {"refusals": (refused("Tucker", 0, kind=RefusalKind.INTERIOR_OUTPUT),)},
     }
-    trace = as_loaded(blackboard, changes)
-    trace.__dict__["_lifetimes"] = {node: (0, LAST_FUSE)}
-    assert trace._step_that_tried(trace._rule("Tucker"), node).index == LAST_FUSE  # pyright: ignore[reportPrivateUsage]
+    answer = as_loaded(blackboard, changes).why_not("Tucker", 0)
+    assert answer.step == LAST_FUSE
+    assert answer.reason == "node 0 is an output and would be lost inside of the match"
 
 
 def test_a_reason_over_the_limit_is_told_as_one_that_was_not_kept(blackboard):

@@ -8,6 +8,7 @@ import typer
 from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
 from explorer.app.console import notes, results, say_note
+from explorer.app.seed import MAX_SEED
 
 CIRCUIT = "digits"
 
@@ -15,7 +16,9 @@ CIRCUIT = "digits"
 def explore(
     epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
     out: Annotated[Path, typer.Option("--out", "-o", help="the folder for the trace and the checkpoint")] = RUNS,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")
+    ] = 0,
 ) -> None:
     """Build the circuit over handwritten digits, watch its compilation, train it, and say what to do next."""
     with notes().status("Loading torch"):

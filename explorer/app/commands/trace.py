@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from explorer.app.console import notes, results, say_note
+from explorer.app.seed import MAX_SEED
 from explorer.errors import CircuitError
 
 if TYPE_CHECKING:

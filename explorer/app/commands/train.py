@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.console import MAX_SEED, notes, progress, results, say_note
+from explorer.app.console import notes, progress, results, say_note
+from explorer.app.seed import MAX_SEED
 
 if TYPE_CHECKING:
     from explorer.app.data import ImageData
@@ -29,7 +30,9 @@ def train(
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")
+    ] = 0,
     threads: Annotated[int | None, typer.Option(min=1, help="threads of torch; all cores if not given")] = None,
 ) -> None:
     """Train a circuit by maximum likelihood; Ctrl-C keeps the epochs that were finished."""
