@@ -1,11 +1,16 @@
 """Where the commands print: results to the standard output, progress and notes to the standard error."""
 
+import shutil
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from explorer.errors import FileFormatError
+
+NAME = "circuit-explorer"
 PIPE_WIDTH = 160
 """Columns of a table that is not printed on a terminal."""
 
@@ -32,6 +37,31 @@ def progress(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+def command() -> str:
+    """How to call this program: by name if it is on the path, else by place (`.venv/bin/circuit-explorer`)."""
+    program = Path(sys.argv[0])
+    if program.name != NAME or shutil.which(NAME) is not None:
+        return NAME
+    here = Path.cwd()
+    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
+
+
+def check_writable(path: Path) -> None:
+    """Make the folder of a file and make sure that it can be written, before any work is done.
+
+    Raises: FileFormatError.
+    """
+    new = not path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab"):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise FileFormatError(f"cannot write {path}: {error.strerror}") from error
 
 
 def say_error(message: str) -> None:

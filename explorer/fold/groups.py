@@ -22,22 +22,3 @@ def group_foldable_modules(nodes: Mapping[int, Any], ids: Iterable[int]) -> list
     for node in ids:
         groups.setdefault(fold_key(nodes[node]), []).append(node)
     return list(groups.items())
-
-
-def _shown(value: Any) -> Any:
-    return value.__name__ if isinstance(value, type) else value
-
-
-def first_difference(one: FoldKey, other: FoldKey) -> tuple[str, Any, Any] | None:
-    """The first thing in which two keys differ: (name, value here, value there), or None if they are equal.
-
-    >>> first_difference((int, (("units", 4),)), (int, (("units", 1),)))
-    ('units', 4, 1)
-    """
-    if one[0] != other[0]:
-        return ("type", one[0].__name__, other[0].__name__)
-    here, there = dict(one[1]), dict(other[1])
-    for name in dict.fromkeys([*here, *there]):
-        if here.get(name) != there.get(name):
-            return (name, _shown(here.get(name)), _shown(there.get(name)))
-    return None

@@ -1,6 +1,7 @@
 """The record of a compilation: events, the recorder, the trace and its files."""
 
 from explorer.trace.answers import (
+    Answers,
     ConflictRecord,
     FoldAnswer,
     FoldGroup,
@@ -37,6 +38,7 @@ from explorer.trace.trace import Trace
 __all__ = [
     "COMPILER_OPTIONS",
     "NEAR_MISS_LIMIT",
+    "Answers",
     "AttemptsRefused",
     "Check",
     "ConflictRecord",

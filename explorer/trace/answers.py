@@ -2,10 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from explorer.trace.events import MatchFound
 from explorer.trace.refusal import Check, Refusal, RefusalKind
+
+Answer = TypeVar("Answer")
+
+
+class Answers(tuple[Answer, ...]):
+    """Several answers: a tuple that prints one a line, in a terminal and in a notebook."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(str(answer) for answer in self) or "(none)"
+
+    __str__ = __repr__
 
 
 @dataclass(frozen=True)
@@ -21,6 +34,8 @@ class Origin:
     def __str__(self) -> str:
         made = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
         return f"step {self.step} ({self.path}): {self.how}: {made} -> {', '.join(map(str, self.after))}"
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,8 @@ class Lineage:
         lines.append("  now " + ("; ".join(places[:8]) if places else "gone"))
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class WhyNot:
@@ -71,6 +88,8 @@ class WhyNot:
         lines = [f"{self.pattern} at node {self.node} (step {self.step}): {self.reason}"]
         lines += [f"  {check}" for check in self.checks]
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -105,6 +124,8 @@ class NearMisses:
             lines.append(f"  {self.not_kept} more were not kept (limit per pattern and step)")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class ConflictRecord:
@@ -122,6 +143,8 @@ class ConflictRecord:
             f"step {self.step}: {self.loser.rule} at {list(self.loser.nodes)} lost to {self.winner.rule} at "
             f"{list(self.winner.nodes)} (both want node {self.node}; {self.strategy}: {self.reason})"
         )
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -143,6 +166,8 @@ class FoldGroup:
         some = ", ".join(map(str, self.members[:8])) + (" ..." if len(self.members) > 8 else "")
         return f"level {self.level}: {self.type} x{len(self.members)} -> node {self.node}{read} [{key}] of {some}"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class FoldAnswer:
@@ -157,6 +182,8 @@ class FoldAnswer:
     def __str__(self) -> str:
         return self.reason
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class MissedFold:
@@ -168,6 +195,8 @@ class MissedFold:
 
     def __str__(self) -> str:
         return f"nodes {self.nodes[0]} and {self.nodes[1]} ({self.layers} layers): {self.reason}"
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -209,3 +238,5 @@ class StepCheck:
     def __str__(self) -> str:
         sign = "equal" if self.max_difference == 0 else "ok" if self.ok else "DIFFERS"
         return f"step {self.step} {self.path}: {self.max_difference:.3g} ({self.exactness}: {sign})"
+
+    __repr__ = __str__

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from explorer.errors import CircuitError, ShapeError, UnknownNameError, unknown_name
 from explorer.graph import Graph, first_difference
 from explorer.trace.answers import (
+    Answers,
     ConflictRecord,
     FoldAnswer,
     FoldGroup,
@@ -98,7 +99,7 @@ class Trace:
         """Counts after a step: layers, folds, parameters, FLOPs, bytes; for one example."""
         return self.step(step).snapshot.figures
 
-    def check(self, x: Any = None) -> tuple[StepCheck, ...]:
+    def check(self, x: Any = None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be.
 
         Raises: ShapeError if `x` has no rows; CircuitError for a loaded trace.
@@ -121,7 +122,7 @@ class Trace:
             rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING) * max(1.0, float(size.max()))
             tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
             found.append(StepCheck(step.index, step.path, float(difference.max()), exactness, tolerance))
-        return tuple(found)
+        return Answers(found)
 
     def _exactness(self, step: Step) -> str:
         """The weakest promise among what a step did; folding reorders sums, so it is exact in real arithmetic only."""
@@ -165,7 +166,7 @@ class Trace:
             reason = reason_without_refusal(rule, node, record, tried, fits=bool(checks))
         return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
 
-    def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> tuple[NearMisses, ...]:
+    def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, or of all patterns that have some, over all steps or one."""
         steps = self.steps if step is None else (self.step(step),)
         names = [rule.pattern for rule in self.rules] if pattern is None else [self._rule(pattern).pattern]
@@ -176,12 +177,12 @@ class Trace:
             matched = sum(match.rule == name for s in steps for match in s.matches)
             if pattern is not None or refusals:
                 answers.append(NearMisses(name, matched, refusals, over))
-        return tuple(answers)
+        return Answers(answers)
 
-    def conflicts(self, step: "int | str | None" = None) -> tuple[ConflictRecord, ...]:
+    def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:
         """The matches that lost to another one, over all steps or in one."""
         steps = self.steps if step is None else (self.step(step),)
-        return tuple(
+        return Answers(
             ConflictRecord(
                 s.index, s.matches[lost.loser], s.matches[lost.winner], lost.node, lost.strategy, lost.reason
             )
@@ -189,7 +190,7 @@ class Trace:
             for lost in s.lost
         )
 
-    def rule_stats(self) -> tuple[RuleStats, ...]:
+    def rule_stats(self) -> Answers[RuleStats]:
         """What each rule did, in order of the rules."""
         stats: list[RuleStats] = []
         for rule in self.rules:
@@ -205,7 +206,7 @@ class Trace:
                     rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source
                 )
             )
-        return tuple(stats)
+        return Answers(stats)
 
     # ------------------------------------------------------------------ lineage
 
@@ -297,14 +298,14 @@ class Trace:
 
     # ------------------------------------------------------------------ folds
 
-    def fold_groups(self, level: int | None = None) -> tuple[FoldGroup, ...]:
+    def fold_groups(self, level: int | None = None) -> Answers[FoldGroup]:
         """The folded groups of all levels or of one, with keys and (F, H, 2) index tables."""
-        return self._fold_groups if level is None else tuple(g for g in self._fold_groups if g.level == level)
+        return self._fold_groups if level is None else Answers(g for g in self._fold_groups if g.level == level)
 
     @cached_property
-    def _fold_groups(self) -> tuple[FoldGroup, ...]:
+    def _fold_groups(self) -> Answers[FoldGroup]:
         reads: Mapping[int, Mapping[str, Any]] = self.steps[-1].snapshot.reads if self.steps else {}
-        return tuple(
+        return Answers(
             FoldGroup(
                 step.index,
                 group.level,
@@ -337,7 +338,7 @@ class Trace:
             False, f"Not folded together: equal keys, but level {here.level} here and level {there.level} there."
         )
 
-    def missed_folds(self) -> tuple[MissedFold, ...]:
+    def missed_folds(self) -> Answers[MissedFold]:
         """Groups that nearly were one: equal keys on two levels; one level and type with one field that differs.
 
         Groups on two levels count only if they could run at one time: some member of the later one depends on none of
@@ -358,7 +359,7 @@ class Trace:
                 reason = f"{group.type} on level {group.level}: {name} is {mine} and {theirs}"
                 missed.append(MissedFold((neighbour.node, group.node), _count(neighbour, group), reason))
             by_level[(group.level, group.type)] = group
-        return tuple(missed)
+        return Answers(missed)
 
     def _could_join(self, earlier: FoldGroup, later: FoldGroup) -> bool:
         """Whether some member of the later group reads, directly or not, no member of the earlier one."""

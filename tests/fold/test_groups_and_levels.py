@@ -13,13 +13,12 @@ from explorer.errors import UnknownNameError
 from explorer.fold import (
     SCHEDULERS,
     fewest_groups,
-    first_difference,
     fold_key,
     group_foldable_modules,
     longest_distance,
     scheduler_named,
 )
-from explorer.graph import Graph, Ordering
+from explorer.graph import Graph, Ordering, first_difference
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,

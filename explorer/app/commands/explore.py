@@ -7,7 +7,7 @@ import typer
 
 from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
-from explorer.app.console import notes, results, say_note
+from explorer.app.console import command, notes, results, say_note
 from explorer.app.seed import MAX_SEED
 
 CIRCUIT = "digits"
@@ -57,12 +57,12 @@ def explore(
         f"[bold]4. Held-out images[/]: {reached:.3f} bits per dimension; independent pixels need {baseline:.3f}.\n"
     )
     console.print("[bold]Next[/]")
-    for command, what in _next_commands(trace_file, checkpoint_file):
-        console.print(f"  {command}\n      {what}", markup=False, soft_wrap=True)
+    for line, what in _next_commands(trace_file, checkpoint_file):
+        console.print(f"  {line}\n      {what}", markup=False, soft_wrap=True)
 
 
 def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, str], ...]:
-    name = "circuit-explorer"
+    name = command()
     return (
         (f"{name} show {trace_file} --step 3", "what one step did"),
         (f"{name} show {trace_file} --near-misses all", "which patterns nearly matched, and why they did not"),

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from explorer.app.console import notes, results, say_note
+from explorer.app.console import check_writable, command, notes, results, say_note
 from explorer.app.seed import MAX_SEED
 from explorer.errors import CircuitError
 
@@ -58,17 +59,19 @@ def trace(
     }
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
+    if out is not None:
+        check_writable(out)
     recorded = _record(load_circuit(circuit), options, out, times)
     results().print(str(recorded), markup=False, soft_wrap=True)
     if out is not None:
         save(recorded, out, times)
-        results().print(f"\nWrote {out}. Look inside: circuit-explorer show {out}", markup=False, soft_wrap=True)
+        results().print(f"\nWrote {out}. Look inside: {command()} show {out}", markup=False, soft_wrap=True)
 
 
 def save(recorded: "Trace", out: Path, times: bool = True) -> None:
     """Write a trace; its folder is made if it is missing."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    with notes().status(f"Writing {out}"):
+    with notes().status(f"Writing {escape(str(out))}"):
         recorded.save(out, times=times)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.console import notes, progress, results, say_note
+from explorer.app.console import check_writable, command, notes, progress, results, say_note
 from explorer.app.seed import MAX_SEED
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")
     ] = 0,
-    threads: Annotated[int | None, typer.Option(min=1, help="threads of torch; all cores if not given")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch; small circuits gain nothing by more")] = 1,
 ) -> None:
     """Train a circuit by maximum likelihood; Ctrl-C keeps the epochs that were finished."""
     with notes().status("Loading"):
@@ -45,8 +45,9 @@ def train(
         from explorer.app.training import TrainingOptions
         from explorer.compiler import TorchCompiler
 
-        if threads is not None:
-            torch.set_num_threads(threads)
+        torch.set_num_threads(threads)
+        target = out if out is not None else RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
+        check_writable(target)
         settings = TrainingOptions(epochs, batch_size, learning_rate, seed)
         images = load_data(data)
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": seed}
@@ -59,12 +60,11 @@ def train(
     if not result.epochs:
         say_note("stopped before the first epoch was finished: nothing to keep")
         raise typer.Exit(130)
-    target = out if out is not None else RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
     Checkpoint(circuit, options, data, compiled.leaf_state(), result.epochs).save(target)
     if result.interrupted:
         say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
     results().print(
-        f"Wrote {target}. Go on from it: circuit-explorer train {circuit} --resume {target}",
+        f"Wrote {target}. Go on from it: {command()} train {circuit} --resume {target}",
         markup=False,
         soft_wrap=True,
     )
