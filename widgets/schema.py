@@ -108,7 +108,7 @@ class TableView(TypedDict):
 class PictureView(TypedDict):
     """Everything that is drawn for one step in one mode; for mode `side`, `other` is the picture to the right.
 
-    The floats of the boxes of `other` follow those of `nodes` in the same array; their places count from its own corner.
+    The floats of the boxes of `other` follow those of `nodes` in the same array and count from its own corner.
     """
 
     version: int
