@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import bench, explore, gallery, show, trace, train
+from explorer.app.commands import bench, explore, export, gallery, show, trace, train
 from explorer.app.console import say_error, say_note
 from explorer.errors import CircuitError
 
@@ -49,6 +49,8 @@ app.command("gallery")(gallery.list_gallery)
 app.command("trace")(trace.trace)
 app.command("show")(show.show)
 app.command("train")(train.train)
+app.command("html")(export.html)
+app.command("svg")(export.svg)
 app.add_typer(bench.bench, name="bench")
 
 

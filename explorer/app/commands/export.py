@@ -1,0 +1,64 @@
+"""`circuit-explorer html` and `svg`: a trace as one page that steps without Python, a step as a picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explorer.app.console import check_writable, notes, results
+
+if TYPE_CHECKING:
+    from explorer.trace import Trace
+
+Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile now")]
+
+
+def html(
+    source: Source,
+    out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
+) -> None:
+    """Write a trace as one HTML file: it opens from disk, asks nobody for anything, and steps without Python."""
+    from explorer.views import TraceIndex, recording
+    from widgets import page_html
+
+    check_writable(out)
+    trace = _trace(source)
+    with notes().status("Drawing every step"):
+        text = page_html(recording(TraceIndex(trace), Path(source).name, modes=("diff", "before", "after")))
+        out.write_text(text, encoding="utf-8")
+    results().print(f"Wrote {out} ({len(text.encode()) / 1000:,.0f} kB); open it in a browser.", markup=False)
+
+
+def svg(
+    source: Source,
+    out: Annotated[Path, typer.Option("--out", "-o", help="write the picture here")],
+    step: Annotated[str, typer.Option(metavar="N|PATH", help="the step: by number (-1 is the last) or by path")] = "-1",
+    mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
+    colour_by: Annotated[str, typer.Option(help="change, kind, memory or fold")] = "change",
+) -> None:
+    """Write a step of a trace as a picture."""
+    from explorer.errors import unknown_name
+    from explorer.views import COLOURS, MODES, TraceIndex, picture, static_svg
+
+    if mode not in MODES:
+        raise unknown_name("mode", mode, list(MODES))
+    if colour_by not in COLOURS:
+        raise unknown_name("colouring", colour_by, list(COLOURS))
+    check_writable(out)
+    trace = _trace(source)
+    index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
+    out.write_text(static_svg(picture(TraceIndex(trace), index, mode, colour_by)), encoding="utf-8")
+    results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
+
+
+def _trace(source: str) -> "Trace":
+    """The trace in a file, or that of a circuit compiled now."""
+    from explorer.trace import Trace
+
+    if source.endswith((".trace.json", ".trace.json.gz")):
+        return Trace.load(source)
+    with notes().status(f"Compiling {Path(source).name}"):
+        from explorer.app.circuits import load_circuit
+        from explorer.compiler import record
+
+        return record(load_circuit(source))

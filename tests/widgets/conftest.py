@@ -1,0 +1,58 @@
+"""A Chromium without network: a request that leaves this machine fails the test that made it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+HOW = "pip install playwright; apt-get install chromium (or set CHROMIUM to the path of a Chromium or Chrome)"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    api = pytest.importorskip("playwright.sync_api", reason=f"needs Playwright: {HOW}")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip(f"needs Chromium: {HOW}")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    outside: list[str] = []
+    problems: list[str] = []
+
+    def guard(route: "Route") -> None:
+        address = urlsplit(route.request.url)
+        if address.scheme in ("file", "data", "blob") or address.hostname == "127.0.0.1":
+            route.continue_()
+        else:
+            outside.append(route.request.url)
+            route.abort()
+
+    page.route("**/*", guard)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield page
+    context.close()
+    assert outside == []
+    assert problems == []

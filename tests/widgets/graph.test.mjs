@@ -1,0 +1,454 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import view, { asDict, asFloats, cover, curve, heat, luminance, outline, readPicture } from "../../widgets/static/graph.js";
+import { after, newDocument, newModel, settled } from "./dom.mjs";
+import { edge, fused, node, picture, places, step, traits } from "./samples.mjs";
+
+/** The view in a document of its own. */
+function open(more = {}) {
+  const document = newDocument();
+  const el = document.createElement("div");
+  document.body.appendChild(el);
+  const model = newModel(traits(more));
+  const close = view.render({ model, el });
+  const root = el.of("ce-root")[0];
+  const press = (key, from = root, fields = {}) => from.dispatch("keydown", { key, ...fields });
+  const boxes = () => root.of("ce-boxes")[0]?.childNodes ?? [];
+  const box = (id) => boxes().find((element) => element.getAttribute("data-id") === id);
+  return { document, el, root, model, close, press, boxes, box, last: () => model.sent.at(-1) };
+}
+
+test("draws a box for each node, an arrow for each edge, a hull for each match", () => {
+  const { root, boxes, close } = open();
+  assert.deepEqual(boxes().map((box) => box.getAttribute("data-id")), ["input", "product", "sum"]);
+  assert.equal(root.of("ce-edge").length, 2);
+  assert.equal(root.of("ce-hull").length, 1);
+  assert.match(root.of("ce-tag")[0].textContent, /M.*Candecomp/);
+  assert.equal(root.of("ce-caption")[0].textContent, "1 layer created, 2 removed");
+  assert.equal(root.of("ce-note")[0].textContent, "3 layers.");
+  close();
+});
+
+test("each change has a second sign beside its colour", () => {
+  const { box, close } = open();
+  assert.deepEqual(box("sum").of("ce-sign").map((sign) => sign.textContent), ["−", "M"]);
+  assert.equal(box("sum").of("ce-hatch-removed").length, 1);
+  assert.equal(box("sum").of("ce-face")[0].getAttribute("stroke-dasharray"), "6 4");
+  assert.deepEqual(box("sum").of("ce-badge").map((badge) => badge.textContent), ["?"]);
+  assert.equal(box("input").of("ce-pill")[0].textContent, "4");
+  close();
+});
+
+test("a folded node looks like a stack and says how many folds", async () => {
+  const { model, box, root, close } = open({ options: { animate: false } });
+  await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
+  assert.equal(box("cpt").of("ce-card").length, 2);
+  assert.equal(box("cpt").of("ce-pill")[0].textContent, "×8");
+  assert.match(box("cpt").of("ce-name")[0].textContent, /8 folds.*added/);
+  assert.equal(root.of("ce-edge-label")[0].textContent, "gather 4 KiB");
+  close();
+});
+
+test("a click selects, a click with Shift adds, Escape clears, and Python hears of it", () => {
+  const { box, press, model, close, root } = open();
+  box("sum").dispatch("click");
+  assert.deepEqual(model.get("selection"), ["sum"]);
+  assert.equal(box("sum").getAttribute("aria-selected"), "true");
+  box("product").dispatch("click", { shiftKey: true });
+  assert.deepEqual(model.get("selection"), ["sum", "product"]);
+  assert.match(root.of("ce-side")[0].textContent, /2 boxes selected/);
+  press("Escape", box("sum"));
+  assert.deepEqual(model.get("selection"), []);
+  close();
+});
+
+test("a click beside the elements is looked up by its place", () => {
+  const { root, model, close } = open();
+  const zoom = Number(root.getAttribute("data-zoom"));
+  const viewport = root.of("ce-view")[0];
+  viewport.dispatch("click", { clientX: 450, clientY: 200 + (250 - 150) * zoom });
+  assert.deepEqual(model.get("selection"), ["input"]);
+  viewport.dispatch("click", { clientX: 5, clientY: 395 });
+  assert.deepEqual(model.get("selection"), []);
+  close();
+});
+
+test("a selection that Python sets is shown and not sent back", async () => {
+  const { model, box, close } = open();
+  const sent = model.sent.length;
+  await model.put({ selection: ["product"] });
+  assert.equal(box("product").getAttribute("aria-selected"), "true");
+  assert.equal(model.sent.length, sent);
+  close();
+});
+
+test("a selection kept as a JSON string stays a JSON string", () => {
+  const { box, model, close } = open({ selection: "[]" });
+  box("sum").dispatch("click");
+  assert.equal(model.get("selection"), '["sum"]');
+  close();
+});
+
+test("Left and Right go to the steps that change something, with Shift to any, Home and End to the ends", () => {
+  const { press, model, root, close } = open();
+  press("ArrowRight");
+  assert.equal(model.get("step"), 2);
+  press("ArrowLeft", root, { shiftKey: true });
+  assert.equal(model.get("step"), 1);
+  press("Home");
+  assert.equal(model.get("step"), 0);
+  press("End");
+  assert.equal(model.get("step"), 2);
+  const slider = root.all((element) => element.getAttribute("type") === "range")[0];
+  assert.equal(slider.getAttribute("aria-valuetext"), "Step 2 of 2: fuse");
+  assert.equal(root.button("Next step").disabled, true);
+  close();
+});
+
+test("every key that the view uses is kept from the host, others are not", () => {
+  const { press, root, close } = open();
+  assert.equal(root.getAttribute("data-lm-suppress-shortcuts"), "true");
+  assert.equal(press("ArrowRight").stopped, true);
+  assert.equal(press("x").stopped, false);
+  assert.equal(press("d", root, { ctrlKey: true }).stopped, false);
+  close();
+});
+
+test("letter keys can be turned off; keys with names stay", () => {
+  const { press, model, close } = open({ options: { letter_keys: false } });
+  press("d");
+  assert.deepEqual(model.get("view"), {});
+  press("ArrowRight");
+  assert.equal(model.get("step"), 2);
+  close();
+});
+
+test("nothing is heard from a search field but Escape", () => {
+  const { root, press, model, close } = open();
+  const search = root.all((element) => element.getAttribute("type") === "search")[0];
+  search.value = "prod";
+  search.dispatch("input");
+  assert.equal(root.of("ce-found").length, 1);
+  assert.equal(root.of("ce-count")[0].textContent, "1 found");
+  press("d", search);
+  assert.deepEqual(model.get("view"), {});
+  press("Enter", search);
+  assert.deepEqual(model.get("selection"), ["product"]);
+  press("Escape", search);
+  assert.equal(root.of("ce-found").length, 0);
+  close();
+});
+
+test("one box is in the order of tabs; arrows and commas move the focus, Enter selects", () => {
+  const { box, press, boxes, document, model, close } = open();
+  assert.deepEqual(boxes().filter((item) => item.getAttribute("tabindex") === "0").map((item) => item.getAttribute("data-id")), ["input"]);
+  box("input").focus();
+  press("ArrowUp", box("input"));
+  assert.equal(document.activeElement, box("product"));
+  press(",", box("product"));
+  assert.equal(document.activeElement, box("sum"));
+  assert.equal(box("sum").getAttribute("tabindex"), "0");
+  assert.equal(box("input").getAttribute("tabindex"), "-1");
+  press("Enter", box("sum"));
+  assert.deepEqual(model.get("selection"), ["sum"]);
+  close();
+});
+
+test("the focus stays in the graph when the step changes", async () => {
+  const { box, model, document, close } = open({ options: { animate: false } });
+  box("input").focus();
+  await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
+  assert.equal(document.activeElement, box("input"));
+  close();
+});
+
+test("brackets go through matches: the view's hull and the selection follow", () => {
+  const { press, model, root, close } = open();
+  press("]");
+  assert.equal(model.get("view").hull, "m0");
+  assert.deepEqual(model.get("selection"), ["sum", "product"]);
+  assert.match(root.of("ce-pager")[0].textContent, /1 of 1: Candecomp, match\. in the optimizer/);
+  close();
+});
+
+test("the mode buttons and the key d set the view, and keep what else is in it", () => {
+  const { root, press, model, close } = open({ view: { mode: "diff", strange: 1 } });
+  root.button("Before").dispatch("click");
+  assert.deepEqual(model.get("view"), { mode: "before", strange: 1 });
+  press("d");
+  assert.equal(model.get("view").mode, "diff");
+  close();
+});
+
+test("side by side draws two pictures and selects in both", async () => {
+  const { model, root, close } = open();
+  const both = { ...picture({ mode: "side" }), other: fused() };
+  await model.put({ view: { mode: "side" }, picture: JSON.stringify(both), coordinates: places(5) });
+  assert.equal(root.of("ce-view").length, 2);
+  await model.put({ selection: ["input"] });
+  assert.equal(root.of("ce-selected").length, 2);
+  close();
+});
+
+test("survivors move, new boxes grow out of those they came from, and it ends within 400 ms", async () => {
+  const { model, box, root, close } = open();
+  await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2, 200) });
+  assert.equal(root.getAttribute("data-moving"), "true");
+  assert.match(box("cpt").getAttribute("transform"), /^translate\(200 100\) scale\(0\.7\)$/);
+  assert.equal(box("cpt").getAttribute("opacity"), "0");
+  await after(400);
+  assert.equal(root.getAttribute("data-moving"), "false");
+  assert.equal(box("cpt").getAttribute("transform"), "translate(200 50)");
+  assert.equal(box("cpt").getAttribute("opacity"), null);
+  close();
+});
+
+test("nothing moves for who asked for less motion", async () => {
+  globalThis.matchMedia = (query) => ({ matches: query.includes("reduced-motion") });
+  const { model, box, close } = open();
+  await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
+  assert.equal(box("cpt").getAttribute("transform"), "translate(200 150)");
+  close();
+  delete globalThis.matchMedia;
+});
+
+test("the picture waits for its coordinates, whichever comes first", async () => {
+  const { model, boxes, close } = open({ options: { animate: false } });
+  await model.put({ picture: JSON.stringify(fused()) });
+  assert.equal(boxes().length, 3);
+  await model.put({ coordinates: places(2) });
+  assert.equal(boxes().length, 2);
+  close();
+});
+
+test("coordinates that never fit give way to a plain layout by level", async () => {
+  const { boxes, close } = open({ coordinates: new Uint8Array(4) });
+  assert.equal(boxes().length, 0);
+  await after(450);
+  assert.equal(boxes().length, 3);
+  close();
+});
+
+test("unknown fields, kinds and roles are passed over", () => {
+  const strange = picture({ novelty: { deep: [1] } });
+  strange.nodes[0] = { ...strange.nodes[0], kind: "quantum", colour: "plaid", change: "vanished" };
+  strange.hulls[0].kind = "aura";
+  strange.legend.push({ channel: "smell", role: "rose", sign: "r", text: "a rose" }, null);
+  const { boxes, root, close } = open({ picture: JSON.stringify(strange), view: { mode: "diff", what: 1 }, options: { sound: true } });
+  assert.equal(boxes().length, 3);
+  assert.equal(root.of("ce-fatal")[0].hidden, true);
+  close();
+});
+
+for (const [what, json, words] of [
+  ["no JSON", "{oops", /not JSON/],
+  ["a list", "[1]", /not an object/],
+  ["no nodes", "{\"nodes\": 3}", /no list of nodes/],
+  ["a node without id", "{\"nodes\": [{}]}", /Node 0 .* no id/],
+  ["an id twice", JSON.stringify({ nodes: [{ id: "a" }, { id: "a" }] }), /stands twice/],
+  ["a newer version", "{\"version\": 2, \"nodes\": []}", /version 2.*knows version 1/],
+]) {
+  test(`a malformed picture (${what}) shows its error, and a good one afterwards is drawn`, async () => {
+    const { root, model, boxes, close } = open({ picture: json, coordinates: places(what === "an id twice" ? 2 : 1) });
+    const wrong = root.of("ce-fatal")[0];
+    assert.equal(wrong.hidden, false);
+    assert.match(wrong.textContent, words);
+    await model.put({ picture: JSON.stringify(picture()), coordinates: places(3) });
+    assert.equal(wrong.hidden, true);
+    assert.equal(boxes().length, 3);
+    close();
+  });
+}
+
+test("malformed steps and details show an error and do not stop the picture", async () => {
+  const { root, model, boxes, close } = open({ steps: "nonsense" });
+  assert.equal(root.of("ce-fatal")[0].hidden, false);
+  assert.equal(boxes().length, 3);
+  await model.put({ details: "{{" });
+  assert.match(root.of("ce-fatal")[0].textContent, /cannot be drawn/);
+  close();
+});
+
+test("text never becomes markup", () => {
+  const nasty = "<img src=x onerror=alert(1)>";
+  const { box, root, close } = open({ picture: JSON.stringify(picture({ nodes: [node(nasty, { title: nasty })], edges: [], hulls: [], caption: nasty })), coordinates: places(1) });
+  assert.ok(box(nasty).textContent.startsWith(nasty));
+  assert.equal(root.all((element) => element.tagName === "img").length, 0);
+  close();
+});
+
+test("the table holds the same facts, and says how many rows wait", () => {
+  const rows = Array.from({ length: 1200 }, (_, index) => [`${index}`, ""]);
+  const { root, close } = open({ picture: JSON.stringify(picture({ table: { columns: ["node", "change"], rows } })) });
+  root.button("Table").dispatch("click");
+  const cells = () => root.of("ce-table")[0].all((element) => element.tagName === "tr").length - 1;
+  assert.equal(cells(), 1000);
+  root.button("Show all 1,200 rows").dispatch("click");
+  assert.equal(cells(), 1200);
+  close();
+});
+
+test("the inspector shows the facts at once and Python's details when they come", async () => {
+  const { root, box, model, close } = open();
+  box("sum").dispatch("click");
+  assert.match(root.of("ce-side")[0].textContent, /Kind.*sum.*Matches.*Candecomp/);
+  await model.put({ details: JSON.stringify({ id: "sum", title: "Sum %7", sections: [{ heading: "Lineage", rows: [["made by", "compile"]], lines: ["survived"] }] }) });
+  assert.match(root.of("ce-side")[0].textContent, /Sum %7.*Lineage.*made by.*compile.*survived/);
+  assert.ok(root.button("Lineage"));
+  close();
+});
+
+test("a message, its buttons, an error of the step and a failed check are said in words", async () => {
+  const { root, model, close, last } = open({
+    picture: JSON.stringify(picture({ message: "No pattern matched.", actions: [{ name: "show-near-misses", label: "Show them" }] })),
+    steps: JSON.stringify([step(0, { ok: false }), step(1, { ok: true, error: "rule X raised" })]),
+  });
+  assert.match(root.of("ce-strip")[0].textContent, /output of this step differs.*\n.*No pattern matched/);
+  assert.equal(root.of("ce-ok")[0].textContent, "✕ values differ");
+  root.button("Show them").dispatch("click");
+  assert.deepEqual(last(), { request: { name: "show-near-misses", n: 1 } });
+  await model.put({ step: 1 });
+  assert.match(root.of("ce-strip")[0].textContent, /rule X raised/);
+  assert.equal(root.of("ce-ok")[0].textContent, "✓ same values");
+  close();
+});
+
+test("a slow answer is announced and can be cancelled", async () => {
+  const { root, press, model, close } = open();
+  press("ArrowRight");
+  assert.equal(root.of("ce-progress")[0].hidden, true);
+  await after(350);
+  assert.equal(root.of("ce-progress")[0].hidden, false);
+  await after(1800);
+  assert.match(root.of("ce-wait")[0].textContent, /Still working/);
+  root.button("Cancel").dispatch("click");
+  assert.equal(model.get("step"), 0);
+  assert.equal(model.get("request").name, "cancel");
+  assert.equal(root.of("ce-wait")[0].hidden, true);
+  close();
+});
+
+test("play goes on by itself only once asked, and stops at the last step", async () => {
+  const { root, model, close } = open({ options: { animate: false } });
+  await after(20);
+  assert.equal(model.get("step"), 0);
+  const play = root.button("Play");
+  play.dispatch("click");
+  assert.equal(play.getAttribute("aria-pressed"), "true");
+  await after(800);
+  assert.equal(model.get("step"), 2);
+  assert.equal(play.getAttribute("aria-pressed"), "false");
+  close();
+});
+
+test("the live region says what changed, politely", async () => {
+  const { root, model, close } = open({ options: { animate: false } });
+  const live = root.all((element) => element.getAttribute("aria-live") === "polite")[0];
+  await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
+  assert.match(live.textContent, /^2 layers became 1/);
+  close();
+});
+
+test("zoom buttons move the camera, tell the view once at rest, and fit gives it back", async () => {
+  const { root, model, close } = open();
+  const before = Number(root.getAttribute("data-zoom"));
+  root.button("Zoom in").dispatch("click");
+  assert.ok(Number(root.getAttribute("data-zoom")) > before);
+  await after(450);
+  assert.ok(model.get("view").zoom.k > before);
+  root.button("Fit all").dispatch("click");
+  assert.equal(model.get("view").zoom, null);
+  assert.ok(Math.abs(Number(root.getAttribute("data-zoom")) - before) < 1e-9);
+  close();
+});
+
+test("the theme follows the option, else the page", async () => {
+  const { root, model, document, close } = open({ options: { theme: "dark" } });
+  assert.equal(root.getAttribute("data-theme"), "dark");
+  document.body.setAttribute("data-jp-theme-light", "false");
+  await model.put({ options: {} });
+  assert.equal(root.getAttribute("data-theme"), "dark");
+  await model.put({ options: { theme: "light" } });
+  assert.equal(root.getAttribute("data-theme"), "light");
+  close();
+});
+
+test("above the limit a canvas is drawn, with the same keys and one option at a time", async () => {
+  const { root, press, model, close } = open({ options: { svg_limit: 2 } });
+  assert.equal(root.of("ce-canvas").length, 1);
+  const stage = root.of("ce-stage")[0];
+  stage.focus();
+  press("ArrowUp", stage);
+  press("Enter", stage);
+  assert.deepEqual(model.get("selection"), ["product"]);
+  const option = root.all((element) => element.getAttribute("role") === "option");
+  assert.equal(option.length, 1);
+  assert.match(option[0].textContent, /^product/);
+  await model.put({ options: {} });
+  close();
+});
+
+test("cleaning up leaves no element and no listener, and late messages do nothing", async () => {
+  const { el, model, close, document } = open();
+  assert.ok(model.listening() >= 8);
+  model.put({ picture: JSON.stringify(fused()), coordinates: places(2) });
+  close();
+  await settled();
+  await after(30);
+  assert.equal(el.childNodes.length, 0);
+  assert.equal(model.listening(), 0);
+  assert.equal(document.activeElement, document.body);
+});
+
+test("two views of one model do not meet", async () => {
+  const { el, model, document, close } = open();
+  const other = document.createElement("div");
+  const closeOther = view.render({ model, el: other });
+  const ids = [...el.all((item) => item.getAttribute("id")), ...other.all((item) => item.getAttribute("id"))].map((item) => item.getAttribute("id"));
+  assert.equal(new Set(ids).size, ids.length);
+  closeOther();
+  await model.put({ selection: ["sum"] });
+  assert.equal(el.of("ce-selected").length, 1);
+  close();
+});
+
+test("what hosts give is read alike", () => {
+  assert.deepEqual(asDict(new Map([["a", 1]])), { a: 1 });
+  assert.deepEqual(asDict('{"a": 1}'), { a: 1 });
+  assert.deepEqual(asDict(null), {});
+  assert.deepEqual([...asFloats(places(1))], [200, 250, 150, 44]);
+  assert.deepEqual([...asFloats(new Float32Array([1, 2]).buffer)], [1, 2]);
+  assert.equal(asFloats(undefined).length, 0);
+});
+
+test("a line that passes a row goes round its boxes", () => {
+  const nodes = ["a", "b", "c"].map((id, level) => node(id, { level }));
+  const read = readPicture({ nodes, edges: [edge("a", "c")] }, places(3));
+  const xs = read.edges[0].points.map((point) => point.x);
+  assert.ok(xs.some((x) => Math.abs(x - 200) > 75), `passes at ${xs}`);
+  assert.match(curve(read.edges[0].points, "v"), /^M[-\d. CLQ]+$/);
+});
+
+test("arrows to what is not drawn are counted, not hidden", () => {
+  const read = readPicture({ nodes: [node("a")], edges: [edge("a", "gone")], note: "1 layer." }, places(1));
+  assert.equal(read.note, "1 layer. 1 arrow leads outside the picture.");
+});
+
+test("a hull surrounds its boxes in one line and leaves out what lies between", () => {
+  const at = (x, y) => ({ x, y, w: 100, h: 40, folds: 1 });
+  const rects = cover([at(0, 0), at(300, 100)], 8);
+  const d = outline(rects);
+  assert.equal(d.match(/M/g).length, 1);
+  assert.ok(!rects.some((rect) => rect.l < 300 && rect.r > 300 && rect.t < 0 && rect.b > 0), "covers the free corner");
+  assert.equal(outline(cover([at(0, 0)], 8)).match(/Q/g).length, 4);
+});
+
+test("words on the heat scale keep a contrast of 4.5", () => {
+  for (let at = 0; at <= 1; at += 0.02) {
+    const ground = luminance(heat(at));
+    const ink = ground > 0.18 ? 0 : 1;
+    const contrast = (Math.max(ground, ink) + 0.05) / (Math.min(ground, ink) + 0.05);
+    assert.ok(contrast >= 4.5, `${contrast} at ${at}`);
+  }
+});

@@ -1,0 +1,109 @@
+"""The classes of the hosts: their traits are the contract, and one does not load the other."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.widgets.samples import bars, coordinates, pictures, steps
+from widgets.encode import picture_traits
+
+TRAITS = {"picture", "coordinates", "steps", "step", "selection", "view", "details", "options", "request"}
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_importing_widgets_loads_no_host() -> None:
+    names = "('panel', 'bokeh', 'ipywidgets', 'anywidget', 'torch', 'explorer')"
+    assert (
+        run(f"import sys, widgets, widgets.schema, widgets.page; print([n for n in {names} if n in sys.modules])")
+        == "[]"
+    )
+
+
+def test_coordinates_of_another_length_are_refused() -> None:
+    shown = pictures()[0]
+    with pytest.raises(ValueError, match=r"3 boxes: 48 bytes wanted, 8 found"):
+        picture_traits(shown, b"12345678")
+    beside = {**shown, "other": pictures()[2]}
+    assert len(picture_traits(beside, bytes(16 * 5))["coordinates"]) == 80  # pyright: ignore[reportArgumentType]
+
+
+class TestJupyter:
+    @pytest.fixture(autouse=True)
+    def _needs_anywidget(self) -> None:
+        pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
+
+    def test_traits_are_synced(self) -> None:
+        from widgets.jupyter import GraphWidget
+
+        widget = GraphWidget(pictures()[0], coordinates(pictures()[0]), steps())
+        assert set(widget.keys) >= TRAITS
+        assert json.loads(widget.picture)["nodes"][2]["title"] == "Sum"
+        assert len(json.loads(widget.steps)) == 3
+        assert widget.options == {"compact": True, "height": 420}
+
+    def test_showing_another_picture_sends_both_parts_in_one_message(self) -> None:
+        from widgets.jupyter import GraphWidget
+
+        widget = GraphWidget()
+        sent: list[set[str]] = []
+        widget.send_state = lambda key=None: sent.append(set(key or ()))  # pyright: ignore[reportAttributeAccessIssue]
+        widget.show_picture(pictures()[1], coordinates(pictures()[1]))
+        assert sent == [{"picture", "coordinates"}]
+
+    def test_repr_is_stable_and_says_what_is_seen(self) -> None:
+        from widgets.jupyter import BarsWidget, GraphWidget
+
+        assert repr(GraphWidget(selection=["Sum"])) == "GraphWidget(step=0, selection=Sum)"
+        assert repr(BarsWidget(bars())) == "BarsWidget(Forward)"
+
+    def test_an_image_rides_along(self) -> None:
+        from widgets.jupyter import GraphWidget
+
+        bundle = GraphWidget(fallback_png=b"PNG")._repr_mimebundle_()
+        assert bundle is not None
+        data, _ = bundle
+        assert data["image/png"] == "UE5H"
+        assert data["text/plain"] == "GraphWidget(step=0, selection=nothing)"
+        assert "application/vnd.jupyter.widget-view+json" in data
+
+    def test_it_loads_no_panel(self) -> None:
+        assert run("import sys, widgets.jupyter; print('panel' in sys.modules)") == "False"
+
+
+class TestDashboard:
+    @pytest.fixture(autouse=True)
+    def _needs_panel(self) -> None:
+        pytest.importorskip("panel", reason="needs panel: pip install 'circuit-explorer[ui]'")
+
+    def test_params_are_the_contract(self) -> None:
+        from widgets.dashboard import GraphPane
+
+        pane = GraphPane()
+        assert set(pane.param) >= TRAITS
+        assert pane.sizing_mode == "stretch_width"
+
+    def test_showing_another_picture_changes_both_parts_at_once(self) -> None:
+        from widgets.dashboard import GraphPane
+
+        pane = GraphPane()
+        seen: list[set[str]] = []
+        pane.param.watch(
+            lambda *events: seen.append({event.name for event in events}), ["picture", "coordinates", "step"]
+        )
+        pane.show_picture(pictures()[1], coordinates(pictures()[1]), step=1)
+        assert seen == [{"picture", "coordinates", "step"}]
+
+    def test_the_modules_are_served_as_they_are(self) -> None:
+        from widgets.dashboard import BarsPane, GraphPane
+        from widgets.static import BARS, GRAPH
+
+        assert GraphPane._bundle_path == GRAPH
+        assert BarsPane(bars())._bundle_path == BARS
+
+    def test_it_loads_no_widgets_of_jupyter(self) -> None:
+        assert run("import sys, widgets.dashboard; print('anywidget' in sys.modules)") == "False"

@@ -1,0 +1,23 @@
+"""The ES modules, tested by node against a small fake document and model: `node --test tests/widgets/`."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+MODULES = sorted(HERE.glob("*.test.mjs"))
+
+
+def test_there_are_tests_of_the_modules() -> None:
+    assert len(MODULES) == 3
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_es_module(module: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("needs node 20 or later: apt-get install nodejs, brew install node, or https://nodejs.org")
+    done = subprocess.run([node, "--test", module], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

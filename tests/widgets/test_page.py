@@ -1,0 +1,74 @@
+"""The page of a recording: one file, nothing from outside, nothing of it can become markup."""
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import widgets.page
+from tests.widgets.samples import recording
+from widgets import page_html
+
+
+def stored(html: str) -> str:
+    found = re.search(
+        r'<script type="application/json" id="recording" data-packed="(true|false)">(.*?)</script>', html, re.DOTALL
+    )
+    assert found is not None
+    return gzip.decompress(base64.b64decode(found[2])).decode() if found[1] == "true" else found[2]
+
+
+def test_the_page_holds_the_recording_and_the_drawing() -> None:
+    html = page_html(recording())
+    assert json.loads(stored(html)) == recording()
+    assert "export default { render };" in html
+    assert html.count("<script") == 2
+    assert html.count("</script>") == 2
+
+
+@pytest.mark.parametrize("pack_from", [0, 10**9])
+def test_names_from_a_file_stay_text(pack_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    nasty = "</script><script>alert(1)</script><!--"
+    monkeypatch.setattr(widgets.page, "PACK_FROM_BYTES", pack_from)
+    shown = recording(nasty)
+    shown["steps"][0]["title"] = nasty
+    shown["pictures"]["0/diff"]["nodes"][0]["title"] = nasty
+    html = page_html(shown)
+    assert html.count("<script") == 2
+    assert "<!--" not in html
+    assert "alert(1)</script>" not in html
+    assert json.loads(stored(html)) == shown
+
+
+def test_a_large_recording_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = page_html(recording())
+    monkeypatch.setattr(widgets.page, "PACK_FROM_BYTES", 0)
+    assert len(page_html(recording())) < len(plain)
+
+
+def test_the_same_recording_gives_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(widgets.page, "PACK_FROM_BYTES", 0)
+    assert page_html(recording()) == page_html(recording())
+
+
+def test_the_page_asks_for_nothing_from_outside() -> None:
+    html = page_html(recording())
+    assert "default-src 'none'" in html
+    addresses = set(re.findall(r"https?://[^\"'\s)]+", html))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+
+
+def test_without_its_recording_the_page_is_small() -> None:
+    assert len(page_html({**recording(), "pictures": {}, "coordinates": {}, "details": {}})) < 250_000
+
+
+@pytest.mark.parametrize("name", ["graph.js", "bars.js", "page.js"])
+def test_modules_import_nothing(name: str) -> None:
+    text = (Path(widgets.page.__file__).parent / "static" / name).read_text(encoding="utf-8")
+    assert text.startswith("// @ts-check")
+    assert not re.search(
+        r"^\s*import\b|\bimport\(|\bfetch\(|innerHTML|insertAdjacentHTML|\beval\(|new Function", text, re.MULTILINE
+    )

@@ -1,0 +1,119 @@
+"""The views as Jupyter widgets: what Python sets is drawn, what the reader does is read from the same traits."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+
+from widgets.encode import picture_traits, to_json
+from widgets.schema import BarsView, DetailsView, PictureView, StepView
+from widgets.static import BARS, GRAPH
+
+
+class _Widget(anywidget.AnyWidget):
+    """What both widgets have: options, a short repr, an image for where widgets do not show."""
+
+    options = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, fallback_png: bytes | None = None, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.fallback_png = fallback_png
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._words()})"
+
+    def _words(self) -> str:
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The widget, and beside it a PNG (GitHub, nbviewer, an untrusted notebook) and text."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        image = {} if self.fallback_png is None else {"image/png": base64.b64encode(self.fallback_png).decode()}
+        return {**data, "text/plain": repr(self), **image}, metadata
+
+
+class GraphWidget(_Widget):
+    """The graph of a step with its stepper. `step`, `selection` and `view` change when the reader acts: `observe` them.
+
+    `request` is `{"name": ..., "n": ...}` when a button asked for something that only Python can do.
+    """
+
+    _esm = GRAPH
+
+    picture = traitlets.Unicode("").tag(sync=True)
+    coordinates = traitlets.Bytes(b"").tag(sync=True)
+    steps = traitlets.Unicode("[]").tag(sync=True)
+    step = traitlets.Int(0).tag(sync=True)
+    selection = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    view = traitlets.Dict().tag(sync=True)
+    details = traitlets.Unicode("").tag(sync=True)
+    request = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        picture: PictureView | None = None,
+        coordinates: bytes = b"",
+        steps: Sequence[StepView] = (),
+        *,
+        options: Mapping[str, Any] | None = None,
+        fallback_png: bytes | None = None,
+        **traits: Any,
+    ) -> None:
+        chosen = {"compact": True, "height": 420, **(options or {})}
+        traits["steps"] = to_json(list(steps))
+        if picture is not None:
+            traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}
+        super().__init__(fallback_png, options=chosen, **traits)
+
+    def show_picture(self, picture: PictureView, coordinates: bytes) -> None:
+        """Draws another picture; both parts travel in one message."""
+        with self.hold_sync():
+            for name, value in picture_traits(picture, coordinates).items():
+                self.set_trait(name, value)
+
+    def show_steps(self, steps: Sequence[StepView], step: int) -> None:
+        """Fills the stepper."""
+        with self.hold_sync():
+            self.set_trait("steps", to_json(list(steps)))
+            self.set_trait("step", step)
+
+    def show_details(self, details: DetailsView | None) -> None:
+        """Fills the inspector."""
+        self.set_trait("details", "" if details is None else to_json(details))
+
+    def _words(self) -> str:
+        chosen = ", ".join(self.selection) if self.selection else "nothing"
+        return f"step={self.step}, selection={chosen}"
+
+
+class BarsWidget(_Widget):
+    """Bars with whiskers; setting `bars` anew redraws them while a measurement runs."""
+
+    _esm = BARS
+
+    bars = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(
+        self,
+        bars: BarsView | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        fallback_png: bytes | None = None,
+        **traits: Any,
+    ) -> None:
+        shown = "" if bars is None else to_json(bars)
+        super().__init__(fallback_png, bars=shown, options=dict(options or {}), **traits)
+        self._title = "" if bars is None else bars["title"]
+
+    def show_bars(self, bars: BarsView) -> None:
+        """Draws other bars."""
+        self._title = bars["title"]
+        self.set_trait("bars", to_json(bars))
+
+    def _words(self) -> str:
+        return self._title

@@ -1,0 +1,8 @@
+"""The ES modules: one self-contained file per view, which every host serves unchanged."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+GRAPH = FOLDER / "graph.js"
+BARS = FOLDER / "bars.js"
+PAGE = FOLDER / "page.js"
