@@ -20,10 +20,16 @@ check_python() {
     stop "Python 3.11 or later is needed; '$python' is $("$python" -V 2>&1). Name another: make explore PYTHON=python3.12"
 }
 
-# What pip cannot bring: graphviz's `dot` draws the pictures, and Debian splits venv off from Python.
+# What pip cannot bring: graphviz's `dot` draws the pictures, the browser tests drive the system's Chromium and Node.js,
+# and Debian splits venv off from Python.
+has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 system_packages() {
   local missing=()
   command -v dot >/dev/null || missing+=(graphviz)
+  if [[ ",$extras," == *,test,* ]]; then
+    has_chromium >/dev/null || missing+=(chromium)
+    command -v node >/dev/null || missing+=(nodejs)
+  fi
   if [ ! -x "$venv/bin/python" ] && ! "$python" -c 'import ensurepip' 2>/dev/null; then missing+=(python3-venv); fi
   [ ${#missing[@]} -gt 0 ] || return 0
   if ! command -v apt-get >/dev/null; then
