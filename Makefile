@@ -43,9 +43,10 @@ fix: $(VENV)/.ready-test ## Mend what ruff can mend, and format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the peer compiler
+bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the peer compiler; times of the views
 	$(BIN)/circuit-explorer bench compile
 	$(BIN)/circuit-explorer bench forward
+	$(BIN)/circuit-explorer bench views
 
 clean: ## Remove what the checks and builds leave behind
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -61,6 +62,6 @@ $(VENV)/.ready-explore: pyproject.toml scripts/setup.sh
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits
 	@touch $@
 
-$(VENV)/.ready-test: $(VENV)/.ready-explore
+$(VENV)/.ready-test: $(VENV)/.ready-explore tests/browser/package-lock.json
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits,test
 	@touch $@

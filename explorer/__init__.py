@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from explorer.app.notebook import show
     from explorer.compiler import TorchCompiler, record, rerun
     from explorer.symbolic import Circuit, CircuitBuilder
     from explorer.templates import gallery
@@ -20,9 +21,10 @@ _PLACES = {
     "gallery": "explorer.templates",
     "record": "explorer.compiler",
     "rerun": "explorer.compiler",
+    "show": "explorer.app.notebook",
 }
 
-__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "gallery", "record", "rerun"]
+__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "gallery", "record", "rerun", "show"]
 
 
 def __getattr__(name: str) -> Any:

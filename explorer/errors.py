@@ -57,6 +57,16 @@ class RuleError(CircuitError):
     """A rewrite rule failed or broke its promise; the message names rule, match and step."""
 
 
+class MissingPackageError(CircuitError):
+    """An optional package is not installed; the message says which command installs it."""
+
+
+class FormError(CircuitError):
+    """A field of a form that was filled in holds something that makes no sense; `field` is its place in the form."""
+
+    field: str = ""
+
+
 def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
     """Make the error for a name that is not known: `kind` is what was looked up, `known` are the names that exist."""
     return UnknownNameError(f"no {kind} named {asked!r}; known are: {', '.join(map(str, known)) or '(none)'}")

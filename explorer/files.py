@@ -1,6 +1,7 @@
 """Versioned JSON files, plain or gzip by extension: what circuits, region graphs and traces have in common."""
 
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Mapping
@@ -30,13 +31,31 @@ def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    return json_of_bytes(raw, wanted, str(path))
+
+
+def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = None) -> Mapping[str, Any]:
+    """The JSON object that bytes hold, plain or gzip; unpacked they have at most `max_bytes`, if that is given.
+
+    Raises: FileFormatError.
+    """
     try:
-        data: object = json.loads(gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw)
+        data: object = json.loads(_unpacked(raw, where, max_bytes) if raw.startswith(GZIP_MAGIC) else raw)
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
-        raise FileFormatError(f"{path} is not a {wanted} file, or it is truncated: {error}") from error
+        raise FileFormatError(f"{where} is not a {wanted} file, or it is truncated: {error}") from error
     if not isinstance(data, dict):
-        raise FileFormatError(f"{path} is not a {wanted} file: it holds a {type(data).__name__}")
+        raise FileFormatError(f"{where} is not a {wanted} file: it holds a {type(data).__name__}")
     return cast("Mapping[str, Any]", data)
+
+
+def _unpacked(raw: bytes, where: str, max_bytes: int | None) -> bytes:
+    if max_bytes is None:
+        return gzip.decompress(raw)
+    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
+        data = packed.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise FileFormatError(f"{where} unpacks to more than {max_bytes // 2**20} MB, the most that is read here")
+    return data
 
 
 def check_format(data: object, wanted: str, version: int, where: str) -> Mapping[str, Any]:

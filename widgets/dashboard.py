@@ -1,6 +1,6 @@
 """The views as Panel components for `panel serve`: the same static files, served as they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import param
@@ -8,7 +8,9 @@ from panel.custom import AnyWidgetComponent
 
 from widgets.encode import picture_traits, to_json
 from widgets.schema import BarsView, DetailsView, PictureView, StepView
-from widgets.static import BARS, GRAPH
+from widgets.static import BARS, GRAPH, HOST, STEPS
+
+WRITTEN_BY_READER = ("step", "selection", "view", "request")
 
 
 class GraphPane(AnyWidgetComponent):
@@ -43,6 +45,14 @@ class GraphPane(AnyWidgetComponent):
         """Fills the inspector."""
         self.details = "" if details is None else to_json(details)
 
+    def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
+        """Sets what the reader sets too; other keys of `view` are kept."""
+        self.param.update(step=step, selection=list(selection), view={**self.view, **view})
+
+    def on_reader(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
+        """Call with what changed of `step`, `selection`, `view` and `request`, together where they changed together."""
+        self.param.watch(lambda *events: callback({e.name: e.new for e in events}), list(WRITTEN_BY_READER))
+
 
 class BarsPane(AnyWidgetComponent):
     """Bars with whiskers; setting `bars` anew redraws them while a measurement runs."""
@@ -59,3 +69,42 @@ class BarsPane(AnyWidgetComponent):
     def show_bars(self, bars: BarsView) -> None:
         """Draws other bars."""
         self.bars = to_json(bars)
+
+
+class StepsPane(AnyWidgetComponent):
+    """The steps of a trace as a tree; `step` changes when the reader chooses one."""
+
+    _bundle = STEPS
+
+    steps = param.String("[]")
+    step = param.Integer(0)
+    options = param.Dict({})
+
+    def __init__(self, **params: Any) -> None:
+        params.setdefault("sizing_mode", "stretch_width")
+        super().__init__(**params)
+
+    def show_steps(self, steps: Sequence[StepView], step: int) -> None:
+        """Fills the tree."""
+        self.param.update(steps=to_json(list(steps)), step=step)
+
+
+class BrowserHost(AnyWidgetComponent):
+    """What only the browser knows or can do: the theme, which `flip_theme` changes, and the clipboard."""
+
+    _bundle = HOST
+
+    flips = param.Integer(0)
+    copy = param.Dict({})
+    copied = param.Dict({})
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(width=0, height=0, margin=0, **params)
+
+    def flip_theme(self) -> None:
+        """From light to dark, or back; at first the page is as the system is."""
+        self.flips += 1
+
+    def put_on_clipboard(self, text: str) -> None:
+        """Ask the browser; `copied` says whether it allowed that."""
+        self.copy = {"text": text, "n": int(self.copy.get("n", 0)) + 1}

@@ -1,7 +1,8 @@
 """The views as Jupyter widgets: what Python sets is drawn, what the reader does is read from the same traits."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import anywidget
@@ -11,15 +12,50 @@ from widgets.encode import picture_traits, to_json
 from widgets.schema import BarsView, DetailsView, PictureView, StepView
 from widgets.static import BARS, GRAPH
 
+WRITTEN_BY_READER = ("step", "selection", "view", "request")
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """What is shown where widgets do not run: an image, its size in CSS pixels, its words, and a text."""
+
+    png: bytes
+    width: int
+    height: int
+    alt: str
+    text: str
+
+
+MakeFallback = Callable[[], Fallback]
+"""Makes the fallback of what is shown now; called when a widget is displayed, not before."""
+
+MimeBundle = tuple[dict[str, Any], dict[str, Any]]
+
+
+def bundle_with(bundle: Any, text: str, make_fallback: MakeFallback | None) -> MimeBundle | None:
+    """What a notebook saves of a widget: beside the widget a PNG and a text.
+
+    No HTML: an untrusted notebook, nbviewer and GitHub would take it before the PNG, and they show no SVG.
+    """
+    if bundle is None:
+        return None
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+    if make_fallback is None:
+        return {**data, "text/plain": text}, metadata
+    fallback = make_fallback()
+    size = {"width": fallback.width, "height": fallback.height, "alt": fallback.alt}
+    image = base64.b64encode(fallback.png).decode()
+    return {**data, "text/plain": fallback.text, "image/png": image}, {**metadata, "image/png": size}
+
 
 class _Widget(anywidget.AnyWidget):
     """What both widgets have: options, a short repr, an image for where widgets do not show."""
 
     options = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, fallback_png: bytes | None = None, **traits: Any) -> None:
+    def __init__(self, make_fallback: MakeFallback | None = None, **traits: Any) -> None:
         super().__init__(**traits)
-        self.fallback_png = fallback_png
+        self.make_fallback = make_fallback
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._words()})"
@@ -27,14 +63,9 @@ class _Widget(anywidget.AnyWidget):
     def _words(self) -> str:
         raise NotImplementedError
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    def _repr_mimebundle_(self, **kwargs: Any) -> MimeBundle | None:
         """The widget, and beside it a PNG (GitHub, nbviewer, an untrusted notebook) and text."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if bundle is None:
-            return None
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        image = {} if self.fallback_png is None else {"image/png": base64.b64encode(self.fallback_png).decode()}
-        return {**data, "text/plain": repr(self), **image}, metadata
+        return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self.make_fallback)
 
 
 class GraphWidget(_Widget):
@@ -61,14 +92,14 @@ class GraphWidget(_Widget):
         steps: Sequence[StepView] = (),
         *,
         options: Mapping[str, Any] | None = None,
-        fallback_png: bytes | None = None,
+        make_fallback: MakeFallback | None = None,
         **traits: Any,
     ) -> None:
         chosen = {"compact": True, "height": 420, **(options or {})}
         traits["steps"] = to_json(list(steps))
         if picture is not None:
             traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}
-        super().__init__(fallback_png, options=chosen, **traits)
+        super().__init__(make_fallback, options=chosen, **traits)
 
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None:
         """Draws another picture; both parts travel in one message."""
@@ -85,6 +116,17 @@ class GraphWidget(_Widget):
     def show_details(self, details: DetailsView | None) -> None:
         """Fills the inspector."""
         self.set_trait("details", "" if details is None else to_json(details))
+
+    def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
+        """Sets what the reader sets too; other keys of `view` are kept."""
+        with self.hold_sync():
+            self.set_trait("step", step)
+            self.set_trait("selection", list(selection))
+            self.set_trait("view", {**self.view, **view})
+
+    def on_reader(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
+        """Call with what changed of `step`, `selection`, `view` and `request`, one change at a time."""
+        self.observe(lambda change: callback({change["name"]: change["new"]}), names=list(WRITTEN_BY_READER))
 
     def _words(self) -> str:
         chosen = ", ".join(self.selection) if self.selection else "nothing"
@@ -103,11 +145,11 @@ class BarsWidget(_Widget):
         bars: BarsView | None = None,
         *,
         options: Mapping[str, Any] | None = None,
-        fallback_png: bytes | None = None,
+        make_fallback: MakeFallback | None = None,
         **traits: Any,
     ) -> None:
         shown = "" if bars is None else to_json(bars)
-        super().__init__(fallback_png, bars=shown, options=dict(options or {}), **traits)
+        super().__init__(make_fallback, bars=shown, options=dict(options or {}), **traits)
         self._title = "" if bars is None else bars["title"]
 
     def show_bars(self, bars: BarsView) -> None:

@@ -96,6 +96,8 @@ class ActionView(TypedDict):
 
     name: str
     label: str
+    beside: NotRequired[Literal["message", "note"]]
+    """Left out: the message, if there is one."""
 
 
 class TableView(TypedDict):
@@ -123,6 +125,8 @@ class PictureView(TypedDict):
     """How much is shown of how much: `5,725 layers. Showing 28 groups.`"""
     message: str
     """What to say where there is nothing to see, or what went wrong; empty otherwise."""
+    actions: NotRequired[list[ActionView]]
+    """What can be done about what the message and the note say."""
     width: float
     height: float
     nodes: list[NodeView]
@@ -142,6 +146,9 @@ class StepView(TypedDict):
     path: str
     title: str
     """Said by the slider: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
+    label: NotRequired[str]
+    """What it is called in the tree of steps, under the headings `groups` from the outermost on."""
+    groups: NotRequired[list[str]]
     summary: str
     changed: bool
     ok: bool | None
@@ -209,6 +216,8 @@ class BarView(TypedDict):
     high: float | None
     series: str
     missing: str
+    tone: NotRequired[Literal["faster", "slower", "noise"]]
+    """Of a change in time: which way it went, or that it lies inside the noise (then it is drawn grey)."""
 
 
 class BarsView(TypedDict):

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import bench, explore, export, gallery, show, trace, train
+from explorer.app.commands import bench, explore, export, gallery, lab, serve, show, time, trace, train
 from explorer.app.console import say_error, say_note
 from explorer.errors import CircuitError
 
@@ -49,8 +49,11 @@ app.command("gallery")(gallery.list_gallery)
 app.command("trace")(trace.trace)
 app.command("show")(show.show)
 app.command("train")(train.train)
+app.command("serve")(serve.serve)
+app.command("time")(time.time)
 app.command("html")(export.html)
 app.command("svg")(export.svg)
+app.command("lab")(lab.lab)
 app.add_typer(bench.bench, name="bench")
 
 

@@ -1,10 +1,19 @@
 """Level 1: semirings, compiled layers and parameters, and the circuit module that evaluates them."""
 
-from explorer.backend.addressing import FoldIndexInfo, IndexTable, Read, ReadKind, direct_read, plan_read
+from explorer.backend.addressing import (
+    FoldIndexInfo,
+    IndexTable,
+    Read,
+    ReadKind,
+    copied_by_one_fold,
+    direct_read,
+    plan_read,
+)
 from explorer.backend.circuit import TorchCircuit, all_parameters, leaf_nodes
 from explorer.backend.layers import (
     TorchBinomialLayer,
     TorchCategoricalLayer,
+    TorchChainLayer,
     TorchConstantValueLayer,
     TorchContinuousLayer,
     TorchCPTLayer,
@@ -22,6 +31,7 @@ from explorer.backend.layers import (
     TorchSumLayer,
     TorchTensorDotLayer,
     TorchTuckerLayer,
+    chain_of,
 )
 from explorer.backend.semiring import SEMIRINGS, Semiring, semiring_named
 from explorer.backend.storage import AddressBook, Home, foldwise_initializer_, leaf_seed, settle
@@ -38,6 +48,7 @@ __all__ = [
     "TorchBinomialLayer",
     "TorchCPTLayer",
     "TorchCategoricalLayer",
+    "TorchChainLayer",
     "TorchCircuit",
     "TorchConstantValueLayer",
     "TorchContinuousLayer",
@@ -56,6 +67,8 @@ __all__ = [
     "TorchTensorDotLayer",
     "TorchTuckerLayer",
     "all_parameters",
+    "chain_of",
+    "copied_by_one_fold",
     "direct_read",
     "foldwise_initializer_",
     "leaf_nodes",

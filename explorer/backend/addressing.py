@@ -119,6 +119,23 @@ def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
     return Read(ReadKind.CAT_GATHER, sources, num_folds, arity, whole, index.ravel())
 
 
+def copied_by_one_fold(places: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> int:
+    """How many slices the read of a node with one fold copies, from the (node id, slice) of each of its inputs.
+
+    The same number as `plan_read` of the table (1, H, 2) has, without making the plan; `folds_of` may leave out nodes
+    with one fold.
+    """
+    arity = len(places)
+    sources = dict.fromkeys([node for node, _ in places])
+    if len(sources) == 1:
+        steps = {later - earlier for (_, earlier), (_, later) in pairwise(places)}
+        return 0 if not steps or (len(steps) == 1 and min(steps) >= 0) else arity
+    runs = 1 + sum([one[0] != other[0] or other[1] - one[1] != 1 for one, other in pairwise(places)])
+    if runs <= MAX_CAT_PIECES and (runs < arity or runs <= len(sources)):
+        return arity
+    return arity + sum([folds_of.get(node, 1) for node in sources])
+
+
 def direct_read(sources: Sequence[int]) -> Read:
     """The read of a node that is not folded (F = 1) from nodes that are not folded: one slice each, in order."""
     distinct = tuple(dict.fromkeys(sources))

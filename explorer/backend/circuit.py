@@ -130,6 +130,11 @@ class TorchCircuit(nn.Module):
 
     # ------------------------------------------------------------------ values of leaves
 
+    @property
+    def leaf_names(self) -> Mapping[TensorParameter, str]:
+        """The name of every parameter leaf."""
+        return self._leaf_names
+
     def leaf_state(self) -> dict[str, Tensor]:
         """The value of every parameter leaf by name, a copy; the names are the same in every mode of compilation."""
         return {self._leaf_names[leaf]: value.clone() for leaf, value in self.leaf_values().items()}

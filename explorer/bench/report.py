@@ -5,7 +5,6 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from explorer.bench.compile_times import PEER, PLAIN, RECORDED, CompileTimes, deviations_from_proportional
 from explorer.bench.forward_times import FORWARD, FRESH, TRAINING, ForwardTimes
+from explorer.bench.machine import busy_machine, own_version, processor_name
 from explorer.bench.peer import INSTALL, peer_is_installed, peer_version
 from explorer.bench.timing import Samples
 
@@ -40,12 +40,7 @@ class Conditions:
     @property
     def disturbance(self) -> str | None:
         """A warning if more programs run than there are processors: then times say little; None if all is well."""
-        load, cpus = os.getloadavg()[0], os.cpu_count() or 1
-        if load <= cpus + 0.5:
-            return None
-        return (
-            f"the machine is busy (load {load:.1f} on {cpus} processors): repeat on a quiet one before you rely on this"
-        )
+        return busy_machine()
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON types, with versions and machine."""
@@ -57,12 +52,12 @@ class Conditions:
             "versions": {
                 "python": platform.python_version(),
                 "torch": torch.__version__,
-                "circuit-explorer": _own_version(),
+                "circuit-explorer": own_version(),
                 "libcirkit": peer_version(),
             },
             "machine": {
                 "system": platform.platform(),
-                "processor": _processor(),
+                "processor": processor_name(),
                 "cpus": os.cpu_count(),
                 "torch_cpu_capability": torch.backends.cpu.get_cpu_capability(),
             },
@@ -204,19 +199,3 @@ def _seconds(samples: Samples | None) -> str:
 
 def _ratio(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
-
-
-def _own_version() -> str | None:
-    try:
-        return version("circuit-explorer")
-    except PackageNotFoundError:
-        return None
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

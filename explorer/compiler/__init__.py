@@ -1,5 +1,6 @@
 """The compiler and its registries of compile rules; `record` compiles and keeps the trace."""
 
+from explorer.compiler.compiled_trace import trace_of_circuit
 from explorer.compiler.compiler import CompiledCircuitsMap, TorchCompiler, strategy_named
 from explorer.compiler.record import record, record_with, rerun
 from explorer.compiler.registries import (
@@ -24,4 +25,5 @@ __all__ = [
     "record_with",
     "rerun",
     "strategy_named",
+    "trace_of_circuit",
 ]

@@ -22,6 +22,7 @@ from explorer.backend import (
     settle,
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
+from explorer.compiler.figures import FigureCounter
 from explorer.compiler.registries import (
     CompilerInitializerRegistry,
     CompilerLayerRegistry,
@@ -33,7 +34,7 @@ from explorer.compiler.snapshot import CompiledSnapshot
 from explorer.errors import CircuitError, DataTypeError, RuleError, ValueRangeError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
-from explorer.optimize import OptimizeOptions, RuleSet, _optimize_circuit, preset_named
+from explorer.optimize import OptimizeOptions, RuleSet, Switches, _optimize_circuit, preset_named, skips_of
 from explorer.optimize.circuit import Work
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
@@ -63,7 +64,8 @@ class TorchCompiler:
     Options: `semiring` lse-sum, sum-product or complex-lse-sum; `optimize`, `fold` on or off; `preset` default or
     handbook gives rules, `max_rounds` and `levels` unless these are given; `rules` a `RuleSet`; `disable` names of
     rules to switch off; `strategy` decides conflicts; `levels` longest-distance or fewest-groups; `seed` for initial
-    values; `listeners` are told every event. Own rules: `@compiler.rules.fuse.rule(PATTERN)`, own layers:
+    values; `skip` switches single rounds, passes, levels of folding and matches off (see `explorer.optimize.skips`);
+    `listeners` are told every event. Own rules: `@compiler.rules.fuse.rule(PATTERN)`, own layers:
     `@compiler.layer_rules.rule(MyLayer)`.
 
     Raises: UnknownNameError, ValueRangeError for options that make no sense.
@@ -81,6 +83,7 @@ class TorchCompiler:
         max_rounds: int | None = None,
         levels: str | None = None,
         seed: int = 0,
+        skip: Sequence[str] = (),
         listeners: Sequence[Listener] = (),
     ) -> None:
         _check_types(optimize=(optimize, bool), fold=(fold, bool), seed=(seed, int))
@@ -98,6 +101,8 @@ class TorchCompiler:
         self.preset = preset
         names = (disable,) if isinstance(disable, str) else tuple(disable)
         self.rules: RuleSet = (chosen.rules if rules is None else rules).without(*names)
+        self.skips = skips_of(skip)
+        self._disabled = names
         self.strategy = strategy_named(strategy)
         self.max_rounds = chosen.max_rounds if max_rounds is None else max_rounds
         self.levels = chosen.levels if levels is None else levels
@@ -112,7 +117,29 @@ class TorchCompiler:
         self.circuits = CompiledCircuitsMap()
         self.book = AddressBook()
         self._claimed: set[TensorParameter] = set()
+        self._counter = FigureCounter(self.semiring.is_complex)
         self._initializers: dict[Initializer, InitializerFunction] = {}
+
+    def anew(self) -> "TorchCompiler":
+        """A compiler with the same options, rules and compile rules that has compiled nothing and tells nobody."""
+        new = TorchCompiler(
+            self.semiring.name,
+            self.optimize,
+            self.fold,
+            self.preset,
+            self.rules,
+            (),
+            self.strategy,
+            self.max_rounds,
+            self.levels,
+            self.seed,
+            self.skips.entries,
+        )
+        new._disabled = self._disabled
+        new.layer_rules = CompilerLayerRegistry(dict(self.layer_rules.rules))
+        new.parameter_rules = CompilerParameterRegistry(dict(self.parameter_rules.rules))
+        new.initializer_rules = CompilerInitializerRegistry(dict(self.initializer_rules.rules))
+        return new
 
     @property
     def options(self) -> dict[str, Any]:
@@ -127,27 +154,32 @@ class TorchCompiler:
             "max_rounds": self.max_rounds,
             "levels": self.levels,
             "seed": self.seed,
+            "skip": list(self.skips.entries),
         }
 
     def compile(self, circuit: Circuit) -> TorchCircuit:
         """The compiled circuit; a circuit that was compiled before is given again.
 
-        Raises: CircuitError if there is no rule for something in it; RuleError if a rule fails.
+        Raises: CircuitError if there is no rule for something in it; RuleError if a rule fails; UnknownNameError if
+        matches of a rule are switched off that there is not.
         """
         _check_types(circuit=(circuit, Circuit))
         if circuit in self.circuits:
             return self.circuits[circuit]
+        switches = Switches(self.skips, (*self.rules.names, *self._disabled))
         self._tell(RunStarted(circuit, self.options, self._described_rules()))
+        self._counter = FigureCounter(self.semiring.is_complex)
         with paused_garbage_collection():
-            compiled = self._compile_circuit(circuit)
+            compiled = self._compile_circuit(circuit, switches)
         self.circuits.register(circuit, compiled)
+        switches.warn_of_unused()
         return compiled
 
-    def _compile_circuit(self, circuit: Circuit) -> TorchCircuit:
+    def _compile_circuit(self, circuit: Circuit, switches: Switches) -> TorchCircuit:
         """Layers, optimization and folding, tensors (the handbook's `reset_parameters`), and the module."""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
         graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
-        graph, fold_index = self._post_process_circuit(circuit, graph)
+        graph, fold_index = self._post_process_circuit(circuit, graph, switches)
         tensors = settle(self.book, leaf_nodes(graph), circuit.leaf_names, self.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.book, circuit.leaf_names)
 
@@ -156,21 +188,21 @@ class TorchCompiler:
         return Graph(compiled_layers_map, circuit.graph.inputs, circuit.graph.outputs)
 
     def _post_process_circuit(
-        self, circuit: Circuit, graph: Graph[TorchLayer]
+        self, circuit: Circuit, graph: Graph[TorchLayer], switches: Switches
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         """Optimize, then fold, as far as asked for."""
         fresh = count(graph.next_id)
         if self.optimize:
-            options = OptimizeOptions(self.rules, self.strategy, self.max_rounds, self.listeners)
+            options = OptimizeOptions(self.rules, self.strategy, self.max_rounds, self.listeners, switches)
             graph = _optimize_circuit(
                 self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, before, work)
             )
         if not self.fold:
             return graph, None
-        return self._fold(circuit, graph, fresh)
+        return self._fold(circuit, graph, fresh, switches)
 
     def _fold(
-        self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int]
+        self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int], switches: Switches
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
         def on_level(level: int, done: tuple[FoldedGroup, ...], seconds: float) -> None:
             self._tell(StepStarted(f"fold/level {level}", "compiled"))
@@ -179,9 +211,13 @@ class TorchCompiler:
                 kind, settings = group.key
                 self._tell(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(here)))
             changed = any(len(group.members) > 1 for group in here)
-            self._tell(StepEnded(changed, seconds, CompiledSnapshot(self, circuit, graph, done)))
+            self._tell(StepEnded(changed, seconds, CompiledSnapshot(self, circuit, graph, done, self._counter)))
 
-        return _fold_circuit(graph, scheduler_named(self.levels), fresh, on_level if self.listeners else None)
+        def is_off(level: int) -> bool:
+            return switches.step_is_off(f"fold/level {level}")
+
+        listener = on_level if self.listeners else None
+        return _fold_circuit(graph, scheduler_named(self.levels), fresh, listener, is_off)
 
     # ------------------------------------------------------------------ what compile rules call
 
@@ -229,10 +265,10 @@ class TorchCompiler:
             after = work(before)
         except CircuitError as error:
             error.args = (f"{path}: {error}",)
-            self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, before, None)))
+            self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, before, None, self._counter)))
             raise
         seconds = perf_counter() - started
-        snapshot = CompiledSnapshot(self, circuit, before if after is None else after, None)
+        snapshot = CompiledSnapshot(self, circuit, before if after is None else after, None, self._counter)
         self._tell(StepEnded(after is not None, seconds, snapshot))
         return after
 

@@ -3,22 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any
-
-import torch
 
 from explorer.backend import (
     AddressBook,
     FoldIndexInfo,
     TorchCircuit,
     TorchLayer,
-    all_parameters,
     leaf_nodes,
     plan_read,
     settle,
 )
-from explorer.backend.parameters import TorchLeafParameter
+from explorer.compiler.figures import FigureCounter
 from explorer.fold import FoldedGroup, assemble
 from explorer.graph import Graph
 from explorer.symbolic import Circuit
@@ -35,6 +31,7 @@ class CompiledSnapshot:
     symbolic: Circuit
     base: Graph[TorchLayer]
     groups: tuple[FoldedGroup, ...] | None
+    counter: FigureCounter
 
     @cached_property
     def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
@@ -61,6 +58,7 @@ class CompiledSnapshot:
         if fold_index is None:
             return {}
         folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
+        number_bytes = self.counter.number_bytes(self.base)
         found: dict[int, Mapping[str, Any]] = {}
         for node, table in fold_index.in_fold_idx.items():
             if table.size:
@@ -69,41 +67,13 @@ class CompiledSnapshot:
                 found[node] = {
                     "kind": read.kind.value,
                     "index": table.tolist(),
-                    "copied_bytes": read.rows_copied * units * self._number_bytes,
+                    "copied_bytes": read.rows_copied * units * number_bytes,
                 }
         return found
 
     @cached_property
     def _figures(self) -> Mapping[str, int]:
-        layers = list(self.graph.nodes.values())
-        leaves = {
-            leaf: prod(node.shape)
-            for node in leaf_nodes(self.graph)
-            if isinstance(node, TorchLeafParameter) and node.learnable
-            for leaf in node.leaves
-        }
-        operators = sum(
-            node.flops * node.num_folds for layer in layers for p in all_parameters(layer).values() for node in p.nodes
-        )
-        return {
-            "layers": len(layers),
-            "folds": sum(layer.num_folds for layer in layers),
-            "parameters": sum(leaves.values()),
-            "flops": sum(layer.flops * layer.num_folds for layer in layers),
-            "transcendentals": sum(layer.transcendentals * layer.num_folds for layer in layers),
-            "parameter_flops": operators,
-            "activation_bytes": sum(layer.num_output_units * layer.num_folds for layer in layers) * self._number_bytes,
-            "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values()),
-        }
-
-    @cached_property
-    def _number_bytes(self) -> int:
-        """Bytes of one activation: of the widest leaf, twice that under a complex semiring if leaves are real."""
-        types = [node.dtype for node in leaf_nodes(self.base) if isinstance(node, TorchLeafParameter)]
-        numbers = [dtype for dtype in types if dtype.is_floating_point or dtype.is_complex]
-        widest = max((dtype.to_real().itemsize for dtype in numbers), default=torch.get_default_dtype().itemsize)
-        complex_numbers = self.compiler.semiring.is_complex or any(dtype.is_complex for dtype in numbers)
-        return widest * (2 if complex_numbers else 1)
+        return self.counter.figures(self.base, self.groups)
 
     def circuit(self) -> TorchCircuit:
         """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""

@@ -1,6 +1,6 @@
 """Folding a circuit. Source: handbook, How to fold (_fold_circuit)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from explorer.backend import FoldIndexInfo, TorchLayer
 from explorer.fold.folding import LevelListener, build_folded_graph
@@ -10,7 +10,11 @@ from explorer.graph import Graph
 
 
 def _fold_circuit(
-    graph: Graph[TorchLayer], scheduler: Scheduler, fresh: Iterator[int], on_level: LevelListener | None = None
+    graph: Graph[TorchLayer],
+    scheduler: Scheduler,
+    fresh: Iterator[int],
+    on_level: LevelListener | None = None,
+    is_off: Callable[[int], bool] | None = None,
 ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-    """The folded circuit and where each layer went, by the levels of a scheduler."""
-    return build_folded_graph(graph, scheduler(graph), _fold_layer_group, fresh, on_level)
+    """The folded circuit and where each layer went, by the levels of a scheduler; those that are off fold nothing."""
+    return build_folded_graph(graph, scheduler(graph), _fold_layer_group, fresh, on_level, is_off)

@@ -39,16 +39,20 @@ def build_folded_graph(
     fold_group_fn: FoldGroupFunction,
     fresh: Iterator[int],
     on_level: LevelListener | None = None,
+    is_off: Callable[[int], bool] | None = None,
 ) -> tuple[Graph[Any], FoldIndexInfo]:
     """Fold the groups of every level of `ordering`.
 
     `fold_group_fn` makes one node of the nodes of a group; `fresh` gives ids for folded nodes; a node that is alone
-    in its group stays as it is.
+    in its group stays as it is, and so does each node of a level that `is_off`.
     """
     done: list[FoldedGroup] = []
     for level, ids in enumerate(ordering):
         started = perf_counter()
-        for key, members in group_foldable_modules(graph.nodes, ids):
+        groups = group_foldable_modules(graph.nodes, ids)
+        if is_off is not None and is_off(level):
+            groups = [(key, [member]) for key, members in groups for member in members]
+        for key, members in groups:
             if len(members) == 1:
                 done.append(FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]]))
             else:

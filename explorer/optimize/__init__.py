@@ -2,19 +2,29 @@
 
 from explorer.optimize.circuit import LimitWarning, OptimizeOptions, _optimize_circuit
 from explorer.optimize.cost import cost_change, layer_cost, layers_cost, must_pay
+from explorer.optimize.custom import ONE_LAYER, put_rule_first, replacements_of, rule_replacing
 from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import Preset, RuleSet, preset_named
+from explorer.optimize.skips import Skips, SkipWarning, Switches, skips_of
 
 __all__ = [
+    "ONE_LAYER",
     "LimitWarning",
     "OptimizeOptions",
     "Preset",
     "RuleCompiler",
     "RuleSet",
+    "SkipWarning",
+    "Skips",
+    "Switches",
     "_optimize_circuit",
     "cost_change",
     "layer_cost",
     "layers_cost",
     "must_pay",
     "preset_named",
+    "put_rule_first",
+    "replacements_of",
+    "rule_replacing",
+    "skips_of",
 ]

@@ -5,7 +5,8 @@ Source: handbook, Optimizing the Full Circuit (_optimize_circuit, _optimize_para
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, pairwise
 
 from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_parameters
@@ -14,6 +15,7 @@ from explorer.graph import Graph, nested_of, parameters_of
 from explorer.optimize.cost import cost_change
 from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
+from explorer.optimize.skips import Skips, Switches
 from explorer.rewrite import (
     GraphOptMatch,
     OptMatchStrategy,
@@ -38,12 +40,13 @@ StepRunner = Callable[[str, Graph[TorchLayer], Work], Graph[TorchLayer] | None]
 
 @dataclass(frozen=True)
 class OptimizeOptions:
-    """How to optimize: the rules, how conflicts are decided, the bound on rounds, who listens."""
+    """How to optimize: the rules, how conflicts are decided, the bound on rounds, who listens, what is switched off."""
 
     rules: RuleSet
     strategy: OptMatchStrategy
     max_rounds: int
     listeners: tuple[Listener, ...] = ()
+    switches: Switches = field(default_factory=lambda: Switches(Skips()))
 
 
 def _optimize_circuit(
@@ -51,7 +54,7 @@ def _optimize_circuit(
 ) -> Graph[TorchLayer]:
     """Rounds until nothing changes, at most `max_rounds`; a bound that cuts them short is an event and a warning."""
 
-    def context() -> RewriteContext:
+    def context(path: str = "") -> RewriteContext:
         return RewriteContext(
             compiler,
             fresh,
@@ -59,21 +62,23 @@ def _optimize_circuit(
             check_replacement,
             lambda match, nodes: cost_change(compiler, match, nodes),
             options.listeners,
+            partial(options.switches.reason, path),
         )
 
-    def parameters(graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
-        return _optimize_parameter_nodes(compiler, graph, tuple(options.rules.parameter), options)
+    def parameters(path: str, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
+        return _optimize_parameter_nodes(compiler, graph, tuple(options.rules.parameter), options, path)
 
-    def shatter(graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
-        return _optimize_layers(graph, tuple(options.rules.shatter), context())
+    def shatter(path: str, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
+        return _optimize_layers(graph, tuple(options.rules.shatter), context(path))
 
-    def fuse(graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
-        return _optimize_layers(graph, tuple(options.rules.fuse), context())
+    def fuse(path: str, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
+        return _optimize_layers(graph, tuple(options.rules.fuse), context(path))
 
     for round_number in range(1, options.max_rounds + 1):
         changed = False
         for name, work in (("parameters", parameters), ("shatter", shatter), ("fuse", fuse)):
-            result = run(f"optimize/round {round_number}/{name}", graph, work)
+            path = f"optimize/round {round_number}/{name}"
+            result = run(path, graph, partial(work, path))
             if result is not None:
                 graph, changed = result, True
         if not changed:
@@ -95,14 +100,15 @@ def _optimize_layers(
 
 
 def _optimize_parameter_nodes(
-    compiler: RuleCompiler, graph: Graph[TorchLayer], rules: Sequence[Rule], options: OptimizeOptions
+    compiler: RuleCompiler, graph: Graph[TorchLayer], rules: Sequence[Rule], options: OptimizeOptions, path: str = ""
 ) -> Graph[TorchLayer] | None:
     """Parameter rules on the parameter graphs of every layer, those inside evidence layers too."""
     roots = tuple(rule.pattern.entries[0] for rule in rules)
     changed: dict[int, TorchLayer] = {}
     numbers = _MatchNumbers(options.listeners)
+    skip = partial(options.switches.reason, path)
     for node, layer in graph.nodes.items():
-        new = _optimized_layer(compiler, str(node), layer, rules, roots, options, numbers)
+        new = _optimized_layer(compiler, str(node), layer, rules, roots, options, numbers, skip)
         if new is not layer:
             changed[node] = new
     if not changed:
@@ -130,6 +136,7 @@ def _optimized_layer(
     roots: tuple[type, ...],
     options: OptimizeOptions,
     numbers: _MatchNumbers,
+    skip: Callable[[GraphOptMatch], str | None],
 ) -> TorchLayer:
     new: dict[str, object] = {}
     for name, parameter in parameters_of(layer).items():
@@ -142,12 +149,13 @@ def _optimized_layer(
             check_parameter_replacement,
             None,
             numbers.listeners,
+            skip,
         )
         result = optimize_graph(parameter.graph, rules, context, f"{place}.{name}", numbers.next)
         if result is not None:
             new[name] = TorchParameter(result[0])
     for name, nested in nested_of(layer).items():
-        inner = _optimized_layer(compiler, f"{place}.{name}", nested, rules, roots, options, numbers)
+        inner = _optimized_layer(compiler, f"{place}.{name}", nested, rules, roots, options, numbers, skip)
         if inner is not nested:
             new[name] = inner
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]
@@ -159,9 +167,9 @@ def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, contex
     if is_possible(graph, tuple(rules.shatter), context) or is_possible(graph, tuple(rules.fuse), context):
         return True
     return any(
-        is_possible(parameter.graph, tuple(rules.parameter), context)
-        for layer in graph.nodes.values()
-        for parameter in all_parameters(layer).values()
+        is_possible(parameter.graph, tuple(rules.parameter), context, f"{node}.{name}")
+        for node, layer in graph.nodes.items()
+        for name, parameter in all_parameters(layer).items()
     )
 
 

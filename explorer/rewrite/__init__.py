@@ -2,7 +2,16 @@
 
 from explorer.rewrite.driver import RewriteContext, is_possible, optimize_graph
 from explorer.rewrite.matching import GraphOptMatch, Search, match_pattern, match_pattern_graph
-from explorer.rewrite.patterns import Condition, GraphOptPattern, LayerOptPattern, ParameterOptPattern, at_least
+from explorer.rewrite.patterns import (
+    Condition,
+    GraphOptPattern,
+    LayerOptPattern,
+    ParameterOptPattern,
+    all_of,
+    at_least,
+    at_most,
+    other_than,
+)
 from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
 from explorer.rewrite.strategies import Conflict, Matches, OptMatchStrategy, match_optimization_patterns
 
@@ -23,10 +32,13 @@ __all__ = [
     "RewriteContext",
     "Rule",
     "Search",
+    "all_of",
     "at_least",
+    "at_most",
     "is_possible",
     "match_optimization_patterns",
     "match_pattern",
     "match_pattern_graph",
     "optimize_graph",
+    "other_than",
 ]

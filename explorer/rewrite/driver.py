@@ -22,7 +22,8 @@ class RewriteContext:
     """What the driver needs besides the graph.
 
     `compiler` is handed to rules; `fresh` gives ids that were never used; `check` gives the reason why a replacement
-    is illegal, or None; `cost` values a replacement for LOWEST_COST; `listeners` are told what happens.
+    is illegal, or None; `cost` values a replacement for LOWEST_COST; `listeners` are told what happens; `skip` gives
+    the reason why a match is left alone before its rule is asked, or None.
     """
 
     compiler: Any
@@ -31,6 +32,7 @@ class RewriteContext:
     check: Callable[[GraphOptMatch, tuple[Any, ...]], str | None] | None = None
     cost: Callable[[GraphOptMatch, tuple[Any, ...]], float] | None = None
     listeners: tuple[Listener, ...] = ()
+    skip: Callable[[GraphOptMatch], str | None] | None = None
 
 
 def optimize_graph(
@@ -62,11 +64,12 @@ def optimize_graph(
     return new_graph, len(matches.found)
 
 
-def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext) -> bool:
+def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = "") -> bool:
     """Whether `optimize_graph` would change the graph: the same search, without rewriting or telling anyone."""
     patterns = tuple(rule.pattern for rule in rules)
     accept = _acceptance(rules, context)
-    return bool(match_optimization_patterns(graph, patterns, OptMatchStrategy.FIRST_MATCH, accept=accept).chosen)
+    first = OptMatchStrategy.FIRST_MATCH
+    return bool(match_optimization_patterns(graph, patterns, first, accept=accept, place=place).chosen)
 
 
 def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[GraphOptMatch], Refusal | None]:
@@ -74,7 +77,9 @@ def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[Gra
     rule_of = {rule.pattern: rule for rule in rules}
 
     def accept(match: GraphOptMatch) -> Refusal | None:
-        reason = _declined(rule_of[match.pattern], match, context)
+        reason = context.skip(match) if context.skip is not None else None
+        if reason is None:
+            reason = _declined(rule_of[match.pattern], match, context)
         if reason is None:
             return None
         return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)

@@ -27,13 +27,44 @@ class Condition:
         return self.text
 
 
-def at_least(bound: int) -> Condition:
+def at_least(bound: float) -> Condition:
     """The condition that a value is at least this large.
 
     >>> at_least(2)
     at least 2
     """
-    return Condition(f"at least {bound}", lambda value: value >= bound)
+    return Condition(f"at least {bound}", lambda value: value is not None and value >= bound)
+
+
+def at_most(bound: float) -> Condition:
+    """The condition that a value is at most this large.
+
+    >>> at_most(2)
+    at most 2
+    """
+    return Condition(f"at most {bound}", lambda value: value is not None and value <= bound)
+
+
+def other_than(value: object) -> Condition:
+    """The condition that a value is another one.
+
+    >>> other_than(2)
+    other than 2
+    """
+    return Condition(f"other than {value}", lambda found: found != value)
+
+
+def all_of(*conditions: object) -> Condition:
+    """The condition that several hold, each a `Condition` or a value to be equal to.
+
+    >>> all_of(at_least(2), other_than(3))
+    at least 2 and other than 3
+    """
+
+    def test(value: Any) -> bool:
+        return all(c.test(value) if isinstance(c, Condition) else value == c for c in conditions)
+
+    return Condition(" and ".join(map(str, conditions)), test)
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,6 +95,14 @@ class OptRegistry(ABC):
 
         return register
 
+    def put_first(self, rule: Rule) -> None:
+        """Take a rule before all others, so that it wins where another matches as well as it does.
+
+        Raises: DuplicateNameError if a rule has its name; RuleError for a pattern of the other kind.
+        """
+        self.rule(rule.pattern)  # its checks
+        self.rules = {rule.name: rule, **self.rules}
+
     def without(self, names: Iterable[str]) -> "OptRegistry":
         """A copy without some rules; names that are not here are passed over."""
         drop = set(names)

@@ -30,14 +30,16 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
+from explorer.trace.files import trace_from_json
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
-from explorer.trace.refusal import Check, Refusal, RefusalKind
+from explorer.trace.refusal import SWITCHED_OFF, Check, Refusal, RefusalKind
 from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
 from explorer.trace.trace import Trace
 
 __all__ = [
     "COMPILER_OPTIONS",
     "NEAR_MISS_LIMIT",
+    "SWITCHED_OFF",
     "Answers",
     "AttemptsRefused",
     "Check",
@@ -74,4 +76,5 @@ __all__ = [
     "Trace",
     "WhyNot",
     "record_of",
+    "trace_from_json",
 ]

@@ -17,6 +17,7 @@ from explorer.files import check_format, read_json, write_json
 from explorer.graph import Graph
 from explorer.trace.events import (
     COMPILER_OPTIONS,
+    LATER_OPTIONS,
     Folded,
     LimitReached,
     MatchFound,
@@ -189,6 +190,8 @@ def _read(data: Mapping[str, Any]) -> Trace:
     rules = tuple(_read_rule(row) for row in data["rules"])
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
     times: Mapping[str, Any] = data.get("times") or {}
+    options = dict(data["options"])
+    options |= {name: plain(value) for name, value in LATER_OPTIONS.items() if name not in options}
     nodes: dict[int, NodeRecord] = {}
     inputs: dict[int, tuple[int, ...]] = {}
     steps: list[Step] = []
@@ -203,7 +206,7 @@ def _read(data: Mapping[str, Any]) -> Trace:
             inputs[node] = tuple(sources)
         graph = Graph[NodeRecord].ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
         steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times))
-    return Trace(None, data["circuit"], dict(data["options"]), rules, tuple(steps))
+    return Trace(None, data["circuit"], options, rules, tuple(steps))
 
 
 def _read_rule(row: Mapping[str, Any]) -> RuleDescription:

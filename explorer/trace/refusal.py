@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+SWITCHED_OFF = "switched off"
+"""What a refusal of the kind `DECLINED` has found where the rule was not asked, because somebody switched it off."""
+
 
 class RefusalKind(Enum):
     """The reasons a matcher can give; the last is that of a rule's guard."""
@@ -68,6 +71,8 @@ class Refusal:
             case RefusalKind.SUB_PATTERN_FAILED:
                 inner = f" ({self.inner[0].reason})" if self.inner else f" ({self.found})" if self.found else ""
                 return f"the parameter {self.what!r} of node {self.node} does not match {self.wanted}{inner}"
+            case RefusalKind.DECLINED if self.found == SWITCHED_OFF:
+                return "it matched, and was switched off"
             case RefusalKind.DECLINED:
                 return f"the rule declined: {self.found}"
 

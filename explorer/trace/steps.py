@@ -19,7 +19,7 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
-from explorer.trace.refusal import Refusal
+from explorer.trace.refusal import SWITCHED_OFF, Refusal
 
 NEAR_MISS_LIMIT = 2_000
 """So many near misses of one pattern are kept in a step; what lies over it is counted."""
@@ -70,13 +70,23 @@ class Step:
             return ", ".join(parts)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
-            return "changed" if self.changed else f"nothing to do ({misses} near misses)" if misses else "nothing to do"
+            said = "changed" if self.changed else "nothing to do"
+            if self.switched_off:
+                least = "at least " if self.refusals_over else ""
+                said, misses = f"switched off: {least}{self.switched_off} left alone", misses - self.switched_off
+            return f"{said} ({misses} near misses)" if misses and not self.changed else said
         counts: dict[str, int] = {}
         for rewrite in self.rewrites:
             counts[rewrite.rule] = counts.get(rewrite.rule, 0) + 1
         done = ", ".join(f"{rule} x{count}" for rule, count in counts.items())
         lost = f"; {len(self.lost)} lost a conflict" if self.lost else ""
-        return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}"
+        off = f"; {self.switched_off} switched off" if self.switched_off else ""
+        return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}{off}"
+
+    @property
+    def switched_off(self) -> int:
+        """How many of the near misses that were kept are matches that somebody switched off."""
+        return sum(miss.refusal.found == SWITCHED_OFF for miss in self.refusals)
 
 
 class Recorder:

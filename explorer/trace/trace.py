@@ -1,6 +1,6 @@
 """The trace of a compilation: its steps, and the questions it answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,9 @@ class Subject(Protocol):
 
     @property
     def graph(self) -> Graph[Any]: ...
+
+    @property
+    def names(self) -> Mapping[int, str]: ...
 
     @property
     def leaf_names(self) -> Mapping[Any, str]: ...
@@ -334,6 +337,8 @@ class Trace:
         if difference is not None:
             name, mine, theirs = difference
             return FoldAnswer(False, f"Not folded together: {name} is {mine} here and {theirs} there.")
+        if here.level == there.level:
+            return FoldAnswer(False, f"Not folded together: equal keys, but level {here.level} was switched off.")
         return FoldAnswer(
             False, f"Not folded together: equal keys, but level {here.level} here and level {there.level} there."
         )
@@ -344,31 +349,53 @@ class Trace:
         Groups on two levels count only if they could run at one time: some member of the later one depends on none of
         the earlier one.
         """
-        missed: list[MissedFold] = []
+        found: list[tuple[FoldGroup, FoldGroup, str, bool]] = []
         latest: dict[tuple[str, tuple[tuple[str, Any], ...]], FoldGroup] = {}
         by_level: dict[tuple[int, str], FoldGroup] = {}
         for group in self.fold_groups():
             key = _fold_key(group)
-            if key in latest and self._could_join(latest[key], group):
-                reason = f"{group.type}: equal keys, levels {latest[key].level} and {group.level}"
-                missed.append(MissedFold((latest[key].node, group.node), _count(latest[key], group), reason))
+            if key in latest:
+                levels = (latest[key].level, group.level)
+                apart = levels[0] != levels[1]
+                why = f"levels {levels[0]} and {levels[1]}" if apart else f"level {levels[0]} was switched off"
+                found.append((latest[key], group, f"{group.type}: equal keys, {why}", apart))
             latest[key] = group
             neighbour = by_level.get((group.level, group.type))
             if neighbour is not None and (difference := _difference(neighbour, group)) is not None:
                 name, mine, theirs = difference
                 reason = f"{group.type} on level {group.level}: {name} is {mine} and {theirs}"
-                missed.append(MissedFold((neighbour.node, group.node), _count(neighbour, group), reason))
+                found.append((neighbour, group, reason, False))
             by_level[(group.level, group.type)] = group
-        return Answers(missed)
+        joinable = self._could_join([(one, other) for one, other, _, on_two_levels in found if on_two_levels])
+        return Answers(
+            MissedFold((one.node, other.node), _count(one, other), reason)
+            for one, other, reason, on_two_levels in found
+            if not on_two_levels or (one.node, other.node) in joinable
+        )
 
-    def _could_join(self, earlier: FoldGroup, later: FoldGroup) -> bool:
-        """Whether some member of the later group reads, directly or not, no member of the earlier one."""
-        graph = self.steps[earlier.step - earlier.level - 1].snapshot.graph
-        below = set(earlier.members)
-        for node, sources in graph.inputs.items():
-            if any(source in below for source in sources):
-                below.add(node)
-        return not below.issuperset(later.members)
+    def _could_join(self, pairs: Sequence[tuple[FoldGroup, FoldGroup]]) -> set[tuple[int, int]]:
+        """Of pairs (earlier, later), those where some member of the later reads, directly or not, none of the earlier.
+
+        One walk for all pairs of a folding: each node has the bits of the pairs whose earlier group it stands on.
+        """
+        foldings: dict[int, list[tuple[FoldGroup, FoldGroup]]] = {}
+        for earlier, later in pairs:
+            foldings.setdefault(earlier.step - earlier.level - 1, []).append((earlier, later))
+        found: set[tuple[int, int]] = set()
+        for step, of_folding in foldings.items():
+            stands_on: dict[int, int] = {}
+            for i, (earlier, _) in enumerate(of_folding):
+                for member in earlier.members:
+                    stands_on[member] = stands_on.get(member, 0) | 1 << i
+            for node, sources in self.steps[step].snapshot.graph.inputs.items():
+                bits = stands_on.get(node, 0)
+                for source in sources:
+                    bits |= stands_on.get(source, 0)
+                stands_on[node] = bits
+            for i, (earlier, later) in enumerate(of_folding):
+                if not all(stands_on[member] >> i & 1 for member in later.members):
+                    found.add((earlier.node, later.node))
+        return found
 
     def _group_of(self, node: int) -> FoldGroup:
         if node not in self._slices:

@@ -3,37 +3,94 @@
 Make one `TraceIndex` for a trace and hand it to every view: it keeps what they have in common.
 """
 
+from explorer.views.comparing import (
+    Counterparts,
+    TraceDifference,
+    compare_table,
+    counterparts,
+    first_difference_of_traces,
+    same_circuit,
+)
 from explorer.views.costs import FIGURES, Measured, cost_strip, course, time_bars, waterfall
 from explorer.views.details import details, match_details, near_misses, why_not
 from explorer.views.folds import fold_level, fold_levels, missed_folds, why_not_folded
 from explorer.views.index import TraceIndex
+from explorer.views.lints import Lint, lints
 from explorer.views.picture import COLOURS, GROUPINGS, MODES, Picture, picture
+from explorer.views.predicting import Answer, Question, Verdict, check, questions
 from explorer.views.recording import recording
 from explorer.views.static_svg import static_svg
 from explorer.views.steps import only_changing, steps
+from explorer.views.timings import (
+    SpeedUp,
+    check_fits,
+    conditions,
+    crossover_text,
+    layer_heat,
+    layer_table,
+    layers_note,
+    measurements,
+    memory_table,
+    mode_bars,
+    no_cuda_text,
+    speed_up,
+    step_bars,
+    sweep_bars,
+    time_waterfall,
+)
+from explorer.views.trials import PatternTrial
 
 __all__ = [
     "COLOURS",
     "FIGURES",
     "GROUPINGS",
     "MODES",
+    "Answer",
+    "Counterparts",
+    "Lint",
     "Measured",
+    "PatternTrial",
     "Picture",
+    "Question",
+    "SpeedUp",
+    "TraceDifference",
     "TraceIndex",
+    "Verdict",
+    "check",
+    "check_fits",
+    "compare_table",
+    "conditions",
     "cost_strip",
+    "counterparts",
     "course",
+    "crossover_text",
     "details",
+    "first_difference_of_traces",
     "fold_level",
     "fold_levels",
+    "layer_heat",
+    "layer_table",
+    "layers_note",
+    "lints",
     "match_details",
+    "measurements",
+    "memory_table",
     "missed_folds",
+    "mode_bars",
     "near_misses",
+    "no_cuda_text",
     "only_changing",
     "picture",
+    "questions",
     "recording",
+    "same_circuit",
+    "speed_up",
     "static_svg",
+    "step_bars",
     "steps",
+    "sweep_bars",
     "time_bars",
+    "time_waterfall",
     "waterfall",
     "why_not",
     "why_not_folded",

@@ -19,7 +19,7 @@ DETAIL_CHARACTER, SIDES = 6.9, 18.0
 
 SUMS = ("Sum",)
 PRODUCTS = ("Hadamard", "Kronecker")
-FUSED = ("CPT", "Tucker", "TensorDot", "Mixing")
+FUSED = ("CPT", "Tucker", "TensorDot", "Mixing", "Chain")
 
 
 def state_of_box(index: TraceIndex, step: int, box: Box) -> State:

@@ -15,12 +15,22 @@ from widgets.schema import VERSION, BarsView, BarView, SectionView
 
 
 class Measured(TypedDict, total=False):
-    """Measured times of the state after a step in milliseconds, with half the width of the spread; absent: none."""
+    """Measured times of the state after a step in milliseconds, with half the width of the spread; absent: none.
+
+    `low` and `high` are the ends of the whiskers where they do not lie evenly round the time; `missing` says why there
+    is no time of this very step.
+    """
 
     cpu: float
     cpu_spread: float
+    cpu_low: float
+    cpu_high: float
+    cpu_missing: str
     cuda: float
     cuda_spread: float
+    cuda_low: float
+    cuda_high: float
+    cuda_missing: str
 
 
 Measurements = Mapping[int, Measured]
@@ -115,27 +125,34 @@ def waterfall(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> B
     }
 
 
-def time_bars(index: TraceIndex, times: Measurements, missing: Mapping[str, str] | None = None) -> BarsView:
+def time_bars(
+    index: TraceIndex,
+    times: Measurements,
+    missing: Mapping[str, str] | None = None,
+    title: str = "Forward time after each step",
+    note: str = "Bars are medians, whiskers the spread.",
+    devices: Sequence[str] = TIMES,
+) -> BarsView:
     """Measured times after the steps that were measured, a series for each device, with whiskers."""
     bars: list[BarView] = []
     rows: list[list[str]] = []
     for step in sorted(times):
         label = path_text(index.step(step).path)
         row = [label]
-        for device in TIMES:
+        for device in devices:
             why = (missing or {}).get(device, "not measured")
             bars.append(_time_bar(label, times[step], device, why))
             row.append(_time_text(times[step], device, why))
         rows.append(row)
-    series = [NAMES_OF_TIMES[device] for device in TIMES]
+    series = [NAMES_OF_TIMES[device] for device in devices]
     return {
         "version": VERSION,
-        "title": "Forward time after each step",
+        "title": title,
         "unit": "ms",
         "log": True,
         "series": series,
         "bars": bars,
-        "note": "Bars are medians, whiskers the spread.",
+        "note": note,
         "table": {"columns": ["step", *series], "rows": rows},
     }
 
@@ -164,20 +181,23 @@ def _bar(label: str, value: float) -> BarView:
 
 def _time_bar(label: str, measured: Measured, device: str, why: str) -> BarView:
     value, spread = _time(measured, device)
+    low, high = _ends(measured, device)
+    if value is not None and spread is not None and (low is None or high is None):
+        low, high = max(value - spread, 0.0), value + spread
     return {
         "label": label,
         "value": value,
-        "low": None if value is None or spread is None else max(value - spread, 0.0),
-        "high": None if value is None or spread is None else value + spread,
+        "low": low,
+        "high": high,
         "series": NAMES_OF_TIMES[device],
-        "missing": why if value is None else "",
+        "missing": (_missing(measured, device) or why) if value is None else "",
     }
 
 
 def _time_text(measured: Measured, device: str, why: str) -> str:
     value, spread = _time(measured, device)
     if value is None:
-        return why
+        return _missing(measured, device) or why
     return time_text(value) + ("" if spread is None else f" ± {time_text(spread)}")
 
 
@@ -185,3 +205,13 @@ def _time(measured: Measured, device: str) -> tuple[float | None, float | None]:
     if device == "cpu":
         return measured.get("cpu"), measured.get("cpu_spread")
     return measured.get("cuda"), measured.get("cuda_spread")
+
+
+def _ends(measured: Measured, device: str) -> tuple[float | None, float | None]:
+    if device == "cpu":
+        return measured.get("cpu_low"), measured.get("cpu_high")
+    return measured.get("cuda_low"), measured.get("cuda_high")
+
+
+def _missing(measured: Measured, device: str) -> str:
+    return measured.get("cpu_missing", "") if device == "cpu" else measured.get("cuda_missing", "")

@@ -36,7 +36,7 @@ def details(
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
         _why_not_section(index, at, ids),
-        _lineage_section(index, lineage, len(ids)),
+        *([_lineage_section(index, lineage, len(ids))] if _has_circuit(index) else []),
         _code_section(index, at, ids, lineage),
         _numbers_section(index, record, ids, times or {}),
     ]
@@ -111,6 +111,11 @@ def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsVi
 
 
 # ---------------------------------------------------------------------- sections
+
+
+def _has_circuit(index: TraceIndex) -> bool:
+    """Whether the trace began with a symbolic circuit, so that it is known where layers come from."""
+    return index.trace.subject is not None or index.trace.circuit_json is not None
 
 
 def _exists(state: State, node: int) -> bool:

@@ -67,6 +67,21 @@ def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     return index.cache[key]
 
 
+DRAWN_LIMIT = 2_000
+"""So many boxes are drawn unless more are asked for: beyond, a step takes seconds, and nobody can read it."""
+
+
+def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
+    """The grouping, or that by level and fold key where it would draw more boxes than the limit."""
+    if group_by == "fold":
+        return group_by
+    if group_by == "none":
+        count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
+    else:
+        count = len(boxes_of(index, step, group_by).boxes)
+    return "fold" if count > DRAWN_LIMIT else group_by
+
+
 def _boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     before, after = index.before(step), index.state(step)
     ids = np.flatnonzero(before.present | after.present).astype(np.int32)

@@ -1,12 +1,16 @@
-"""The lines round matches: what was applied, who won and who lost a conflict, near misses of a chosen pattern."""
+"""The lines round matches: what was applied, who won and who lost a conflict, near misses of a chosen pattern.
 
-from collections.abc import Sequence
+Or those of a pattern that is only tried.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from explorer.trace import MatchLost, MatchRefused, Refusal
 from explorer.views.grouping import Boxes, ShownMode, boxes_of
 from explorer.views.index import TraceIndex, owner
+from explorer.views.trials import PatternTrial
 from explorer.views.words import ordinal, plural, reason_text
 from widgets.schema import GroupBy, HullKind, HullView
 
@@ -23,12 +27,19 @@ class _Hull:
 
 
 def hulls_of(
-    index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode, pattern: str | None = None
+    index: TraceIndex,
+    step: int,
+    group_by: GroupBy,
+    mode: ShownMode,
+    pattern: str | None = None,
+    trial: PatternTrial | None = None,
 ) -> list[HullView]:
     """The hulls of a picture; matches of one rule in the same boxes share one. None after the step: all is rewritten.
 
-    Raises: UnknownNameError for a pattern that is not in the trace.
+    With a trial its hulls are given instead. Raises: UnknownNameError for a pattern that is not in the trace.
     """
+    if trial is not None:
+        return _trial_hulls(index, step, group_by, mode, trial)
     refused = () if pattern is None else index.trace.near_misses(pattern, step)[0].refusals
     if mode == "after":
         return []
@@ -53,6 +64,39 @@ def hulls_of(
                     _miss_text(miss.refusal),
                     sort,
                 )
+    ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))
+    return [_view(f"hull-{i}", hull, boxes) for i, hull in enumerate(ordered)]
+
+
+def _trial_hulls(
+    index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode, trial: PatternTrial
+) -> list[HullView]:
+    """The matches and near misses of a trial; where other layers stand in the same boxes, how many are meant."""
+    if mode == ("before" if trial.after else "after"):
+        return []
+    boxes = boxes_of(index, step, group_by)
+    inputs = index.step(step if trial.after else max(step - 1, 0)).snapshot.graph.inputs
+    found: dict[tuple[tuple[int, ...], str], _Hull] = {}
+    meant: dict[tuple[tuple[int, ...], str], set[int]] = {}
+
+    def add(kind: HullKind, nodes: Sequence[int], reason: str, sort: str) -> None:
+        all_places = [int(boxes.after[node]) if trial.after else _shown(boxes, node, mode) for node in nodes]
+        places = tuple(dict.fromkeys(all_places))
+        hull = found.setdefault((places, sort), _Hull(kind, places, trial.name, 0, reason))
+        hull.count += 1
+        hull.others += hull.reason != reason
+        meant.setdefault((places, sort), set()).update(nodes)
+
+    for nodes in trial.matches:
+        add("match", nodes, "", "")
+    for refusal in trial.refusals:
+        chain = _chain(inputs, refusal)
+        add("near-miss", chain, _miss_text(refusal), f"{refusal.entry} {refusal.kind.value} {refusal.what}")
+    for (places, sort), hull in found.items():
+        layers = sum(len(boxes.boxes[place].ids) for place in places)
+        count = len(meant[(places, sort)])
+        if hull.kind == "match" and count < layers:
+            hull.reason = f"{count:,} of the {layers:,} layers in these boxes"
     ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))
     return [_view(f"hull-{i}", hull, boxes) for i, hull in enumerate(ordered)]
 
@@ -90,11 +134,14 @@ def near_miss_nodes(index: TraceIndex, step: int, miss: MatchRefused) -> tuple[i
     """From the root of an attempt down to the node at which it stopped."""
     if miss.place:
         return (owner(miss.place),)
-    inputs = index.step(max(step - 1, 0)).snapshot.graph.inputs
-    chain = [miss.refusal.root]
-    while chain[-1] != miss.refusal.node and len(chain) <= miss.refusal.entry and inputs[chain[-1]]:
+    return _chain(index.step(max(step - 1, 0)).snapshot.graph.inputs, miss.refusal)
+
+
+def _chain(inputs: Mapping[int, Sequence[int]], refusal: Refusal) -> tuple[int, ...]:
+    chain = [refusal.root]
+    while chain[-1] != refusal.node and len(chain) <= refusal.entry and inputs[chain[-1]]:
         chain.append(inputs[chain[-1]][0])
-    return tuple(chain) if chain[-1] == miss.refusal.node else (miss.refusal.root, miss.refusal.node)
+    return tuple(chain) if chain[-1] == refusal.node else (refusal.root, refusal.node)
 
 
 def _miss_text(refusal: Refusal) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from explorer.errors import CircuitError
 from explorer.trace import FoldGroup, MatchFound, MissedFold, NodeRecord, RuleDescription, Step, Trace, record_of
-from explorer.views.states import IntArray, NodeTable, State, folded_state, state_of
+from explorer.views.states import IntArray, NodeTable, State, folded_state, folds_of, state_of
 
 
 @dataclass(frozen=True)
@@ -140,12 +140,15 @@ class TraceIndex:
         for step in self.trace.steps:
             for group in step.folds:
                 found[group.node] = step.index
+        for node in self.trace.steps[0].snapshot.reads:
+            if found[node] == len(self.trace.steps):
+                found[node] = 0  # folded before the trace begins
         return found
 
     @cached_property
     def reads(self) -> Mapping[int, NodeRead]:
         """How each folded node reads its inputs."""
-        if not self.groups:
+        if not self.groups and not self.trace.steps[0].snapshot.reads:
             return {}
         last = self.trace.steps[-1].snapshot
         return {node: self._read(read) for node, read in last.reads.items() if node in last.graph.nodes}
@@ -156,8 +159,8 @@ class TraceIndex:
         slices = {int(source): int(count) for source, count in zip(sources, counts, strict=True)}
         rows = dict(slices)
         if read["kind"] == "cat+gather":  # all slices of the sources are joined first, then those wanted are picked
-            final = self.state(len(self.trace.steps) - 1)
-            rows = {n: count + self.record(int(final.node[n])).num_folds for n, count in slices.items()}
+            final = self.trace.steps[-1].snapshot.graph.nodes
+            rows = {node: count + folds_of(final[node]) for node, count in slices.items()}
         total = sum(rows.values())
         copied = int(read["copied_bytes"])
         return NodeRead(read["kind"], copied, slices, {n: copied * count // total for n, count in rows.items()})
@@ -172,9 +175,9 @@ class TraceIndex:
     @cached_property
     def symbolic_names(self) -> Mapping[int, str]:
         """Names of the symbolic layers that have one, by id."""
-        trace = self.trace
-        data = trace.circuit_json if trace.subject is None else trace.subject.to_json()
-        layers: Sequence[Mapping[str, Any]] = (data or {}).get("layers", ())
+        if self.trace.subject is not None:
+            return self.trace.subject.names
+        layers: Sequence[Mapping[str, Any]] = (self.trace.circuit_json or {}).get("layers", ())
         return {layer["id"]: layer["name"] for layer in layers if layer.get("name")}
 
     @cached_property

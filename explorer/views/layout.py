@@ -1,7 +1,7 @@
 """Where boxes stand when nothing is to be kept in place: by Graphviz, or beyond its reach by layers in linear time.
 
 All boxes have one size; a layout gives the middle of each. Inputs stand at the bottom, y grows downwards, boxes of one
-level stand in one row, and the rows are so far apart that a box fits between two of them.
+level stand in one row.
 """
 
 import subprocess
@@ -19,7 +19,11 @@ Points = NDArray[np.float64]
 BOX_HEIGHT = 46.0
 GAP = 20.0
 """Least distance between two boxes."""
-COLUMN_GAP, ROW_GAP = 32.0, BOX_HEIGHT + 2 * GAP
+COLUMN_GAP = 32.0
+ROW_GAP = 54.0
+"""Between two rows: room for the line round a match, its label above, and arrows."""
+WIDE_ROW_GAP = BOX_HEIGHT + 2 * GAP
+"""Between two rows of a wide picture: a new box fits between them, because beside the old one there is no room."""
 MARGIN = 24.0
 
 DOT_LIMIT = 300
@@ -35,6 +39,12 @@ class Grid:
 
     width: float
     height: float = BOX_HEIGHT
+    row_gap: float = ROW_GAP
+
+    @property
+    def wide(self) -> bool:
+        """Whether rows are so far apart that a box fits between two of them."""
+        return self.row_gap >= WIDE_ROW_GAP
 
     @property
     def column(self) -> float:
@@ -44,7 +54,7 @@ class Grid:
     @property
     def row(self) -> float:
         """Distance of the middles of two rows."""
-        return self.height + ROW_GAP
+        return self.height + self.row_gap
 
 
 def layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
@@ -80,7 +90,7 @@ def dot_source(levels: IntArray, edges: IntArray, grid: Grid) -> str:
         graph_attr={
             "rankdir": "BT",
             "nodesep": str(COLUMN_GAP / POINTS_PER_INCH),
-            "ranksep": str(ROW_GAP / POINTS_PER_INCH),
+            "ranksep": str(grid.row_gap / POINTS_PER_INCH),
             "splines": "false",
         },
         node_attr={

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.trace import Refusal, Step
-from explorer.views.grouping import ADDED, CHANGED, REMOVED, Box, ShownMode, node_changes
+from explorer.views.grouping import ADDED, CHANGED, DRAWN_LIMIT, REMOVED, Box, ShownMode, node_changes
 from explorer.views.index import TraceIndex
 from explorer.views.words import ordinal, path_text, plural, reason_text
+from widgets.schema import ActionView
 
 KIND_OF_PASS = {"parameters": "parameter"}
 """The kind of rules that a pass tries, where it is not the name of the pass."""
@@ -66,11 +67,36 @@ def message_of(index: TraceIndex, step: int) -> str:
     if entry.error is not None:
         return f"The compilation stopped here: {entry.error}"
     said = [limit.message for limit in entry.limits]
-    if not entry.changed and not entry.matches and not entry.folds and step > 0:
+    if _found_nothing(entry):
         said.append(_nothing_text(index, entry))
     if entry.matches and not entry.rewrites:
         said.append(f"{plural(len(entry.matches), 'match', 'matches')}, and none of them was applied.")
     return " ".join(said)
+
+
+def actions_of(
+    index: TraceIndex, step: int, boxes: Sequence[Box], near_misses: str | None = None, tried: bool = False
+) -> list[ActionView]:
+    """What can be done about the message and the note: see the closest near misses, run more rounds, draw all layers.
+
+    `near_misses` names the pattern whose near misses are drawn already; `tried`: the message is that of a pattern that
+    is only tried, so the step's own is not there.
+    """
+    entry = index.step(step)
+    found: list[ActionView] = []
+    closest = _closest(entry) if _found_nothing(entry) else None
+    if closest is not None and closest[0].pattern != near_misses and not tried:
+        found.append({"name": f"show-near-misses:{closest[0].pattern}", "label": "Show them", "beside": "message"})
+    if entry.limits and not tried:
+        found.append({"name": "run-more", "label": "Run more", "beside": "message"})
+    if sum(len(box.ids) for box in boxes) > max(len(boxes), DRAWN_LIMIT):
+        found.append({"name": "show-all", "label": "Show all anyway (slow)", "beside": "note"})
+    return found
+
+
+def _found_nothing(step: Step) -> bool:
+    """Whether it is a pass that left everything as it was."""
+    return step.index > 0 and step.error is None and not (step.changed or step.matches or step.folds)
 
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:

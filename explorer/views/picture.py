@@ -17,13 +17,14 @@ from explorer.views.boxes import (
 )
 from explorer.views.edges import edge_view, edges_of
 from explorer.views.fills import Forms, fill_legend, fills_of, scaled
-from explorer.views.grouping import Box, ShownMode, boxes_of, shown
+from explorer.views.grouping import Box, ShownMode, boxes_of, drawn_grouping, shown
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
 from explorer.views.layout import MARGIN
-from explorer.views.messages import caption_of, message_of, note_of, step_title
+from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of, places_of
 from explorer.views.tables import table_of
+from explorer.views.trials import PatternTrial
 from explorer.views.words import bytes_text
 from widgets.schema import (
     VERSION,
@@ -81,18 +82,24 @@ def picture(
     *,
     near_misses: str | None = None,
     times: Mapping[int, float] | None = None,
+    trial: PatternTrial | None = None,
+    everything: bool = False,
 ) -> Picture:
     """The picture of a step.
 
     `near_misses` names a pattern whose near misses get hulls and signs; `times` are measured milliseconds by node id
-    for `colour_by="time"`. Raises: UnknownNameError for a step, mode, colouring, grouping or pattern that is not known.
+    for `colour_by="time"`; with a `trial` the hulls, what is matched and the message are those of a pattern that is
+    tried, instead of those of the step. A grouping of more than 2,000 boxes is drawn by level and fold key, with a
+    note and the action `show-all`, unless `everything` is asked for.
+    Raises: UnknownNameError for a step, mode, colouring, grouping or pattern that is not known.
     """
     choices = (("mode", mode, MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
     for kind, asked, known in choices:
         if asked not in known:
             raise unknown_name(kind, asked, known)
     at = index.step(step).index
-    painter = _Painter(index, at, colour_by, group_by, near_misses, times)
+    drawn = group_by if everything else drawn_grouping(index, at, group_by)
+    painter = _Painter(index, at, colour_by, drawn, near_misses, times, trial)
     if mode != "side":
         return painter.paint(mode, mode)
     left, right = painter.paint("before", "side"), painter.paint("after", "after")
@@ -110,12 +117,13 @@ class _Painter:
     group_by: GroupBy
     near_misses: str | None
     times: Mapping[int, float] | None
+    trial: PatternTrial | None
 
     def paint(self, shown_mode: ShownMode, mode: Mode) -> Picture:
         index, step = self.index, self.step
         everything = boxes_of(index, step, self.group_by)
         boxes = [box for box in everything.boxes if shown(box, shown_mode)]
-        hulls = hulls_of(index, step, self.group_by, shown_mode, self.near_misses)
+        hulls = hulls_of(index, step, self.group_by, shown_mode, self.near_misses, self.trial)
         edges = [edge_view(edge, everything) for edge in edges_of(index, step, self.group_by, shown_mode)]
         nodes, legend = self._nodes(boxes, hulls, shown_mode)
         coordinates = self._coordinates(boxes)
@@ -129,13 +137,14 @@ class _Painter:
             "title": step_title(index, step),
             "caption": caption_of(index, step),
             "note": note_of(boxes, shown_mode),
-            "message": message_of(index, step),
+            "message": message_of(index, step) if self.trial is None else self.trial.text,
+            "actions": actions_of(index, step, boxes, self.near_misses, self.trial is not None),
             "width": width + MARGIN,
             "height": height + MARGIN,
             "nodes": nodes,
             "edges": edges,
             "hulls": hulls,
-            "legend": [*legend, *_legend(nodes, edges, hulls)],
+            "legend": [*legend, *_legend(nodes, edges, hulls, self.trial is not None)],
             "table": table_of(nodes, edges, hulls),
         }
         return Picture(view, coordinates)
@@ -155,6 +164,8 @@ class _Painter:
         ]
         fills = fills_of(index, step, with_forms, self.colour_by, self.times)
         badges = self._badges(boxes, hulls)
+        came_from = places_of(index, step, self.group_by).came_from
+        tried = {name for hull in hulls if hull["kind"] == "match" for name in hull["nodes"]}
         nodes: list[NodeView] = []
         for (box, forms), fill, place in zip(with_forms, fills, scaled(fills), strict=True):
             state = state_of_box(index, step, box)
@@ -172,10 +183,12 @@ class _Painter:
                     "fill": place,
                     "fill_text": fill.text,
                     "category": fill.category,
-                    "matched": box.roles > 0 and mode != "after",
+                    "matched": box.roles > 0 and mode != "after" if self.trial is None else box.id in tried,
                     "badges": badges.get(box.id, []),
                 }
             )
+            if box.id in came_from:
+                nodes[-1]["came_from"] = list(came_from[box.id])
         return nodes, fill_legend(fills, self.colour_by)
 
     def _badges(self, boxes: Sequence[Box], hulls: Sequence[HullView]) -> dict[str, list[BadgeView]]:
@@ -199,7 +212,9 @@ class _Painter:
         return found
 
 
-def _legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView]) -> list[LegendItem]:
+def _legend(
+    nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView], tried: bool
+) -> list[LegendItem]:
     """Borders, hulls, badges, shapes and edges that occur."""
     changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
     kinds = {node["kind"] for node in nodes}
@@ -217,9 +232,10 @@ def _legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequenc
         add("fill", "matched", "M", "part of a match")
     for kind, (sign, text) in HULL_SIGNS.items():
         if kind in hull_kinds:
-            add("hull", kind, sign, text)
+            add("hull", kind, sign, "match of the pattern that is tried" if tried and kind == "match" else text)
+    said = {HULL_SIGNS[kind][0] for kind in hull_kinds}
     for sign, text in BADGE_TEXTS.items():
-        if sign in signs:
+        if sign in signs - said:
             add("badge", "info" if sign == "≠" else "warning", sign, text)
     for kind, (sign, text) in KIND_SIGNS.items():
         if kind in kinds:

@@ -1,24 +1,30 @@
-"""Places that last: a box that survives a step keeps its place, a new one appears where those it came from were.
+"""Places that last: a box that survives a step keeps its place, a new one appears beside those it was made of.
+
+In a narrow picture new boxes stand to the right of them, in their uppermost row, or to the left where that is nearer
+to the middle of the first picture, so that rows stay rows; in a wide one, with no room beside, between the rows.
 
 The places of a step follow from those of the step before, from the first step on, so they do not depend on the way in
 which somebody went through the trace: every host shows a step at the same places.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from explorer.views.grouping import Box, Boxes, boxes_of
 from explorer.views.index import TraceIndex
-from explorer.views.layout import GAP, MARGIN, Grid, layout
+from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout
 from explorer.views.states import IntArray, State
 from widgets.schema import GroupBy
 
 Point = tuple[float, float]
-Where = Literal["between", "beside", "below"]
-"""Where to look for room first: between the rows, in the same row, or just below."""
+Where = Literal["right", "left", "between", "beside", "below"]
+"""Where to look for room first: in the next columns of one side; between the rows, in the same row, or just below."""
+
+NARROW_COLUMNS = 4
+"""A picture whose widest row has at most so many boxes at first is narrow."""
 
 CHARACTER = 8.1
 """Width of a character of the title, which is larger than that of the detail."""
@@ -28,16 +34,32 @@ SEARCH_COLUMNS, SEARCH_ROWS = 12, 4
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The places of the boxes of a step by id; `of_node` gives the box of each node that exists afterwards."""
+    """The places of the boxes of a step by id; `of_node` gives the box of each node that exists afterwards.
+
+    `came_from` gives for a box that the step made the boxes of the step before from which it was made.
+    """
 
     points: Mapping[str, Point]
     of_node: Mapping[int, str]
+    came_from: Mapping[str, tuple[str, ...]]
 
 
 def grid_of(index: TraceIndex) -> Grid:
     """The size of all boxes of a trace: the longest title fits, with room for signs beside it."""
     longest = max(map(len, index.titles), default=0)
     return Grid(max(LEAST_WIDTH, 2.0 * round((longest * CHARACTER + SIGNS_WIDTH) / 2)))
+
+
+def floor_grid(index: TraceIndex, group_by: GroupBy) -> Grid:
+    """The sizes and distances of a grouping: rows stand further apart where the first picture is wide."""
+    key = ("grid", group_by)
+    if key not in index.cache:
+        boxes = boxes_of(index, 0, group_by)
+        ranks = _ranks(boxes, box_edges(boxes.after, index.state(0)))
+        widest = int(np.unique(ranks, return_counts=True)[1].max(initial=0))
+        grid = grid_of(index)
+        index.cache[key] = grid if widest <= NARROW_COLUMNS else replace(grid, row_gap=WIDE_ROW_GAP)
+    return index.cache[key]
 
 
 def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
@@ -48,17 +70,20 @@ def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
     first = step
     while first > 0 and ("places", first - 1, group_by) not in index.cache:
         first -= 1
-    grid = grid_of(index)
+    grid = floor_grid(index, group_by)
     known: dict[str, Point] = index.cache.setdefault(("known places", group_by), {})
     for at in range(first, step + 1):
         boxes = boxes_of(index, at, group_by)
+        came_from: dict[str, tuple[str, ...]] = {}
         if at == 0:
             points = first_places(boxes, index.state(0), grid)
         else:
-            points = next_places(boxes, index.cache[("places", at - 1, group_by)], known, origins_of(index, at), grid)
+            before = _Before(index, at, group_by)
+            points = next_places(boxes, before, known, grid)
+            came_from = before.came_from(boxes)
         known.update(points)
         of_node = {node: box.id for box in boxes.boxes if box.after for node in box.ids}
-        index.cache[("places", at, group_by)] = Places(points, of_node)
+        index.cache[("places", at, group_by)] = Places(points, of_node, came_from)
     return index.cache[key]
 
 
@@ -99,20 +124,46 @@ def _ranks(boxes: Boxes, edges: IntArray) -> IntArray:
     return levels  # the boxes read each other in a circle: no rank fits all edges
 
 
-def next_places(
-    boxes: Boxes,
-    previous: Places,
-    known: Mapping[str, Point],
-    origins: Mapping[int, tuple[int, ...]],
-    grid: Grid,
-) -> dict[str, Point]:
+class _Before:
+    """What the places of a step follow from."""
+
+    def __init__(self, index: TraceIndex, step: int, group_by: GroupBy) -> None:
+        self.places: Places = index.cache[("places", step - 1, group_by)]
+        self.origins = origins_of(index, step)
+        first: Places = index.cache[("places", 0, group_by)]
+        self.middle = float(np.mean([x for x, _ in first.points.values()])) if first.points else 0.0
+        """The middle of the first picture, in x."""
+        self._after = index.state(step)
+
+    def came_from(self, boxes: Boxes) -> dict[str, tuple[str, ...]]:
+        """For each box that the step made, the boxes of the step before that held what it was made of."""
+        of_node = self.places.of_node
+        found: dict[str, tuple[str, ...]] = {}
+        for box in boxes.boxes:
+            if not box.before:
+                old = [of_node[node] for new in box.ids for node in self.origins.get(new, ()) if node in of_node]
+                if old:
+                    found[box.id] = tuple(dict.fromkeys(old))
+        return found
+
+    def sources(self, boxes: Boxes) -> Mapping[int, list[int]]:
+        """For each box, by position, those that it reads after the step."""
+        found: dict[int, list[int]] = {}
+        pairs: list[list[int]] = box_edges(boxes.after, self._after).tolist()
+        for source, target in pairs:
+            found.setdefault(target, []).append(source)
+        return found
+
+
+def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid: Grid) -> dict[str, Point]:
     """The places of a step from those of the step before.
 
     A box that was there keeps its place; one that was there in an earlier step takes the place it had then. One that
     shares nodes with former boxes takes the place of that with which it shares most. What the step made stands as near
-    as there is room to the middle of what it was made of. `known` are the places of all former steps.
+    as there is room to what it was made of. `known` are the places of all former steps.
     """
     floor = Floor(grid)
+    previous = before.places
     points: dict[str, Point] = {}
     for box in boxes.boxes:
         if box.id in previous.points and box.merges is None:
@@ -130,12 +181,19 @@ def next_places(
     for box in boxes.boxes:
         if box.merges is not None:
             points[box.id] = points[boxes.boxes[box.merges].id]
-        elif not box.before:
-            middle, one_row = _middle(box, boxes, points, origins)
-            points[box.id] = floor.nearest_free(
-                middle, ("below" if box.level == 0 else "beside") if one_row else "between"
-            )
-            floor.take(points[box.id])
+    new = [i for i, box in enumerate(boxes.boxes) if box.merges is None and not box.before]
+    made_of = {i: _origin_points(boxes.boxes[i], boxes, points, before.origins) for i in new}
+    middle = float(np.mean([x for origins in made_of.values() for x, _ in origins])) if new else 0.0
+    side: Where = "right" if middle <= before.middle + grid.column / 4 else "left"
+    sources: Mapping[int, list[int]] = before.sources(boxes) if new and not grid.wide else {}
+    for i in new:
+        box = boxes.boxes[i]
+        if grid.wide:
+            points[box.id] = _place_between(box, made_of[i], floor)
+        else:
+            below = [points[name] for name in (boxes.boxes[j].id for j in sources.get(i, ())) if name in points]
+            points[box.id] = _place_beside(made_of[i], below, side, floor, grid)
+        floor.take(points[box.id])
     return points
 
 
@@ -148,16 +206,29 @@ def _former_places(box: Box, previous: Places) -> list[Point]:
     return [previous.points[name] for name in sorted(counts, key=lambda name: -counts[name])]
 
 
-def _middle(
+def _origin_points(
     box: Box, boxes: Boxes, points: Mapping[str, Point], origins: Mapping[int, tuple[int, ...]]
-) -> tuple[Point, bool]:
-    """The middle of the boxes that the nodes of this one were made of, and whether they all stand in one row."""
+) -> list[Point]:
+    """Where the boxes stand of which the nodes of this one were made; all boxes if that is not known."""
     sources = [int(boxes.before[old]) for node in box.ids for old in origins.get(node, ())]
     found = [points[boxes.boxes[place].id] for place in sources if place >= 0]
-    if not found:
-        found = list(points.values()) or [(0.0, 0.0)]
-    x, y = np.array(found).mean(axis=0).round().tolist()
-    return (x, y), len({row for _, row in found}) == 1
+    return found or list(points.values()) or [(0.0, 0.0)]
+
+
+def _place_between(box: Box, origins: Sequence[Point], floor: "Floor") -> Point:
+    """A place in a wide picture for a box that a step made: in the middle of its origins."""
+    x, y = np.array(origins).mean(axis=0).round().tolist()
+    one_row = len({row for _, row in origins}) == 1
+    return floor.nearest_free((x, y), ("below" if box.level == 0 else "beside") if one_row else "between")
+
+
+def _place_beside(origins: Sequence[Point], below: Sequence[Point], side: Where, floor: "Floor", grid: Grid) -> Point:
+    """A place in a narrow picture: beside the uppermost of its origins, but above what it reads."""
+    x = float(np.mean([x for x, _ in origins]).round())
+    row = min(y for _, y in origins)
+    if below:
+        row = min(row, min(y for _, y in below) - grid.row)
+    return floor.nearest_free((x, row), side)
 
 
 class Floor:
@@ -168,7 +239,9 @@ class Floor:
         self._near_x, self._near_y = grid.width + GAP, grid.height + GAP
         self._cells: dict[tuple[int, int], list[Point]] = {}
         self._right = 0.0
-        self._offsets = {
+        self._offsets: Mapping[Where, list[Point]] = {
+            "right": _side_offsets(grid, 1),
+            "left": _side_offsets(grid, -1),
             "between": _offsets(grid, up=0.8, down=0.81),
             "beside": _offsets(grid, up=2.5, down=2.51),
             "below": _offsets(grid, up=2.5, down=0.8),
@@ -214,3 +287,17 @@ def _offsets(grid: Grid, up: float, down: float) -> list[Point]:
         for row in range(-SEARCH_ROWS, SEARCH_ROWS + 1)
     ]
     return [(column * grid.column, row * grid.row / 2) for _, column, row in sorted(found)]
+
+
+def _side_offsets(grid: Grid, side: int) -> list[Point]:
+    """Where to look for room beside a box, nearest first: in its row on one side, then a row higher, then behind."""
+    found = [
+        (
+            abs(column) + 0.9 * (column * side < 0) + (1.6 if row < 0 else 1.8) * abs(row) + 0.8 * (column == 0),
+            column,
+            row,
+        )
+        for column in (n / 2 for n in range(-2 * SEARCH_COLUMNS, 2 * SEARCH_COLUMNS + 1))
+        for row in range(-SEARCH_ROWS, SEARCH_ROWS + 1)
+    ]
+    return [(column * grid.column, row * grid.row) for _, column, row in sorted(found)]

@@ -5,27 +5,37 @@ setting. All text is escaped; nothing is fetched from anywhere.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
 from explorer.views.picture import Picture
+from explorer.views.roles import (
+    CATEGORY_COLOURS,
+    CIVIDIS,
+    DARK,
+    DARK_FILLS,
+    HULL_PADS,
+    KIND_SIGNS,
+    LIGHT,
+    SIGNS,
+    corner_radius,
+)
+from explorer.views.routes import Place, Point, routes
 from explorer.views.tables import edge_text
 from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView
 
-CIVIDIS = ("#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a59c74", "#d2c060", "#fee838")
-CATEGORY_COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999")
-DARK_FILLS = {"#0072B2", *CIVIDIS[:3]}
-"""Fills on which text is white."""
-
-SIGNS = {"added": "+", "removed": "−", "changed": "~"}
-KIND_SIGNS = {"input": "▽", "sum": "Σ", "product": "∏", "fused": "Σ∏", "operator": "○", "leaf": "◇"}
 HEAD, LINE, SIDE = 52.0, 20.0, 24.0
 LEGEND_COLUMN, LEGEND_TEXT, CHARACTER = 330.0, 80.0, 7.0
+ROUTE_LIMIT = 400
+"""Number of boxes up to which arrows go round boxes."""
 
-STYLE = """
-.x-view{--page:#fff;--ink:#1a1a1a;--soft:#565656;--box:#f6f6f6;--line:#767676;--added:#009E73;--removed:#D55E00;
---changed:#0072B2;--matched:#E69F00;--near:#CC79A7;--lost:#6E6E6E;font-family:system-ui,sans-serif}
-@media (prefers-color-scheme:dark){.x-view{--page:#16181c;--ink:#f0f0f0;--soft:#b4b4b4;--box:#262a31;--line:#8f8f8f;
---changed:#56B4E9;--lost:#a0a0a0}}
+VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in LIGHT.items())
+DARK_VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in DARK.items() if colour != LIGHT[role])
+
+STYLE = (
+    f".x-view{{{VARIABLES};font-family:system-ui,sans-serif}}\n"
+    f"@media (prefers-color-scheme:dark){{.x-view{{{DARK_VARIABLES}}}}}"
+    """
 .x-page{fill:var(--page)}
 .x-view text{fill:var(--ink)}
 .x-view .x-soft{fill:var(--soft);font-size:11px}
@@ -52,6 +62,7 @@ STYLE = """
 .x-hull.x-lost{stroke:var(--lost);stroke-dasharray:9 3 2 3}
 .x-hull.x-near-miss{stroke:var(--near);stroke-dasharray:2 4}
 """
+)
 
 DEFINITIONS = """<defs>
 <pattern id="x-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">\
@@ -61,8 +72,6 @@ DEFINITIONS = """<defs>
 <marker id="x-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto-start-reverse">\
 <path d="M0 0L8 4L0 8z" fill="context-stroke"/></marker>
 </defs>"""
-
-Place = tuple[float, float, float, float]
 
 
 def static_svg(picture: Picture) -> str:
@@ -128,9 +137,16 @@ def _distinct(items: Sequence[LegendItem]) -> list[LegendItem]:
 def _drawing(view: PictureView, places: Sequence[Place]) -> list[str]:
     place = {node["id"]: at for node, at in zip(view["nodes"], places, strict=True)}
     letters = {item["role"]: item["sign"] for item in view["legend"] if item["channel"] == "fill"}
+    position = {node["id"]: i for i, node in enumerate(view["nodes"])}
+    ends = [(position[edge["source"]], position[edge["target"]]) for edge in view["edges"]]
+    none: list[list[Point]] = [[] for _ in ends]
+    passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
     return [
         *(_hull(hull, [place[name] for name in hull["nodes"]]) for hull in view["hulls"] if hull["nodes"]),
-        *(_edge(edge, place[edge["source"]], place[edge["target"]]) for edge in view["edges"]),
+        *(
+            _edge(edge, place[edge["source"]], place[edge["target"]], points)
+            for edge, points in zip(view["edges"], passed, strict=True)
+        ),
         *(_node(node, place[node["id"]], view, letters) for node in view["nodes"]),
     ]
 
@@ -139,7 +155,7 @@ def _node(node: NodeView, place: Place, view: PictureView, letters: dict[str, st
     x, y, width, height = place
     left, top = x - width / 2, y - height / 2
     classes = f"x-{node['change']}" + (" x-matched" if node["matched"] else "")
-    radius = {"input": height / 2, "product": 2, "operator": 8, "leaf": 8}.get(node["kind"], 10)
+    radius = corner_radius(node["kind"], height)
     rect = f'x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="{radius:g}"'
     fill, ink = _fill(node, view)
     parts = [f'<g class="{classes}"><title>{escape(_tip(node))}</title>']
@@ -196,14 +212,15 @@ def _text(classes: str, x: float, y: float, text: str, anchor: str = "middle") -
     return f'<text class="{classes}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _edge(edge: EdgeView, source: Place, target: Place) -> str:
+def _edge(edge: EdgeView, source: Place, target: Place, passed: Sequence[Point]) -> str:
     """From the top of what is read to the bottom of what reads; sideways where the reader does not stand above."""
     (sx, sy, sw, sh), (tx, ty, tw, th) = source, target
     start, end = sy - sh / 2, ty + th / 2
     if start - end >= 8:
-        middle = (start + end) / 2
-        path = f"M{sx:g} {start:g}C{sx:g} {middle:g} {tx:g} {middle:g} {tx:g} {end:g}"
-        label_x, label_y = (sx + tx) / 2, middle
+        points = [(sx, start), *passed, (tx, end)]
+        path = f"M{sx:g} {start:g}" + "".join(_curve(one, other) for one, other in pairwise(points))
+        (from_x, from_y), (to_x, to_y) = points[0], points[1]
+        label_x, label_y = (from_x + to_x) / 2, (from_y + to_y) / 2
     else:
         side = 1 if tx >= sx else -1
         path = f"M{sx + side * sw / 2:g} {sy:g}L{tx - side * tw / 2:g} {ty:g}"
@@ -213,9 +230,18 @@ def _edge(edge: EdgeView, source: Place, target: Place) -> str:
     return f'<g><path class="x-edge x-{edge["change"]}" d="{path}">{tip}</path>{label}</g>'
 
 
+def _curve(one: Point, other: Point) -> str:
+    """On from a point to another, leaving and arriving upright."""
+    (from_x, from_y), (to_x, to_y) = one, other
+    if from_x == to_x:
+        return f"L{to_x:g} {to_y:g}"
+    middle = (from_y + to_y) / 2
+    return f"C{from_x:g} {middle:g} {to_x:g} {middle:g} {to_x:g} {to_y:g}"
+
+
 def _hull(hull: HullView, places: Sequence[Place]) -> str:
     """A frame round the boxes of a match."""
-    pad = {"match": 10, "winner": 10, "lost": 14, "near-miss": 18}[hull["kind"]]
+    pad = HULL_PADS[hull["kind"]]
     left = min(x - w / 2 for x, _, w, _ in places) - pad
     right = max(x + w / 2 for x, _, w, _ in places) + pad
     top = min(y - h / 2 for _, y, _, h in places) - pad

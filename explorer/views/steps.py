@@ -21,6 +21,8 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
                 "index": step.index,
                 "path": step.path,
                 "title": step_title(index, step.index),
+                "label": _names(step)[-1],
+                "groups": _names(step)[:-1],
                 "summary": step.summary,
                 "changed": step.changed or step.index == 0,
                 "ok": None if check is None else check.ok,
@@ -38,6 +40,12 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
 def only_changing(views: Sequence[StepView]) -> list[StepView]:
     """The steps that changed something or failed; the first one always."""
     return [view for view in views if view["changed"] or view["error"] or view["ok"] is False]
+
+
+def _names(step: Step) -> list[str]:
+    """The names of the parts of a step's path, as they stand in the tree: `Optimize`, `Round 1`, `fuse`."""
+    *groups, label = step.path.split("/")
+    return [*(name.capitalize() for name in groups), label]
 
 
 def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.trace import Refusal, RefusalKind
+from explorer.trace import SWITCHED_OFF, Refusal, RefusalKind
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 REASONS = {
@@ -87,4 +87,6 @@ def reason_text(refusal: Refusal) -> str:
         return f"its {refusal.what} differs"
     if refusal.kind is RefusalKind.SUB_PATTERN_FAILED:
         return f"its parameter {refusal.what} does not match"
+    if refusal.found == SWITCHED_OFF:
+        return "it is switched off"
     return REASONS[refusal.kind]

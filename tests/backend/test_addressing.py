@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from explorer.backend import IndexTable, Read, ReadKind, direct_read, plan_read
+from explorer.backend import IndexTable, Read, ReadKind, copied_by_one_fold, direct_read, plan_read
 from explorer.templates import load_named
 from tests.levels.modes import compiled
 
@@ -142,6 +142,15 @@ def test_gather_and_concatenation_say_how_many_slices_they_copy():
     assert copied("any order") == 4
     assert copied("two nodes, a column each") == 4
     assert copied("two nodes, any order") == 5 + 6
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=24))
+def test_slices_copied_for_one_fold_are_counted_without_a_plan(places: list[tuple[int, int]]):
+    folds_of = dict.fromkeys(range(4), 12)
+    assert copied_by_one_fold(places, folds_of) == plan_read(table_of([places]), folds_of).rows_copied
+    alone = [(node, 0) for node, _ in places]
+    assert copied_by_one_fold(alone, {}) == plan_read(table_of([alone]), dict.fromkeys(range(4), 1)).rows_copied
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5))

@@ -160,6 +160,7 @@ def test_the_options_are_told_as_plain_values():
         "max_rounds": 5,
         "levels": "longest-distance",
         "seed": 7,
+        "skip": [],
     }
 
 

@@ -60,7 +60,54 @@ def test_layers_that_fold_stay_where_their_group_was():
     assert (before.coordinates[slices] == after.coordinates[folded]).all()
 
 
-def test_a_fused_layer_appears_between_those_it_was_made_of():
+def rows_of(view, coordinates):
+    """Titles of the boxes, row by row from the top, from left to right."""
+    rows = {}
+    for node, (x, y, _, _) in zip(view["nodes"], coordinates.tolist(), strict=True):
+        rows.setdefault(y, []).append((x, f"{node['title']} {node['change']}"))
+    return [[title for _, title in sorted(rows[y])] for y in sorted(rows)]
+
+
+def test_new_boxes_of_a_narrow_picture_stand_in_the_row_of_what_they_replace():
+    made = picture(index_of("digits"), 3)
+    assert rows_of(made.view, made.coordinates) == snapshot(
+        [
+            ["Sum removed", "CPT added"],
+            ["Hadamard removed"],
+            ["Sum removed", "CPT added"],
+            ["Hadamard removed"],
+            ["Sum removed", "CPT added"],
+            ["Hadamard removed"],
+            ["Sum kept"],
+            ["Categorical removed", "Categorical added"],
+        ]
+    )
+    second = picture(index_of("conflict"), 6)
+    assert rows_of(second.view, second.coordinates) == snapshot(
+        [["CPT kept"], ["CPT added", "Sum removed"], ["Hadamard removed"], ["Categorical kept"]]
+    )
+
+
+def test_shattered_layers_stand_above_what_they_read():
+    made = picture(index_of("kronecker"), 2)
+    height = {node["id"]: y for node, y in zip(made.view["nodes"], made.coordinates[:, 1].tolist(), strict=True)}
+    added = {node["id"] for node in made.view["nodes"] if node["change"] == "added"}
+    inner = [edge for edge in made.view["edges"] if edge["target"] in added]
+    assert len(inner) == 4
+    assert all(height[edge["target"]] < height[edge["source"]] for edge in inner)
+
+
+def test_a_new_box_says_which_boxes_of_the_step_before_it_came_from():
+    index = index_of("blackboard")
+    before = set(places_of(index, 2, "fold").points)
+    new = {node["id"]: node for node in picture(index, 3).view["nodes"] if node["change"] == "added"}
+    assert {name: node.get("came_from") for name, node in new.items()} == snapshot(
+        {"g13x2-1ef8bd8b": ["g7x2-aa53fe9f", "g5x2-08a98ed1"], "n15": ["n10", "n9"], "n16": ["n12", "n11"]}
+    )
+    assert all(before.issuperset(node.get("came_from", ["?"])) for node in new.values())
+
+
+def test_a_fused_layer_of_a_wide_picture_appears_between_those_it_was_made_of():
     index = index_of("blackboard")
     points = places_of(index, 3, "none").points
     for rewrite in index.trace.steps[3].rewrites:
@@ -85,12 +132,12 @@ def test_without_graphviz_there_is_a_layout_of_our_own(monkeypatch):
     assert dot_layout(levels, edges, GRID) is None
     assert picture(index, 0).coordinates.tolist() == snapshot(
         [
-            [121.0, 839.0, 194.0, 46.0],
-            [121.0, 707.0, 194.0, 46.0],
-            [121.0, 575.0, 194.0, 46.0],
-            [121.0, 443.0, 194.0, 46.0],
-            [121.0, 311.0, 194.0, 46.0],
-            [121.0, 179.0, 194.0, 46.0],
+            [121.0, 647.0, 194.0, 46.0],
+            [121.0, 547.0, 194.0, 46.0],
+            [121.0, 447.0, 194.0, 46.0],
+            [121.0, 347.0, 194.0, 46.0],
+            [121.0, 247.0, 194.0, 46.0],
+            [121.0, 147.0, 194.0, 46.0],
             [121.0, 47.0, 194.0, 46.0],
         ]
     )

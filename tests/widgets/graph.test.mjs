@@ -314,6 +314,29 @@ test("a message, its buttons, an error of the step and a failed check are said i
   close();
 });
 
+test("an action stands beside the message or the note, as its picture says", async () => {
+  const actions = [{ name: "run-more", label: "Run more", beside: "message" }, { name: "show-all", label: "Show all anyway (slow)", beside: "note" }];
+  const { root, model, close, last } = open({ picture: JSON.stringify(picture({ message: "Stopped at the limit.", actions })) });
+  const labels = (part) => root.of(part)[0].all((element) => element.tagName === "button").map((button) => button.textContent);
+  assert.deepEqual(labels("ce-strip"), ["Run more"]);
+  assert.deepEqual(labels("ce-foot"), ["Show all anyway (slow)"]);
+  root.button("Show all anyway (slow)").dispatch("click");
+  assert.deepEqual(last(), { request: { name: "show-all", n: 1 } });
+  await model.put({ options: { ...model.get("options"), actions: false }, picture: JSON.stringify(picture({ message: "Stopped.", actions })) });
+  assert.deepEqual([labels("ce-strip"), labels("ce-foot")], [[], []]);
+  close();
+});
+
+test("an edge to a box of the same row goes over the box between", () => {
+  const nodes = ["left", "middle", "right"].map((id) => node(id));
+  const json = JSON.stringify(picture({ nodes, edges: [edge("right", "left"), edge("middle", "left")], hulls: [] }));
+  const shown = readPicture(json, new Float32Array([100, 200, 152, 46, 300, 200, 152, 46, 500, 200, 152, 46]));
+  const [over, straight] = shown.edges;
+  assert.ok(over.points.some((point) => point.y < 200 - 46 / 2 - 10));
+  assert.deepEqual(over.points.at(-1).y, 200 - 46 / 2);
+  assert.ok(straight.points.every((point) => Math.abs(point.y - 200) < 23));
+});
+
 test("a slow answer is announced and can be cancelled", async () => {
   const { root, press, model, close } = open();
   press("ArrowRight");
@@ -371,6 +394,17 @@ test("the theme follows the option, else the page", async () => {
   assert.equal(root.getAttribute("data-theme"), "dark");
   await model.put({ options: { theme: "light" } });
   assert.equal(root.getAttribute("data-theme"), "light");
+  close();
+});
+
+test("a view that its host hides keeps its size", async () => {
+  const { root, model, close } = open();
+  const stage = root.of("ce-stage")[0];
+  const everything = (element) => [element, ...element.childNodes.flatMap(everything)];
+  assert.deepEqual([stage.getAttribute("width"), stage.getAttribute("height")], ["900", "400"]);
+  for (const element of everything(root)) Object.assign(element, { clientWidth: 0, clientHeight: 0 });
+  await model.put({ options: { theme: "dark" } });
+  assert.deepEqual([stage.getAttribute("width"), stage.getAttribute("height")], ["900", "400"]);
   close();
 });
 

@@ -62,13 +62,22 @@ class TestJupyter:
         assert repr(BarsWidget(bars())) == "BarsWidget(Forward)"
 
     def test_an_image_rides_along(self) -> None:
-        from widgets.jupyter import GraphWidget
+        from widgets.jupyter import Fallback, GraphWidget
 
-        bundle = GraphWidget(fallback_png=b"PNG")._repr_mimebundle_()
+        asked: list[int] = []
+
+        def make() -> Fallback:
+            asked.append(1)
+            return Fallback(b"PNG", 300, 200, "Sum reads Hadamard", "the table")
+
+        widget = GraphWidget(make_fallback=make)
+        assert asked == []  # drawn when it is displayed, not before
+        bundle = widget._repr_mimebundle_()
         assert bundle is not None
-        data, _ = bundle
+        data, metadata = bundle
         assert data["image/png"] == "UE5H"
-        assert data["text/plain"] == "GraphWidget(step=0, selection=nothing)"
+        assert data["text/plain"] == "the table"
+        assert metadata["image/png"] == {"width": 300, "height": 200, "alt": "Sum reads Hadamard"}
         assert "application/vnd.jupyter.widget-view+json" in data
 
     def test_it_loads_no_panel(self) -> None:

@@ -6,3 +6,5 @@ FOLDER = Path(__file__).parent
 GRAPH = FOLDER / "graph.js"
 BARS = FOLDER / "bars.js"
 PAGE = FOLDER / "page.js"
+STEPS = FOLDER / "steps.js"
+HOST = FOLDER / "host.js"

@@ -148,7 +148,9 @@ function hostTheme(doc) {
       if (/dark/.test(value)) return "dark";
       if (/light/.test(value)) return "light";
     }
-    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(element.getAttribute("class") || "")) return "dark";
+    const classes = element.getAttribute("class") || "";
+    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
+    if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
   }
   return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
 }

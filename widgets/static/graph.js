@@ -27,7 +27,7 @@
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string}} Hull
  * @typedef {{channel: string, role: string, sign: string, text: string}} LegendItem
  * @typedef {{columns: string[], rows: string[][]}} Table
- * @typedef {{name: string, label: string}} Action
+ * @typedef {{name: string, label: string, beside: string}} Action
  * @typedef {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
  *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], other: Picture | null}} Picture
@@ -52,6 +52,7 @@ const HULL_LIMIT = 60;
 const ROW_LIMIT = 1000;
 const MOVE_MS = 320;
 const PLAY_MS = 1400;
+const PAGER_HEIGHT = 48;
 
 /** @type {Record<string, string>} */
 const CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
@@ -280,7 +281,9 @@ function build(raw, floats, start) {
     legend,
     signs,
     table: readTable(raw.table),
-    actions: list(raw.actions).map((action) => ({ name: text(record(action).name), label: text(record(action).label) })),
+    actions: list(raw.actions).map((action) => ({
+      name: text(record(action).name), label: text(record(action).label), beside: text(record(action).beside, raw.message ? "message" : "note"),
+    })),
     other: null,
   };
 }
@@ -533,11 +536,12 @@ function route(boxes, edges) {
   }
   if (boxes.length > ROUTE_LIMIT) return;
 
+  overNeighbours(boxes, edges);
   const rows = rowsOf(boxes);
   /** Vertical parts that are taken. @type {{x: number, t: number, b: number}[]} */
   const lanes = [];
   for (const edge of edges) {
-    if (edge.run !== "v" || edge.bends.length) continue;
+    if (edge.run !== "v" || edge.bends.length || edge.points.length > 2) continue;
     const [from, to] = [edge.points[0], edge.points[1]];
     const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
     const between = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
@@ -562,6 +566,23 @@ function route(boxes, edges) {
     lanes.push(...own);
     edge.points = [from, ...bends, to];
     bySide(edge, rows);
+  }
+}
+
+/** An edge to a box of the same row goes over those that stand between, and comes in from above. @param {Box[]} boxes @param {Edge[]} edges */
+function overNeighbours(boxes, edges) {
+  for (const edge of edges) {
+    const { source, target } = edge;
+    if (edge.run !== "h" || edge.bends.length) continue;
+    const [l, r] = [Math.min(source.x, target.x), Math.max(source.x, target.x)];
+    const [t, b] = [Math.min(source.y, target.y), Math.max(source.y, target.y)];
+    const between = boxes.filter((box) => box !== source && box !== target && box.x > l && box.x < r && box.y + box.h / 2 > t && box.y - box.h / 2 < b);
+    if (!between.length) continue;
+    const way = Math.sign(target.x - source.x);
+    const tops = [source, target, ...between].map((box) => box.y - box.h / 2 - rise(box));
+    const [over, end] = [Math.min(...tops) - 18, target.x - (way * target.w) / 4];
+    edge.run = "v";
+    edge.points = [{ x: source.x, y: tops[0] }, { x: end - way * 10, y: over, side: true }, { x: end, y: tops[1] }];
   }
 }
 
@@ -829,7 +850,7 @@ function layHulls(picture) {
     };
     const top = rects.reduce((best, rect) => (rect.t < best.t ? rect : best));
     const low = rects.reduce((best, rect) => (rect.b > best.b ? rect : best));
-    const words = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 190);
+    const words = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
     const width = 24 + wide(words, 11);
     const places = [
       [top.l + 2, all.t - 10], [top.r - width - 2, all.t - 10], [low.l + 2, all.b - 8], [low.r - width - 2, all.b - 8],
@@ -847,7 +868,11 @@ function layHulls(picture) {
  */
 function layLabels(picture, taken) {
   if (picture.boxes.length > ROUTE_LIMIT) return [];
-  const rects = [...picture.boxes.map((box) => around(box, 2)), ...taken];
+  const pills = picture.boxes.filter(pillOf).map((box) => {
+    const [right, top] = [box.x + box.w / 2 + rise(box), box.y - box.h / 2 - rise(box)];
+    return { l: right - 50, t: top - 10, r: right + 8, b: top + 10 };
+  });
+  const rects = [...picture.boxes.map((box) => around(box, 2)), ...pills, ...taken];
   const labels = [];
   for (const edge of picture.edges) {
     const words = clip(edge.label || edge.read || (edge.count > 1 ? `${edge.count} ×` : ""), 10, 130);
@@ -1625,7 +1650,7 @@ const STYLE = `
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
 .ce-segments button[aria-pressed=true]{position:relative;z-index:1}
-.ce-label{display:inline-flex;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
+.ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
 .ce-label select{color:var(--ce-fg)}
 .ce-root input[type=search]{width:132px;cursor:text}
 .ce-count{color:var(--ce-muted);min-width:4.2em;font-variant-numeric:tabular-nums}
@@ -1870,7 +1895,7 @@ const grouped = (count) => count.toLocaleString("en");
 /** @param {Step} step @returns {Details} */
 function factsOfStep(step) {
   const rows = [["Path", step.path], ["Layers", grouped(step.layers)], ["Folds", grouped(step.folds)], ["Matches", grouped(step.matches)], ["Near misses", grouped(step.nearMisses)]];
-  rows.push(["Time", step.seconds ? `${(1000 * step.seconds).toPrecision(3)} ms` : "not recorded"]);
+  rows.push(["Time", step.seconds ? (step.seconds < 0.9995 ? `${(1000 * step.seconds).toPrecision(3)} ms` : `${step.seconds.toPrecision(3)} s`) : "not recorded"]);
   rows.push(["Same values", step.ok === null ? "not checked" : step.ok ? "checked, they agree" : "checked, they DIFFER"]);
   return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines: [step.summary, step.error, "Select a box to see what it is."].filter(Boolean) }] };
 }
@@ -1921,7 +1946,9 @@ function hostTheme(doc) {
       if (/dark/.test(value)) return "dark";
       if (/light/.test(value)) return "light";
     }
-    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(element.getAttribute("class") || "")) return "dark";
+    const classes = element.getAttribute("class") || "";
+    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
+    if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
   }
   return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
@@ -2094,7 +2121,9 @@ function render({ model, el }) {
   const compact = () => options.compact === true;
   const inspector = () => text(options.inspector, compact() ? "drawer" : "side");
   const asDrawer = () => inspector() === "drawer" || width() < 760;
-  const width = () => root.clientWidth || 900;
+  /** While a host hides the view (a notebook scrolled on) it has no size: the last one holds. */
+  const sizes = { root: 900, width: 800, height: 320 };
+  const width = () => (sizes.root = root.clientWidth || sizes.root);
 
   /** Puts the parts where the options want them. */
   function arrange() {
@@ -2348,15 +2377,16 @@ function render({ model, el }) {
     note.setAttribute("title", note.textContent);
     legend.replaceChildren(...(picture ? legendOf(make, picture, palette) : []));
     legend.hidden = legend.hidden || !legend.childNodes.length;
-    noteActions.replaceChildren(...(picture && !picture.message ? actionButtons(picture) : []));
+    noteActions.replaceChildren(...(picture ? actionButtons(picture, "note") : []));
     if (picture && before && (before.step !== picture.step || before.mode !== picture.mode || before.caption !== picture.caption)) {
       live.textContent = [picture.caption || picture.message, picture.note].filter(Boolean).join(". ");
     }
     line();
   }
 
-  /** @param {Picture} shown */
-  const actionButtons = (shown) => shown.actions.map((action) => h("button", { type: "button", text: action.label, onclick: guard(() => ask(action.name)) }));
+  /** @param {Picture} shown @param {string} beside `message` or `note` */
+  const actionButtons = (shown, beside) => (options.actions === false ? [] : shown.actions.filter((action) => action.beside === beside))
+    .map((action) => h("button", { type: "button", text: action.label, onclick: guard(() => ask(action.name)) }));
 
   /** The line over the graph: what went wrong in this step, or what the picture has to say. */
   function drawStrip() {
@@ -2364,10 +2394,11 @@ function render({ model, el }) {
     const error = current ? current.error : "";
     const message = picture && picture.boxes.length ? picture.message : "";
     const differs = current && current.ok === false && !error ? "The output of this step differs from that of the circuit before it was optimized." : "";
-    strip.hidden = !(error || message || differs) && !(picture && picture.message && picture.actions.length);
+    const buttons = picture && picture.message ? actionButtons(picture, "message") : [];
+    strip.hidden = !(error || message || differs) && !buttons.length;
     strip.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
     strip.replaceChildren(h("p", { text: [error, differs, message].filter(Boolean).join("\n") }),
-      ...(picture && picture.message ? actionButtons(picture) : []),
+      ...buttons,
       error ? h("button", { type: "button", text: "Copy", onclick: guard(() => copy(`${current.title}\n${error}`)) }) : h("span", { hidden: true }));
   }
 
@@ -2398,29 +2429,35 @@ function render({ model, el }) {
 
   function size() {
     const pane = panes[0];
-    return { width: (pane && pane.element.clientWidth) || 800, height: (pane && pane.element.clientHeight) || 320 };
+    sizes.width = (pane && pane.element.clientWidth) || sizes.width;
+    sizes.height = (pane && pane.element.clientHeight) || sizes.height;
+    return { width: sizes.width, height: sizes.height };
   }
 
   /** What the titles and buttons at the top of the viewport take. */
   const inset = () => (panes.length > 1 || compact() ? 34 : 0);
 
-  /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {number} [most] @returns {Camera} */
-  function showing(rect, most = 1.2) {
+  /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {number} [most] @param {number} [bottom] what stays free below @returns {Camera} */
+  function showing(rect, most = 1.2, bottom = 0) {
     const { width: w, height: hh } = size();
     const top = inset();
-    const k = Math.max(0.005, Math.min((w - 28) / Math.max(1, rect.r - rect.l), (hh - top - 20) / Math.max(1, rect.b - rect.t), most));
-    return { k, x: (rect.l + rect.r) / 2, y: (rect.t + rect.b) / 2 - top / 2 / k };
+    const k = Math.max(0.005, Math.min((w - 28) / Math.max(1, rect.r - rect.l), (hh - top - bottom - 20) / Math.max(1, rect.b - rect.t), most));
+    return { k, x: (rect.l + rect.r) / 2, y: (rect.t + rect.b) / 2 - (top - bottom) / 2 / k };
   }
 
   /** @returns {Camera} */
   function whole() {
-    const shown = panes.map((pane) => pane.picture).filter(Boolean);
-    return showing({
-      l: 0,
-      t: 0,
-      r: Math.max(1, ...shown.map((item) => /** @type {Picture} */ (item).width)),
-      b: Math.max(1, ...shown.map((item) => /** @type {Picture} */ (item).height)),
-    });
+    const shown = /** @type {Picture[]} */ (panes.map((pane) => pane.picture).filter(Boolean));
+    const all = { l: 0, t: 0, r: Math.max(1, ...shown.map((item) => item.width)), b: Math.max(1, ...shown.map((item) => item.height)) };
+    const camera = showing(all);
+    return picture && picture.hulls.length && underPager(camera, picture) ? showing(all, 1.2, PAGER_HEIGHT) : camera;
+  }
+
+  /** Whether the buttons for matches, at the bottom left, would lie on a box. @param {Camera} camera @param {Picture} shown */
+  function underPager({ k, x, y }, shown) {
+    const { width: w, height: hh } = size();
+    const right = 20 + (pager.clientWidth || 300);
+    return shown.boxes.some((box) => (box.x - box.w / 2 - x) * k + w / 2 < right && (box.y + box.h / 2 - y) * k + hh / 2 > hh - PAGER_HEIGHT);
   }
 
   /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */

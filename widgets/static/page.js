@@ -76,6 +76,7 @@ export function recordingModel(recording, page = {}) {
       colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],
       groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
       height: page.height || "100vh",
+      actions: false,
     },
     request: {},
   };

@@ -1,4 +1,4 @@
-"""`circuit-explorer bench`: compile, forward and training times, side by side with the peer compiler."""
+"""`circuit-explorer bench`: compile, forward and training times beside the peer compiler's; times of the views."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,6 +103,58 @@ def bench_forward(
         )
     if json is not None:
         b.write_json(json, conditions, b.forward_to_json(times))
+
+
+@bench.command("views")
+def bench_views(
+    circuits: Annotated[
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, mnist and poon-domingos if none")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="also ask a browser, if Playwright and Chromium are there")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Time what the explorer computes to show a trace, beside its budgets: steps, first picture, pages."""
+    with notes().status("Loading torch"):
+        from explorer import bench as b
+        from explorer.app.browser_times import measure_pages
+        from explorer.app.circuits import load_circuit
+        from explorer.app.view_times import (
+            EXPORT_BYTES,
+            VIEW_CASES,
+            export_of,
+            export_size,
+            layers_of,
+            measure_views,
+            view_table,
+            views_to_json,
+        )
+        from explorer.compiler import record
+
+        conditions = b.Conditions(0, 1, "")
+    names = tuple(circuits or VIEW_CASES)
+    figures = []
+    pages: dict[str, tuple[str, int]] = {}
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=2 * len(names), note="")
+        with _kept_when_stopped():
+            for name in names:
+                bar.update(task, note=name)
+                trace = record(load_circuit(name))
+                figures += measure_views(name, trace)
+                bar.advance(task)
+                page = export_of(name, trace)
+                pages[name] = (page, layers_of(trace))
+                figures.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
+                bar.advance(task)
+            if browser and pages:
+                figures += measure_pages(pages)
+    results().print(view_table(figures))
+    if conditions.disturbance is not None:
+        say_note(conditions.disturbance)
+    if json is not None:
+        b.write_json(json, conditions, views_to_json(figures))
 
 
 @contextmanager

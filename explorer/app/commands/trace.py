@@ -30,6 +30,10 @@ def trace(
     disable: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="switch a rule off; may be repeated")
     ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STEP|RULE@NODE", help="switch off 'optimize/round 2', 'fold/level 3', 'SumCollapse@12'"),
+    ] = None,
     max_rounds: Annotated[
         int | None, typer.Option(help="bound on rounds of optimization; the preset has its own")
     ] = None,
@@ -51,6 +55,7 @@ def trace(
         "semiring": semiring,
         "strategy": strategy,
         "disable": tuple(disable or ()),
+        "skip": tuple(skip or ()),
         "max_rounds": max_rounds,
         "levels": levels,
         "seed": seed,

@@ -1,6 +1,7 @@
 """Compiled layers: frozen data with a pure `forward`."""
 
 from explorer.backend.layers.base import TorchInnerLayer, TorchInputLayer, TorchLayer
+from explorer.backend.layers.chain import TorchChainLayer, chain_of
 from explorer.backend.layers.inner import TorchHadamardLayer, TorchKroneckerLayer, TorchSumLayer
 from explorer.backend.layers.inputs import (
     TorchBinomialLayer,
@@ -19,6 +20,7 @@ __all__ = [
     "TorchBinomialLayer",
     "TorchCPTLayer",
     "TorchCategoricalLayer",
+    "TorchChainLayer",
     "TorchConstantValueLayer",
     "TorchContinuousLayer",
     "TorchDiscreteLayer",
@@ -35,4 +37,5 @@ __all__ = [
     "TorchSumLayer",
     "TorchTensorDotLayer",
     "TorchTuckerLayer",
+    "chain_of",
 ]

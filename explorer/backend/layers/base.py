@@ -78,7 +78,7 @@ class TorchInnerLayer(TorchLayer, ABC):
 
     @property
     def fold_settings(self) -> FoldSettings:
-        return (*config_of(self).items(), *parameter_settings(self))
+        return (*config_of(self).items(), *parameter_settings(self), *nested_settings(self))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,12 +94,8 @@ class TorchInputLayer(TorchLayer, ABC):
 
     @property
     def fold_settings(self) -> FoldSettings:
-        nested = tuple(
-            (f"{name}.{key}", value)
-            for name, layer in nested_of(self).items()
-            for key, value in (("type", type(layer)), *layer.fold_settings)
-        )
-        return (("num_variables", self.num_variables), *config_of(self).items(), *parameter_settings(self), *nested)
+        own = (*config_of(self).items(), *parameter_settings(self))
+        return (("num_variables", self.num_variables), *own, *nested_settings(self))
 
     @abstractmethod
     def check_input(self, x: Tensor) -> None:
@@ -109,3 +105,12 @@ class TorchInputLayer(TorchLayer, ABC):
 def parameter_settings(layer: TorchLayer) -> FoldSettings:
     """Which parameters a layer has, and their shapes."""
     return tuple((f"{name}.shape", parameter.shape) for name, parameter in parameters_of(layer).items())
+
+
+def nested_settings(layer: TorchLayer) -> FoldSettings:
+    """What must be equal in the layers inside of a layer."""
+    return tuple(
+        (f"{name}.{key}", value)
+        for name, inner in nested_of(layer).items()
+        for key, value in (("type", type(inner)), *inner.fold_settings)
+    )

@@ -1,5 +1,6 @@
-"""A Chromium without network: a request that leaves this machine fails the test that made it."""
+"""A Chromium without network, for all tests with real pages: a request that leaves this machine fails the test."""
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+
+from tests.needed import is_missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -24,11 +27,14 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
-    api = pytest.importorskip("playwright.sync_api", reason=f"needs Playwright: {HOW}")
+    if importlib.util.find_spec("playwright") is None:
+        is_missing("Playwright", HOW)
+    from playwright.sync_api import sync_playwright
+
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        pytest.skip(f"needs Chromium: {HOW}")
-    with api.sync_playwright() as playwright:
+        is_missing("Chromium", HOW)
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
         browser.close()

@@ -1,0 +1,80 @@
+"""`circuit-explorer lab`: JupyterLab on the notebooks, on this machine only."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from explorer.app.console import results, say_note
+from explorer.app.needs import require_ui
+
+ADDRESS = "127.0.0.1"
+QUIET = (
+    "--log-level=WARN",
+    "-y",  # Ctrl-C ends it at once
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+    "--LabApp.extension_manager=readonly",
+)
+"""No news, no look-up of newer versions, no list of extensions: nothing is fetched from outside."""
+PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+"""Nor is one asked whether one wants news."""
+
+
+def lab(
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="listen here [a free port]")] = None,
+    show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
+) -> None:
+    """Open the notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""
+    from explorer.app.serving import check_port, free_port
+
+    require_ui("jupyterlab")
+    folder, found = notebooks_folder()
+    if not found:
+        say_note(f"the notebooks of the project are not installed with it; opening {folder} instead")
+    if port is None:
+        chosen = free_port(ADDRESS)
+    else:
+        check_port(ADDRESS, port)
+        chosen = port
+    token = secrets.token_hex(16)
+    results().print(
+        f"JupyterLab on {folder}: http://{ADDRESS}:{chosen}/lab?token={token}\nCtrl-C ends it.",
+        markup=False,
+        soft_wrap=True,
+    )
+    with TemporaryDirectory() as settings:
+        own = lab_environment(Path(settings), token)
+        ended = subprocess.run(lab_command(folder, chosen, show), env={**os.environ, **own}, check=False)
+    if ended.returncode:
+        raise typer.Exit(ended.returncode)
+
+
+def notebooks_folder() -> tuple[Path, bool]:
+    """The folder `notebooks` of the checkout this package lies in, or the current folder and False without one."""
+    folder = Path(__file__).parents[3] / "notebooks"
+    return (folder, True) if any(folder.glob("*.ipynb")) else (Path.cwd(), False)
+
+
+def lab_environment(settings: Path, token: str) -> dict[str, str]:
+    """What is set for JupyterLab: its token, and a folder of settings that go before the reader's own."""
+    file = settings / "labconfig" / "page_config.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps(PAGE))
+    paths = [str(settings), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    return {"JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
+
+
+def lab_command(folder: Path, port: int, show: bool) -> list[str]:
+    """How JupyterLab is started; its token comes through the environment."""
+    address = [f"--ServerApp.ip={ADDRESS}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *address, *QUIET]
+    if os.name == "posix" and os.geteuid() == 0:
+        command.append("--allow-root")  # as in a container; Jupyter would refuse
+    return command if show else [*command, "--no-browser"]

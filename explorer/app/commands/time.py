@@ -1,0 +1,184 @@
+"""`circuit-explorer time`: the time of a circuit after the steps of its compilation, on CPU and CUDA."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from explorer.app.console import check_writable, notes, results, say_note
+from explorer.errors import ValueRangeError, unknown_name
+
+if TYPE_CHECKING:
+    from explorer.bench import Progress, Run
+    from explorer.trace import Trace
+    from explorer.views import TraceIndex
+    from widgets.schema import TableView
+
+TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
+DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "both": ("cpu", "cuda")}
+
+Measure = Callable[["Callable[[Progress], None]"], "Run"]
+
+
+def time(
+    source: Annotated[
+        str, typer.Argument(metavar="NAME|TRACE", help="a circuit to compile now, or a trace file, compiled again")
+    ],
+    steps: Annotated[
+        str | None,
+        typer.Option(metavar="all|N,...", help="which steps, by number or path; by default rounds and fold levels"),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="rows of the input")] = 256,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    training: Annotated[bool, typer.Option("--training", help="a training step instead of the forward pass")] = False,
+    layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
+    sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
+    modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
+    device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
+    seconds: Annotated[float, typer.Option(help="time for each part, unless it is precise before")] = 20.0,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="write the runs here (NAME.timing.json)")
+    ] = None,
+) -> None:
+    """Time the steps of a compilation on CPU and CUDA: medians with 95 % intervals, and what holds the circuit up."""
+    if device not in DEVICES:
+        raise unknown_name("device", device, tuple(DEVICES))
+    if json is not None:
+        check_writable(json)
+    with notes().status("Loading torch"):
+        from explorer import bench as b
+        from explorer.app.opening import circuit_of
+        from explorer.app.options import options_of
+        from explorer.views import TraceIndex, lints
+
+    trace, name = _trace(source), Path(source).name
+    circuit = circuit_of(trace)
+    kind = "training" if training else "forward"
+    chosen = _steps(trace, steps)
+    last = -1 if chosen is None else max(trace.step(step).index for step in chosen)
+
+    def timed_steps(tell: "Callable[[Progress], None]") -> "Run":
+        return b.measure_steps(trace, chosen, kind=kind, batch_size=batch, on_progress=tell, **common)
+
+    def timed_modes(tell: "Callable[[Progress], None]") -> "Run":
+        options = options_of(trace).changed()
+        return b.measure_modes(circuit, options, kind=kind, batch_size=batch, on_progress=tell, **common)
+
+    def timed_layers(tell: "Callable[[Progress], None]") -> "Run":
+        return b.measure_layers(trace, last, batch_size=batch, on_progress=tell, **common)
+
+    def timed_sweep(tell: "Callable[[Progress], None]") -> "Run":
+        return b.measure_sweep(trace, last, kind=kind, on_progress=tell, **common)
+
+    common = {"devices": DEVICES[device], "num_threads": threads, "max_seconds": seconds, "name": name}
+    wanted: list[tuple[bool, Measure]] = [
+        (True, timed_steps),
+        (modes, timed_modes),
+        (layers, timed_layers),
+        (sweep, timed_sweep),
+    ]
+    runs = _measured([measure for is_wanted, measure in wanted if is_wanted])
+    index = TraceIndex(trace)
+    for run in runs:
+        _print_run(index, run)
+    found = lints(index, runs, last)
+    for lint in found:
+        results().print(str(lint), markup=False, soft_wrap=True)
+    if runs and not found:
+        results().print("Neither launch-bound, gather-bound nor memory-bound by what was measured.", markup=False)
+    if runs:
+        _tell_conditions(runs)
+    if json is not None and runs:
+        b.save_runs(json, runs)
+        results().print(f"\nWrote {json}.", markup=False, soft_wrap=True)
+
+
+def _measured(measures: Sequence[Measure]) -> "list[Run]":
+    """The runs; Ctrl-C ends measuring, and those that were finished are reported."""
+    runs: list[Run] = []
+    with notes().status("Measuring") as status:
+
+        def tell(progress: "Progress") -> None:
+            status.update(f"Measuring: {progress.share:.0%} of the time, {progress.note}")
+
+        try:
+            for measure in measures:
+                runs.append(measure(tell))
+        except KeyboardInterrupt:
+            say_note("stopped; these are the parts that were finished")
+    return runs
+
+
+def _print_run(index: "TraceIndex", run: "Run") -> None:
+    from explorer.views import layer_table, layers_note, mode_bars, step_bars, sweep_bars, time_waterfall
+
+    console = results()
+    if run.subject == "layers":
+        for device in ("cpu", "cuda"):
+            if device in run.devices:
+                name = "the CPU" if device == "cpu" else "CUDA"
+                title = f"Where the time goes on {name}, after {index.step(_step_of(run)).path}"
+                console.print(_table(title, layer_table(index, run, device)))
+                console.print(layers_note(run, device), markup=False)
+        return
+    view = {"modes": mode_bars, "sweep": sweep_bars}.get(run.subject, lambda run: step_bars(index, run))(run)
+    console.print(_table(view["title"], view["table"]))
+    console.print(view["note"], markup=False, soft_wrap=True)
+    if run.subject == "steps":
+        for device in run.devices:
+            bought = time_waterfall(index, run, device)
+            console.print(_table(bought["title"], bought["table"]))
+
+
+def _tell_conditions(runs: "Sequence[Run]") -> None:
+    from explorer.bench import recorded_runs
+    from explorer.views import conditions, no_cuda_text
+
+    section = conditions(runs[0])
+    for name, text in section["rows"]:
+        results().print(f"{name}: {text}", markup=False, soft_wrap=True)
+    for line in dict.fromkeys(line for run in runs for line in conditions(run)["lines"]):
+        say_note(line)
+    why = runs[0].missing.get("cuda")
+    if why is not None:
+        say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs])))
+
+
+def _step_of(run: "Run") -> int:
+    return next((timing.step for timing in run.timings if timing.step is not None), -1)
+
+
+def _table(title: str, view: "TableView") -> Table:
+    table = Table(title=title)
+    for position, name in enumerate(view["columns"]):
+        table.add_column(name, justify="left" if position == 0 else "right", overflow="fold")
+    for row in view["rows"]:
+        table.add_row(*row)
+    return table
+
+
+def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
+    """The steps asked for; `all` are those that changed something; None: the default ones."""
+    if given is None:
+        return None
+    if given == "all":
+        return [step.index for step in trace.steps if step.changed or step.index == 0]
+    asked = [part.strip() for part in given.split(",") if part.strip()]
+    if not asked:
+        raise ValueRangeError(f"--steps is all, or numbers or paths with commas between; found {given!r}")
+    return [int(part) if part.lstrip("-").isdigit() else part for part in asked]
+
+
+def _trace(source: str) -> "Trace":
+    """The trace of a circuit compiled now; one from a file is compiled again, because a file holds no tensors."""
+    from explorer.compiler import record, rerun
+    from explorer.trace import Trace
+
+    with notes().status("Compiling"):
+        if source.endswith(TRACE_ENDINGS):
+            return rerun(Trace.load(source))
+        from explorer.app.circuits import load_circuit
+
+        return record(load_circuit(source))

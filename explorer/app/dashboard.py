@@ -1,0 +1,256 @@
+"""The dashboard: one page over one session; for `circuit-explorer serve` and `panel serve explorer/app/dashboard.py`.
+
+Each browser session gets a page of its own, with its own session and its own uploads; nothing is shared but the code.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.document import Document
+
+from explorer.app.desk import Desk
+from explorer.app.library import Library
+from explorer.app.linking import GraphLink
+from explorer.app.opening import open_place
+from explorer.app.panes.costs import CostStrip
+from explorer.app.panes.header import Header
+from explorer.app.panes.messages import Messages
+from explorer.app.panes.tools import DRAWER_HEIGHT, Drawer
+from explorer.app.panes.values import check_values
+from explorer.app.place import Place, place_of_query
+from explorer.app.session import Session
+from explorer.bench import why_no_cuda
+from explorer.errors import CircuitError
+from explorer.views import counterparts
+from widgets.dashboard import BrowserHost, GraphPane, StepsPane
+
+TITLE = "Circuit Explorer"
+COMPONENTS = {
+    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}}},
+    "MuiToggleButton": {
+        "styleOverrides": {
+            "root": {
+                "textTransform": "none",
+                "color": "inherit",
+                "padding": "4px 12px",
+                "minHeight": 32,
+                "fontSize": 13,
+            }
+        }
+    },
+}
+THEMES = {
+    name: {
+        "typography": {"fontSize": 13, "button": {"fontSize": 13}},
+        "palette": {"primary": {"main": main, "contrastText": text}},
+        "components": COMPONENTS,
+    }
+    for name, main, text in (("light", "#0a5fb4", "#ffffff"), ("dark", "#7cc0ff", "#14171c"))
+}
+# With these two names a Page leaves the controls in its header as they are elsewhere.
+HEADER_STYLE = {
+    ".MuiAppBar-root": {
+        "bgcolor": "primary.contrastText",
+        "color": "primary.main",
+        "boxShadow": "none",
+        "borderBottom": "1px solid",
+        "borderColor": "divider",
+    },
+    ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
+}
+CHROME_HEIGHT = 164
+"""Pixels of the page that are not the graph: header, the graph's own bars, cost strip, buttons of the tools."""
+
+
+class Dashboard:
+    """The panes, tied to one desk."""
+
+    def __init__(self, library: Library, place: Place, problem: str = "") -> None:
+        document = pn.state.curdoc
+        self.messages = Messages(cancel=lambda: self.desk.background.cancel())
+        session = Session(open_place(library, place), place)
+        self.desk = Desk(session, library, partial(_deliver, document), self.messages.show_job)
+        self.desk.say, self.desk.open_tool = self.messages.say, self.open_tool
+        self.browser = BrowserHost()
+        self.desk.copy = self._copy
+        self.graph = GraphPane(options=_options(False))
+        self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
+        self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
+        self.costs = CostStrip(session)
+        self.header = Header(self.desk, {"CPU": "", "CUDA": why_no_cuda() or ""})
+        self.drawer = Drawer(self.desk, self._make_room)
+        requests = {name: partial(self.open_tool, name) for name in ("why-not",)}
+        requests |= {"timing": partial(self.open_tool, "time"), "lineage": lambda: None, "cancel": self._cancel}
+        requests["run-more"] = self._run_more
+        self.link = GraphLink(session, self.graph, requests, self.desk.guard)
+        self.other_link: GraphLink | None = None
+        self.steps.param.watch(self.desk.guard(lambda event: session.go(event.new)), "step")
+        self.theme = pmui.Button(
+            label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
+        )
+        self.browser.param.watch(lambda event: self._copied(event.new), "copied")
+        session.listen(self._changed)
+        self._changed(frozenset(("trace", "step", "other")))
+        if problem:
+            self.messages.say(problem, "error", "")
+        if place.other is not None:
+            self.desk.open_other(place.other)
+        self.page = self._page()
+
+    def _page(self) -> pmui.Page:
+        main = pn.Column(
+            self.messages.view,
+            self.graphs,
+            self.costs.view,
+            self.drawer.bar,
+            self.drawer.body,
+            self.browser,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        return pmui.Page(
+            title=TITLE,
+            header=[*self.header.items, self.theme],
+            theme_toggle=False,
+            sidebar=[self.steps],
+            sidebar_width=270,
+            main=[main],
+            theme_config=THEMES,
+            busy_indicator=None,
+            sx=HEADER_STYLE,
+        )
+
+    # ------------------------------------------------------------------ session -> panes
+
+    def _changed(self, names: frozenset[str]) -> None:
+        session = self.desk.session
+        if names & {"trace", "checks"}:
+            self.steps.show_steps(session.steps(), session.step)
+        elif "step" in names:
+            self.steps.step = session.step
+        self.costs.changed(names)
+        self.header.changed(names)
+        if names & {"trace"}:
+            self.desk.other = None if session.place.other is None else self.desk.other
+            check_values(self.desk, ask_first=True)
+        if names & {"other", "trace"}:
+            self._show_other()
+        if self.desk.other is not None:
+            if "step" in names:
+                self._step_together(session, self.desk.other)
+            if names & {"step", "selection"}:
+                self._follow(session, self.desk.other)
+        self.drawer.changed(names)
+        self._write_link()
+
+    def _show_other(self) -> None:
+        """Put the second graph beside the first, or take it away."""
+        if self.other_link is not None:
+            self.other_link.close()
+            self.other_link = None
+        other = self.desk.other
+        if other is None:
+            self.graphs[:] = [self.graph]
+        else:
+            pane = GraphPane()
+            self.other_link = GraphLink(other, pane, {}, self.desk.guard)
+            self.graphs[:] = [self.graph, pane]
+            self._step_together(self.desk.session, other)
+            other.listen(lambda names: self._follow(other, self.desk.session) if "selection" in names else None)
+        self._make_room(bool(self.drawer.open_name))
+
+    def _step_together(self, leader: Session, follower: Session) -> None:
+        """Go to the step of the same path, where the other trace has one."""
+        path = leader.index.step(leader.step).path
+        if any(step.path == path for step in follower.opened.trace.steps):
+            follower.go(path)
+
+    def _follow(self, leader: Session, follower: Session) -> None:
+        """Select in one trace what the selection of the other became, or came from."""
+        nodes = leader.selected_nodes
+        if nodes:
+            found = counterparts(leader.index, leader.step, nodes, follower.index, follower.step)
+            follower.select_nodes(found.ids)
+
+    def _write_link(self) -> None:
+        if pn.state.location is not None:
+            query = self.desk.session.place.query()
+            search = f"?{query}" if query else ""
+            if pn.state.location.search != search:
+                pn.state.location.search = search
+
+    # ------------------------------------------------------------------ what the reader does
+
+    def open_tool(self, name: str) -> None:
+        """Open a tool of the drawer."""
+        self.drawer.open(name)
+
+    def _cancel(self) -> None:
+        self.desk.background.cancel()
+
+    def _run_more(self) -> None:
+        options = self.desk.session.opened.options
+        self.desk.recompile(replace(options, max_rounds=None, preset=options.preset))
+
+    def _make_room(self, is_open: bool) -> None:
+        for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
+            pane.options = _options(is_open, narrow=self.desk.other is not None)
+
+    def _copy(self, text: str) -> None:
+        self.browser.put_on_clipboard(text)
+
+    def _copied(self, answer: dict[str, Any]) -> None:
+        ok = bool(answer.get("ok"))
+        said = "Copied." if ok else "The browser did not allow to copy; mark the text and copy it by hand."
+        self.messages.say(said, "info" if ok else "error", "")
+
+
+def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
+    taken = f"{CHROME_HEIGHT}px" + (f" - {DRAWER_HEIGHT}" if drawer else "")
+    return {
+        "height": f"max(220px, calc(100vh - {taken}))",
+        "legend": not drawer,
+        "compact": narrow,
+        "inspector": "drawer" if narrow else "side",
+        "requests": ["why-not", "timing"],
+    }
+
+
+def _deliver(document: Document | None, action: Callable[[], None]) -> None:
+    """Run something in the thread of the page; a page that was closed hears no more."""
+    if document is None or document.session_context is None:
+        action()
+        return
+    document.add_next_tick_callback(action)
+
+
+def make_page(library: Library, default: Place | None = None) -> pmui.Page:
+    """The page for one browser session, at the place that its link names.
+
+    A link that makes no sense says so, and so does a page that cannot be made.
+    """
+    default = default or Place()
+    query = pn.state.location.search if pn.state.location is not None else ""
+    try:
+        return Dashboard(library, place_of_query(query) if query else default).page
+    except CircuitError as error:
+        problem = f"The link cannot be opened: {error}" if query else str(error)
+    try:
+        return Dashboard(library, default, problem).page
+    except CircuitError as error:
+        return pmui.Page(title=TITLE, main=[pmui.Alert(str(error), severity="error")])
+
+
+def new_library(folder: Path | None = None, files: tuple[Path, ...] = ()) -> Library:
+    """A library for one browser session: uploads are its own."""
+    return Library(folder, files)
+
+
+if __name__.startswith("bokeh_app"):
+    pn.extension()
+    make_page(new_library()).servable()

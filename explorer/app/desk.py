@@ -1,0 +1,104 @@
+"""What the panes of a dashboard share: session, library, work in the background, what is said to the reader."""
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from explorer.app.background import Background, Deliver, Job
+from explorer.app.library import Library
+from explorer.app.opening import Opened, open_place
+from explorer.app.options import CompileOptions
+from explorer.app.place import Place
+from explorer.app.session import Session
+from explorer.errors import CircuitError
+from explorer.trace import StepStarted
+
+Say = Callable[[str, str, str], None]
+"""(text, tone, report): a line for the reader; tone is info or error; `report` is what can be copied of an error."""
+
+
+class Desk:
+    """One reader's place of work. `open` functions compile beside the page and then show the result."""
+
+    def __init__(
+        self, session: Session, library: Library, deliver: Deliver, show_job: Callable[[Job | None], None]
+    ) -> None:
+        self.session = session
+        self.library = library
+        self.background = Background(deliver, show_job)
+        self.other: Session | None = None
+        """The trace that is compared with."""
+        self.say: Say = lambda text, tone, report: None
+        self.copy: Callable[[str], None] = lambda text: None
+        self.open_tool: Callable[[str], None] = lambda name: None
+
+    def guard(self, action: Callable[..., Any]) -> Callable[..., None]:
+        """The action of a button: what it raises is shown in the page."""
+
+        @wraps(action)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            try:
+                action(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001  # a page that says nothing is worse
+                self.failed(error)
+
+        return guarded
+
+    def failed(self, error: Exception) -> None:
+        """Tell the reader what went wrong; a fault of the program itself goes to the log as well."""
+        if isinstance(error, CircuitError):
+            self.say(str(error), "error", "")
+            return
+        report = "".join(traceback.format_exception(error))
+        logging.getLogger("explorer").error(report)
+        self.say(f"Something went wrong in the explorer itself: {type(error).__name__}: {error}", "error", report)
+
+    def note(self, text: str) -> None:
+        """Say something in passing."""
+        self.say(text, "info", "")
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self, place: Place) -> None:
+        """Compile or read what a place names, beside the page, and show it."""
+
+        def shown(opened: Opened) -> None:
+            self.session.open(opened, place)
+            if opened.error:
+                self.say(f"The compilation stopped: {opened.error}", "error", "")
+            if place.other is not None:
+                self.open_other(place.other)
+
+        self.background.start(f"Opening {place.circuit}", lambda job: self._opened(place, job), shown, self.failed)
+
+    def recompile(self, options: CompileOptions) -> None:
+        """Compile the same circuit with other options; the step and the view stay as far as they can."""
+        place = self.session.place
+        self.open(replace(place, options=options, again=True, other=None, form=(), replacement=()))
+
+    def open_other(self, place: Place) -> None:
+        """Open the trace that is compared with."""
+        plain = replace(place, other=None)
+
+        def shown(opened: Opened) -> None:
+            self.show_other(Session(opened, plain))
+
+        self.background.start(f"Opening {place.circuit}", lambda job: self._opened(plain, job), shown, self.failed)
+
+    def show_other(self, other: Session | None) -> None:
+        """Put a trace beside the one that is looked at; None ends the comparison."""
+        self.other = other
+        self.session.compare_with(None)
+        if other is not None:
+            self.session.compare_with(replace(other.place, other=None))
+
+    def _opened(self, place: Place, job: Job) -> Opened:
+        def listener(event: object) -> None:
+            job.check()
+            if isinstance(event, StepStarted):
+                job.tell(event.path)
+
+        return open_place(self.library, place, listener)

@@ -1,0 +1,109 @@
+"""What can be opened: the circuits of the gallery, the files of one folder, and data that was uploaded.
+
+The names are those of a listing: what a browser asks for is looked up in it and never made into a path.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from explorer.errors import FileFormatError, ValueRangeError, unknown_name
+from explorer.files import json_of_bytes
+from explorer.symbolic import Circuit, circuit_from_json
+from explorer.templates import gallery
+from explorer.trace import Trace, trace_from_json
+
+MAX_UPLOAD_BYTES = 20 * 2**20
+MAX_UNPACKED_BYTES = 300 * 2**20
+MAX_PARAMETERS = 200_000_000
+MAX_UNITS = 1_000_000
+"""So many numbers may stand in the parameters of a circuit from elsewhere, and so many units in a layer of it."""
+ENDINGS = (".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz")
+
+Item = Circuit | Trace
+
+
+@dataclass(eq=False)
+class Library:
+    """The circuits of the gallery, and under their file names the traces and circuits of `folder` and `files`."""
+
+    folder: Path | None = None
+    files: tuple[Path, ...] = ()
+    uploads: dict[str, Item] = field(default_factory=dict[str, Item])
+
+    def names(self) -> tuple[str, ...]:
+        """Everything that can be opened, in the order in which it is offered."""
+        return (*gallery.names(), *self._paths(), *self.uploads)
+
+    def describe(self, name: str) -> str:
+        """What a thing is, in a sentence."""
+        if name in gallery.names():
+            return gallery.describe(name)
+        return "an upload of this session" if name in self.uploads else f"the file {name}"
+
+    def open(self, name: str) -> Item:
+        """The circuit or trace of a name. Raises: UnknownNameError, FileFormatError."""
+        if name in self.uploads:
+            return self.uploads[name]
+        if name in gallery.names():
+            return gallery.load_named(name)
+        path = self._paths().get(name)
+        if path is None:
+            raise unknown_name("circuit or trace", name, self.names())
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise FileFormatError(f"cannot read {name}: {error.strerror}") from error
+        return item_of_bytes(raw, name)
+
+    def upload(self, name: str, raw: bytes) -> str:
+        """Keep what was uploaded, for this session only; gives the name under which it can be opened.
+
+        Raises: FileFormatError for what is foreign or broken; ValueRangeError for what is too large.
+        """
+        if len(raw) > MAX_UPLOAD_BYTES:
+            raise ValueRangeError(
+                f"{name} has {len(raw) / 2**20:.0f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB can be uploaded: "
+                "start the explorer with the file's name instead"
+            )
+        item = item_of_bytes(raw, name)
+        free = name if name not in (*gallery.names(), *self._paths()) else f"{name} (upload)"
+        self.uploads[free] = item
+        return free
+
+    def _paths(self) -> Mapping[str, Path]:
+        found = {path.name: path for path in self.files}
+        if self.folder is not None:
+            for path in sorted(self.folder.iterdir()):
+                if path.name.endswith(ENDINGS) and path.is_file() and path.resolve().parent == self.folder.resolve():
+                    found.setdefault(path.name, path)
+        return found
+
+
+def item_of_bytes(raw: bytes, where: str) -> Item:
+    """The circuit or trace in a file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
+    data = json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES)
+    if data.get("format") == "circuit-explorer trace":
+        trace = trace_from_json(data, where)
+        _check_circuit_size(trace.circuit_json, where)
+        return trace
+    circuit = circuit_from_json(data, where)
+    _check_size(circuit, where)
+    return circuit
+
+
+def _check_circuit_size(data: Mapping[str, Any] | None, where: str) -> None:
+    if data is not None:
+        _check_size(circuit_from_json(data, f"the circuit in {where}"), where)
+
+
+def _check_size(circuit: Circuit, where: str) -> None:
+    nodes = {node for _, parameter in circuit.parameters() for node in parameter.nodes()}
+    count = sum(prod(node.shape) for node in nodes)
+    if count > MAX_PARAMETERS:
+        raise ValueRangeError(f"{where} has {count:,} numbers in its parameters; at most {MAX_PARAMETERS:,} are read")
+    widest = max(layer.num_output_units for layer in circuit.layers)
+    if widest > MAX_UNITS:
+        raise ValueRangeError(f"{where} has a layer of {widest:,} units; at most {MAX_UNITS:,} are read")

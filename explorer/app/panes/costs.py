@@ -1,0 +1,76 @@
+"""What each step cost and bought: the strip under the graph, and the tool with the course of a figure."""
+
+from html import escape
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.desk import Desk
+from explorer.app.panes.layout import column, line
+from explorer.app.panes.tool import Tool
+from explorer.app.session import Session
+from explorer.views import FIGURES, course, waterfall
+from widgets.dashboard import BarsPane
+from widgets.schema import SectionView
+
+STRIP_STYLE = """
+:host{font:12.5px/1.3 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
+dl{display:flex;flex-wrap:wrap;gap:2px 18px;margin:0;padding:5px 2px}
+div{display:flex;gap:6px;align-items:baseline;white-space:nowrap}
+dt{opacity:.78}
+dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}
+"""
+
+
+def strip_html(costs: SectionView) -> str:
+    """The figures of a step in one line that wraps."""
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in costs["rows"])
+    return f"<dl aria-label='Cost of this step'>{rows}</dl>"
+
+
+class CostStrip:
+    """The line under the graph: figures of the step, times if measured, the difference of the output."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.view = pn.pane.HTML("", stylesheets=[STRIP_STYLE], sizing_mode="stretch_width", margin=(0, 8))
+
+    def changed(self, names: frozenset[str]) -> None:
+        """Show the figures of the step."""
+        if names & {"trace", "step", "times", "checks"}:
+            self.view.object = strip_html(self.session.costs())
+
+
+class CostTool(Tool):
+    """A figure after each step, or what each step did to it."""
+
+    name = "cost"
+    title = "Cost"
+    help = "What each step cost and bought: layers, parameters, operations, bytes."
+
+    def __init__(self, desk: Desk) -> None:
+        names = {title.capitalize(): name for name, (title, _, _) in FIGURES.items()}
+        self.figure = pmui.Select(label="Figure", options=names, value="layers", size="small", width=230)
+        self.kind = pmui.RadioButtonGroup(
+            label="Shown", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
+        )
+        self.levels = pmui.Checkbox(label="Each level of folding", value=False)
+        self.bars = BarsPane()
+        for control in (self.figure, self.kind, self.levels):
+            control.param.watch(desk.guard(lambda _: self.draw()), "value")
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        controls: Any = line(self.figure, self.kind, self.levels)
+        return column(controls, self.bars)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if "trace" in names:
+            self.draw()
+
+    def draw(self) -> None:
+        """Fill the bars."""
+        draw = course if self.kind.value == "course" else waterfall
+        self.bars.show_bars(draw(self.desk.session.index, self.figure.value, fold_levels=self.levels.value))

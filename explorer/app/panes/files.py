@@ -1,0 +1,109 @@
+"""Files in and out: upload a circuit or a trace; take the picture, the page, the trace or the program with you."""
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.desk import Desk
+from explorer.app.library import MAX_UPLOAD_BYTES
+from explorer.app.panes.layout import column, line
+from explorer.app.panes.tables import code_html, html_pane
+from explorer.app.panes.tool import Tool
+from explorer.app.place import Place
+from explorer.app.raster import picture_png
+from explorer.app.reproduce import python_of
+from explorer.views import recording, static_svg
+from widgets import page_html
+
+
+class FilesTool(Tool):
+    """Uploads and downloads, and the Python that makes what is shown."""
+
+    name = "files"
+    title = "Files"
+    help = "Open a circuit or trace of yours; take the picture, the page, the trace or the program with you."
+
+    def __init__(self, desk: Desk) -> None:
+        self.upload = pmui.FileInput(
+            label="Open a circuit or trace (.json, .json.gz)",
+            accept=".json,.gz",
+            max_file_size=MAX_UPLOAD_BYTES,
+            size="small",
+            variant="outlined",
+        )
+        self.upload.param.watch(desk.guard(lambda _: self._uploaded()), "value")
+        self.again = pmui.Button(
+            label="Compile this trace again", size="small", variant="outlined", on_click=desk.guard(self._again)
+        )
+        self.code = html_pane()
+        self.copy = pmui.Button(label="Copy as Python", size="small", on_click=desk.guard(self._copy))
+        super().__init__(desk)
+        self.desk = desk
+
+    def build(self) -> Viewable:
+        downloads = [
+            _download("Picture (SVG)", "svg", self._name, self._svg),
+            _download("Picture (PNG)", "png", self._name, self._png),
+            _download("Page (HTML)", "html", self._name, self._page),
+            _download("Trace", "trace.json.gz", self._name, self._trace),
+        ]
+        files = line(self.upload, self.again, *(download for download in downloads))
+        return column(files, line(self.copy), self.code)
+
+    def changed(self, names: frozenset[str]) -> None:
+        session = self.desk.session
+        self.again.disabled = session.opened.is_live
+        self.code.object = code_html(self._python())
+
+    def _uploaded(self) -> None:
+        if not self.upload.value:
+            return
+        name = Path(str(self.upload.filename or "upload.json")).name
+        self.desk.open(Place(circuit=self.desk.library.upload(name, self.upload.value)))
+
+    def _again(self, _: object) -> None:
+        self.desk.recompile(self.desk.session.opened.options)
+
+    def _copy(self, _: object) -> None:
+        self.desk.copy(self._python())
+
+    def _python(self) -> str:
+        session = self.desk.session
+        return python_of(session.opened.name, session.opened.options, step=session.step)
+
+    def _name(self) -> str:
+        session = self.desk.session
+        return f"{session.opened.name.split('.')[0]}-step-{session.step}"
+
+    def _svg(self) -> bytes:
+        return static_svg(self.desk.session.picture()).encode()
+
+    def _png(self) -> bytes:
+        return picture_png(self.desk.session.picture()).data
+
+    def _page(self) -> bytes:
+        session = self.desk.session
+        found = recording(session.index, session.opened.name, modes=("diff", "before", "after"))
+        return page_html(found).encode()
+
+    def _trace(self) -> bytes:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "trace.json.gz"
+            self.desk.session.opened.trace.save(path)
+            return path.read_bytes()
+
+
+def _download(label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]) -> pmui.FileDownload:
+    """A button that makes its file when it is pressed."""
+    button = pmui.FileDownload(label=label, filename=f"picture.{ending}", size="small", variant="outlined")
+
+    def made() -> BytesIO:
+        button.filename = f"{name()}.{ending}"
+        return BytesIO(make())
+
+    button.callback = made
+    return button

@@ -1,0 +1,65 @@
+"""The line at the top: circuit, semiring, preset, device."""
+
+from dataclasses import replace
+
+import panel_material_ui as pmui
+
+from explorer.app.desk import Desk
+from explorer.app.panes.pipeline import PRESETS
+from explorer.app.place import Place
+from explorer.backend import SEMIRINGS
+
+
+class Header:
+    """Chooses what is opened; changes when the session opens something else."""
+
+    def __init__(self, desk: Desk, devices: dict[str, str]) -> None:
+        """`devices` maps a device to the reason why it is not here; empty where it is."""
+        self.desk = desk
+        self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=180, searchable=False)
+        self.semiring = pmui.Select(
+            label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
+        )
+        self.preset = pmui.Select(label="Pipeline", options=PRESETS, size="small", width=130)
+        self.edit = pmui.Button(
+            label="Edit", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("pipeline"))
+        )
+        missing = {name: reason for name, reason in devices.items() if reason}
+        self.device = pmui.Select(
+            label="Device",
+            options=list(devices),
+            value=next(name for name in devices if name not in missing),
+            disabled_options=list(missing),
+            description="; ".join(f"{name}: {reason}" for name, reason in missing.items()) or None,
+            size="small",
+            width=110,
+        )
+        self._filling = False
+        for control in (self.circuit, self.semiring, self.preset):
+            control.param.watch(desk.guard(lambda event: self._chosen(event.obj)), "value")
+        self.items = [self.circuit, self.semiring, self.preset, self.edit, self.device]
+
+    def changed(self, names: frozenset[str]) -> None:
+        """Show what is open."""
+        if "trace" not in names:
+            return
+        opened = self.desk.session.opened
+        self._filling = True
+        known = list(self.desk.library.names())
+        self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
+        self.semiring.value = opened.options.semiring
+        self.preset.value = opened.options.preset
+        self._filling = False
+
+    def _chosen(self, control: object) -> None:
+        if self._filling:
+            return
+        if control is self.circuit:
+            self.desk.open(Place(circuit=self.circuit.value))
+            return
+        options = self.desk.session.opened.options
+        if control is self.preset:
+            options = replace(options, preset=self.preset.value, disable=(), max_rounds=None, levels=None)
+        else:
+            options = replace(options, semiring=self.semiring.value)
+        self.desk.recompile(options)

@@ -1,0 +1,29 @@
+"""How controls stand beside each other: from the left, wrapping where there is no room."""
+
+from panel import Column, FlexBox
+from panel.viewable import Viewable
+
+
+def line(*parts: Viewable, indent: int = 0) -> FlexBox:
+    """Controls in a line."""
+    return FlexBox(
+        *parts,
+        align_items="center",
+        justify_content="flex-start",
+        sizing_mode="stretch_width",
+        margin=(0, 0, 0, indent),
+    )
+
+
+def column(*parts: Viewable) -> Column:
+    """One below the other, as wide as there is room."""
+    return Column(*parts, sizing_mode="stretch_width", margin=0)
+
+
+def columns(*parts: Viewable) -> FlexBox:
+    """Side by side in equal widths; one below the other on a narrow page."""
+    for part in parts:
+        part.styles = {**part.styles, "flex": "1 1 380px", "min-width": "0"}
+    return FlexBox(
+        *parts, align_items="flex-start", flex_wrap="wrap", gap="16px", sizing_mode="stretch_width", margin=0
+    )

@@ -1,0 +1,154 @@
+"""The pipeline: which rules apply, how conflicts are decided, how many rounds, what is switched off."""
+
+from dataclasses import replace
+from typing import Any
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.desk import Desk
+from explorer.app.options import CompileOptions
+from explorer.app.panes.conflicts import STRATEGIES
+from explorer.app.panes.layout import column, line
+from explorer.app.panes.tables import html_pane, lines_html
+from explorer.app.panes.tool import Tool
+from explorer.fold import SCHEDULERS
+from explorer.optimize import preset_named
+
+PRESETS = ["default", "handbook"]
+
+
+class PipelineTool(Tool):
+    """Edit the options of the compilation; apply them, or compare what they do with what is shown."""
+
+    name = "pipeline"
+    title = "Pipeline"
+    help = "Which rules apply, in how many rounds; switch a rule, a match, a step or folding off, and compile again."
+
+    def __init__(self, desk: Desk) -> None:
+        self.preset = pmui.Select(label="Preset", options=PRESETS, size="small", width=130)
+        self.strategy = pmui.Select(label="Strategy", options=STRATEGIES, size="small", width=160)
+        self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
+        self.rounds = pmui.IntInput(label="Most rounds", start=0, end=1000, size="small", width=120)
+        self.seed = pmui.IntInput(label="Seed", start=0, size="small", width=110)
+        self.optimize = pmui.Checkbox(label="Optimize")
+        self.fold = pmui.Checkbox(label="Fold")
+        self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
+        self.skip = pmui.MultiChoice(label="Switched off: steps and matches", options=[], width=420)
+        self.skip_step = pmui.Button(
+            label="Switch this step off", size="small", variant="outlined", on_click=desk.guard(self._skip_step)
+        )
+        self.skip_match = pmui.Button(
+            label="Switch the selected match off",
+            size="small",
+            variant="outlined",
+            on_click=desk.guard(self._skip_match),
+        )
+        self.apply = pmui.Button(label="Compile again", size="small", on_click=desk.guard(self._apply))
+        self.compare = pmui.Button(
+            label="Compare with this", size="small", variant="outlined", on_click=desk.guard(self._compare)
+        )
+        self.reset = pmui.Button(label="Reset", size="small", variant="text", on_click=desk.guard(self._reset))
+        self.words = html_pane()
+        self.preset.param.watch(desk.guard(lambda _: self._preset_chosen()), "value")
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        choices = line(self.preset, self.strategy, self.rounds, self.levels, self.seed)
+        switches = line(self.optimize, self.fold)
+        off = line(self.skip, self.skip_step, self.skip_match)
+        buttons = line(self.apply, self.compare, self.reset)
+        return column(choices, self.rules, line(switches, off), buttons, self.words)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if "trace" in names:
+            self._fill(self.desk.session.opened.options)
+
+    # ------------------------------------------------------------------ form -> options
+
+    @property
+    def options(self) -> CompileOptions:
+        """What the form says."""
+        preset = preset_named(self.preset.value)
+        return CompileOptions(
+            preset=preset.name,
+            semiring=self.desk.session.opened.options.semiring,
+            optimize=self.optimize.value,
+            fold=self.fold.value,
+            strategy=self.strategy.value,
+            disable=tuple(name for name in preset.rules.names if name not in self.rules.value),
+            skip=tuple(self.skip.value),
+            max_rounds=None if self.rounds.value == preset.max_rounds else self.rounds.value,
+            levels=None if self.levels.value == preset.levels else self.levels.value,
+            seed=self.seed.value,
+        )
+
+    def _fill(self, options: CompileOptions) -> None:
+        preset = preset_named(options.preset)
+        self.preset.value = options.preset
+        self._fill_rules(options)
+        values: list[tuple[Any, Any]] = [
+            (self.strategy, options.strategy),
+            (self.levels, options.levels or preset.levels),
+            (self.rounds, preset.max_rounds if options.max_rounds is None else options.max_rounds),
+            (self.seed, options.seed),
+            (self.optimize, options.optimize),
+            (self.fold, options.fold),
+        ]
+        for control, value in values:
+            control.value = value
+        self.skip.param.update(options=list(options.skip), value=list(options.skip))
+        self.words.object = lines_html([_said(options)])
+
+    def _fill_rules(self, options: CompileOptions) -> None:
+        names = list(preset_named(options.preset).rules.names)
+        self.rules.param.update(options=names, value=[name for name in names if name not in options.disable])
+
+    def _preset_chosen(self) -> None:
+        preset = preset_named(self.preset.value)
+        if list(preset.rules.names) != list(self.rules.options):
+            self._fill_rules(CompileOptions(preset=preset.name))
+            self.rounds.value = preset.max_rounds
+            self.levels.value = preset.levels
+
+    # ------------------------------------------------------------------ buttons
+
+    def _skip_step(self, _: object) -> None:
+        path = self.desk.session.index.step(self.desk.session.step).path
+        if "/" not in path:
+            self.desk.note(f"“{path}” cannot be switched off: without it there is no circuit.")
+            return
+        self._add_skip(path)
+
+    def _skip_match(self, _: object) -> None:
+        session = self.desk.session
+        nodes = set(session.selected_nodes)
+        found = [m for m in session.index.step(session.step).matches if not m.place and not nodes.isdisjoint(m.nodes)]
+        if not found:
+            self.desk.note("Select a box that is part of a match of this step, then switch the match off.")
+            return
+        for match in found:
+            self._add_skip(f"{match.rule}@{match.root}")
+
+    def _add_skip(self, entry: str) -> None:
+        entries = list(dict.fromkeys([*self.skip.value, entry]))
+        self.skip.param.update(options=entries, value=entries)
+        self.words.object = lines_html([f"{entry} will be switched off: compile again, or compare."])
+
+    def _apply(self, _: object) -> None:
+        self.desk.recompile(self.options)
+
+    def _compare(self, _: object) -> None:
+        session = self.desk.session
+        self.desk.open_other(replace(session.place, options=self.options, again=True))
+        self.desk.open_tool("compare")
+
+    def _reset(self, _: object) -> None:
+        self._fill(self.desk.session.opened.options)
+
+
+def _said(options: CompileOptions) -> str:
+    changed = options.changed()
+    if not changed:
+        return "This trace was compiled with the default options."
+    return "This trace was compiled with " + ", ".join(f"{name}={value!r}" for name, value in changed.items()) + "."

@@ -1,0 +1,228 @@
+"""Time it: any step, the four modes, the layers of a step, a sweep over batch sizes; on the CPU and on CUDA."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.models import ColumnDataSource, Whisker
+from bokeh.plotting import figure
+from panel.viewable import Viewable
+
+from explorer.app.background import Job
+from explorer.app.desk import Desk
+from explorer.app.opening import circuit_of
+from explorer.app.panes.layout import column, line
+from explorer.app.panes.tables import html_pane, lines_html, section_html, table_html
+from explorer.app.panes.tool import Tool
+from explorer.app.session import require_live
+from explorer.bench import (
+    Progress,
+    RecordedFile,
+    measure_layers,
+    measure_modes,
+    measure_steps,
+    measure_sweep,
+    recorded_runs,
+    why_no_cuda,
+)
+from explorer.timings import CPU, CUDA, Run
+from explorer.trace import Trace
+from explorer.views import (
+    TraceIndex,
+    conditions,
+    crossover_text,
+    layer_heat,
+    layer_table,
+    layers_note,
+    lints,
+    measurements,
+    memory_table,
+    mode_bars,
+    no_cuda_text,
+    step_bars,
+    sweep_bars,
+    time_waterfall,
+)
+from widgets.dashboard import BarsPane
+
+STEPS, WATERFALL, MODES, LAYERS, SWEEP = "steps", "waterfall", "modes", "layers", "sweep"
+WHAT = {
+    "Every step": STEPS,
+    "What each step bought": WATERFALL,
+    "Optimized and folded, or not": MODES,
+    "The layers of this step": LAYERS,
+    "Batch sizes": SWEEP,
+}
+COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
+DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
+
+
+class TimeTool(Tool):
+    """Choose what to time and press the button; a run that was recorded elsewhere can be opened in its place."""
+
+    name = "time"
+    title = "Time"
+    help = "Measured times on this machine: medians with their confidence intervals; outputs are compared first."
+
+    def __init__(self, desk: Desk) -> None:
+        self.missing = why_no_cuda()
+        self.what = pmui.Select(label="What", options=WHAT, value=STEPS, size="small", width=230)
+        self.devices = pmui.Select(
+            label="Device",
+            options={"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)},
+            value=(CPU,) if self.missing else (CPU, CUDA),
+            disabled_options=[(CUDA,), (CPU, CUDA)] if self.missing else [],
+            size="small",
+            width=140,
+        )
+        self.kind = pmui.Select(
+            label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
+        )
+        self.batch = pmui.IntInput(label="Batch", value=256, start=1, end=1_000_000, size="small", width=120)
+        self.threads = pmui.IntInput(label="Threads", value=1, start=1, end=256, size="small", width=110)
+        self.seconds = pmui.IntInput(label="At most, s", value=10, start=1, end=3600, size="small", width=120)
+        self.start = pmui.Button(label="Time it", size="small", on_click=desk.guard(self._start))
+        self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
+        self.recorded.param.watch(desk.guard(lambda _: self._open_recorded()), "value")
+        self.bars = BarsPane()
+        self.chart = column()
+        self.words = html_pane()
+        self.facts = html_pane()
+        self._files: dict[str, RecordedFile] = {}
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        controls: tuple[Any, ...] = (self.what, self.devices, self.kind, self.batch, self.threads, self.seconds)
+        return column(line(*controls, self.start, self.recorded), self.words, self.bars, self.chart, self.facts)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if "trace" not in names:
+            return
+        found = recorded_runs()
+        self._files = {file.path.name: file for file in found}
+        self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)
+        self.chart[:] = []
+        self.facts.object = ""
+        self.bars.bars = ""
+        self.words.object = lines_html([no_cuda_text(self.missing, len(found))]) if self.missing else ""
+
+    # ------------------------------------------------------------------ measuring
+
+    def _start(self, _: object) -> None:
+        session = self.desk.session
+        require_live(session)
+        opened, step, what = session.opened, session.step, self.what.value
+        settings: dict[str, Any] = {
+            "devices": self.devices.value,
+            "kind": self.kind.value,
+            "num_threads": self.threads.value,
+            "max_seconds": float(self.seconds.value),
+        }
+        batch = self.batch.value
+
+        def work(job: Job) -> Run:
+            def on_progress(progress: Progress) -> None:
+                job.show(progress.note, progress.share)
+
+            listening: dict[str, Any] = {"on_progress": on_progress, "cancelled": lambda: job.cancelled}
+            return _measure(what, opened.trace, opened.name, step, batch, {**settings, **listening})
+
+        def done(run: Run) -> None:
+            if session.opened is opened:
+                self._show(run, what, step)
+                self._keep(run, step)
+
+        self.desk.background.start("Timing", work, done, self.desk.failed, show_at_once=True)
+
+    def _keep(self, run: Run, step: int) -> None:
+        """Times go to the cost strip, times of layers to the colours of the graph."""
+        session = self.desk.session
+        if run.subject == "steps":
+            session.found(times=measurements(session.index, run), missing=dict(run.missing))
+        if run.subject == "layers":
+            device = self.devices.value[0]
+            heat = layer_heat(run, device)
+            session.found(layer_times={**session.findings.layer_times, step: heat})
+            session.change_look(colour_by="time")
+
+    def _open_recorded(self) -> None:
+        file = self._files.get(self.recorded.value)
+        if file is None:
+            return
+        if file.error:
+            self.desk.note(file.error)
+            return
+        session = self.desk.session
+        for run in file.runs:
+            if run.circuit == session.opened.name:
+                self._show(run, STEPS if run.subject == "steps" else run.subject, session.step)
+                return
+        circuits = ", ".join(dict.fromkeys(run.circuit for run in file.runs))
+        self.desk.note(f"{file.path.name} holds runs of {circuits}, none of {session.opened.name}.")
+
+    # ------------------------------------------------------------------ showing
+
+    def _show(self, run: Run, what: str, step: int) -> None:
+        index = self.desk.session.index
+        self.chart[:] = [sweep_chart(run)] if run.subject == "sweep" else []
+        self.bars.visible = run.subject != "layers"
+        if self.bars.visible:
+            self.bars.show_bars(_bars(index, run, what))
+        advice = lints(index, [run], step)
+        said = "".join(f"<p>{escape(str(lint))}</p>" for lint in advice)
+        note = [crossover_text(run)] if run.subject == "sweep" else []
+        note += [layers_note(run)] if run.subject == "layers" else []
+        self.words.object = lines_html(note) + said
+        table = table_html(layer_table(index, run)) if run.subject == "layers" else table_html(memory_table(run))
+        self.facts.object = table + section_html(conditions(run))
+
+
+def _measure(what: str, trace: Trace, name: str, step: int, batch: int, settings: dict[str, Any]) -> Run:
+    if what == MODES:
+        return measure_modes(circuit_of(trace), trace.options, batch_size=batch, name=name, **settings)
+    if what == LAYERS:
+        return measure_layers(trace, step, batch_size=batch, name=name, **settings)
+    if what == SWEEP:
+        return measure_sweep(trace, step, name=name, **settings)
+    return measure_steps(trace, batch_size=batch, name=name, **settings)
+
+
+def _bars(index: TraceIndex, run: Run, what: str) -> Any:
+    makers: dict[str, Callable[[], Any]] = {
+        "modes": lambda: mode_bars(run),
+        "sweep": lambda: sweep_bars(run),
+        "steps": lambda: time_waterfall(index, run) if what == WATERFALL else step_bars(index, run),
+    }
+    return makers[run.subject]()
+
+
+def sweep_chart(run: Run) -> pn.pane.Bokeh:
+    """Time against batch size on logarithmic axes, a line for each device."""
+    chart: Any = figure(
+        height=240,
+        sizing_mode="stretch_width",
+        x_axis_type="log",
+        y_axis_type="log",
+        x_axis_label="batch size",
+        y_axis_label="ms",
+        toolbar_location=None,
+    )
+    for device in dict.fromkeys(timing.device for timing in run.timings):
+        source = ColumnDataSource(_columns([t for t in run.timings if t.device == device and t.estimate is not None]))
+        style = {"color": COLOURS[device], "legend_label": DEVICE_NAMES[device], "source": source}
+        chart.line("batch", "median", line_width=2, line_dash="solid" if device == CPU else "dashed", **style)
+        chart.scatter("batch", "median", size=7, marker="circle" if device == CPU else "square", **style)
+        chart.add_layout(Whisker(base="batch", upper="high", lower="low", source=source))
+    chart.legend.location = "top_left"
+    return pn.pane.Bokeh(chart, sizing_mode="stretch_width")
+
+
+def _columns(timings: Sequence[Any]) -> Any:
+    return {
+        "batch": [timing.batch_size for timing in timings],
+        "median": [timing.estimate.median for timing in timings],
+        "low": [timing.estimate.low for timing in timings],
+        "high": [timing.estimate.high for timing in timings],
+    }

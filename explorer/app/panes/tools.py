@@ -1,0 +1,85 @@
+"""The drawer: a row of buttons, and the tool that is open; each tool is made when it is first opened."""
+
+from collections.abc import Callable
+from html import escape
+
+import panel as pn
+import panel_material_ui as pmui
+
+from explorer.app.desk import Desk
+from explorer.app.panes.compare import CompareTool
+from explorer.app.panes.conflicts import ConflictsTool
+from explorer.app.panes.costs import CostTool
+from explorer.app.panes.files import FilesTool
+from explorer.app.panes.folds import FoldsTool
+from explorer.app.panes.layout import line
+from explorer.app.panes.patterns import PatternTool
+from explorer.app.panes.pipeline import PipelineTool
+from explorer.app.panes.predict import PredictTool
+from explorer.app.panes.tables import html_pane
+from explorer.app.panes.timing import TimeTool
+from explorer.app.panes.tool import EVERYTHING, Tool
+from explorer.app.panes.why_not import WhyNotTool
+
+TOOLS: tuple[type[Tool], ...] = (
+    CostTool,
+    TimeTool,
+    WhyNotTool,
+    ConflictsTool,
+    FoldsTool,
+    PatternTool,
+    PredictTool,
+    CompareTool,
+    PipelineTool,
+    FilesTool,
+)
+
+DRAWER_HEIGHT = "max(270px, 36vh)"
+
+
+class Drawer:
+    """The tools of the dashboard. `on_open` is told whether a tool is open, so that the graph can make room."""
+
+    def __init__(self, desk: Desk, on_open: Callable[[bool], None]) -> None:
+        self.desk = desk
+        self.on_open = on_open
+        self.open_name = ""
+        self._made: dict[str, Tool] = {}
+        self._buttons = {tool.name: self._button(tool) for tool in TOOLS}
+        self.bar = line(*self._buttons.values())
+        self.body = pn.Column(
+            sizing_mode="stretch_width", styles={"height": DRAWER_HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
+        )
+
+    def open(self, name: str) -> None:
+        """Open a tool by name; the empty name closes the drawer."""
+        self.desk.session.try_pattern(None)  # what a tool draws over the graph goes with it
+        self.open_name = name
+        for known, button in self._buttons.items():
+            button.param.update(value=known == name)
+        if name:
+            if name not in self._made:
+                self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.desk)
+            tool = self._made[name]
+            self.body[:] = [html_pane(f"<p>{escape(tool.help)}</p>"), tool.view]
+            self.changed(EVERYTHING)
+        self.body.visible = bool(name)
+        self.on_open(bool(name))
+
+    def changed(self, names: frozenset[str]) -> None:
+        """Tell the open tool what changed."""
+        tool = self._made.get(self.open_name)
+        if tool is not None:
+            self.desk.guard(tool.changed)(names)
+
+    def _button(self, tool: type[Tool]) -> pmui.Toggle:
+        button = pmui.Toggle(label=tool.title, size="small", variant="text", margin=(2, 2))
+
+        def pressed(event: object) -> None:
+            if button.value and self.open_name != tool.name:
+                self.open(tool.name)
+            elif not button.value and self.open_name == tool.name:
+                self.open("")
+
+        button.param.watch(self.desk.guard(pressed), "value")
+        return button

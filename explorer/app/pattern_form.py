@@ -1,0 +1,325 @@
+"""A layer pattern as a form: plain data that a page fills in, and the pattern that it stands for.
+
+No code is evaluated: types, fields and operators are chosen from what there is, values are read by the declared type of
+their field.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar, cast, get_type_hints
+
+from explorer import backend
+from explorer.backend import TorchLayer, parameters
+from explorer.backend.parameters import TorchParameterNode
+from explorer.errors import FormError
+from explorer.graph import field_names
+from explorer.rewrite import LayerOptPattern, ParameterOptPattern, all_of, at_least, at_most, other_than
+
+Value = str | int | float | bool | Sequence[int] | None
+
+EQUAL, OTHER, AT_LEAST, AT_MOST = "=", "≠", "≥", "≤"
+WHOLE, NUMBER, TRUTH, WHOLES = "whole number", "number", "yes or no", "whole numbers"
+KINDS: Mapping[Any, str] = MappingProxyType(
+    {int: WHOLE, float: NUMBER, float | None: NUMBER, bool: TRUTH, tuple[int, ...]: WHOLES}
+)
+"""The declared types of fields that a condition can be about, and what they are called."""
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,59}")
+NUMBERS = re.compile(r"[+-]?\d{1,18}")
+MOST_ENTRIES, MOST_CONDITIONS = 12, 12
+
+Form = TypeVar("Form")
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionForm:
+    """A condition on a config field; `value` as it was typed, or as it is."""
+
+    field: str
+    operator: str = EQUAL
+    value: Value = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeForm:
+    """A node of a parameter graph: its type by name, and conditions."""
+
+    type: str
+    conditions: tuple[ConditionForm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterForm:
+    """What must be found in a parameter: a chain of nodes; with `is_output` it ends where the parameter does."""
+
+    entries: tuple[NodeForm, ...]
+    is_output: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LayerForm:
+    """A layer: its type by name, conditions, and (name of a parameter, what must be found in it)."""
+
+    type: str
+    conditions: tuple[ConditionForm, ...] = ()
+    parameters: tuple[tuple[str, ParameterForm], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatternForm:
+    """A pattern of layers in a row, the one nearest to the outputs first."""
+
+    name: str = "MyPattern"
+    entries: tuple[LayerForm, ...] = ()
+    is_output: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As data of JSON types."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: object) -> "PatternForm":
+        """The form of such data. Raises: FormError for data of another form; what it says is checked when built."""
+        return _pattern_form(data)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """A field that a condition can be about: its name, the kind of its value, the operators that make sense."""
+
+    name: str
+    kind: str
+    operators: tuple[str, ...]
+
+
+# ---------------------------------------------------------------------- what a form offers
+
+
+@cache
+def layer_types() -> Mapping[str, type]:
+    """The types of layers by name: those that a graph holds, then the families they belong to."""
+    return _types(backend, TorchLayer)
+
+
+@cache
+def parameter_types() -> Mapping[str, type]:
+    """The types of nodes of parameter graphs by name: those that a graph holds, then the families they belong to."""
+    return _types(parameters, TorchParameterNode)
+
+
+def _types(module: Any, base: type) -> Mapping[str, type]:
+    found = [getattr(module, name) for name in module.__all__]
+    kinds = [kind for kind in found if isinstance(kind, type) and issubclass(kind, base)]
+    kinds.sort(key=lambda kind: (bool(getattr(kind, "__abstractmethods__", ())), kind.__name__))
+    return MappingProxyType({kind.__name__: kind for kind in kinds})
+
+
+@cache
+def fields_of(type_name: str) -> tuple[FieldChoice, ...]:
+    """The fields of a type of layers or parameter nodes that a condition can be about. Raises: FormError."""
+    kind = _chosen({**layer_types(), **parameter_types()}, type_name, "type", "type")
+    hints = get_type_hints(kind)
+    known = [(name, KINDS[hints[name]]) for name in field_names(kind, "config") if hints[name] in KINDS]
+    ordered = (EQUAL, OTHER, AT_LEAST, AT_MOST)
+    return tuple(FieldChoice(n, what, ordered if what in (WHOLE, NUMBER) else ordered[:2]) for n, what in known)
+
+
+def parameters_of_type(type_name: str) -> tuple[str, ...]:
+    """The names of the parameters that a type of layers has. Raises: FormError."""
+    return field_names(_chosen(layer_types(), type_name, "type of layers", "type"), "parameter")
+
+
+# ---------------------------------------------------------------------- the pattern
+
+
+def build_pattern(form: PatternForm) -> LayerOptPattern:
+    """The pattern that a form stands for. Raises: FormError, with the place of the field that makes no sense."""
+    if not NAME.fullmatch(form.name):
+        raise _wrong("name", f"the name of a pattern is made of letters and digits; found {form.name!r}")
+    _check_count(form.entries, "entries", "layer")
+    types, configs, subs = list[type](), list[Mapping[str, Any]](), list[Mapping[str, ParameterOptPattern]]()
+    for i, entry in enumerate(form.entries):
+        where = f"entries[{i}]"
+        types.append(_chosen(layer_types(), entry.type, "type of layers", f"{where}.type"))
+        configs.append(_config(entry, where))
+        names = [name for name, _ in entry.parameters]
+        if len(set(names)) < len(names):
+            raise _wrong(f"{where}.parameters", "a parameter has one sub-pattern; one of them has two")
+        subs.append({name: _sub_pattern(entry.type, name, sub, where) for name, sub in entry.parameters})
+    return LayerOptPattern(
+        form.name,
+        tuple(types),
+        is_output=form.is_output,
+        config_patterns=tuple(configs),
+        sub_patterns=tuple(subs),
+        source="a pattern that was filled in",
+    )
+
+
+def sub_pattern_name(form: ParameterForm) -> str:
+    """What the pattern of a parameter is called: `LogSoftmaxOut`."""
+    titles = [entry.type.removeprefix("Torch").removesuffix("Parameter") for entry in form.entries]
+    return "".join(titles) + ("Out" if form.is_output else "")
+
+
+def _sub_pattern(layer: str, name: str, form: ParameterForm, where: str) -> ParameterOptPattern:
+    where = f"{where}.parameters.{name}"
+    if name not in parameters_of_type(layer):
+        known = ", ".join(parameters_of_type(layer)) or "none"
+        raise _wrong(where, f"a {layer} has no parameter {name!r}; it has {known}")
+    _check_count(form.entries, f"{where}.entries", "node")
+    types, configs = list[type](), list[Mapping[str, Any]]()
+    for i, entry in enumerate(form.entries):
+        at = f"{where}.entries[{i}]"
+        types.append(_chosen(parameter_types(), entry.type, "type of parameter nodes", f"{at}.type"))
+        configs.append(_config(entry, at))
+    return ParameterOptPattern(
+        sub_pattern_name(form),
+        tuple(types),
+        is_output=form.is_output,
+        config_patterns=tuple(configs),
+        source="a pattern that was filled in",
+    )
+
+
+def _config(entry: "LayerForm | NodeForm", where: str) -> Mapping[str, Any]:
+    """The conditions on the config of an entry; several on one field must all hold."""
+    if len(entry.conditions) > MOST_CONDITIONS:
+        raise _wrong(f"{where}.conditions", f"at most {MOST_CONDITIONS} conditions; found {len(entry.conditions)}")
+    found: dict[str, list[Any]] = {}
+    for i, condition in enumerate(entry.conditions):
+        value = condition_value(entry.type, condition, f"{where}.conditions[{i}]")
+        found.setdefault(condition.field, []).append(CONDITIONS[condition.operator](value))
+    return {name: wanted[0] if len(wanted) == 1 else all_of(*wanted) for name, wanted in found.items()}
+
+
+CONDITIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {EQUAL: lambda value: value, OTHER: other_than, AT_LEAST: at_least, AT_MOST: at_most}
+)
+"""What each operator asks for; equality is asked for by the value itself."""
+
+
+def condition_value(type_name: str, condition: ConditionForm, where: str = "value") -> Any:
+    """The value of a condition, read by the declared type of its field. Raises: FormError."""
+    choices = {choice.name: choice for choice in fields_of(type_name)}
+    choice = _chosen(choices, condition.field, f"field of {type_name}", f"{where}.field")
+    if condition.operator not in choice.operators:
+        known = " ".join(choice.operators)
+        raise _wrong(f"{where}.operator", f"{choice.name} is compared by one of {known}; found {condition.operator!r}")
+    read = _read(choice.kind, condition.value)
+    if read is None:
+        asked = f"{choice.name} of {type_name} is a {choice.kind}"
+        raise _wrong(f"{where}.value", f"{asked}; found {condition.value!r}")
+    return read
+
+
+def _read(kind: str, value: object) -> Any:
+    """The value of this kind, given as it is or as text; None if it is none."""
+    text = value.strip() if isinstance(value, str) else None
+    if kind == TRUTH:
+        words = {"yes": True, "true": True, "no": False, "false": False}
+        return words.get(text.lower()) if text is not None else value if isinstance(value, bool) else None
+    if isinstance(value, bool):
+        return None
+    if kind == WHOLE:
+        if text is not None:
+            return int(text) if NUMBERS.fullmatch(text) else None
+        return value if isinstance(value, int) else None
+    if kind == NUMBER:
+        return _number(value if text is None else text)
+    parts = re.split(r"[\s,×]+", text.strip("()[] ,")) if text is not None else value
+    if not isinstance(parts, list | tuple):
+        return None
+    numbers = [_read(WHOLE, part) for part in cast("Sequence[object]", parts)]
+    return None if None in numbers else tuple(numbers)
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value) if isinstance(value, str | int | float) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def _wrong(where: str, message: str) -> FormError:
+    error = FormError(f"{where}: {message}")
+    error.field = where
+    return error
+
+
+def _chosen(known: Mapping[str, Any], asked: object, what: str, where: str) -> Any:
+    if not isinstance(asked, str) or asked not in known:
+        raise _wrong(where, f"there is no {what} named {asked!r}; known are: {', '.join(known) or '(none)'}")
+    return known[asked]
+
+
+def _check_count(entries: Sequence[object], where: str, what: str) -> None:
+    if not 1 <= len(entries) <= MOST_ENTRIES:
+        raise _wrong(where, f"a pattern has 1 to {MOST_ENTRIES} {what}s; found {len(entries)}")
+
+
+# ---------------------------------------------------------------------- reading data
+
+
+def _pattern_form(data: object) -> PatternForm:
+    layers = _several(_get(data, "entries", "the form"), "entries")
+    entries = [_layer_form(layer, f"entries[{i}]") for i, layer in enumerate(layers)]
+    return _made(PatternForm, data, "the form", entries=tuple(entries))
+
+
+def _layer_form(data: object, where: str) -> LayerForm:
+    pairs = _several(_get(data, "parameters", where), f"{where}.parameters")
+    found: list[tuple[str, ParameterForm]] = []
+    for pair in pairs:
+        name, sub = (*_several(pair, f"{where}.parameters"), None, None)[:2]
+        at = f"{where}.parameters.{name}"
+        if not isinstance(name, str):
+            raise _wrong(f"{where}.parameters", f"a parameter has a name; found {name!r}")
+        nodes = _several(_get(sub, "entries", at), f"{at}.entries")
+        forms = [_made(NodeForm, n, at, conditions=_conditions(n, f"{at}.entries[{i}]")) for i, n in enumerate(nodes)]
+        found.append((name, _made(ParameterForm, sub, at, entries=tuple(forms))))
+    return _made(LayerForm, data, where, conditions=_conditions(data, where), parameters=tuple(found))
+
+
+def _conditions(data: object, where: str) -> tuple[ConditionForm, ...]:
+    given = _several(_get(data, "conditions", where), f"{where}.conditions")
+    return tuple(_made(ConditionForm, item, f"{where}.conditions[{i}]") for i, item in enumerate(given))
+
+
+def _made(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
+    """A form of this kind from data: texts and truth values are checked, unknown fields passed over."""
+    values: dict[str, Any] = dict(parts)
+    for f in fields(cast("Any", kind)):
+        if f.name in parts:
+            continue
+        value = _get(data, f.name, where)
+        if value is MISSING and f.default is MISSING:
+            raise _wrong(where, f"it has no {f.name}")
+        if value is MISSING:
+            continue
+        if f.type in (str, bool) and not isinstance(value, cast("type", f.type)):
+            raise _wrong(f"{where}.{f.name}", f"wanted a {'text' if f.type is str else 'yes or no'}; found {value!r}")
+        values[f.name] = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    return kind(**values)
+
+
+def _get(data: object, name: str, where: str) -> Any:
+    """A field of data; MISSING if it is not there."""
+    if not isinstance(data, dict):
+        raise _wrong(where, f"found a {type(data).__name__}, not the fields of a form")
+    return cast("dict[str, Any]", data).get(name, MISSING)
+
+
+def _several(data: object, where: str) -> Sequence[Any]:
+    if data is MISSING:
+        return ()
+    if not isinstance(data, list | tuple):
+        raise _wrong(where, f"found a {type(data).__name__}, not a list")
+    return cast("Sequence[Any]", data)

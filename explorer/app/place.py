@@ -1,0 +1,133 @@
+"""Where somebody is: circuit, options, step, selection and view, as a frozen value and as the query of a link.
+
+Only what differs from the defaults is written; a list is a name given several times. What stands under `vs.` belongs
+to the trace that is compared with: `circuit=digits&step=3&vs.disable=SumCollapse`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from explorer.app.options import CompileOptions
+from explorer.errors import ValueRangeError, unknown_name
+from explorer.views import COLOURS, GROUPINGS, MODES
+from widgets.schema import ColourBy, GroupBy, Mode
+
+OTHER = "vs."
+LONGEST, LONGEST_FORM, MOST_VALUES = 200, 4_000, 500
+"""Bounds on the length of a value in a link, of a pattern form in it, and on how many values there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a step is shown; `near_misses` names a pattern whose near misses are drawn.
+
+    With `everything` every layer is drawn, however many there are.
+    """
+
+    mode: Mode = "diff"
+    colour_by: ColourBy = "change"
+    group_by: GroupBy = "fold"
+    near_misses: str | None = None
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
+
+    A trace file is shown as it was recorded, whatever the options, unless it is to be compiled `again`. `form` are
+    pattern forms as JSON that are applied one after the other, each with its `replacement`.
+    """
+
+    circuit: str = "digits"
+    again: bool = False
+    form: tuple[str, ...] = ()
+    replacement: tuple[str, ...] = ()
+    options: CompileOptions = field(default_factory=CompileOptions)
+    step: int = 0
+    selection: tuple[str, ...] = ()
+    look: Look = field(default_factory=Look)
+    other: "Place | None" = None
+
+    def query(self) -> str:
+        """The query of a link, without the question mark; the default place gives the empty string."""
+        return urlencode(self._pairs())
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        pairs: list[tuple[str, str]] = []
+        for part in (self, self.options, self.look):
+            for f in fields(part):
+                value = getattr(part, f.name)
+                if f.name in ("options", "look", "other") or value == f.default:
+                    continue
+                pairs += [(f.name, _text(one)) for one in (value if isinstance(value, tuple) else (value,))]
+        if self.other is None:
+            return pairs
+        # A circuit or option that equals the default is written too where all is default: the comparison must show.
+        there = self.other._pairs() or [("circuit", self.other.circuit)]
+        return pairs + [(OTHER + name, value) for name, value in there]
+
+
+def place_of_query(query: str) -> Place:
+    """The place that a link names; what it does not name has its default, and foreign names are passed over.
+
+    Raises: ValueRangeError, UnknownNameError for a value that makes no sense.
+    """
+    try:
+        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_VALUES)
+    except ValueError as error:
+        raise ValueRangeError(f"the link names more than {MOST_VALUES} values") from error
+    here = [(name, value) for name, value in pairs if not name.startswith(OTHER)]
+    there = [(name.removeprefix(OTHER), value) for name, value in pairs if name.startswith(OTHER)]
+    place = _place(here)
+    return replace(place, other=_place(there)) if there else place
+
+
+def _place(pairs: Sequence[tuple[str, str]]) -> Place:
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        longest = LONGEST_FORM if name == "form" else LONGEST
+        if len(value) > longest:
+            raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
+        values.setdefault(name, []).append(value)
+    look = _filled(Look(), values)
+    for kind, asked, known in (
+        ("mode", look.mode, MODES),
+        ("colouring", look.colour_by, COLOURS),
+        ("grouping", look.group_by, GROUPINGS),
+    ):
+        if asked not in known:
+            raise unknown_name(kind, asked, known)
+    return replace(_filled(Place(), values), options=_filled(CompileOptions(), values), look=look)
+
+
+def _filled(part: Any, values: dict[str, list[str]]) -> Any:
+    """The dataclass with the values that are named for its fields, read by their declared types."""
+    found: dict[str, Any] = {}
+    for f in fields(part):
+        if f.name in values and f.default is not MISSING and f.name != "other":
+            found[f.name] = _read(f.name, f.type, values[f.name])
+    return replace(part, **found)
+
+
+def _read(name: str, kind: Any, values: list[str]) -> Any:
+    if kind == tuple[str, ...]:
+        return tuple(values)
+    text = values[-1]
+    if kind is bool:
+        if text not in ("yes", "no"):
+            raise ValueRangeError(f"{name} in the link is yes or no; found {text!r}")
+        return text == "yes"
+    if kind is int or int in get_args(kind):
+        if not text.isascii() or not text.isdigit():
+            raise ValueRangeError(f"{name} in the link is a whole number, at least 0; found {text!r}")
+        return int(text)
+    return text
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

@@ -1,0 +1,70 @@
+"""The dashboard as a server on this machine: bound to 127.0.0.1 unless told otherwise."""
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from explorer.app.library import MAX_UPLOAD_BYTES
+from explorer.app.place import Place
+from explorer.errors import CircuitError
+
+LOCAL = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Where to listen, what to open first, and which folder of files to offer."""
+
+    place: Place
+    port: int
+    address: str = LOCAL
+    show: bool = True
+    folder: Path | None = None
+    files: tuple[Path, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        query = self.place.query()
+        return f"http://{self.address}:{self.port}/" + (f"?{query}" if query else "")
+
+
+def serve(options: ServeOptions) -> None:
+    """Serve until it is stopped. Raises: CircuitError where the port is taken."""
+    import panel as pn
+
+    from explorer.app.dashboard import TITLE, make_page, new_library
+
+    check_port(options.address, options.port)
+    pn.extension()
+    hosts = [options.address, "localhost"] if options.address == LOCAL else [options.address, LOCAL, "localhost"]
+    pn.serve(
+        {"/": lambda: make_page(new_library(options.folder, options.files), options.place)},
+        title=TITLE,
+        address=options.address,
+        port=options.port,
+        websocket_origin=[f"{host}:{options.port}" for host in hosts],
+        websocket_max_message_size=2 * MAX_UPLOAD_BYTES,
+        show=options.show,
+        autoreload=False,
+        verbose=False,
+    )
+
+
+def check_port(address: str, port: int) -> None:
+    """Raises: CircuitError where nothing can listen at this address and port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise CircuitError(
+                f"cannot listen on {address}:{port}: {error.strerror}; choose another port with --port"
+            ) from error
+
+
+def free_port(address: str = LOCAL) -> int:
+    """A port on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return int(probe.getsockname()[1])

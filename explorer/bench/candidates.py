@@ -1,0 +1,163 @@
+"""Circuits that are timed against each other: equal inputs and values, outputs compared before any time is taken."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+
+import torch
+from torch import Tensor
+
+from explorer.backend import TorchCircuit
+from explorer.bench.machine import free_bytes
+from explorer.bench.programs import Program, disagreement, program
+from explorer.bench.repeats import Repeated, Section, out_of_memory, repeat_until_precise
+from explorer.bench.sitting import Sitting, with_estimate
+from explorer.bench.stopwatch import one_lap, stopwatch
+from explorer.bench.usage import StoppedError, measure_usage
+from explorer.timings import CUDA, Timing
+
+MEMORY_SHARE = 0.5
+"""A batch that needs more than this share of the free memory, by what smaller ones took, is not tried."""
+USAGE_SECONDS = 30.0
+"""Memory and operators are counted, which is slow for thousands of layers, until a sitting has taken so long."""
+ONE_ROW_RUNS = 3
+NAMES = {"cpu": "the CPU", "cuda": "CUDA"}
+
+Place = tuple[int, str]
+"""Number of the candidate, device."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Something to time: what it is called, how the circuit is made, its input on the CPU and the output it must give.
+
+    Candidates with the same `build` share the circuit on each device.
+    """
+
+    what: str
+    build: Callable[[], TorchCircuit]
+    x: Tensor
+    wanted: Tensor
+    layers: int
+    planned_bytes: int
+    step: int | None = None
+
+
+def time_candidates(sitting: Sitting, candidates: Sequence[Candidate]) -> tuple[tuple[Timing, ...], bool]:
+    """The timing of every candidate on every device, and whether the sitting was cancelled."""
+    prepared = _Prepared(sitting, candidates)
+    stopped = not prepared.make()
+    repeated: Repeated[Place] = Repeated({place: [] for place in prepared.sections}, cancelled=stopped)
+    if not stopped:
+
+        def between(repeated: Repeated[Place], share: float, note: str) -> None:
+            sitting.tell(share, note, lambda: prepared.timings_of(repeated))
+
+        repeated = repeat_until_precise(
+            prepared.sections,
+            precision=sitting.settings.precision,
+            max_seconds=sitting.settings.max_seconds,
+            between=between,
+            cancelled=sitting.cancelled,
+        )
+    return prepared.timings_of(repeated), repeated.cancelled
+
+
+class _Prepared:
+    """The candidates on their devices: compared, their memory measured, ready to be timed."""
+
+    def __init__(self, sitting: Sitting, candidates: Sequence[Candidate]) -> None:
+        self.sitting = sitting
+        self.candidates = candidates
+        self.sections: dict[Place, Section] = {}
+        self.timings: dict[Place, Timing] = {}
+        for device in sitting.devices:
+            for number, candidate in enumerate(candidates):
+                self.timings[number, device] = Timing(
+                    candidate.what,
+                    device,
+                    len(candidate.x),
+                    step=candidate.step,
+                    layers=candidate.layers,
+                    planned_bytes=candidate.planned_bytes * len(candidate.x),
+                )
+        self._circuits: dict[tuple[Callable[[], TorchCircuit], str], TorchCircuit] = {}
+        self._bytes_of_row: dict[tuple[Callable[[], TorchCircuit], str], float] = {}
+
+    def make(self) -> bool:
+        """Make them all; False if the sitting was cancelled meanwhile."""
+        for number, device in self.timings:
+            candidate = self.candidates[number]
+            self.sitting.tell(0.0, f"preparing {candidate.what} on {NAMES[device]}")
+            if self.sitting.cancelled():
+                return False
+            missing = self._too_large(candidate, device)
+            if not missing:
+                try:
+                    missing = self._make(number, candidate, device)
+                except StoppedError:
+                    return False
+                except (RuntimeError, MemoryError) as error:
+                    if not out_of_memory(error):
+                        raise
+                    missing = "out of memory"
+            self.timings[number, device] = replace(self.timings[number, device], missing=missing)
+        return not self.sitting.cancelled()
+
+    def timings_of(self, repeated: Repeated[Place]) -> tuple[Timing, ...]:
+        """The timings by what was repeated until now, device by device."""
+        precision = self.sitting.settings.precision
+        found: list[Timing] = []
+        for place, timing in self.timings.items():
+            estimate = repeated.estimate(place) if place in repeated.laps else None
+            missing = timing.missing or repeated.failed.get(place, "")
+            found.append(with_estimate(replace(timing, missing=missing), estimate, precision, repeated.cancelled))
+        return tuple(found)
+
+    def _make(self, number: int, candidate: Candidate, device: str) -> str:
+        """Why the candidate cannot be timed; empty if its section stands ready."""
+        made = program(self._circuit(candidate, device), candidate.x, self.sitting.settings.kind, device)
+        reason = disagreement(made.output(), candidate.wanted)
+        if reason:
+            return f"no time: {reason}"
+        if monotonic() - self.sitting.started < USAGE_SECONDS:
+            made.prepare()
+            usage = measure_usage(made.run, device, self.sitting.cancelled)
+            self._bytes_of_row[candidate.build, device] = usage.peak_bytes / len(candidate.x)
+            self.timings[number, device] = replace(
+                self.timings[number, device],
+                peak_bytes=usage.peak_bytes,
+                operators=usage.operators,
+                one_row=self._one_row(made, device),
+            )
+        self.sections[number, device] = _section(made, device, self.sitting.settings.num_threads)
+        return ""
+
+    def _one_row(self, made: Program, device: str) -> float:
+        """The least milliseconds of three runs with one row: what the circuit costs whatever the batch is."""
+        section = _section(Program(made.circuit, made.x[:1], made.kind), device, self.sitting.settings.num_threads)
+        return 1000 * min([section()[0] for _ in range(ONE_ROW_RUNS + 1)][1:])
+
+    def _circuit(self, candidate: Candidate, device: str) -> TorchCircuit:
+        key = candidate.build, device
+        if key not in self._circuits:
+            self._circuits[key] = candidate.build()
+        return self._circuits[key]
+
+    def _too_large(self, candidate: Candidate, device: str) -> str:
+        of_row = self._bytes_of_row.get((candidate.build, device))
+        free = torch.cuda.mem_get_info()[0] if device == CUDA else free_bytes()
+        if of_row is None or free is None or of_row * len(candidate.x) <= MEMORY_SHARE * free:
+            return ""
+        needed, there = of_row * len(candidate.x) / 2**30, free / 2**30
+        return f"no time: it would need about {needed:.1f} GiB, and {there:.1f} GiB are free"
+
+
+def _section(made: Program, device: str, num_threads: int) -> Section:
+    watch = stopwatch(device, num_threads)
+
+    def section() -> Sequence[float]:
+        made.prepare()
+        return watch(one_lap(made.run), 1)
+
+    return section

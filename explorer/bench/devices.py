@@ -1,0 +1,43 @@
+"""Which devices there are, what they are called, and in words why there is no CUDA."""
+
+import warnings
+
+import torch
+
+from explorer.bench.machine import processor_name
+from explorer.timings import CPU, CUDA
+
+
+def why_no_cuda() -> str | None:
+    """Why nothing can be run on CUDA here, in words; None if it can."""
+    if not torch.backends.cuda.is_built():
+        return f"this PyTorch ({torch.__version__}) was built without CUDA; install one that was built with it"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        available = torch.cuda.is_available()
+    if available:
+        return None
+    said = [str(warning.message) for warning in caught]
+    return f"no CUDA device can be used: {_first_sentence(said[-1] if said else _what_init_says())}"
+
+
+def available_devices() -> tuple[str, ...]:
+    """The devices that can be timed here: `cpu`, and `cuda` where there is one."""
+    return (CPU,) if why_no_cuda() is not None else (CPU, CUDA)
+
+
+def device_name(device: str) -> str:
+    """What the device is called: the processor's model, the graphics card's name."""
+    return torch.cuda.get_device_name() if device == CUDA else processor_name()
+
+
+def _what_init_says() -> str:
+    try:
+        torch.cuda.init()
+    except (RuntimeError, AssertionError) as error:
+        return str(error)
+    return f"{torch.cuda.device_count()} devices were found"
+
+
+def _first_sentence(text: str) -> str:
+    return text.strip().splitlines()[0].split(". ")[0].rstrip(".")

@@ -1,0 +1,177 @@
+"""Where the time of a forward pass goes: each layer by itself, and the copying of its inputs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.backend import Read
+from explorer.bench.candidates import Candidate
+from explorer.bench.programs import Program, disagreement, program
+from explorer.bench.repeats import Repeated, Section, repeat_until_precise
+from explorer.bench.sitting import (
+    Cancelled,
+    OnProgress,
+    Settings,
+    Sitting,
+    ignore,
+    never,
+    sitting,
+    with_estimate,
+)
+from explorer.bench.step_times import Reference, plain_options
+from explorer.bench.stopwatch import one_lap, stopwatch
+from explorer.bench.usage import StoppedError, measure_usage
+from explorer.timings import CPU, FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
+from explorer.trace import Trace
+
+Part = tuple[str, str]
+"""Device, and WHOLE, SUM (the layers one by one) or READ."""
+
+
+def measure_layers(
+    trace: Trace,
+    step: "int | str" = -1,
+    *,
+    devices: Sequence[str] = (CPU,),
+    batch_size: int = 256,
+    num_threads: int = 1,
+    precision: float = 0.1,
+    max_seconds: float = 20.0,
+    seed: int = 0,
+    x: Tensor | None = None,
+    name: str = "",
+    on_progress: OnProgress = ignore,
+    cancelled: Cancelled = never,
+) -> Run:
+    """Time each layer of a step, forward, beside the whole forward pass; otherwise as `measure_steps`.
+
+    The layers run one after the other as in the forward pass, each with its inputs just made by the layers before; a
+    lap is read after each (on CUDA by an event, without waiting). A layer's time includes reading its inputs; where
+    that copies, the copying is timed once more by itself (`read`). All activations are kept meanwhile, which the
+    forward pass does not do. The run holds the whole forward pass, the sum of the layers, each layer and each read;
+    it is precise enough when the first two are.
+    """
+    rows = batch_size if x is None else len(x)
+    settings = Settings(tuple(devices), FORWARD, rows, num_threads, precision, max_seconds, seed)
+    with sitting(settings, on_progress, cancelled) as begun:
+        if cancelled():
+            return begun.run(LAYERS, name, plain_options(trace), (), True)
+        index = trace.step(step).index
+        timings, stopped = _time_layers(begun, Reference(begun, trace, x, rows), index)
+        return begun.run(LAYERS, name, plain_options(trace), timings, stopped)
+
+
+def _time_layers(begun: Sitting, reference: Reference, step: int) -> tuple[tuple[Timing, ...], bool]:
+    candidate = reference.candidate(step)
+    found: dict[str, _Layers] = {}
+    differs: list[Timing] = []
+    for device in begun.devices:
+        begun.tell(0.0, f"preparing {candidate.what}")
+        made = program(candidate.build(), candidate.x, FORWARD, device)
+        reason = disagreement(made.output(), candidate.wanted)
+        if reason:
+            differs.append(Timing(WHOLE, device, len(candidate.x), None, f"no time: {reason}", step=step))
+            continue
+        try:
+            found[device] = _Layers(made, device, candidate, begun)
+        except StoppedError:
+            return tuple(differs), True
+    sections = {(device, part): run for device, layers in found.items() for part, run in layers.sections().items()}
+
+    def timings(repeated: Repeated[Part], whole_only: bool) -> tuple[Timing, ...]:
+        return (*differs, *(t for layers in found.values() for t in layers.timings(repeated, whole_only)))
+
+    repeated = repeat_until_precise(
+        sections,
+        precision=begun.settings.precision,
+        max_seconds=begun.settings.max_seconds,
+        between=lambda repeated, share, note: begun.tell(share, note, lambda: timings(repeated, True)),
+        cancelled=begun.cancelled,
+    )
+    return timings(repeated, False), repeated.cancelled
+
+
+@dataclass(frozen=True, eq=False)
+class _CopyingRead:
+    """A read that copies, with what it reads."""
+
+    node: int
+    read: Read
+    values: tuple[Tensor, ...]
+    index: Tensor | None
+
+
+class _Layers:
+    """The whole forward pass of a circuit, its layers, and its copying reads, on one device."""
+
+    def __init__(self, made: Program, device: str, candidate: Candidate, begun: Sitting) -> None:
+        self.made = made
+        self.device = device
+        self.precision = begun.settings.precision
+        self.watch = stopwatch(device, begun.settings.num_threads)
+        self.nodes = tuple(made.circuit.graph.nodes)
+        self.step = candidate.step
+        made.prepare()
+        usage = measure_usage(made.run, device, begun.cancelled)
+        self.whole = replace(
+            self._timing(WHOLE),
+            layers=candidate.layers,
+            operators=usage.operators,
+            planned_bytes=candidate.planned_bytes * len(made.x),
+            peak_bytes=usage.peak_bytes,
+        )
+        self.reads = _copying_reads(made)
+
+    def sections(self) -> Mapping[str, Section]:
+        """What is run in turns."""
+        found: dict[str, Section] = {WHOLE: self._run_whole, SUM: self._run_layers}
+        return found | ({READ: self._run_reads} if self.reads else {})
+
+    def timings(self, repeated: Repeated[Part], whole_only: bool) -> Iterator[Timing]:
+        """Of the whole and the sum; then of each layer and each read."""
+        yield self._with(self.whole, repeated, WHOLE, None)
+        yield self._with(self._timing(SUM), repeated, SUM, None)
+        if whole_only:
+            return
+        for lap, node in enumerate(self.nodes):
+            yield self._with(self._timing(LAYER, node), repeated, SUM, lap)
+        for lap, read in enumerate(self.reads):
+            yield self._with(self._timing(READ, read.node), repeated, READ, lap)
+
+    def _timing(self, what: str, node: int | None = None) -> Timing:
+        return Timing(what, self.device, len(self.made.x), step=self.step, node=node)
+
+    def _with(self, timing: Timing, repeated: Repeated[Part], part: str, lap: int | None) -> Timing:
+        key = self.device, part
+        found = repeated.estimate(key) if lap is None else repeated.lap_estimate(key, lap)
+        timing = replace(timing, missing=repeated.failed.get(key, ""))
+        return with_estimate(timing, found, self.precision, repeated.cancelled)
+
+    def _run_whole(self) -> Sequence[float]:
+        self.made.prepare()
+        return self.watch(one_lap(self.made.run), 1)
+
+    def _run_layers(self) -> Sequence[float]:
+        self.made.prepare()
+        with torch.no_grad():
+            return self.watch(self.made.circuit.activations(self.made.x), len(self.nodes))
+
+    def _run_reads(self) -> Sequence[float]:
+        with torch.no_grad():
+            return self.watch((read.read(read.values, read.index) for read in self.reads), len(self.reads))
+
+
+def _copying_reads(made: Program) -> tuple[_CopyingRead, ...]:
+    """The reads that copy, with the activations they read."""
+    made.prepare()
+    with torch.no_grad():
+        values = dict(made.circuit.activations(made.x))
+    found: list[_CopyingRead] = []
+    for node in made.circuit.graph.nodes:
+        read = made.circuit.reads(node)
+        if read is not None and read.kind.copies:
+            index = None if read.index is None else torch.from_numpy(read.index).to(made.x.device)
+            found.append(_CopyingRead(node, read, tuple(values[source] for source in read.sources), index))
+    return tuple(found)

@@ -1,0 +1,186 @@
+"""One sitting of measuring: settings, threads, devices, progress, Cancel; one at a time in a process."""
+
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+import torch
+
+from explorer.bench.devices import device_name, why_no_cuda
+from explorer.bench.limits import measure_limits
+from explorer.bench.machine import busy_machine, own_version
+from explorer.bench.malloc import keep_freed_memory
+from explorer.bench.stopwatch import clock_name
+from explorer.errors import ValueRangeError, unknown_name
+from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, Estimate, Limits, Run, Setup, Timing
+
+PROGRESS_SECONDS = 0.2
+"""Progress is told at most so often, and once at the end."""
+WAIT_SECONDS = 0.1
+_ONE_AT_A_TIME = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How is timed; see `measure_steps`. Raises: UnknownNameError, ValueRangeError."""
+
+    devices: tuple[str, ...] = (CPU,)
+    kind: str = FORWARD
+    batch_size: int = 256
+    num_threads: int = 1
+    precision: float = 0.1
+    max_seconds: float = 20.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for device in self.devices:
+            if device not in DEVICES:
+                raise unknown_name("device", device, DEVICES)
+        if not self.devices:
+            raise ValueRangeError(f"devices must name one at least, of {', '.join(DEVICES)}; found none")
+        if self.kind not in KINDS:
+            raise unknown_name("kind of run", self.kind, KINDS)
+        for name, value in (("batch_size", self.batch_size), ("num_threads", self.num_threads)):
+            if value < 1:
+                raise ValueRangeError(f"{name} must be at least 1; found {value}")
+        if not 0 < self.precision < 1:
+            raise ValueRangeError(f"precision must lie between 0 and 1; found {self.precision}")
+        if not self.max_seconds > 0:
+            raise ValueRangeError(f"max_seconds must be above 0; found {self.max_seconds}")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a sitting is: the share of its time from 0 to 1, what it does, and the timings so far."""
+
+    share: float
+    note: str
+    timings: tuple[Timing, ...] = ()
+
+
+OnProgress = Callable[[Progress], None]
+Cancelled = Callable[[], bool]
+
+
+def ignore(progress: Progress) -> None:
+    """Nobody wants to know."""
+
+
+def never() -> bool:
+    """Nobody cancels."""
+    return False
+
+
+@dataclass(eq=False)
+class Sitting:
+    """A sitting that goes on. `tell` is called between timed sections only, in the thread that measures."""
+
+    settings: Settings
+    on_progress: OnProgress
+    cancelled: Cancelled
+    devices: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    malloc: str = ""
+    limits: dict[str, Limits] = field(default_factory=dict)
+    date: str = ""
+    warning: str = ""
+    started: float = field(default_factory=monotonic)
+    _told: float = -PROGRESS_SECONDS
+
+    def tell(self, share: float, note: str, timings: Callable[[], tuple[Timing, ...]] = tuple) -> None:
+        """Tell progress, unless that was done just now; it returns when the listener has."""
+        if monotonic() - self._told >= PROGRESS_SECONDS:
+            self.on_progress(Progress(share, note, timings()))
+            self._told = monotonic()
+
+    def run(
+        self, subject: str, circuit: str, options: Mapping[str, Any], timings: tuple[Timing, ...], stopped: bool
+    ) -> Run:
+        """The result of the sitting; tells the last progress."""
+        self.on_progress(Progress(1.0, "cancelled" if stopped else "done", timings))
+        seconds = monotonic() - self.started
+        kind = self.settings.kind
+        return Run(subject, kind, circuit, dict(options), timings, self._setup(), dict(self.missing), stopped, seconds)
+
+    def _setup(self) -> Setup:
+        settings = self.settings
+        return Setup(
+            self.date,
+            settings.num_threads,
+            clock_name(settings.num_threads),
+            self.malloc,
+            settings.precision,
+            settings.max_seconds,
+            settings.seed,
+            {device: device_name(device) for device in self.devices},
+            _versions(),
+            platform.platform(),
+            dict(self.limits),
+            self.warning,
+        )
+
+
+@contextmanager
+def sitting(settings: Settings, on_progress: OnProgress = ignore, cancelled: Cancelled = never) -> Iterator[Sitting]:
+    """Begin a sitting: wait until no other one goes on in this process, set the threads, measure the limits.
+
+    The threads are set back at the end; malloc goes on keeping freed memory. Set threads count for the thread that
+    calls this.
+    """
+    reason = why_no_cuda() if CUDA in settings.devices else None
+    missing = {} if reason is None else {CUDA: reason}
+    devices = tuple(device for device in DEVICES if device in settings.devices and device not in missing)
+    begun = Sitting(settings, on_progress, cancelled, devices, missing)
+    with _alone(begun):
+        if cancelled():
+            yield begun
+            return
+        begun.started = monotonic()
+        begun.malloc = keep_freed_memory()
+        begun.date = datetime.now(UTC).isoformat(timespec="seconds")
+        begun.warning = busy_machine() or ""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(settings.num_threads)
+        try:
+            for device in devices:
+                with suppress(torch.OutOfMemoryError):  # then nothing can be said of what holds a circuit up there
+                    begun.limits[device] = measure_limits(device, settings.num_threads)
+            yield begun
+        finally:
+            torch.set_num_threads(threads)
+
+
+@contextmanager
+def _alone(begun: Sitting) -> Iterator[None]:
+    """Two sittings at once would time each other."""
+    while not _ONE_AT_A_TIME.acquire(timeout=WAIT_SECONDS):
+        begun.tell(0.0, "waiting: something else is being timed")
+        if begun.cancelled():
+            yield  # nothing is timed after Cancel
+            return
+    try:
+        yield
+    finally:
+        _ONE_AT_A_TIME.release()
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    if torch.version.cuda is not None:
+        found["cuda"] = torch.version.cuda
+    own = own_version()
+    return found if own is None else found | {"circuit-explorer": own}
+
+
+def with_estimate(timing: Timing, found: Estimate | None, precision: float, stopped: bool) -> Timing:
+    """A timing with what was found: an estimate, or why there is none."""
+    if found is not None:
+        return replace(timing, estimate=found, reached=found.is_precise(precision))
+    if timing.missing:
+        return timing
+    return replace(timing, missing="cancelled before it was timed" if stopped else "not timed yet")

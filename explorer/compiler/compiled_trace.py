@@ -1,0 +1,76 @@
+"""A trace of one step from a compiled circuit alone, for looking at a circuit whose compilation was not recorded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from explorer.backend import TorchCircuit, plan_read
+from explorer.compiler.figures import FigureCounter
+from explorer.graph import Graph
+from explorer.trace import NodeRecord, Step, Trace, record_of
+
+
+@dataclass(frozen=True, eq=False)
+class CircuitSnapshot:
+    """The state of a compiled circuit. How its folded layers came about is not known; how they read is."""
+
+    compiled: TorchCircuit
+
+    @cached_property
+    def _graph(self) -> Graph[NodeRecord]:
+        graph, names = self.compiled.graph, self.compiled.leaf_names
+        nodes = {node: record_of(layer, names.__getitem__) for node, layer in graph.nodes.items()}
+        return Graph[NodeRecord](nodes, graph.inputs, graph.outputs)
+
+    @property
+    def graph(self) -> Graph[NodeRecord]:
+        """The layers, as records."""
+        return self._graph
+
+    @cached_property
+    def _reads(self) -> Mapping[int, Mapping[str, Any]]:
+        graph, fold_index = self.compiled.graph, self.compiled.fold_index
+        if fold_index is None:
+            return {}
+        folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
+        found: dict[int, Mapping[str, Any]] = {}
+        for node, table in fold_index.in_fold_idx.items():
+            if table.size:
+                read = plan_read(table, folds)
+                units = graph.nodes[int(table[0, 0, 0])].num_output_units
+                found[node] = {
+                    "kind": read.kind.value,
+                    "index": table.tolist(),
+                    "copied_bytes": read.rows_copied * units * self._counter.number_bytes(graph),
+                }
+        return found
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
+        return self._reads
+
+    @cached_property
+    def _counter(self) -> FigureCounter:
+        return FigureCounter(self.compiled.semiring.is_complex)
+
+    @cached_property
+    def _figures(self) -> Mapping[str, int]:
+        copied = sum(read["copied_bytes"] for read in self.reads.values())
+        return {**self._counter.figures(self.compiled.graph, None), "copied_bytes": copied}
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Layers, folds, parameters, FLOPs and bytes, for one example."""
+        return self._figures
+
+    def circuit(self) -> TorchCircuit:
+        """The circuit itself."""
+        return self.compiled
+
+
+def trace_of_circuit(circuit: TorchCircuit) -> Trace:
+    """A trace whose one step is the circuit as it is: it can be looked at and run, but nothing happened in it."""
+    step = Step(0, "compiled circuit", "compiled", changed=True, seconds=0.0, snapshot=CircuitSnapshot(circuit))
+    return Trace(None, None, {}, (), (step,), circuit)

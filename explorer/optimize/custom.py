@@ -1,0 +1,96 @@
+"""A rule for a pattern of one's own: what a known rule does there, or one layer in the place of several.
+
+`put_rule_first(compiler.rules, PATTERN, "SumCollapse")` gives it to a compiler.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from explorer.backend import TorchInnerLayer, TorchLayer, chain_of
+from explorer.errors import DuplicateNameError, unknown_name
+from explorer.optimize.layers import (
+    DEFAULT_LAYER_FUSE_OPT_RULES,
+    DEFAULT_LAYER_SHATTER_OPT_RULES,
+    EXTRA_FUSE_RULES,
+    RuleCompiler,
+)
+from explorer.optimize.presets import RuleSet
+from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern, Rule, all_of
+
+ONE_LAYER = "one layer"
+"""The replacement that computes the matched layers one after the other, inside of one layer."""
+
+
+def replacements_of(pattern: LayerOptPattern) -> tuple[str, ...]:
+    """What may replace the matches of a pattern: names of known rules on the same types of layers, and `one layer`."""
+    names = [rule.name for rule in _known_rules() if _merged(pattern, rule.pattern) is not None]
+    if len(pattern.entries) > 1 and all(issubclass(entry, TorchInnerLayer) for entry in pattern.entries):
+        names.append(ONE_LAYER)
+    return tuple(names)
+
+
+def rule_replacing(pattern: LayerOptPattern, replacement: str) -> Rule:
+    """The rule that does at the matches of a pattern what `replacement` says.
+
+    A known rule brings its own conditions along, because it is right only under them; whether it pays is not asked.
+    Raises: UnknownNameError for a replacement that does not fit.
+    """
+    if replacement not in replacements_of(pattern):
+        raise unknown_name("replacement", replacement, list(replacements_of(pattern)))
+    if replacement == ONE_LAYER:
+        return Rule(pattern, join_layers, source=pattern.source)
+    known = next(rule for rule in _known_rules() if rule.name == replacement)
+    merged = cast("LayerOptPattern", _merged(pattern, known.pattern))
+    return replace(known, pattern=merged)
+
+
+def put_rule_first(rules: RuleSet, pattern: LayerOptPattern, replacement: str) -> Rule:
+    """Take the rule before all others of its pass: that of the known rule, or the one that fuses.
+
+    Raises: UnknownNameError for a replacement that does not fit; DuplicateNameError for a name that is taken.
+    """
+    rule = rule_replacing(pattern, replacement)
+    if rule.name in rules.names:
+        raise DuplicateNameError(f"a rule named {rule.name!r} is registered already; give the pattern another name")
+    shatters = replacement in DEFAULT_LAYER_SHATTER_OPT_RULES.rules
+    (rules.shatter if shatters else rules.fuse).put_first(rule)
+    return rule
+
+
+def join_layers(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """Layers in a row are one layer that computes them one after the other."""
+    return (chain_of(*reversed(match.entries)),)
+
+
+def _known_rules() -> tuple[Rule, ...]:
+    """The layer rules of the presets, without the guards that ask whether they pay."""
+    registries = (DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES, EXTRA_FUSE_RULES)
+    return tuple(rule for registry in registries for rule in registry)
+
+
+def _merged(pattern: LayerOptPattern, known: Any) -> LayerOptPattern | None:
+    """The pattern with the conditions and sub-patterns of a known one besides its own; None if they do not go together.
+
+    A parameter has one sub-pattern; where both ask for one, it must be the same.
+    """
+    if pattern.entries != known.entries:
+        return None
+    configs: list[Mapping[str, Any]] = []
+    subs: list[Mapping[str, ParameterOptPattern]] = []
+    for entry in range(len(pattern.entries)):
+        own, added = pattern.config_of_entry(entry), known.config_of_entry(entry)
+        both = {name: all_of(own[name], added[name]) for name in own if name in added and own[name] != added[name]}
+        configs.append({**added, **own, **both})
+        own_subs, added_subs = pattern.sub_patterns_of_entry(entry), known.sub_patterns_of_entry(entry)
+        if any(name in added_subs and not _equal(sub, added_subs[name]) for name, sub in own_subs.items()):
+            return None
+        subs.append({**own_subs, **added_subs})
+    is_output = pattern.is_output or known.is_output
+    return replace(pattern, is_output=is_output, config_patterns=tuple(configs), sub_patterns=tuple(subs))
+
+
+def _equal(one: ParameterOptPattern, other: ParameterOptPattern) -> bool:
+    """Whether two sub-patterns find the same; those with conditions are never taken to."""
+    plain = not any(one.config_patterns) and not any(other.config_patterns)
+    return plain and (one.entries, one.is_output) == (other.entries, other.is_output)

@@ -1,0 +1,236 @@
+"""What was timed, as plain data: estimates of times, what was timed, and under which conditions. No torch.
+
+A `Run` is one sitting: some things timed on some devices. It is what views show and what files of recorded runs hold.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import comb, exp, log
+from statistics import median, quantiles
+from typing import Any
+
+from explorer.errors import ValueRangeError
+from explorer.trace import Trace
+
+CPU, CUDA = "cpu", "cuda"
+DEVICES: tuple[str, ...] = (CPU, CUDA)
+FORWARD, TRAINING = "forward", "training"
+KINDS: tuple[str, ...] = (FORWARD, TRAINING)
+STEPS, MODES, LAYERS, SWEEP = "steps", "modes", "layers", "sweep"
+SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP)
+WHOLE, SUM, LAYER, READ = "whole forward", "sum of layers", "layer", "read"
+"""What is timed in a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The median of `count` times, in milliseconds.
+
+    `low` to `high` covers the true median with probability `confidence`, whatever the distribution of the times; below
+    six repeats that is less than 95 %. Half of the times lie between `lower_quartile` and `upper_quartile`.
+    """
+
+    median: float
+    low: float
+    high: float
+    lower_quartile: float
+    upper_quartile: float
+    count: int
+    confidence: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the confidence interval, relative to the median."""
+        return (self.high - self.low) / 2 / self.median if self.median > 0 else 0.0
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the quartiles, relative to the median."""
+        return (self.upper_quartile - self.lower_quartile) / 2 / self.median if self.median > 0 else 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there were enough repeats, six, for a 95 % interval."""
+        return self.confidence >= CONFIDENCE
+
+    def is_precise(self, precision: float) -> bool:
+        """Whether the 95 % interval is known and reaches no farther than `precision` from the median."""
+        return self.is_known and self.half_width <= precision
+
+    def overlaps(self, other: "Estimate") -> bool:
+        """Whether the intervals have a common point: then a difference of the medians may be noise."""
+        return self.low <= other.high and other.low <= self.high
+
+
+def estimate(seconds: Sequence[float]) -> Estimate:
+    """The estimate from repeated times in seconds. Raises: ValueRangeError if there are none.
+
+    >>> estimate([0.002, 0.001, 0.003, 0.002, 0.004, 0.002, 0.003]).median
+    2.0
+    """
+    if not seconds:
+        raise ValueRangeError("a time must be measured at least once")
+    ordered = sorted(second * 1000 for second in seconds)
+    first, confidence = interval_rank(len(ordered))
+    lower, _, upper = quantiles(ordered, n=4, method="inclusive") if len(ordered) > 1 else ordered * 3
+    return Estimate(median(ordered), ordered[first], ordered[-1 - first], lower, upper, len(ordered), confidence)
+
+
+@cache
+def interval_rank(count: int) -> tuple[int, float]:
+    """How many of `count` ordered samples lie below the interval of the median (and above it), and its confidence.
+
+    The narrowest interval between two samples of equal rank from both ends that covers the median with at least 95 %:
+    each sample lies below the median with probability 1/2, so ranks follow the binomial distribution. With fewer than
+    six samples even the widest covers less.
+
+    >>> interval_rank(6), interval_rank(20)
+    ((0, 0.96875), (5, 0.9586105346679688))
+    """
+    tail, rank = 1, 0  # tail: in how many of 2^count cases at most `rank` samples lie below the median
+    while 2 * (rank + 1) < count:
+        wider = tail + comb(count, rank + 1)
+        if 1 - 2 * wider / 2**count < CONFIDENCE:
+            break
+        tail, rank = wider, rank + 1
+    return rank, max(0.0, 1 - 2 * tail / 2**count)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The time of one thing on one device; where `estimate` is None, `missing` says why.
+
+    `what` is a path of a step, a mode, a batch, a part of a run of layers. `reached`: the interval is as narrow as was
+    asked for. `operators` counts the tensor operators of one run; `planned_bytes` are those of all activations by the
+    trace, `peak_bytes` what was alive at once, beside parameters and input; `one_row` is the time with one row instead
+    of the batch, in milliseconds.
+    """
+
+    what: str
+    device: str
+    batch_size: int
+    estimate: Estimate | None = None
+    missing: str = ""
+    reached: bool = False
+    step: int | None = None
+    node: int | None = None
+    layers: int | None = None
+    operators: int | None = None
+    planned_bytes: int | None = None
+    peak_bytes: int | None = None
+    one_row: float | None = None
+
+    @property
+    def median(self) -> float | None:
+        """The median in milliseconds; None if there is no time."""
+        return None if self.estimate is None else self.estimate.median
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device does at best, measured beside the times: a tiny operator, copying, multiplying matrices."""
+
+    operator_ms: float
+    bytes_per_second: float
+    flops_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Under which conditions was timed; `devices` are names by kind, `date` is UTC in ISO form.
+
+    `warning` says what makes the times doubtful, such as a busy machine; empty if nothing does.
+    """
+
+    date: str
+    num_threads: int
+    clock: str
+    malloc: str
+    precision: float
+    max_seconds: float
+    seed: int
+    devices: Mapping[str, str]
+    versions: Mapping[str, str]
+    system: str
+    limits: Mapping[str, Limits] = field(default_factory=dict[str, Limits])
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was timed in one sitting.
+
+    `subject` is one of SUBJECTS, `kind` one of KINDS; `circuit` and `options` say what was compiled and how; `missing`
+    says for a device that was asked for why it has no times. `cancelled`: it was stopped, and holds what was there.
+    """
+
+    subject: str
+    kind: str
+    circuit: str
+    options: Mapping[str, Any]
+    timings: tuple[Timing, ...]
+    setup: Setup
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    cancelled: bool = False
+    seconds: float = 0.0
+
+    def on(self, device: str) -> tuple[Timing, ...]:
+        """The timings on one device, in order."""
+        return tuple(timing for timing in self.timings if timing.device == device)
+
+    def of_step(self, step: int, device: str) -> Timing | None:
+        """The timing of a step on a device."""
+        return next((timing for timing in self.on(device) if timing.step == step), None)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices with times, in order."""
+        return tuple(device for device in DEVICES if any(timing.estimate for timing in self.on(device)))
+
+
+def state_step(trace: Trace, step: "int | str") -> int:
+    """The step that made the state after `step`: the last one up to it that changed something. Equal states run alike.
+
+    Raises: UnknownNameError.
+    """
+    index = trace.step(step).index
+    return next((known.index for known in reversed(trace.steps[: index + 1]) if known.changed), 0)
+
+
+def default_steps(trace: Trace) -> tuple[int, ...]:
+    """The states worth timing: unoptimized, after each round, after each fold level, final; each state once."""
+    last_of_round = {_round(step.path): step.index for step in trace.steps if _round(step.path)}
+    folds = [step.index for step in trace.steps if step.folds]
+    wanted = (0, *last_of_round.values(), *folds, trace.steps[-1].index)
+    return tuple(sorted({state_step(trace, step) for step in wanted}))
+
+
+def crossover(run: Run) -> float | None:
+    """The batch size from which on CUDA is faster than the CPU (or the other way round), where the medians cross.
+
+    Between two measured sizes both times are taken to follow powers of the size. None if they do not cross, or one
+    device has no times. Of several crossings the last one.
+    """
+    found: float | None = None
+    before: tuple[int, float] | None = None
+    for size, cpu, cuda in both_devices(run):
+        gap = log(cpu / cuda)
+        if before is not None and gap * before[1] < 0:
+            share = before[1] / (before[1] - gap)
+            found = exp(log(before[0]) + share * (log(size) - log(before[0])))
+        before = (size, gap) if gap else before
+    return found
+
+
+def both_devices(run: Run) -> list[tuple[int, float, float]]:
+    """Batch size, CPU and CUDA median of every size that has both, in order of size."""
+    cuda = {timing.batch_size: timing.median for timing in run.on(CUDA)}
+    rows = [(timing.batch_size, timing.median, cuda.get(timing.batch_size)) for timing in run.on(CPU)]
+    return sorted((size, one, other) for size, one, other in rows if one and other)
+
+
+def _round(path: str) -> str:
+    """The round of a step of the optimization, `optimize/round 2`; empty for other steps."""
+    return path.rpartition("/")[0] if path.startswith("optimize/round") else ""

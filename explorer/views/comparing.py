@@ -1,0 +1,328 @@
+"""Two traces side by side: which layers of both stand for the same, and where the two part ways."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.errors import CircuitError
+from explorer.trace import Step
+from explorer.views.costs import FIGURES
+from explorer.views.grouping import node_scopes
+from explorer.views.index import TraceIndex, owner
+from explorer.views.states import State, scopes_of
+from explorer.views.words import list_text, path_text, plural
+from widgets.schema import TableView
+
+
+@dataclass(frozen=True, slots=True)
+class Counterparts:
+    """The layers of the other trace, and in words by what they were found (or why there are none)."""
+
+    ids: tuple[int, ...]
+    matched_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceDifference:
+    """The first steps in which two traces differ (None: that trace has no such step any more), and how, in words."""
+
+    step: int | None
+    other_step: int | None
+    text: str
+
+
+def counterparts(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:
+    """The layers after `other_step` of the other trace that stand for the same as these layers at `step`.
+
+    Of one circuit: those that come from the same symbolic layers. Of two circuits: those of the same variables, type
+    and level, or as much of that as there is. Ids that were there before the step or after it are known; others have
+    no counterpart.
+    """
+    if not ids:
+        return Counterparts((), "nothing is selected")
+    if same_circuit(index, other):
+        return _by_lineage(index, step, ids, other, other_step)
+    return _by_kind(index, step, ids, other, other_step)
+
+
+def same_circuit(index: TraceIndex, other: TraceIndex) -> bool:
+    """Whether both traces compile the same layers, whatever the options: then their first ids mean the same."""
+    if index is other or (index.trace.subject is not None and index.trace.subject is other.trace.subject):
+        return True
+    key = ("same circuit", id(other))
+    if key not in index.cache:
+        index.cache[key] = (other, _same_layers(index, other))  # keeps the other alive, so that its id stays its own
+    return index.cache[key][1]
+
+
+def _same_layers(index: TraceIndex, other: TraceIndex) -> bool:
+    here, there = index.state(0), other.state(0)
+    ids, other_ids = np.flatnonzero(here.present), np.flatnonzero(there.present)
+    if not np.array_equal(ids, other_ids) or not np.array_equal(here.edges, there.edges):
+        return False
+    forms: set[tuple[int, int]] = set()
+    for node in ids.tolist():
+        one, two = int(here.node[node]), int(there.node[node])
+        if scopes_of(index.table.nodes[one]) != scopes_of(other.table.nodes[two]):
+            return False
+        form = (int(here.key[node]), int(there.key[node]))
+        if form not in forms:
+            mine, theirs = index.record(one), other.record(two)
+            if (mine.type, mine.config) != (theirs.type, theirs.config):
+                return False
+            forms.add(form)
+    return True
+
+
+# ---------------------------------------------------------------------- by lineage
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The symbolic layers that a node comes from, and its place among how many nodes that were made of them at once."""
+
+    symbolic: tuple[int, ...]
+    place: int = 0
+    count: int = 1
+
+
+def _origins(index: TraceIndex, step: int) -> Mapping[int, _Origin]:
+    """The origins of all nodes that were there in some step up to this one."""
+    key = ("origins", step)
+    if key not in index.cache:
+        if step == 0:
+            index.cache[key] = {n: _Origin((n,)) for n in index.trace.steps[0].snapshot.graph.nodes}
+            return index.cache[key]
+        found = dict(_origins(index, step - 1))
+        entry = index.trace.steps[step]
+        for rewrite in entry.rewrites if entry.error is None else ():
+            if not rewrite.place:
+                symbolic = _joined(found, rewrite.removed)
+                found |= {n: _Origin(symbolic, i, len(rewrite.added)) for i, n in enumerate(rewrite.added)}
+        for group in entry.folds:
+            if group.members != (group.node,):
+                found[group.node] = _Origin(_joined(found, group.members))
+        changed = len(found) > len(_origins(index, step - 1))
+        index.cache[key] = found if changed else _origins(index, step - 1)
+    return index.cache[key]
+
+
+def _joined(origins: Mapping[int, _Origin], nodes: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted({symbolic for node in nodes for symbolic in origins[node].symbolic}))
+
+
+def _by_lineage(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:
+    here, there = _origins(index, step), _holders(other, other_step)
+    origins = _origins(other, other_step)
+    found: dict[int, None] = {}
+    wanted: dict[int, None] = {}
+    for node in ids:
+        origin = here.get(node)
+        if origin is None:
+            continue
+        wanted.update(dict.fromkeys(origin.symbolic))
+        holders = dict.fromkeys(holder for symbolic in origin.symbolic for holder in there.get(symbolic, ()))
+        exact = [holder for holder in holders if origins[holder] == origin]
+        found.update(dict.fromkeys(exact or holders))
+    said = f"{'symbolic layer' if len(wanted) == 1 else 'symbolic layers'} {list_text(sorted(wanted), 6)}"
+    if not wanted:
+        return Counterparts((), "no counterpart: these layers are not there at this step")
+    if not found:
+        return Counterparts((), f"no counterpart: nothing there comes from {said}")
+    return Counterparts(tuple(sorted(found)), f"by lineage: both come from {said}")
+
+
+def _holders(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
+    """For each symbolic layer the nodes after a step that come from it."""
+    key = ("holders", step)
+    if key not in index.cache:
+        origins = _origins(index, step)
+        found: dict[int, list[int]] = {}
+        for node in np.flatnonzero(index.state(step).present).tolist():
+            for symbolic in origins[node].symbolic:
+                found.setdefault(symbolic, []).append(node)
+        index.cache[key] = {symbolic: tuple(nodes) for symbolic, nodes in found.items()}
+    return index.cache[key]
+
+
+# ---------------------------------------------------------------------- by kind
+
+
+_Kind = tuple[int, str, int]
+"""Variables (bits of a number), title, level."""
+
+_WAYS: tuple[tuple[str, bool, Callable[[_Kind], object]], ...] = (
+    ("variables, type and level", True, lambda kind: kind),
+    ("variables and type", True, lambda kind: kind[:2]),
+    ("type and level", False, lambda kind: kind[1:]),
+    ("type", False, lambda kind: kind[1]),
+)
+"""What is compared, from strict to loose; whether it needs variables that mean the same in both circuits."""
+
+
+def _by_kind(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:
+    states = (index.state(step), index.before(step))
+    mine: list[_Kind] = []
+    for node in ids:
+        state = next((s for s in states if 0 <= node < len(s.present) and s.present[node]), None)
+        if state is not None:
+            mine.append(_kinds(index, state)[node])
+    if not mine:
+        return Counterparts((), "no counterpart: these layers are not there at this step")
+    there = _kinds(other, other.state(other_step))
+    same_variables = _variables(index) == _variables(other)
+    for words, needs_variables, what in _WAYS:
+        if needs_variables and not same_variables:
+            continue
+        wanted = {what(kind) for kind in mine}
+        found = [node for node, kind in there.items() if what(kind) in wanted]
+        if found:
+            return Counterparts(tuple(sorted(found)), f"the circuits differ; by {words}")
+    return Counterparts((), f"no counterpart: the circuits differ, and there is no {mine[0][1]} there")
+
+
+def _kinds(index: TraceIndex, state: State) -> Mapping[int, _Kind]:
+    key = ("kinds", id(state))
+    if key not in index.cache:
+        scopes = node_scopes(index, state)
+        index.cache[key] = {
+            node: (scopes[node], index.record(int(state.node[node])).title, int(state.level[node]))
+            for node in np.flatnonzero(state.present).tolist()
+        }
+    return index.cache[key]
+
+
+def _variables(index: TraceIndex) -> int:
+    """The variables of the circuit, as the bits of a number."""
+    scopes = node_scopes(index, index.state(0))
+    return max((scopes[output] for output in index.state(0).outputs), default=0)
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def compare_table(
+    index: TraceIndex, other: TraceIndex, names: tuple[str, str] = ("this trace", "the other")
+) -> TableView:
+    """Figures at the end and what was done on the way, side by side, and how much the other trace has more or less."""
+    here, there = index.trace.figures(-1), other.trace.figures(-1)
+    rows: list[list[str]] = []
+    for name, (title, _, text) in FIGURES.items():
+        if name in here and name in there:
+            rows.append([title, text(here[name]), text(there[name]), _change(here[name], there[name], text)])
+    mine, theirs = _counts(index), _counts(other)
+    for title in mine:
+        rows.append([title, *(f"{n:,}" for n in (mine[title], theirs[title])), _change(mine[title], theirs[title])])
+    return {"columns": ["at the end", *names, "change"], "rows": rows}
+
+
+def _change(before: int, after: int, text: Callable[[float], str] = lambda value: f"{value:,.0f}") -> str:
+    if before == after:
+        return "equal"
+    sign = "+" if after > before else "−"
+    share = f" ({sign}{abs(after - before) / before:.0%})" if before else ""
+    return f"{sign}{text(abs(after - before))}{share}"
+
+
+def _counts(index: TraceIndex) -> dict[str, int]:
+    """How much was matched and done in the whole trace."""
+    steps = index.trace.steps
+    rounds = {step.path.split("/")[1] for step in steps if step.path.startswith("optimize/")}
+    misses = sum(len(step.refusals) + sum(step.refusals_over.values()) for step in steps)
+    return {
+        "rounds of optimization": len(rounds),
+        "matches": sum(len(step.matches) for step in steps),
+        "matches applied": sum(len(step.rewrites) for step in steps if step.error is None),
+        "matches that lost a conflict": sum(len(step.lost) for step in steps),
+        "near misses": misses,
+        "folded groups": sum(len(group.members) > 1 for step in steps for group in step.folds),
+        "steps": len(steps),
+    }
+
+
+# ---------------------------------------------------------------------- the first difference
+
+
+def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDifference | None:
+    """The first step in which two traces differ and what differs in it; None if they do the same all along."""
+    here, there = index.trace.steps, other.trace.steps
+    if not same_circuit(index, other):
+        mine, theirs = (plural(len(steps[0].snapshot.graph)) for steps in (here, there))
+        return TraceDifference(0, 0, f"The circuits differ: {mine} here, {theirs} there.")
+    for one, two in zip(here, there, strict=False):
+        if one.path != two.path:
+            text = f"Here comes {path_text(one.path)}, there {path_text(two.path)}."
+            return TraceDifference(one.index, two.index, text)
+        said = _difference_of_steps(index, one, other, two)
+        if said:
+            return TraceDifference(one.index, two.index, f"In {path_text(one.path)} (step {one.index}), {said}")
+    if len(here) == len(there):
+        return None
+    longer, whose = (here, "here") if len(here) > len(there) else (there, "there")
+    at = min(len(here), len(there))
+    mine, theirs = (at if len(steps) > at else None for steps in (here, there))
+    return TraceDifference(mine, theirs, f"Only {whose} comes {path_text(longer[at].path)}.")
+
+
+_Rewrite = tuple[str, tuple[int, ...], str]
+"""Rule, nodes (root first), parameter."""
+_Fold = tuple[str, tuple[int, ...]]
+"""Type, members."""
+
+
+def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: Step) -> str:
+    """What two steps of one path do differently, in words; empty if nothing."""
+    if (one.error is None) != (two.error is None):
+        where, error = ("here", one.error) if one.error is not None else ("there", two.error)
+        return f"the compilation failed {where}: {error}"
+    applied, applied_there = _applied(one), _applied(two)
+    only = [fact for fact in applied if fact not in applied_there]
+    only_there = [fact for fact in applied_there if fact not in applied]
+    if only or only_there:
+        parts = [_only(only, "here", other, two), _only(only_there, "there", index, one)]
+        return "; ".join(part for part in parts if part) + "."
+    folds, folds_there = _folded(one), _folded(two)
+    only_folds = [fact for fact in folds if fact not in folds_there]
+    only_folds_there = [fact for fact in folds_there if fact not in folds]
+    if only_folds or only_folds_there:
+        return f"{_folds_text(only_folds, 'here')}, {_folds_text(only_folds_there, 'there')}."
+    if len(one.lost) != len(two.lost) or len(one.matches) != len(two.matches):
+        found = [f"{plural(len(step.matches), 'match', 'matches')} ({len(step.lost)} lost)" for step in (one, two)]
+        return f"there are {found[0]} here and {found[1]} there."
+    return ""
+
+
+def _applied(step: Step) -> dict[_Rewrite, None]:
+    done = step.rewrites if step.error is None else ()
+    return dict.fromkeys((rewrite.rule, rewrite.removed, rewrite.place) for rewrite in done)
+
+
+def _folded(step: Step) -> dict[_Fold, None]:
+    return dict.fromkeys((group.type, group.members) for group in step.folds)
+
+
+def _only(facts: Sequence[_Rewrite], where: str, other: TraceIndex, step: Step) -> str:
+    """The first of the rewrites that only one trace has, with the reason why the other has it not; how many more."""
+    if not facts:
+        return ""
+    rule, removed, place = facts[0]
+    at = place or list_text(removed)
+    node = owner(place) if place else removed[0]
+    more = f" (and {len(facts) - 1:,} more)" if len(facts) > 1 else ""
+    return f"{rule} at {at} was applied only {where}{more}: {_why_not(other, rule, node, step)}"
+
+
+def _why_not(index: TraceIndex, rule: str, node: int, step: Step) -> str:
+    """Why a rule was not applied in a step, as the other side of a comparison."""
+    if rule not in index.rules:
+        return "the other trace has no such rule"
+    try:
+        return f"in the other, {index.trace.why_not(index.rules[rule].pattern, node, step.index).reason}"
+    except CircuitError as error:
+        return f"in the other, {error}"
+
+
+def _folds_text(facts: Sequence[_Fold], where: str) -> str:
+    """How many layers became how many folded ones on one side only."""
+    return f"{plural(sum(len(members) for _, members in facts))} became {len(facts):,} {where}"

@@ -1,0 +1,166 @@
+"""What holds a circuit up, in words: launch-bound, gather-bound, memory-bound; each with the numbers and what to do."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from explorer.timings import CPU, DEVICES, FORWARD, LAYERS, READ, SWEEP, Limits, Run, Timing, state_step
+from explorer.views.costs import NAMES_OF_TIMES
+from explorer.views.index import TraceIndex
+from explorer.views.timings import check_fits
+from explorer.views.words import bytes_text, time_text
+
+GATHER_ADVICE = (
+    "See which reads gather in the fold view: other levels (levels=...) or another order of the regions may make views "
+    "of them."
+)
+LAUNCH_SHARE = 0.5
+"""Launch-bound: with one row a run takes at least this share of the time with the whole batch ..."""
+LAUNCH_FACTOR = 25
+"""... and an operator takes on average at most so many times as long as the smallest one this device can do."""
+FLAT_FACTOR, FLAT_ROWS = 1.5, 4
+"""Small batches are launch-bound while at least 4 times the rows take at most 1.5 times as long."""
+GATHER_SHARE = 0.25
+"""Gather-bound: copying inputs to where they are read takes at least this share of the forward pass."""
+MEMORY_SHARE = 0.4
+"""Memory-bound: moving the bytes alone takes at least this share, and longer than the arithmetic would ..."""
+MEMORY_ROWS = 64
+"""... with a batch of at least so many rows: with less, parameters and launches weigh more."""
+NUMBER_BYTES = 4
+"""Bytes of a number in a parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """One finding: its kind, on which device, the numbers in words, and what to do about it."""
+
+    kind: str
+    device: str
+    text: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {_on(self.device)}: {self.text} {self.advice}"
+
+
+def lints(index: TraceIndex, runs: Sequence[Run], step: "int | str" = -1) -> tuple[Lint, ...]:
+    """What the runs say about the circuit after a step; empty if none of the kinds holds it up.
+
+    Times of equal states count for each other. Raises: CircuitError for a run that does not fit the trace.
+    """
+    for run in runs:
+        check_fits(index, run)
+    return tuple(lint for device in DEVICES for lint in _of_device(index, runs, index.step(step).index, device))
+
+
+def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -> Iterator[Lint]:
+    state = state_step(index.trace, step)
+    found: list[Lint] = []
+    known = any(run.subject == LAYERS and _of_state(index, run, state, device) for run in runs)
+    for run in runs:
+        here = _of_state(index, run, state, device)
+        wholes = [t for t in here if t.node is None and t.estimate is not None and t.operators is not None]
+        if not wholes or device not in run.setup.limits:
+            continue
+        limits = run.setup.limits[device]
+        largest = max(wholes, key=lambda timing: timing.batch_size)
+        found += _launch(largest, limits) or _launch_in_sweep(wholes if run.subject == SWEEP else ())
+        if run.kind == FORWARD:
+            if run.subject == LAYERS:
+                found += _gather(largest, [t for t in here if t.what == READ])
+            elif not known:
+                found += _gather_by_bytes(index, state, largest, limits)
+            found += _memory(index, state, largest, limits)
+    seen: set[str] = set()
+    for lint in found:
+        if lint.kind not in seen:
+            seen.add(lint.kind)
+            yield lint
+
+
+def _launch(timing: Timing, limits: Limits) -> list[Lint]:
+    if timing.estimate is None or not timing.operators or timing.one_row is None or timing.batch_size == 1:
+        return []
+    time = timing.estimate.median
+    share, each = timing.one_row / time, time / timing.operators
+    if share < LAUNCH_SHARE or each > LAUNCH_FACTOR * limits.operator_ms:
+        return []
+    text = (
+        f"one row takes {time_text(timing.one_row)}, {timing.batch_size:,} rows {time_text(time)}; the "
+        f"{timing.operators:,} operators take {time_text(each)} each, and the smallest one that this device can do "
+        f"takes {time_text(limits.operator_ms)}."
+    )
+    advice = "Fold, so that there are fewer and larger operators; or give larger batches, which cost nearly nothing."
+    return [Lint("launch-bound", timing.device, text, advice)]
+
+
+def _launch_in_sweep(timings: Sequence[Timing]) -> list[Lint]:
+    """Up to which batch more rows cost nearly nothing."""
+    ordered = sorted(timings, key=lambda timing: timing.batch_size)
+    times = [(timing.batch_size, timing.estimate.median) for timing in ordered if timing.estimate is not None]
+    flat = [(size, time) for size, time in times if time <= FLAT_FACTOR * times[0][1]]
+    if not flat or flat[-1][0] < FLAT_ROWS * times[0][0]:
+        return []
+    rows, time = flat[-1]
+    text = f"{rows:,} rows take {time_text(time)}, and {times[0][0]:,} take {time_text(times[0][1])}."
+    advice = f"Below batches of {rows:,} rows it is the number of operators that costs: fold, or give larger batches."
+    return [Lint("launch-bound in small batches", ordered[0].device, text, advice)]
+
+
+def _gather(timing: Timing, reads: Sequence[Timing]) -> list[Lint]:
+    """By the measured times of the reads that copy."""
+    known = [(read.estimate.median, read.node) for read in reads if read.estimate is not None]
+    if timing.estimate is None or not known:
+        return []
+    time, copying = timing.estimate.median, sum(milliseconds for milliseconds, _ in known)
+    if copying < GATHER_SHARE * time:
+        return []
+    longest, node = max(known, key=lambda pair: pair[0])
+    text = (
+        f"copying inputs to where they are read takes {time_text(copying)} of {time_text(time)} "
+        f"({copying / time:.0%}); the longest, {time_text(longest)}, is that of layer {node}."
+    )
+    return [Lint("gather-bound", timing.device, text, GATHER_ADVICE)]
+
+
+def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Lint]:
+    """By the bytes that reads copy, where layers were not timed."""
+    if timing.estimate is None:
+        return []
+    time, copied = timing.estimate.median, index.trace.figures(step)["copied_bytes"] * timing.batch_size
+    copying = 2 * copied / limits.bytes_per_second * 1000
+    if copying < GATHER_SHARE * time:
+        return []
+    text = (
+        f"reads copy {bytes_text(copied)}, which takes about {time_text(copying)} of {time_text(time)} "
+        f"({copying / time:.0%}) where {bytes_text(limits.bytes_per_second)} are moved in a second; time the layers to "
+        f"be sure."
+    )
+    return [Lint("gather-bound", timing.device, text, GATHER_ADVICE)]
+
+
+def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Lint]:
+    if timing.estimate is None or timing.batch_size < MEMORY_ROWS:
+        return []
+    time, figures = timing.estimate.median, index.trace.figures(step)
+    moved = 2 * (figures["activation_bytes"] + figures["copied_bytes"]) * timing.batch_size
+    moved += figures["parameters"] * NUMBER_BYTES
+    done = (figures["flops"] + figures["transcendentals"]) * timing.batch_size
+    moving, doing = moved / limits.bytes_per_second * 1000, done / limits.flops_per_second * 1000
+    if moving < MEMORY_SHARE * time or moving < doing:
+        return []
+    balance = limits.flops_per_second / limits.bytes_per_second
+    text = (
+        f"{done / moved:.2g} operations for each byte, where this device does {balance:.2g} while it moves one; moving "
+        f"{bytes_text(moved)} takes {time_text(moving)} of {time_text(time)} ({moving / time:.0%})."
+    )
+    advice = "Fuse layers, so that less is written and read again; or give the batch in parts that fit into the caches."
+    return [Lint("memory-bound", timing.device, text, advice)]
+
+
+def _of_state(index: TraceIndex, run: Run, state: int, device: str) -> list[Timing]:
+    """The timings of a state on a device."""
+    return [t for t in run.on(device) if t.step is not None and state_step(index.trace, t.step) == state]
+
+
+def _on(device: str) -> str:
+    return "the CPU" if device == CPU else NAMES_OF_TIMES[device]

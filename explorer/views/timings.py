@@ -1,0 +1,435 @@
+"""What was timed, for drawing: bars of steps, modes and batches, what each step bought, where the time goes.
+
+Everything is made of `Run`s, measured just now or recorded elsewhere; a difference inside the noise is never a gain.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from explorer.errors import CircuitError
+from explorer.timings import (
+    CPU,
+    CUDA,
+    LAYER,
+    READ,
+    STEPS,
+    SUM,
+    SWEEP,
+    TRAINING,
+    WHOLE,
+    Estimate,
+    Run,
+    Timing,
+    both_devices,
+    crossover,
+    state_step,
+)
+from explorer.views.costs import NAMES_OF_TIMES, TIMES, Measured, time_bars
+from explorer.views.index import TraceIndex
+from explorer.views.words import bytes_text, path_text, plural, time_text
+from widgets.schema import VERSION, BarsView, BarView, SectionView, TableView
+
+WHISKERS = "Bars are medians, whiskers their 95 % confidence intervals."
+NAMES_OF_KINDS = {"forward": "Forward pass", TRAINING: "Training step"}
+Tone = Literal["faster", "slower", "noise"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUp:
+    """How much faster something became: the ratio of medians (over 1 is faster), in words, and its tone."""
+
+    ratio: float
+    text: str
+    tone: Tone
+
+
+def speed_up(before: Estimate, after: Estimate, than: str = "") -> SpeedUp:
+    """How much faster `after` is; if the confidence intervals overlap, it is within the noise.
+
+    The interval of the ratio is the widest that the two intervals allow.
+    """
+    ratio = before.median / after.median
+    if not (before.is_known and after.is_known):
+        return SpeedUp(ratio, f"{_times(ratio)}: measured too few times to tell", "noise")
+    if before.overlaps(after):
+        return SpeedUp(ratio, f"{_times(ratio)}: within the noise", "noise")
+    ends = sorted((before.low / after.high, before.high / after.low))
+    tone: Tone = "faster" if ratio > 1 else "slower"
+    if tone == "slower":
+        ends = sorted(1 / end for end in ends)
+    shown = ratio if tone == "faster" else 1 / ratio
+    compared = f" than {than}" if than else ""
+    return SpeedUp(ratio, f"{_times(shown)} {tone}{compared} ({ends[0]:.3g} to {ends[1]:.3g})", tone)
+
+
+# ---------------------------------------------------------------------- steps
+
+
+def measurements(index: TraceIndex, run: Run) -> dict[int, Measured]:
+    """The measured times of every step of the trace whose state was timed; equal states have equal times.
+
+    Raises: CircuitError for a run that does not fit the trace.
+    """
+    check_fits(index, run)
+    of_state: dict[int, Measured] = {}
+    for timing in run.timings:
+        if timing.step is not None and run.subject == STEPS:
+            state = state_step(index.trace, timing.step)
+            of_state[state] = {**of_state.get(state, Measured()), **_measured(timing)}
+    states = [(step.index, state_step(index.trace, step.index)) for step in index.trace.steps]
+    return {step: of_state[state] for step, state in states if state in of_state}
+
+
+def check_fits(index: TraceIndex, run: Run) -> None:
+    """Raises: CircuitError if a run names steps of another trace: it was recorded of another circuit or options."""
+    steps = index.trace.steps
+    for timing in run.timings:
+        if timing.step is None:
+            continue
+        known = steps[timing.step] if timing.step in range(len(steps)) else None
+        if known is None or (run.subject == STEPS and known.path != timing.what):
+            raise CircuitError(
+                f"the recorded run is of another compilation: its step {timing.step} ({timing.what}) is not in this "
+                f"trace; open the trace it was made with, of {run.circuit or 'the same circuit'}"
+            )
+
+
+def step_bars(index: TraceIndex, run: Run) -> BarsView:
+    """The times of the steps that were timed, a series for each device."""
+    known = measurements(index, run)
+    steps = sorted({timing.step for timing in run.timings if timing.step is not None})
+    title = f"{NAMES_OF_KINDS[run.kind]} after each step"
+    chosen = {step: known[step] for step in steps}
+    bars = time_bars(index, chosen, run.missing, title, _note(run), _asked(run))
+    return {**bars, "table": _step_table(run, steps)}
+
+
+def _step_table(run: Run, steps: Sequence[int]) -> TableView:
+    """The times, what the whole way brought, and memory, the last two on the first device that has times."""
+    device = next(iter(run.devices), CPU)
+    there = [device for device in _asked(run) if device not in run.missing]
+    first = run.of_step(steps[0], device) if steps else None
+    rows: list[list[str]] = []
+    for step in steps:
+        timing = run.of_step(step, device)
+        gained = ""
+        if first is not None and timing is not None and timing is not first and first.estimate and timing.estimate:
+            gained = speed_up(first.estimate, timing.estimate).text
+        peak = "not measured" if timing is None or timing.peak_bytes is None else bytes_text(timing.peak_bytes)
+        layers = "" if timing is None or timing.layers is None else f"{timing.layers:,}"
+        known = [run.of_step(step, one) for one in there]
+        label = next((path_text(timing.what) for timing in run.timings if timing.step == step), "")
+        rows.append([label, layers, *(_estimate_text(one, "not measured") for one in known), gained, peak])
+    what = "the first" if first is None else "unoptimized" if first.step == 0 else path_text(first.what)
+    names = [NAMES_OF_TIMES[one] for one in there]
+    return {"columns": ["step", "layers", *names, f"against {what}", "alive at once"], "rows": rows}
+
+
+def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
+    """What each timed step bought on a device: by how many milliseconds it changed the time (less is negative).
+
+    Whiskers are the widest that the two intervals allow; a change inside the noise is said to be that.
+    """
+    check_fits(index, run)
+    timed = [(timing, timing.estimate) for timing in run.on(device) if timing.estimate and timing.step is not None]
+    bars: list[BarView] = []
+    rows: list[list[str]] = []
+    for (_, before), (timing, after) in pairwise(timed):
+        gained = speed_up(before, after)
+        label = path_text(timing.what)
+        bar: BarView = {**_bar(label, after.median - before.median, "time"), "tone": gained.tone}
+        if before.is_known and after.is_known:
+            bar["low"], bar["high"] = after.low - before.high, after.high - before.low
+        bars.append(bar)
+        rows.append([label, time_text(before.median), time_text(after.median), gained.text])
+    return {
+        "version": VERSION,
+        "title": f"What each step bought on {_on(device)}: {NAMES_OF_KINDS[run.kind].lower()}",
+        "unit": "ms",
+        "log": False,
+        "series": ["time"],
+        "bars": bars,
+        "note": _whole_gain([estimate for _, estimate in timed], run.missing.get(device, "not measured")),
+        "table": {"columns": ["step", "before", "after", "bought"], "rows": rows},
+    }
+
+
+def _whole_gain(estimates: Sequence[Estimate], why: str) -> str:
+    if not estimates:
+        return f"No times: {why}."
+    first, last = estimates[0], estimates[-1]
+    text = f"{time_text(first.median)} at first, {time_text(last.median)} at the end"
+    return f"{text}." if len(estimates) < 2 else f"{text}: {speed_up(first, last, 'at first').text}."
+
+
+# ---------------------------------------------------------------------- modes and batches
+
+
+def mode_bars(run: Run) -> BarsView:
+    """The times of the four modes of compilation, a series for each device."""
+    whats = list(dict.fromkeys(timing.what for timing in run.timings))
+    return _bars(run, f"{NAMES_OF_KINDS[run.kind]} in the four modes", "mode", whats, f"{_note(run)}")
+
+
+def sweep_bars(run: Run) -> BarsView:
+    """The times of batches of several sizes, a series for each device; the note says where CPU and CUDA cross."""
+    sizes = sorted({(timing.batch_size, timing.what) for timing in run.timings})
+    title = f"{NAMES_OF_KINDS[run.kind]} by batch size"
+    note = _note(run) if run.missing else f"{crossover_text(run)} {_note(run)}"
+    return _bars(run, title, "batch", [what for _, what in sizes], note)
+
+
+def crossover_text(run: Run) -> str:
+    """From which batch size on the other device is faster, or why that is not known."""
+    if run.subject != SWEEP or not run.on(CUDA):
+        return f"No crossover of CPU and CUDA: {run.missing.get(CUDA, 'CUDA was not measured')}."
+    both = both_devices(run)
+    if not both:
+        return "No crossover of CPU and CUDA: no batch has a time on both."
+    size, cpu, cuda = both[-1]
+    faster = NAMES_OF_TIMES[CUDA] if cuda < cpu else NAMES_OF_TIMES[CPU]
+    found = crossover(run)
+    if found is None:
+        return f"No crossover: from {plural(both[0][0], 'row')} to {size:,}, {faster} is faster throughout."
+    return f"Crossover: from a batch of about {found:,.0f} on, {faster} is faster."
+
+
+# ---------------------------------------------------------------------- layers
+
+
+def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
+    """Milliseconds by id of the layer, for `picture(times=...)` and `details(times=...)`."""
+    timings = [timing for timing in run.on(device) if timing.what == LAYER]
+    return {t.node: t.estimate.median for t in timings if t.node is not None and t.estimate is not None}
+
+
+def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
+    """The layers that take longest, then the rest together, the sum, and the whole forward pass beside it.
+
+    Raises: CircuitError for a run that does not fit the trace.
+    """
+    check_fits(index, run)
+    heat = layer_heat(run, device)
+    reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
+    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
+    longest = sorted(heat, key=lambda node: (-heat[node], node))
+    rows = [_layer_row(index, run, node, heat, reads) for node in longest[:limit]]
+    rest = longest[limit:]
+    all_of_it = sum(heat.values())
+    if rest:
+        text = f"{plural(len(rest), 'other layer')}"
+        rows.append(_sum_row(text, sum(heat[node] for node in rest), all_of_it, [reads.get(n, 0.0) for n in rest]))
+    why = run.missing.get(device, "not measured")
+    for name, part in (("sum of layers", total), ("whole forward pass", whole)):
+        if part is None or part.estimate is None:
+            rows.append([name, (part.missing if part else "") or why, "", ""])
+            continue
+        row = _sum_row(name, part.estimate.median, part.estimate.median, list(reads.values()))
+        rows.append(row if part is total else [row[0], row[1], "", ""])
+    return {"columns": ["layer", "time", "share", "copying its inputs"], "rows": rows}
+
+
+def layers_note(run: Run, device: str = CPU) -> str:
+    """The sum of the layers beside the whole forward pass, in words."""
+    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
+    if whole is None or total is None or whole.estimate is None or total.estimate is None:
+        return f"The layers were not timed on {_on(device)}: {run.missing.get(device, 'not measured')}."
+    together = f"The layers one by one take {time_text(total.estimate.median)}"
+    return f"{together}, the whole forward pass {time_text(whole.estimate.median)}."
+
+
+def _layer_row(
+    index: TraceIndex, run: Run, node: int, heat: Mapping[int, float], reads: Mapping[int | None, float]
+) -> list[str]:
+    step = next(timing.step for timing in run.timings if timing.step is not None)
+    state = index.state(step)
+    number = int(state.node[node]) if node < index.size else -1
+    if number < 0:
+        raise CircuitError(f"the recorded run names layer {node}, which is not in step {step} of this trace")
+    record = index.record(number)
+    folds = f" ×{record.num_folds}" if record.num_folds > 1 else ""
+    return _sum_row(f"{node}: {record.title}{folds}", heat[node], sum(heat.values()), [reads.get(node, 0.0)])
+
+
+def _sum_row(name: str, milliseconds: float, whole: float, reads: Sequence[float]) -> list[str]:
+    copied = sum(reads)
+    return [name, time_text(milliseconds), f"{_share(milliseconds, whole)}", time_text(copied) if copied else "nothing"]
+
+
+def _part(run: Run, device: str, what: str) -> Timing | None:
+    return next((timing for timing in run.on(device) if timing.what == what), None)
+
+
+# ---------------------------------------------------------------------- conditions
+
+
+def conditions(run: Run) -> SectionView:
+    """On what and how was measured: devices, versions, date, threads, precision, and what makes it doubtful."""
+    setup = run.setup
+    precise = [timing for timing in run.timings if timing.estimate is not None and timing.node is None]
+    reached = sum(timing.reached for timing in precise)
+    rows = [[NAMES_OF_TIMES.get(device, device), name] for device, name in setup.devices.items()]
+    rows += [[NAMES_OF_TIMES.get(device, device), f"no times: {why}"] for device, why in run.missing.items()]
+    rows += [
+        ["circuit", run.circuit or "not named"],
+        ["what", f"{NAMES_OF_KINDS[run.kind].lower()}, {_batches(run)}"],
+        ["threads", f"{plural(setup.num_threads, 'thread')} on the CPU, {setup.clock}"],
+        ["precision", f"{reached} of {plural(len(precise), 'median')} known within {setup.precision:.0%}"],
+        ["date", setup.date],
+        ["versions", ", ".join(f"{name} {version}" for name, version in setup.versions.items())],
+        ["system", setup.system],
+        ["memory", setup.malloc],
+    ]
+    lines = [f"Warning: {setup.warning}."] if setup.warning else []
+    if run.cancelled:
+        lines.append("The measurement was cancelled; this is what there was until then.")
+    vague = [timing for timing in precise if not timing.reached]
+    if vague and not run.cancelled:
+        over = f"The time was over ({setup.max_seconds:.3g} s); give it more for a closer result."
+        lines.append(f"{_vague(vague)} {over}")
+    return {"heading": "Conditions", "rows": rows, "lines": lines}
+
+
+def memory_table(run: Run) -> TableView:
+    """Memory beside parameters and input: what all activations take, and what was alive at once."""
+    rows: list[list[str]] = []
+    for timing in run.timings:
+        if timing.node is None and timing.planned_bytes is not None:
+            peak = "not measured" if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
+            what = path_text(timing.what)
+            rows.append([what, NAMES_OF_TIMES[timing.device], bytes_text(timing.planned_bytes), peak])
+    return {"columns": ["what", "device", "all activations", "alive at once"], "rows": rows}
+
+
+def no_cuda_text(why: str | None, recorded: int) -> str:
+    """What to say beside the choice of CUDA where there is none, with how many recorded runs can be opened instead."""
+    if why is None:
+        return ""
+    if recorded:
+        return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened."
+    return f"No CUDA: {why}. There is no recorded run to open either: none was recorded on a CUDA machine yet."
+
+
+def _vague(timings: Sequence[Timing]) -> str:
+    worst = max(timings, key=lambda timing: timing.estimate.half_width if timing.estimate else 0.0)
+    if worst.estimate is None:
+        return ""
+    few = [timing for timing in timings if timing.estimate is not None and not timing.estimate.is_known]
+    if few:
+        return f"{len(few)} of them were measured fewer than 6 times, too few for an interval."
+    return (
+        f"{path_text(worst.what).capitalize()} on {_on(worst.device)} is known within {worst.estimate.half_width:.0%}."
+    )
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+def _measured(timing: Timing) -> Measured:
+    found = timing.estimate
+    if found is None:
+        return {"cpu_missing": timing.missing} if timing.device == CPU else {"cuda_missing": timing.missing}
+    if not found.is_known:
+        return {"cpu": found.median} if timing.device == CPU else {"cuda": found.median}
+    spread = (found.high - found.low) / 2
+    if timing.device == CPU:
+        return {"cpu": found.median, "cpu_spread": spread, "cpu_low": found.low, "cpu_high": found.high}
+    return {"cuda": found.median, "cuda_spread": spread, "cuda_low": found.low, "cuda_high": found.high}
+
+
+def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) -> BarsView:
+    """Bars by what was timed, a series for each device; the table compares each with the first."""
+    by_place = {(timing.what, timing.device): timing for timing in run.timings}
+    bars: list[BarView] = []
+    rows: list[list[str]] = []
+    there = [device for device in _asked(run) if device not in run.missing]
+    last = f"against {whats[0]}" if whats else ""
+    if run.subject == SWEEP:
+        last = "CUDA against CPU" if len(there) > 1 else ""
+    for what in whats:
+        row = [what]
+        for device in _asked(run):
+            timing = by_place.get((what, device))
+            why = run.missing.get(device, "not measured")
+            bars.append(_estimate_bar(what, timing, device, why))
+            if device in there:
+                row.append(_estimate_text(timing, why))
+        rows.append(row if last == "" else [*row, _compared(run, by_place, whats[0], what)])
+    series = [NAMES_OF_TIMES[device] for device in _asked(run)]
+    columns = [column, *(NAMES_OF_TIMES[device] for device in there), *([last] if last else [])]
+    return {
+        "version": VERSION,
+        "title": title,
+        "unit": "ms",
+        "log": True,
+        "series": series,
+        "bars": bars,
+        "note": note.strip(),
+        "table": {"columns": columns, "rows": rows},
+    }
+
+
+def _compared(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, what: str) -> str:
+    """For a sweep CUDA against the CPU; else each against the first, on the first device that has both."""
+    pairs = [((first, device), (what, device)) for device in TIMES]
+    if run.subject == SWEEP:
+        pairs = [((what, CPU), (what, CUDA))]
+    for one, other in pairs:
+        before, after = by_place.get(one), by_place.get(other)
+        if before is not None and after is not None and before.estimate and after.estimate and before is not after:
+            return speed_up(before.estimate, after.estimate).text
+    return ""
+
+
+def _estimate_bar(label: str, timing: Timing | None, device: str, why: str) -> BarView:
+    found = None if timing is None else timing.estimate
+    bar = _bar(label, None if found is None else found.median, NAMES_OF_TIMES[device])
+    if found is not None:
+        return {**bar, "low": found.low, "high": found.high} if found.is_known else bar
+    return {**bar, "missing": timing.missing if timing is not None and timing.missing else why}
+
+
+def _estimate_text(timing: Timing | None, why: str) -> str:
+    if timing is None or timing.estimate is None:
+        return timing.missing if timing is not None and timing.missing else why
+    found = timing.estimate
+    if not found.is_known:
+        often = "once" if found.count == 1 else f"{found.count} times"
+        return f"{time_text(found.median)} (measured {often})"
+    return f"{time_text(found.median)} ({time_text(found.low)} to {time_text(found.high)})"
+
+
+def _bar(label: str, value: float | None, series: str) -> BarView:
+    return {"label": label, "value": value, "low": None, "high": None, "series": series, "missing": ""}
+
+
+def _note(run: Run) -> str:
+    vague = any(not timing.reached for timing in run.timings if timing.estimate is not None and timing.node is None)
+    without = [f"No times on {_on(device)}: {why}." for device, why in run.missing.items()]
+    return " ".join([WHISKERS, *(["Some are wider than asked for."] if vague else []), *without])
+
+
+def _asked(run: Run) -> list[str]:
+    """The devices that were asked for: those that have times, and those that say why not."""
+    return [device for device in TIMES if device in run.missing or run.on(device)]
+
+
+def _batches(run: Run) -> str:
+    sizes = sorted({timing.batch_size for timing in run.timings})
+    if not sizes:
+        return "nothing timed"
+    return f"batch {sizes[0]:,}" if len(sizes) == 1 else f"batches of {sizes[0]:,} to {sizes[-1]:,}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.3g}x" if ratio < 1000 else f"{ratio:,.0f}x"
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.0%}" if whole else ""
+
+
+def _on(device: str) -> str:
+    return "the CPU" if device == CPU else NAMES_OF_TIMES[device]

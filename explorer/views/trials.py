@@ -1,0 +1,50 @@
+"""A pattern that is tried on a state: where it matches and where it nearly does, for the picture and in words."""
+
+from dataclasses import dataclass
+
+from explorer.trace import Refusal
+from explorer.views.words import ordinal, plural, reason_text
+
+
+@dataclass(frozen=True, slots=True)
+class PatternTrial:
+    """What the matcher found when a pattern was tried on the layers before a step, or after it.
+
+    `matches` are the layers of each match, root first; `applicable` of them can be applied at once, the others share
+    a layer with those. `refusals` are the near misses. `layers` were looked at, and `fitting` of them are of the type
+    of the first layer of the pattern, which is called `first`.
+    """
+
+    name: str
+    first: str
+    layers: int
+    fitting: int
+    matches: tuple[tuple[int, ...], ...]
+    applicable: int
+    refusals: tuple[Refusal, ...]
+    after: bool = False
+
+    @property
+    def text(self) -> str:
+        """What was found, and what stopped the attempts that came closest."""
+        where = f"Tried on {plural(self.layers)}, of which {self.fitting:,} are a {self.first}."
+        if not self.matches:
+            return f"{self.name} does not match. {where} {self._closest()}".rstrip()
+        found = f"{self.name} matches {plural(len(self.matches), 'time')}."
+        if self.applicable < len(self.matches):
+            found += f" {self.applicable:,} can be applied at once; the others share a layer with those."
+        return f"{found} {where} {self._closest()}".rstrip()
+
+    def _closest(self) -> str:
+        """The attempts that got furthest, most frequent first."""
+        counts: dict[tuple[int, str, str], int] = {}
+        example: dict[tuple[int, str, str], Refusal] = {}
+        for refusal in self.refusals:
+            key = (refusal.entry, refusal.kind.value, refusal.what)
+            counts[key] = counts.get(key, 0) + 1
+            example.setdefault(key, refusal)
+        if not counts:
+            return ""
+        best = max(counts, key=lambda key: (key[0], counts[key]))
+        blocked = f"{plural(counts[best], 'time')} blocked at its {ordinal(best[0] + 1)} layer"
+        return f"Closest: {blocked} because {reason_text(example[best])}."

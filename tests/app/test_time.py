@@ -1,0 +1,63 @@
+"""`circuit-explorer time` prints tables, lints and conditions, writes a file that can be read, and tells errors."""
+
+import pytest
+from typer.testing import CliRunner
+
+import explorer
+from explorer import bench
+from explorer.app.cli import app
+from explorer.templates import gallery
+
+QUICK = ("--batch", "4", "--seconds", "0.2", "--device", "both")
+
+
+def run(*arguments: str, code: int = 0):
+    result = CliRunner().invoke(app, ["time", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_every_part_is_printed_and_written(tmp_path):
+    path = tmp_path / "new" / "a.timing.json"
+    output = run("blackboard", *QUICK, "--modes", "--layers", "--sweep", "--json", str(path))
+    for expected in (
+        "Forward pass after each step",
+        "against unoptimized",
+        "What each step bought on the CPU",
+        "optimized and folded",
+        "Where the time goes on the CPU",
+        "The layers one by one take",
+        "batch 1,024",
+        "threads: 1 thread on the CPU",
+        f"Wrote {path}",
+    ):
+        assert expected in output, expected
+    runs = bench.load_runs(path)
+    assert [timed.subject for timed in runs] == ["steps", "modes", "layers", "sweep"]
+    assert {timed.circuit for timed in runs} == {"blackboard"}
+    if bench.why_no_cuda() is not None:
+        assert f"No CUDA: {bench.why_no_cuda()}" in output
+
+
+def test_a_trace_file_is_compiled_again_with_its_options(tmp_path):
+    path = tmp_path / "blackboard.trace.json"
+    explorer.record(gallery.load_named("blackboard"), preset="handbook").save(path)
+    out = tmp_path / "b.timing.json"
+    run(str(path), *QUICK, "--steps", "0,-1", "--training", "--json", str(out))
+    (timed,) = bench.load_runs(out)
+    assert (timed.kind, timed.options["preset"], timed.circuit) == ("training", "handbook", "blackboard.trace.json")
+    assert [timing.step for timing in timed.on("cpu")] == [0, len(explorer.Trace.load(path).steps) - 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing",), "no circuit 'nothing'"),
+        (("blackboard", "--device", "tpu"), "no device named 'tpu'; known are: cpu, cuda, both"),
+        (("blackboard", "--steps", "fuze"), "no step named 'fuze'"),
+        (("blackboard", "--steps", ","), "--steps is all, or numbers or paths with commas between"),
+        (("blackboard", "--seconds", "0"), "max_seconds must be above 0"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_a_line(arguments, message):
+    assert message in run(*arguments, code=2)

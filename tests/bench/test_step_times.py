@@ -1,0 +1,461 @@
+"""Steps, modes, layers and batches are timed with equal inputs and values, compared first, and can be cancelled."""
+
+import dataclasses
+from itertools import pairwise
+from threading import Event
+from time import monotonic
+
+import pytest
+import torch
+
+import explorer
+from explorer import bench
+from explorer.bench import candidates, layer_times
+from explorer.bench.repeats import repeat_until_precise
+from explorer.bench.sitting import PROGRESS_SECONDS
+from explorer.bench.usage import StoppedError, measure_usage
+from explorer.compiler import TorchCompiler
+from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
+from explorer.symbolic import (
+    BinomialLayer,
+    CategoricalLayer,
+    CircuitBuilder,
+    ConstantInitializer,
+    GaussianLayer,
+    Parameterization,
+    TensorParameter,
+)
+from explorer.templates import gallery
+from explorer.timings import LAYER, READ, SUM, WHOLE
+
+FEW = {"batch_size": 8, "max_seconds": 0.5, "precision": 0.5}
+needs_cuda = pytest.mark.skipif(bench.why_no_cuda() is not None, reason=bench.why_no_cuda() or "")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return explorer.record(gallery.load_named("digits"))
+
+
+def mixed_circuit():
+    b = CircuitBuilder()
+    soft, real = Parameterization("softmax"), Parameterization()
+    coin = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=3, probs=soft((2, 3))))
+    same = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=soft((2, 2))))
+    count = b.add(BinomialLayer(scope=(1,), num_output_units=2, total_count=4, probs=Parameterization("sigmoid")((2,))))
+    height = b.add(
+        GaussianLayer(scope=(3,), num_output_units=2, mean=real((2,)), stddev=Parameterization("softplus")((2,)))
+    )
+    return b.build(b.sum(b.hadamard(coin, same, count, height), num_units=1))
+
+
+def median_of(timing):
+    assert timing.estimate is not None
+    return timing.estimate.median
+
+
+# ---------------------------------------------------------------------- what is timed
+
+
+def test_every_default_step_gets_a_median_inside_its_interval_and_memory(digits):
+    run = bench.measure_steps(digits, name="digits", **FEW)
+    assert [timing.step for timing in run.timings] == list(bench.default_steps(digits))
+    for timing in run.timings:
+        found = timing.estimate
+        assert found is not None
+        assert 0 < found.low <= found.median <= found.high
+        assert timing.planned_bytes == digits.figures(timing.step)["activation_bytes"] * 8
+        assert timing.layers == digits.figures(timing.step)["layers"]
+        assert timing.peak_bytes
+        assert timing.operators
+        assert timing.one_row
+    first, last = (timing.operators or 0 for timing in (run.timings[0], run.timings[-1]))
+    assert first > 5 * last  # folding leaves fewer operators
+    assert (run.circuit, run.kind, run.subject, run.cancelled) == ("digits", "forward", "steps", False)
+    assert run.setup.clock == "CPU time of the measuring thread"
+    assert run.setup.versions["torch"] == torch.__version__
+    assert run.setup.limits["cpu"].flops_per_second > run.setup.limits["cpu"].bytes_per_second / 100
+    assert run.options["preset"] == "default"
+
+
+def test_threads_are_set_stated_and_set_back():
+    trace = explorer.record(gallery.load_named("blackboard"))
+    seen = []
+    threads = torch.get_num_threads()
+    run = bench.measure_steps(
+        trace, [-1], num_threads=threads + 1, on_progress=lambda progress: seen.append(torch.get_num_threads()), **FEW
+    )
+    assert set(seen) == {threads + 1}
+    assert torch.get_num_threads() == threads
+    assert (run.setup.num_threads, run.setup.clock) == (threads + 1, "wall time")
+
+
+def test_a_step_that_gives_another_value_gets_no_time_but_the_reason(digits):
+    wrong = digits.circuit_at(-1)
+    with torch.no_grad():
+        wrong.tensors[0].add_(torch.randn(wrong.tensors[0].shape, generator=torch.Generator().manual_seed(0)))
+
+    class Wrong:
+        graph, figures, reads = (getattr(digits.steps[-1].snapshot, name) for name in ("graph", "figures", "reads"))
+
+        def circuit(self):
+            return wrong
+
+    last = dataclasses.replace(digits.steps[-1], snapshot=Wrong())
+    trace = dataclasses.replace(digits, steps=(*digits.steps[:-1], last))
+    run = bench.measure_steps(trace, [0, -1], **FEW)
+    good, bad = run.timings
+    assert good.estimate is not None
+    assert bad.estimate is None
+    assert bad.missing.startswith("no time: the output differs from the unoptimized circuit's on the CPU by")
+    whole = bench.measure_layers(trace, **FEW).timings[0]
+    assert (whole.estimate, whole.missing) == (None, bad.missing)
+
+
+def test_the_values_are_those_the_trace_has_now():
+    trace = explorer.record(gallery.load_named("blackboard"))
+    with torch.no_grad():
+        for tensor in trace.compiled.parameters():
+            tensor.mul_(2.0)
+    run = bench.measure_steps(trace, **FEW)
+    assert all(timing.estimate for timing in run.timings)
+
+
+def test_a_training_step_needs_something_that_learns():
+    trace = explorer.record(gallery.load_named("blackboard"))
+    run = bench.measure_steps(trace, [-1], kind="training", **FEW)
+    assert run.timings[0].estimate is not None
+    assert trace.compiled.tensors[0].grad is None
+    b = CircuitBuilder()
+    probs = TensorParameter((1, 2), initializer=ConstantInitializer([[0.5, 0.5]]), learnable=False)
+    fixed = b.build(b.add(CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=probs)))
+    with pytest.raises(CircuitError, match="no parameter that learns"):
+        bench.measure_steps(explorer.record(fixed), kind="training", **FEW)
+
+
+def test_inputs_are_what_every_layer_takes_and_come_from_the_seed():
+    circuit = TorchCompiler().compile(mixed_circuit())
+    x = bench.random_inputs(circuit, 500, seed=3)
+    assert x.shape == (500, 4)
+    assert sorted(set(x[:, 0].tolist())) == [0.0, 1.0]  # two layers read it, and one knows two states only
+    assert sorted(set(x[:, 1].tolist())) == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert x[:, 2].abs().max() == 0  # nobody reads it
+    assert 0.8 < float(x[:, 3].std()) < 1.2
+    assert torch.equal(x, bench.random_inputs(circuit, 500, seed=3))
+    assert not torch.equal(x, bench.random_inputs(circuit, 500, seed=4))
+    with torch.no_grad():
+        assert torch.isfinite(circuit(x)).all()
+    digits = TorchCompiler().compile(gallery.load_named("digits"))
+    assert bench.random_inputs(digits, 4).dtype == torch.int64
+
+
+def test_all_four_modes_are_timed_and_named():
+    run = bench.measure_modes(gallery.load_named("blackboard"), {"preset": "handbook", "fold": False}, **FEW)
+    assert [timing.what for timing in run.timings] == ["as written", "optimized", "folded", "optimized and folded"]
+    assert all(timing.estimate for timing in run.timings)
+    assert (run.timings[0].layers, run.timings[3].layers) == (13, 4)
+
+
+def test_layers_add_up_to_about_the_whole_forward_pass(digits):
+    run = bench.measure_layers(digits, batch_size=64, max_seconds=3.0)
+    whole, total = (next(t for t in run.timings if t.what == what) for what in (WHOLE, SUM))
+    layers = [timing for timing in run.timings if timing.what == LAYER]
+    assert [timing.node for timing in layers] == list(digits.circuit_at(-1).graph.nodes)
+    assert sum(median_of(timing) for timing in layers) == pytest.approx(median_of(total), rel=0.3)
+    assert median_of(total) == pytest.approx(median_of(whole), rel=0.5)
+    circuit = digits.circuit_at(-1)
+    copying = [node for node in circuit.graph.nodes if (read := circuit.reads(node)) and read.kind.copies]
+    assert [timing.node for timing in run.timings if timing.what == READ] == copying
+    assert copying
+
+
+def test_a_sweep_times_each_size_and_refuses_what_does_not_fit(digits, monkeypatch):
+    run = bench.measure_sweep(digits, batch_sizes=(64, 1, 8), max_seconds=0.5, precision=0.5)
+    assert [timing.batch_size for timing in run.timings] == [1, 8, 64]
+    assert all(timing.estimate for timing in run.timings)
+    monkeypatch.setattr(candidates, "free_bytes", lambda: 4 * (run.timings[1].peak_bytes or 0))
+    less = bench.measure_sweep(digits, batch_sizes=(1, 8, 64), max_seconds=0.5, precision=0.5)
+    assert [timing.estimate is None for timing in less.timings] == [False, False, True]
+    assert less.timings[2].missing == "no time: it would need about 0.0 GiB, and 0.0 GiB are free"
+
+
+def test_a_device_that_is_not_there_says_why(digits):
+    why = bench.why_no_cuda()
+    if why is None:
+        assert "cuda" in bench.available_devices()
+        return
+    assert bench.available_devices() == ("cpu",)
+    run = bench.measure_steps(digits, [-1], devices=("cpu", "cuda"), **FEW)
+    assert run.missing == {"cuda": why}
+    assert run.devices == ("cpu",)
+    assert "CUDA" in why
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"devices": ("tpu",)}, UnknownNameError, "no device named 'tpu'; known are: cpu, cuda"),
+        ({"devices": ()}, ValueRangeError, "devices must name one at least"),
+        ({"kind": "backward"}, UnknownNameError, "no kind of run named 'backward'"),
+        ({"batch_size": 0}, ValueRangeError, "batch_size must be at least 1; found 0"),
+        ({"num_threads": 0}, ValueRangeError, "num_threads must be at least 1; found 0"),
+        ({"precision": 1.0}, ValueRangeError, "precision must lie between 0 and 1"),
+        ({"max_seconds": 0.0}, ValueRangeError, "max_seconds must be above 0"),
+        ({"steps": [99]}, UnknownNameError, "there is no step 99"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(digits, options, error, message):
+    with pytest.raises(error, match=message):
+        bench.measure_steps(digits, **options)
+
+
+# ---------------------------------------------------------------------- repeats, memory
+
+
+def test_sections_take_turns_until_all_are_precise():
+    order = []
+
+    def section(name, seconds):
+        def run():
+            order.append(name)
+            return [seconds]
+
+        return run
+
+    repeated = repeat_until_precise({"a": section("a", 1.0), "b": section("b", 2.0)}, precision=0.1, max_seconds=60)
+    assert {key: len(laps) for key, laps in repeated.laps.items()} == {"a": 6, "b": 6}  # six is the least that suffices
+    assert order.count("a") == 8  # two to warm up
+    assert "".join(order[4:]) == "abbaabbaabba"
+
+
+def test_time_ends_repeats_that_stay_vague_but_not_the_first_round():
+    noisy = iter(range(1, 10_000))
+    repeated = repeat_until_precise({"a": lambda: [next(noisy)]}, precision=0.0001, max_seconds=1e-9)
+    assert len(repeated.laps["a"]) == 1
+    found = repeated.estimate("a")
+    assert found is not None
+    assert not found.is_precise(0.5)
+
+
+def test_a_section_out_of_memory_is_left_out_and_the_others_go_on():
+    def hungry():
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    repeated = repeat_until_precise({"a": hungry, "b": lambda: [1.0]}, precision=0.1, max_seconds=60)
+    assert repeated.failed == {"a": "out of memory"}
+    assert (repeated.estimate("a"), len(repeated.laps["b"])) == (None, 6)
+
+
+def test_usage_counts_what_is_alive_at_once():
+    x = torch.zeros(1000)
+
+    def run():
+        y = x + 1  # 4,000 bytes
+        y = y.view(10, 100) * 2  # a view, and 4,000 more while the sum is still there
+        return y.sum()  # 4 bytes, while the product is still there
+
+    usage = measure_usage(run, "cpu")
+    assert (usage.peak_bytes, usage.operators) == (8000, 4)
+
+
+def test_counting_is_cancelled_between_two_operators():
+    x, done = torch.zeros(10), []
+
+    def run():
+        for _ in range(5):
+            done.append(x + 1)
+
+    with pytest.raises(StoppedError):
+        measure_usage(run, "cpu", lambda: len(done) == 2)
+    assert len(done) == 2
+
+
+# ---------------------------------------------------------------------- progress and cancel
+
+
+@pytest.fixture
+def sections(monkeypatch):
+    """Whether a section is being timed just now."""
+    state = {"inside": 0, "timed": 0}
+
+    def watching(real):
+        def make(device, num_threads):
+            watch = real(device, num_threads)
+
+            def timed(items, count):
+                state["inside"] += 1
+                try:
+                    return watch(items, count)
+                finally:
+                    state["inside"] -= 1
+                    state["timed"] += 1
+
+            return timed
+
+        return make
+
+    for module in (candidates, layer_times):
+        monkeypatch.setattr(module, "stopwatch", watching(module.stopwatch))
+    return state
+
+
+def test_progress_is_told_between_timed_sections_and_not_too_often(digits, sections):
+    told = []
+
+    def tell(progress):
+        assert sections["inside"] == 0
+        told.append((monotonic(), progress))
+
+    worker = bench.Worker(
+        lambda on_progress, cancelled: [
+            bench.measure_steps(digits, precision=0.001, max_seconds=1.0, on_progress=on_progress, cancelled=cancelled),
+            bench.measure_layers(
+                digits, precision=0.001, max_seconds=1.0, on_progress=on_progress, cancelled=cancelled
+            ),
+        ],
+        tell,
+    )
+    worker.start()
+    assert worker.join(30)
+    assert worker.error is None
+    assert worker.state is bench.WorkerState.DONE
+    assert sections["timed"] > 20
+    gaps = [
+        later - earlier
+        for (earlier, _), (later, progress) in pairwise(told)
+        if progress.note != "done" and progress.note != "preparing the unoptimized circuit"
+    ]
+    assert len(gaps) > 3
+    assert min(gaps) >= PROGRESS_SECONDS * 0.99
+    live = [progress.timings for _, progress in told if progress.note.startswith("repeat")]
+    assert any(timing.estimate is not None for timings in live for timing in timings)
+    assert told[-1][1].share == 1.0
+
+
+def test_a_slow_listener_is_waited_for(digits, sections):
+    timed_meanwhile = []
+
+    def slow(progress):
+        before = sections["timed"]
+        Event().wait(0.05)
+        timed_meanwhile.append(sections["timed"] - before)
+
+    bench.measure_steps(digits, [-1], on_progress=slow, **FEW)
+    assert set(timed_meanwhile) == {0}
+
+
+def test_a_cancelled_measurement_stops_within_a_second_and_keeps_what_it_has(digits):
+    begun = Event()
+
+    def tell(progress):
+        if any(timing.estimate for timing in progress.timings):
+            begun.set()
+
+    worker = bench.Worker(
+        lambda on_progress, cancelled: bench.measure_steps(
+            digits, precision=0.0001, max_seconds=600.0, on_progress=on_progress, cancelled=cancelled
+        ),
+        tell,
+    )
+    threads = torch.get_num_threads()
+    worker.start()
+    assert begun.wait(30)
+    asked = monotonic()
+    worker.cancel()
+    assert worker.join(10)
+    assert monotonic() - asked < 1.0
+    assert worker.state is bench.WorkerState.CANCELLED
+    assert worker.result is not None
+    assert worker.result.cancelled
+    assert any(timing.estimate for timing in worker.result.timings)
+    assert torch.get_num_threads() == threads
+
+
+def test_cancelling_before_anything_is_timed_gives_the_reason_for_each(digits):
+    run = bench.measure_steps(digits, cancelled=lambda: True)
+    assert (run.cancelled, run.timings) == (True, ())
+    asked = iter([False, False, False])
+    late = bench.measure_steps(digits, cancelled=lambda: next(asked, True), **FEW)
+    assert late.cancelled
+    assert {timing.missing for timing in late.timings} == {"cancelled before it was timed"}
+
+
+def test_two_measurements_wait_for_each_other(digits):
+    inside, notes = Event(), []
+
+    def first(progress):
+        inside.set()
+
+    one = bench.Worker(
+        lambda on_progress, cancelled: bench.measure_steps(
+            digits, precision=0.0001, max_seconds=600.0, on_progress=on_progress, cancelled=cancelled
+        ),
+        first,
+    )
+    two = bench.Worker(
+        lambda on_progress, cancelled: bench.measure_steps(
+            digits, [-1], on_progress=on_progress, cancelled=cancelled, **FEW
+        ),
+        lambda progress: notes.append(progress.note),
+    )
+    one.start()
+    assert inside.wait(30)
+    two.start()
+    Event().wait(0.5)
+    assert set(notes) == {"waiting: something else is being timed"}
+    one.cancel()
+    assert one.join(10)
+    assert two.join(30)
+    assert two.state is bench.WorkerState.DONE
+
+
+def test_a_worker_keeps_the_error_and_runs_once():
+    ended = []
+    worker = bench.Worker(lambda on_progress, cancelled: 1 // 0, on_end=ended.append)
+    assert worker.state is bench.WorkerState.IDLE
+    worker.start()
+    assert worker.join(10)
+    assert worker.state is bench.WorkerState.FAILED
+    assert isinstance(worker.error, ZeroDivisionError)
+    assert ended == [worker]
+    with pytest.raises(CircuitError, match="runs only once"):
+        worker.start()
+    idle = bench.Worker(lambda on_progress, cancelled: 1)
+    idle.cancel()
+    assert idle.state is bench.WorkerState.CANCELLED
+
+
+# ---------------------------------------------------------------------- on CUDA
+
+
+@needs_cuda
+@pytest.mark.cuda
+@pytest.mark.parametrize("kind", ["forward", "training"])
+def test_cuda_times_the_same_steps_with_the_same_values(digits, kind):
+    run = bench.measure_steps(digits, devices=("cpu", "cuda"), kind=kind, **FEW)
+    cpu, cuda = run.on("cpu"), run.on("cuda")
+    assert [timing.step for timing in cpu] == [timing.step for timing in cuda]
+    assert all(timing.estimate and timing.estimate.median > 0 and timing.peak_bytes for timing in cuda)
+    assert run.setup.devices["cuda"] == torch.cuda.get_device_name()
+    assert set(run.setup.limits) == {"cpu", "cuda"}
+
+
+@needs_cuda
+@pytest.mark.cuda
+def test_cuda_layers_add_up_and_a_sweep_covers_both_devices(digits):
+    run = bench.measure_layers(digits, devices=("cuda",), max_seconds=3.0)
+    layers = [median_of(timing) for timing in run.timings if timing.what == LAYER]
+    total = next(timing for timing in run.timings if timing.what == SUM)
+    assert sum(layers) == pytest.approx(median_of(total), rel=0.3)
+    swept = bench.measure_sweep(digits, batch_sizes=(1, 64, 1024), devices=("cpu", "cuda"), max_seconds=5.0)
+    assert swept.devices == ("cpu", "cuda")
+    crossing = bench.crossover(swept)
+    assert crossing is None or 1 < crossing < 1024
+
+
+@needs_cuda
+@pytest.mark.cuda
+def test_cuda_memory_is_what_the_allocator_counts_beyond_what_was_there():
+    x = torch.zeros(2**20, device="cuda")
+    usage = measure_usage(lambda: x + 1, "cuda")
+    assert usage.peak_bytes == 4 * 2**20

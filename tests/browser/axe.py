@@ -1,0 +1,31 @@
+"""What axe-core, the accessibility checker, finds wrong with a page. It comes from npm, for tests only."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.needed import is_missing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SOURCE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+SERIOUS = ("serious", "critical")
+RUN = "([selector]) => axe.run(selector || document, { resultTypes: ['violations'] }).then((found) => found.violations)"
+
+
+def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
+    """The serious and critical violations on a page, or in the part of it that a selector names: rule and elements.
+
+    Shadow roots that are open are looked into; a selector cannot lead into one.
+    """
+    if not SOURCE.exists():
+        is_missing("axe-core", "npm ci --prefix tests/browser (make test does it)")
+    if not page.evaluate("() => typeof axe === 'object'"):
+        page.evaluate(SOURCE.read_text(encoding="utf-8"))
+    found = page.evaluate(RUN, [selector])
+    return [
+        f"{rule['id']} ({rule['impact']}): {rule['help']}: "
+        + "; ".join(node["html"][:160] for node in rule["nodes"][:4])
+        for rule in found
+        if rule["impact"] in SERIOUS
+    ]

@@ -1,0 +1,114 @@
+"""A dashboard that is really served, and what is read of it: the models that Python and the browser share."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+WAIT_MS = 20_000
+
+# The data of the models of a class, in the order in which the page shows them.
+DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]
+  .filter((model) => model.class_name === kind).map((model) => model.data[name])"""
+
+
+@dataclass
+class Server:
+    """A dashboard in a process of its own."""
+
+    url: str
+    folder: Path
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("files")
+    log = tmp_path_factory.mktemp("log") / "server.log"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}", f"--folder={folder}"]
+    with log.open("w") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(600):
+            with socket.socket() as probe:
+                probe.settimeout(0.1)
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            if process.poll() is not None:
+                pytest.fail(f"the server did not start: {log.read_text()}")
+            time.sleep(0.1)
+        yield Server(f"http://127.0.0.1:{port}/", folder, log)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+class Dashboard:
+    """One page of the dashboard, driven as a reader does; its state is read from the models."""
+
+    def __init__(self, page: "Page", url: str) -> None:
+        self.page = page
+        page.goto(url)
+        page.wait_for_selector(".ce-box, .ce-canvas", timeout=WAIT_MS)
+
+    def trait(self, name: str, kind: str = "GraphPane", number: int = 0) -> Any:
+        """What Python and the browser hold of a drawing."""
+        return self.page.evaluate(DATA, [kind, name])[number]
+
+    def picture(self, number: int = 0) -> dict[str, Any]:
+        """The picture that is drawn."""
+        return self.page.evaluate(f"([k, n]) => JSON.parse(({DATA})([k, n])[{number}])", ["GraphPane", "picture"])
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        """Until something holds; fails with what was waited for."""
+        for _ in range(WAIT_MS // 50):
+            if condition():
+                return
+            self.page.wait_for_timeout(50)
+        pytest.fail(f"it never came: {what}")
+
+    def wait_for_step(self, step: int) -> dict[str, Any]:
+        """Until the picture of a step is there; gives it."""
+        self.wait(lambda: self.picture()["step"] == step and self.trait("step") == step, f"step {step}")
+        return self.picture()
+
+    def tool(self, title: str) -> None:
+        """Open a tool of the drawer."""
+        self.page.get_by_role("button", name=title, exact=True).first.click()
+
+    def choose(self, label: str, option: str, number: int = 0) -> None:
+        """Choose an option of a list."""
+        self.page.get_by_role("combobox", name=re.compile(f"^{label}")).nth(number).click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+
+    def press(self, name: str) -> None:
+        """Press a button by its name; the last of that name, as tools stand below."""
+        self.page.get_by_role("button", name=name, exact=True).last.click()
+
+    def see(self, text: str) -> None:
+        """Wait until a text can be seen."""
+        self.page.get_by_text(text).first.wait_for(timeout=WAIT_MS)
+
+
+@pytest.fixture
+def dashboard(page: "Page", server: Server) -> Callable[..., Dashboard]:
+    return lambda query="", **media: _opened(page, server.url + query, media)
+
+
+def _opened(page: "Page", url: str, media: dict[str, Any]) -> Dashboard:
+    if media:
+        page.emulate_media(**media)
+    return Dashboard(page, url)

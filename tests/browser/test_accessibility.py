@@ -1,0 +1,187 @@
+"""The exported page, as somebody who cannot see it, has no mouse, or has set up the system in another way meets it."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex, picture, recording
+from tests.browser.axe import serious_violations
+from widgets import page_html
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+FUSE = 3
+"""The step of the first fusing, in both circuits."""
+
+
+@cache
+def index_of(name: str) -> TraceIndex:
+    return TraceIndex(explorer.record(gallery.load_named(name)))
+
+
+@cache
+def html_of(name: str) -> str:
+    return page_html(recording(index_of(name), name, modes=("diff", "before", "after")))
+
+
+@pytest.fixture
+def show(page: "Page", tmp_path: Path) -> "Callable[..., Page]":
+    def show(name: str, step: int = 0, **media: Any) -> "Page":
+        page.emulate_media(**media)
+        file = tmp_path / f"{name}.html"
+        file.write_text(html_of(name), encoding="utf-8")
+        page.goto(f"{file.as_uri()}#step={step}&mode=diff")
+        page.wait_for_selector(".ce-box")
+        return page
+
+    return show
+
+
+def trait(page: "Page", name: str) -> Any:
+    return page.evaluate("name => circuitExplorer.model.get(name)", name)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["digits", "conflict"])
+def test_axe_finds_nothing_serious(show: "Callable[..., Page]", name: str, scheme: str) -> None:
+    page = show(name, FUSE, color_scheme=scheme)
+    page.wait_for_selector(f".ce-root[data-theme={scheme}]")
+    assert serious_violations(page) == []
+    page.click(".ce-box >> nth=0")
+    page.click("[aria-label^=Keys]")
+    assert serious_violations(page) == []
+    page.click("[aria-label^=Keys]")
+    page.click("[aria-label^=Table]")
+    assert serious_violations(page) == []
+    page.click("[data-mode=side]")
+    assert serious_violations(page) == []
+
+
+def test_axe_finds_what_is_wrong(show: "Callable[..., Page]") -> None:
+    page = show("conflict")
+    page.evaluate(
+        "() => { const button = document.createElement('button'); document.querySelector('.ce-root').append(button); }"
+    )
+    assert [line.split(" ")[0] for line in serious_violations(page, ".ce-root")] == ["button-name"]
+
+
+@pytest.mark.parametrize("name", ["digits", "conflict"])
+def test_the_table_holds_what_the_picture_shows(show: "Callable[..., Page]", name: str) -> None:
+    page = show(name, FUSE)
+    boxes = page.eval_on_selector_all(".ce-box", "boxes => boxes.map((box) => box.dataset.id)")
+    signs = page.eval_on_selector_all(".ce-sign text", "signs => signs.map((sign) => sign.textContent)")
+    tags = page.eval_on_selector_all(".ce-tag text:not(.ce-tag-sign)", "tags => tags.map((tag) => tag.textContent)")
+    page.click("[aria-label^=Table]")
+    heads = page.eval_on_selector_all(".ce-table th", "cells => cells.map((cell) => cell.textContent)")
+    rows = page.eval_on_selector_all(
+        ".ce-table tbody tr",
+        "rows => rows.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))",
+    )
+    made = picture(index_of(name), FUSE).view
+    assert heads == made["table"]["columns"]
+    assert rows == made["table"]["rows"]
+    cells = {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+    assert list(cells) == boxes
+    assert [cell["matched"] for cell in cells.values()].count("yes") == signs.count("M") > 0
+    changes = [cell["change"] for cell in cells.values()]
+    assert (changes.count("added"), changes.count("removed")) == (signs.count("+"), signs.count("−"))
+    said = " ".join(cell["matches"] for cell in cells.values())
+    assert tags
+    assert all(tag.rstrip("…") in said for tag in tags)
+    edges = sum(len(cell["reads"].split("; ")) for cell in cells.values() if cell["reads"])
+    assert edges == len(made["edges"])
+
+
+@pytest.mark.parametrize("name", ["digits", "conflict"])
+def test_every_target_is_at_least_24_pixels(show: "Callable[..., Page]", name: str) -> None:
+    page = show(name, FUSE)
+    page.click(".ce-box >> nth=0")
+    small = page.eval_on_selector_all(
+        ".ce-root button, .ce-root select, .ce-root input, .ce-root summary, .ce-box",
+        """elements => elements.filter((element) => element.getClientRects().length).map((element) => {
+             const target = element.type === 'checkbox' ? element.closest('label') : element;
+             const { width, height } = target.getBoundingClientRect();
+             return { width, height, html: element.outerHTML.slice(0, 80) };
+           }).filter(({ width, height }) => width < 24 || height < 24)""",
+    )
+    assert small == []
+
+
+def test_the_slider_and_the_live_region_say_the_step(show: "Callable[..., Page]") -> None:
+    page = show("conflict")
+    slider = page.get_by_role("slider")
+    assert slider.get_attribute("aria-valuetext") == "Step 0 of 12: compile"
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert slider.get_attribute("aria-valuetext") == "Step 3 of 12: fuse, round 1, 7 of 9 matches"
+    page.wait_for_function("() => document.querySelector('[aria-live=polite]').textContent")
+    assert page.text_content("[aria-live=polite]") == (
+        "7 layers created, 10 removed; 2 matches lost a conflict. 9 layers and 10 removed. Showing 9 groups."
+    )
+
+
+@pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
+def test_boxes_move_only_for_those_who_want_motion(show: "Callable[..., Page]", motion: str, moves: bool) -> None:
+    page = show("digits", reduced_motion=motion)
+    seen = page.evaluate(
+        """async () => {
+          const { model } = circuitExplorer;
+          model.set('step', 3);
+          model.save_changes();
+          const seen = new Set();
+          for (let frame = 0; frame < 40; frame += 1) {
+            await new Promise((done) => requestAnimationFrame(done));
+            seen.add([...document.querySelectorAll('.ce-box')].map((box) => box.getAttribute('transform')).join());
+          }
+          return seen.size;
+        }"""
+    )
+    assert (seen > 1) == moves
+
+
+def test_forced_colours_leave_outlines_signs_and_words(show: "Callable[..., Page]") -> None:
+    page = show("conflict", FUSE, forced_colors="active")
+    page.wait_for_selector(".ce-face[fill=Canvas]")
+    lines = set(page.eval_on_selector_all(".ce-face", "faces => faces.map((face) => face.getAttribute('stroke'))"))
+    assert lines <= {"CanvasText", "Highlight", "GrayText", "LinkText", "ButtonText"}
+    removed = page.eval_on_selector_all(
+        ".ce-is-removed .ce-face", "faces => faces.map((f) => f.getAttribute('stroke-dasharray'))"
+    )
+    assert removed
+    assert all(removed)
+    texts = page.eval_on_selector_all(".ce-title", "texts => texts.map((text) => text.getAttribute('fill'))")
+    assert not any(re.match("#", text) for text in texts)
+
+
+def test_letter_keys_act_only_while_the_view_has_the_focus(show: "Callable[..., Page]") -> None:
+    page = show("conflict")
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press("d")
+    assert trait(page, "view")["mode"] == "diff"
+    page.get_by_role("slider").focus()
+    page.keyboard.press("d")
+    assert trait(page, "view")["mode"] == "after"
+    page.get_by_role("searchbox").focus()
+    page.keyboard.press("d")
+    assert trait(page, "view")["mode"] == "after"
+
+
+def test_nothing_plays_by_itself_and_a_button_stops_what_plays(show: "Callable[..., Page]") -> None:
+    page = show("conflict")
+    page.wait_for_timeout(1600)
+    assert trait(page, "step") == 0
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("() => circuitExplorer.model.get('step') > 0", timeout=5000)
+    page.get_by_role("button", name="Pause").click()
+    step = trait(page, "step")
+    page.wait_for_timeout(1600)
+    assert trait(page, "step") == step

@@ -1,0 +1,241 @@
+"""The dashboard on real circuits, as a reader uses it; what happened is read from the models and the page."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import explorer
+from explorer import CircuitBuilder
+from explorer.symbolic import CategoricalLayer, Parameterization
+from tests.browser.conftest import WAIT_MS, Dashboard, Server
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Dashboard]
+
+
+def test_the_keyboard_steps_to_the_first_fuse(dashboard: Open) -> None:
+    page = dashboard()
+    assert page.wait_for_step(0)["caption"] == "170 layers compiled"
+    page.page.locator(".ce-root").first.focus()
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("ArrowRight")
+    picture = page.wait_for_step(3)
+    assert picture["title"] == "Step 3 of 11: fuse, round 1, 85 of 85 matches"
+    matched = [hull["label"] for hull in picture["hulls"] if hull["kind"] == "match" and "Candecomp" in hull["label"]]
+    assert matched == ["Candecomp: 16 matches", "Candecomp: 4 matches", "Candecomp"]
+    assert page.trait("step", "StepsPane") == 3
+    assert "step=3" in page.page.url
+
+
+def test_the_tree_of_steps_filters_and_leads_to_a_step(dashboard: Open) -> None:
+    page = dashboard()
+    tree = page.page.get_by_role("tree", name="Steps")
+    assert tree.get_by_role("treeitem").filter(has_text="level 0").count() >= 1
+    page.page.get_by_role("searchbox", name="Filter steps").fill("level 2")
+    page.wait(lambda: tree.locator("[data-step]").count() == 1, "one step that fits")
+    tree.locator("[data-step]").click()
+    page.wait_for_step(9)
+
+
+def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
+    page = dashboard("?step=3")
+    page.tool("Why not")
+    page.choose("Pattern", "SumCollapse")
+    page.page.get_by_label("Draw its near misses over the graph").check()
+    page.wait(lambda: any(h["kind"] == "near-miss" for h in page.picture()["hulls"]), "hulls of near misses")
+    near = next(node["id"] for node in page.picture()["nodes"] if any(b["sign"] == "?" for b in node["badges"]))
+    page.page.locator(f".ce-box[data-id='{near}']").first.click()
+    page.see("Why not SumCollapse at node")
+    page.see("not a TorchSumLayer")
+    assert page.trait("selection") == [near]
+
+
+def test_the_levels_of_folding_show_their_groups_and_tables(dashboard: Open) -> None:
+    page = dashboard("?step=7")
+    page.tool("Folds")
+    page.see("Level 0: 64 layers in 1 group")
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("ArrowRight")
+    picture = page.wait_for_step(8)
+    assert picture["caption"] == "64 layers folded into 1"
+    page.see("Level 1: 64 layers in 1 group")
+    page.see("Where each slice reads: (folded layer, slice)")
+
+
+def test_side_by_side_shows_before_and_after(dashboard: Open) -> None:
+    page = dashboard("?step=3")
+    page.press("Side by side")
+    page.wait(lambda: page.picture()["mode"] == "side", "two pictures")
+    picture = page.picture()
+    assert {node["change"] for node in picture["nodes"]} >= {"kept", "removed"}
+    assert {node["change"] for node in picture["other"]["nodes"]} >= {"kept", "added"}
+    assert page.page.locator(".ce-view").count() == 2
+    assert "mode=side" in page.page.url
+
+
+def test_a_conflict_is_decided_anew_by_another_strategy(dashboard: Open) -> None:
+    page = dashboard("?circuit=conflict&step=3")
+    page.tool("Conflicts")
+    page.see("2 matches lost a conflict in step 3")
+    page.choose("Strategy", "first-match")
+    page.press("Use it")
+    page.wait(lambda: "strategy=first-match" in page.page.url, "the trace of the other strategy")
+    page.see("first-match: the other was found first")
+
+
+def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
+    page = dashboard("?step=3")
+    page.tool("Pattern")
+    page.see("MyPattern matches 21 times.")
+    page.choose("Layer 2", "TorchKroneckerLayer")
+    page.see("MyPattern does not match.")
+    page.choose("Layer 2", "TorchHadamardLayer")
+    page.page.get_by_role("button", name="Condition", exact=True).last.click()
+    page.choose("Field", "arity")
+    page.page.get_by_label("whole number").fill("3")
+    page.see("MyPattern does not match.")
+    page.page.get_by_label("whole number").fill("4")
+    page.see("MyPattern matches 21 times.")
+    page.choose("What replaces a match", "one layer")
+    page.press("Apply")
+    page.wait(lambda: "MyPattern" in page.trait("steps"), "a trace with the rule")
+    steps = json.loads(page.trait("steps"))
+    assert any("MyPattern x21" in step["summary"] for step in steps)
+    link = page.page.url
+    again = Dashboard(page.page, link)
+    assert "MyPattern x21" in again.trait("steps")
+
+
+def test_timing_shows_bars_and_cancel_ends_it(dashboard: Open) -> None:
+    page = dashboard()
+    page.tool("Time")
+    page.page.get_by_label("At most, s").fill("2")
+    page.page.keyboard.press("Enter")
+    page.press("Time it")
+    page.wait(lambda: page.trait("bars", "BarsPane") != "", "bars")
+    bars = json.loads(page.trait("bars", "BarsPane"))["bars"]
+    timed = [bar for bar in bars if bar["value"] is not None]
+    assert len(timed) >= 5
+    assert all(0 < bar["low"] <= bar["value"] <= bar["high"] for bar in timed)
+    page.page.get_by_label("At most, s").fill("600")
+    page.page.keyboard.press("Enter")
+    page.press("Time it")
+    cancel = page.page.get_by_role("button", name="Cancel", exact=True)
+    cancel.first.click(timeout=WAIT_MS)
+    page.wait(lambda: not cancel.first.is_visible(), "the end of the measurement")
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("ArrowRight")
+    page.wait_for_step(3)
+
+
+def test_a_link_reopens_the_same_picture(dashboard: Open, server: Server) -> None:
+    page = dashboard("?step=3")
+    page.press("After")
+    page.wait(lambda: page.picture()["mode"] == "after", "the state after")
+    page.page.locator(".ce-box").nth(2).click()
+    page.wait(lambda: len(page.trait("selection")) == 1 and "selection=" in page.page.url, "a selected box")
+    before, selected = page.picture(), page.trait("selection")
+    again = Dashboard(page.page, page.page.url)
+    assert again.picture() == before
+    assert again.trait("selection") == selected
+
+
+def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
+    page = dashboard("?step=3&vs.circuit=digits&vs.disable=CategoricalLogSoftmax")
+    page.wait(lambda: page.page.locator(".ce-root").count() == 2, "two graphs")
+    page.wait(lambda: page.trait("step", number=1) == 3, "the same step in both")
+    page.tool("Compare")
+    page.see("CategoricalLogSoftmax at 0 was applied only here")
+    page.page.locator(".ce-root").first.locator(".ce-box").last.click()
+    page.wait(lambda: page.trait("selection", number=1) != [], "a selection in the other trace")
+
+
+def test_the_exported_page_steps_from_disk(dashboard: Open, tmp_path: Path) -> None:
+    page = dashboard()
+    page.tool("Files")
+    with page.page.expect_download(timeout=WAIT_MS) as download:
+        page.page.get_by_text("Page (HTML)").first.click()
+    file = tmp_path / "page.html"
+    download.value.save_as(file)
+    page.page.goto(file.as_uri())
+    page.page.wait_for_selector(".ce-box")
+    page.page.get_by_role("slider").focus()
+    page.page.keyboard.press("ArrowRight")
+    assert page.page.evaluate("() => circuitExplorer.model.get('step')") == 3
+
+
+def test_a_question_is_answered_by_clicking(dashboard: Open) -> None:
+    page = dashboard("?step=8")
+    page.tool("Predict")
+    page.press("Ask me")
+    page.wait(lambda: page.picture()["group_by"] == "none", "one box for each layer")
+    page.press("Check")
+    page.page.locator(".bad").first.wait_for(timeout=WAIT_MS)
+    page.press("Show the step")
+    page.wait_for_step(8)
+    assert page.picture()["group_by"] == "fold"
+
+
+def test_the_pipeline_is_edited_and_a_match_switched_off(dashboard: Open) -> None:
+    page = dashboard("?circuit=conflict&step=3")
+    page.tool("Pipeline")
+    page.press("Switch this step off")
+    page.press("Compile again")
+    page.wait(lambda: "skip=" in page.page.url, "the new trace")
+    assert "switched off" in json.loads(page.trait("steps"))[3]["summary"]
+
+
+def test_text_from_files_stays_text(dashboard: Open, server: Server) -> None:
+    name = "<script>alert(1)</script>"
+    builder = CircuitBuilder()
+    probs = Parameterization("softmax")
+    layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs((2, 2)))
+    circuit = builder.build(builder.sum(builder.add(layer, name=name), num_units=1))
+    circuit.save(server.folder / "strange.circuit.json")
+    page = dashboard("?circuit=strange.circuit.json")
+    page.page.locator(".ce-box").first.click()
+    page.see(name)
+    assert page.page.locator("script", has_text="alert(1)").count() == 0
+
+
+def test_uploads_are_data_and_foreign_ones_are_refused(dashboard: Open, tmp_path: Path) -> None:
+    trace = tmp_path / "mine.trace.json.gz"
+    explorer.record(explorer.gallery.load_named("blackboard")).save(trace)
+    foreign = tmp_path / "foreign.json"
+    foreign.write_text('{"format": "something else"}')
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(b"[" + b" " * (310 * 2**20)))
+    page = dashboard()
+    page.tool("Files")
+    chooser = page.page.locator("input[type=file]")
+    chooser.set_input_files(foreign)
+    page.see("something else")
+    chooser.set_input_files(bomb)
+    page.see("unpacks to more than 300 MB")
+    chooser.set_input_files(trace)
+    page.wait(lambda: "circuit=mine.trace.json.gz" in page.page.url, "the uploaded trace")
+    page.tool("Time")
+    page.press("Time it")
+    page.see("compile it again first")
+
+
+def test_no_name_in_a_link_leads_out_of_the_folder(dashboard: Open, server: Server) -> None:
+    secret = server.folder.parent / "secret.trace.json"
+    explorer.record(explorer.gallery.load_named("blackboard")).save(secret)
+    page = dashboard("?circuit=../secret.trace.json")
+    page.see("The link cannot be opened: no circuit or trace named '../secret.trace.json'")
+    assert page.picture()["caption"] == "170 layers compiled"
+
+
+def test_two_readers_do_not_share_state(dashboard: Open, server: Server) -> None:
+    one = dashboard("?step=3")
+    other = Dashboard(one.page.context.new_page(), server.url)
+    other.page.get_by_role("slider").first.focus()
+    other.page.keyboard.press("End")
+    other.wait_for_step(10)
+    assert one.trait("step") == 3
+    assert one.picture()["step"] == 3

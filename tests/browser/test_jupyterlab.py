@@ -1,0 +1,138 @@
+"""The widget in a real JupyterLab, without network: run all, step, click, Python sees it; the theme is followed."""
+
+import importlib.util
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import pytest
+
+from tests.needed import is_missing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "first_look.ipynb"
+TOKEN = "only-for-this-test"
+TELL = """
+import json, pathlib
+
+def tell(change):
+    state = {"step": view.step, "boxes": list(view.selection), "nodes": view.selected_nodes, "mode": view.view["mode"]}
+    pathlib.Path("state.new").write_text(json.dumps(state))
+    pathlib.Path("state.new").replace("state.json")
+
+view.observe(tell, names=["step", "selection", "view"])
+tell(None)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A JupyterLab on a copy of the first notebook, up to its first picture; nobody's own settings."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        is_missing("JupyterLab", "pip install 'circuit-explorer[ui]'")
+    from explorer.app.commands.lab import lab_command, lab_environment
+    from explorer.app.serving import free_port
+
+    own = tmp_path_factory.mktemp("jupyter")
+    folder = own / "notebooks"
+    folder.mkdir()
+    (folder / NOTEBOOK.name).write_text(json.dumps(beginning_of(NOTEBOOK)), encoding="utf-8")
+    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "WORKSPACES_DIR", "SETTINGS_DIR")
+    env = {f"JUPYTER{'LAB' if name[0] in 'WS' else ''}_{name}": str(own / name.lower()) for name in names}
+    env |= {"IPYTHONDIR": str(own / "ipython"), **lab_environment(own, TOKEN)}
+    port = free_port()
+    with (own / "log.txt").open("w") as log:
+        server = subprocess.Popen(
+            lab_command(folder, port, show=False), env={**os.environ, **env}, stdout=log, stderr=log, cwd=folder
+        )
+        try:
+            yield f"http://127.0.0.1:{port}", folder
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def beginning_of(file: Path) -> dict[str, Any]:
+    """The notebook up to the cell that shows the first picture, and a cell that writes down what Python sees."""
+    notebook = json.loads(file.read_text(encoding="utf-8"))
+    codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    end = next(i for i, cell in enumerate(codes) if "explorer.show(" in "".join(cell["source"]))
+    telling = {**codes[end], "id": "telling", "source": TELL}
+    return {**notebook, "cells": [*codes[: end + 1], telling]}
+
+
+def test_it_steps_and_selects_and_python_sees_it(page: "Page", lab: tuple[str, Path]) -> None:
+    address, folder = lab
+    wait_for_server(page, address)
+    page.goto(f"{address}/lab/tree/{NOTEBOOK.name}?token={TOKEN}")
+    page.get_by_text("| Idle").first.wait_for(timeout=30_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+    page.locator(".ce-box").first.wait_for(timeout=30_000)
+    assert page.locator(".ce-root").count() == 1
+    assert page.locator(".jp-RenderedImage").count() == 0  # the picture for readers without widgets does not show
+    state = Watch(page, folder / "state.json")
+    assert state.when(lambda now: True) == {"step": 3, "boxes": [], "nodes": [], "mode": "diff"}
+
+    page.locator(".ce-root input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    assert state.when(lambda now: now["step"] == 7)["boxes"] == []
+    page.locator(".ce-root[data-theme=light]").wait_for()
+    slider = page.locator(".ce-root input[type=range]")
+    assert slider.get_attribute("aria-valuetext") == "Step 7 of 11: fold, level 0, 64 layers became 1"
+    page.keyboard.press("ArrowLeft")
+    state.when(lambda now: now["step"] == 3)
+
+    fused = page.locator(".ce-box[data-id^='g234x16-']")  # the 16 layers that became one of each four products
+    fused.click()
+    selected = state.when(lambda now: now["boxes"])
+    box = fused.get_attribute("data-id")
+    assert selected == {"step": 3, "boxes": [box], "nodes": list(range(234, 250)), "mode": "diff"}
+    page.locator(f".ce-box.ce-selected[data-id='{box}']").wait_for()
+    page.keyboard.press("d")
+    assert state.when(lambda now: now["mode"] == "after")["nodes"] == list(range(234, 250))
+    page.locator(".ce-box.ce-is-removed").first.wait_for(state="detached")
+
+    page.get_by_role("menuitem", name="Settings", exact=True).click()
+    page.locator(".lm-Menu-itemLabel", has_text="Theme").first.hover()
+    page.get_by_text("JupyterLab Dark", exact=True).click()
+    page.locator(".ce-root[data-theme=dark]").wait_for()
+    ground = page.locator(".ce-root").evaluate("root => getComputedStyle(root).backgroundColor")
+    assert ground == "rgb(20, 23, 28)"
+
+
+class Watch:
+    """The state that Python wrote down last."""
+
+    def __init__(self, page: "Page", file: Path) -> None:
+        self.page = page
+        self.file = file
+
+    def when(self, holds: Any) -> dict[str, Any]:
+        """The state as soon as it is as wanted."""
+        found: Any = None
+        for _ in range(200):
+            if self.file.exists():
+                found = json.loads(self.file.read_text())
+                if holds(found):
+                    return found
+            self.page.wait_for_timeout(50)
+        pytest.fail(f"this did not come about in 10 s; Python last saw {found}")
+
+
+def wait_for_server(page: "Page", address: str) -> None:
+    for _ in range(300):
+        try:
+            with urlopen(f"{address}/api", timeout=1):
+                return
+        except OSError:
+            page.wait_for_timeout(100)
+    pytest.fail("JupyterLab did not answer in 30 s")

@@ -1,0 +1,47 @@
+"""Figures of a state: what is kept from state to state gives the same as counting every layer of every state anew."""
+
+from math import prod
+
+import pytest
+
+import explorer
+from explorer.backend import all_parameters, leaf_nodes
+from explorer.backend.parameters import TorchLeafParameter
+from explorer.templates import gallery
+
+
+def counted_anew(snapshot):
+    graph = snapshot.graph
+    layers = list(graph.nodes.values())
+    leaves = [node for node in leaf_nodes(graph) if isinstance(node, TorchLeafParameter)]
+    sizes = {leaf: prod(node.shape) for node in leaves if node.learnable for leaf in node.leaves}
+    number = max(node.dtype.itemsize for node in leaves)
+    operators = [
+        node.flops * node.num_folds for layer in layers for p in all_parameters(layer).values() for node in p.nodes
+    ]
+    return {
+        "layers": len(layers),
+        "folds": sum(layer.num_folds for layer in layers),
+        "parameters": sum(sizes.values()),
+        "flops": sum(layer.flops * layer.num_folds for layer in layers),
+        "transcendentals": sum(layer.transcendentals * layer.num_folds for layer in layers),
+        "parameter_flops": sum(operators),
+        "activation_bytes": sum(layer.num_output_units * layer.num_folds for layer in layers) * number,
+        "copied_bytes": sum(read["copied_bytes"] for read in snapshot.reads.values()),
+    }
+
+
+@pytest.mark.parametrize("name", ["digits", "blackboard", "hmm", "conflict", "near-misses", "levels", "kronecker"])
+@pytest.mark.parametrize("levels", ["longest-distance", "fewest-groups"])
+def test_every_state_has_the_figures_of_its_own_layers(name, levels):
+    trace = explorer.record(gallery.load_named(name), levels=levels)
+    for step in reversed(trace.steps):
+        assert trace.figures(step) == counted_anew(step.snapshot), step.path
+
+
+def test_circuits_compiled_by_one_compiler_do_not_mix_their_figures():
+    blackboard, conflict = gallery.load_named("blackboard"), gallery.load_named("conflict")
+    alone = [explorer.record(circuit).figures(-1) for circuit in (blackboard, conflict)]
+    compiler = explorer.TorchCompiler()
+    together = [explorer.record(circuit, compiler).figures(-1) for circuit in (blackboard, conflict)]
+    assert together == alone

@@ -1,0 +1,78 @@
+"""A rule for a pattern of one's own: which known rules fit it, and that their conditions come along."""
+
+import pytest
+
+from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchInnerLayer, TorchSumLayer
+from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
+from explorer.errors import DuplicateNameError, RuleError, UnknownNameError
+from explorer.optimize import ONE_LAYER, preset_named, put_rule_first, replacements_of, rule_replacing
+from explorer.rewrite import LayerOptPattern, ParameterOptPattern, Rule, all_of, at_least, at_most, other_than
+
+SUM = (TorchSumLayer,)
+
+
+def pattern(*entries, name="Mine", **options):
+    return LayerOptPattern(name, entries, **options)
+
+
+def sub(*entries, **options):
+    return ({"weight": ParameterOptPattern("Sub", entries, **options)},)
+
+
+@pytest.mark.parametrize(
+    ("mine", "fitting"),
+    [
+        (pattern(TorchSumLayer, TorchSumLayer), ("SumCollapse", ONE_LAYER)),
+        (pattern(TorchSumLayer, TorchSumLayer, TorchSumLayer), (ONE_LAYER,)),
+        (pattern(TorchInnerLayer, TorchHadamardLayer), (ONE_LAYER,)),
+        (pattern(TorchSumLayer, TorchCategoricalLayer), ()),
+        (pattern(TorchHadamardLayer), ()),
+        (pattern(*SUM), ("DenseKronecker", "Mixing")),
+        (pattern(*SUM, sub_patterns=sub(TorchKroneckerParameter, is_output=True)), ("DenseKronecker",)),
+        (pattern(*SUM, sub_patterns=sub(TorchKroneckerParameter)), ()),
+        (pattern(*SUM, sub_patterns=sub(TorchSoftmaxParameter, is_output=True)), ()),
+    ],
+)
+def test_what_may_replace_a_pattern(mine, fitting):
+    assert replacements_of(mine) == fitting
+
+
+def test_the_conditions_of_the_known_rule_come_along():
+    mine = pattern(*SUM, config_patterns=({"arity": at_most(4), "num_output_units": 2},))
+    merged = rule_replacing(mine, "Mixing").pattern
+    assert repr(dict(merged.config_of_entry(0))) == "{'arity': at most 4 and at least 2, 'num_output_units': 2}"
+    assert [p.name for p in merged.sub_patterns_of_entry(0).values()] == ["MixingWeightOut"]
+    assert (merged.name, merged.source) == ("Mine", mine.source)
+
+
+def test_a_rule_for_a_pattern_of_ones_own_does_not_ask_whether_it_pays():
+    assert preset_named("default").rules.fuse["SumCollapse"].guard is not None
+    assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").guard is None
+
+
+def test_the_rule_is_the_first_of_its_pass():
+    rules = preset_named("default").rules
+    put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="A"), "SumCollapse")
+    put_rule_first(rules, pattern(*SUM, name="B"), "DenseKronecker")
+    assert [next(iter(rules.fuse)).name, next(iter(rules.shatter)).name] == ["A", "B"]
+    assert "A" not in preset_named("default").rules.names
+
+
+def test_a_name_that_is_taken_a_kind_that_does_not_fit_and_a_foreign_replacement_are_refused():
+    rules = preset_named("default").rules
+    with pytest.raises(DuplicateNameError, match="a rule named 'LogSoftmax' is registered already"):
+        put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="LogSoftmax"), "SumCollapse")
+    with pytest.raises(UnknownNameError, match=r"no replacement named 'Tucker'; known are: DenseKronecker, Mixing"):
+        put_rule_first(rules, pattern(*SUM), "Tucker")
+    with pytest.raises(RuleError, match="takes a LayerOptPattern"):
+        rules.fuse.put_first(Rule(ParameterOptPattern("P", (TorchSoftmaxParameter,)), lambda compiler, match: ()))
+    known = rules.fuse["Tucker"]
+    with pytest.raises(DuplicateNameError):
+        rules.fuse.put_first(known)
+
+
+def test_conditions_say_what_they_ask_for():
+    both = all_of(at_least(2), 3, other_than(4))
+    assert repr(both) == "at least 2 and 3 and other than 4"
+    assert [both.test(value) for value in (2, 3, 4)] == [False, True, False]
+    assert [at_most(2).test(value) for value in (2, 3, None)] == [True, False, False]

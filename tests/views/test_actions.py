@@ -1,0 +1,57 @@
+"""What can be done about what a picture says: buttons beside the message and the note; and what is too much to draw."""
+
+import pytest
+from inline_snapshot import snapshot
+
+import explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex, picture
+from explorer.views.grouping import DRAWN_LIMIT
+from tests.views.showing import index_of
+
+
+def actions(index, step, **options):
+    found = picture(index, step, **options).view.get("actions", [])
+    return [(action["name"], action["label"], action.get("beside")) for action in found]
+
+
+def test_a_step_without_matches_offers_its_closest_near_misses():
+    index = index_of("near-misses")
+    offered = [("show-near-misses:SumCollapse", "Show them", "message")]
+    step = next(step.index for step in index.trace.steps if actions(index, step.index) == offered)
+    assert "Closest: SumCollapse" in picture(index, step).view["message"]
+    shown = picture(index, step, near_misses="SumCollapse").view
+    assert {hull["kind"] for hull in shown["hulls"]} == {"near-miss"}
+    assert actions(index, step, near_misses="SumCollapse") == []
+
+
+def test_a_step_that_changed_something_offers_nothing():
+    assert [actions(index_of("digits"), step) for step in (0, 3, 7)] == [[], [], []]
+
+
+@pytest.mark.filterwarnings("ignore:Stopped at the limit")
+def test_a_step_at_the_limit_of_rounds_offers_to_run_more():
+    index = TraceIndex(explorer.record(gallery.load_named("sum-chain"), max_rounds=2))
+    at = next(step.index for step in index.trace.steps if step.limits)
+    assert actions(index, at) == [("run-more", "Run more", "message")]
+
+
+def test_more_boxes_than_can_be_read_are_drawn_only_when_asked_for():
+    index = index_of("mnist")
+    grouped = picture(index, 0, group_by="none").view
+    assert (grouped["group_by"], len(grouped["nodes"])) == ("fold", 28)
+    assert grouped["note"] == snapshot("5,725 layers. Showing 28 groups.")
+    assert actions(index, 0, group_by="none") == [("show-all", "Show all anyway (slow)", "note")]
+    assert actions(index, 0) == actions(index, 0, group_by="none")
+    everything = picture(index, 0, group_by="none", everything=True).view
+    assert (everything["group_by"], len(everything["nodes"])) == ("none", 5725)
+    assert everything.get("actions") == []
+    assert everything["note"] == "5,725 layers."
+
+
+def test_what_can_be_drawn_is_drawn_one_box_a_node():
+    index = index_of("mnist")
+    last = len(index.trace.steps) - 1
+    view = picture(index, last, group_by="none").view
+    assert (view["group_by"], view.get("actions")) == ("none", [])
+    assert len(view["nodes"]) < DRAWN_LIMIT

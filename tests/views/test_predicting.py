@@ -1,0 +1,246 @@
+"""Questions about a step and what is right, wrong or missing in an answer, with the trace's own reasons."""
+
+from dataclasses import fields
+from textwrap import wrap
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from explorer.errors import DataTypeError, UnknownNameError
+from explorer.views import Question, check, picture, questions
+from tests.views.showing import SMALL, every_step, index_of
+
+
+def lines(verdict):
+    return wrap(verdict.text, 100)
+
+
+def ask(index, step, kind):
+    return [question for question in questions(index, step) if question.kind == kind]
+
+
+def test_the_questions_of_a_trace():
+    index = index_of("conflict")
+    asked = [f"{step} {question.text}" for step in (3, 10, 12) for question in questions(index, step)]
+    assert asked == snapshot(
+        [
+            "3 Both of these matches want layer 8. Which one is applied?",
+            "3 Does the pattern CategoricalLogSoftmax (Categorical) match at layer 0?",
+            "3 Does the pattern Candecomp (Sum over Hadamard) match at layer 5?",
+            "3 Does the pattern Mixing (Sum) match at layer 5?",
+            "3 Does the pattern SumCollapse (Sum over Sum) match at layer 5?",
+            "3 Does the pattern Tucker (Sum over Kronecker) match at layer 5?",
+            "3 Does the pattern Candecomp (Sum over Hadamard) match at layer 6?",
+            "3 Does the pattern SumCollapse (Sum over Sum) match at layer 6?",
+            "3 There are 12 layers now. How many are left after this step (fuse, round 1)?",
+            "10 Which layers will be folded together with layer 14 (Categorical)? Click all of them.",
+            "10 There are 7 layers now. How many are left after this step (fold, level 0)?",
+            "12 Which layers will be folded together with layer 18 (CPT)? Click all of them.",
+        ]
+    )
+
+
+def right_answer(index, question) -> Any:
+    """The answer by the trace itself, not by what the questions are made of."""
+    step = index.trace.steps[question.step]
+    if question.kind == "layers-left":
+        return len(step.snapshot.graph)
+    if question.kind == "matches":
+        return index.trace.why_not(question.pattern, question.nodes[0], question.step).matched
+    if question.kind == "winner":
+        applied = {(w.rule, w.removed) for w in step.rewrites}
+        return next(f"{r} at {', '.join(map(str, n))}" for r, n in applied if _named(r, n) in question.choices)
+    before = index.trace.steps[question.step - 1].snapshot.graph
+    return [n for n in before.nodes if n != question.nodes[0] and _together(index, n, question.nodes[0])]
+
+
+def _named(rule, nodes):
+    return f"{rule} at {', '.join(map(str, nodes))}"
+
+
+def _together(index, one, other):
+    try:
+        return bool(index.trace.why_not_folded(one, other))
+    except UnknownNameError:
+        return False
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_answer_of_the_trace_is_right_and_another_is_not(name):
+    index = index_of(name)
+    kinds = set()
+    for step in every_step(name):
+        for question in questions(index, step):
+            kinds.add(question.kind)
+            answer = right_answer(index, question)
+            verdict = check(index, question, answer)
+            assert verdict.right, (question, verdict)
+            assert verdict.text.startswith("Right")
+            assert not check(index, question, other_answer(question, answer)).right
+    assert {"fold-with", "matches", "layers-left"} <= kinds
+
+
+def other_answer(question, answer):
+    if question.kind == "layers-left":
+        return answer + 1
+    if question.kind == "matches":
+        return not answer
+    if question.kind == "winner":
+        return next(choice for choice in question.choices if choice != answer)
+    return answer[1:] if answer else [max(question.nodes) + 1]
+
+
+def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
+    index = index_of("levels")
+    question = ask(index, 10, "fold-with")[0]
+    assert question.text == snapshot("Which layers will be folded together with layer 34 (CPT)? Click all of them.")
+    wanted = right_answer(index, question)
+    before = index.trace.steps[9].snapshot.graph
+    folded = next(n for n in before.nodes if n not in wanted and before.nodes[n].num_folds > 1)
+    assert lines(check(index, question, [*wanted, *question.nodes])) == snapshot(
+        [
+            "Right: 2 other layers. They agree on level 3 and on CPT with num_output_units=4, num_input_units=4,",
+            "arity=2, weight.shape=(4, 4).",
+        ]
+    )
+    assert lines(check(index, question, wanted[1:])) == snapshot(
+        [
+            "Missing: 28. They agree on level 3 and on CPT with num_output_units=4, num_input_units=4, arity=2,",
+            "weight.shape=(4, 4).",
+        ]
+    )
+    assert lines(check(index, question, [*wanted, folded])) == snapshot(
+        [
+            "Not these: 45. Layer 45: it is folded already, of 12 layers of level 0. They agree on level 3 and on",
+            "CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
+        ]
+    )
+    assert lines(check(index, question, [*wanted, 9999])) == snapshot(
+        [
+            "Not these: 9999. Layer 9999: it is not there any more when folding begins. They agree on level 3 and",
+            "on CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
+        ]
+    )
+
+
+def test_a_layer_that_stays_alone_says_what_came_closest():
+    index = index_of("levels")
+    (question,) = ask(index, 9, "fold-with")
+    verdict = check(index, question, [])
+    assert verdict.right
+    assert lines(verdict) == snapshot(
+        ["Right. Layer 41 stays alone. The others of its key are on other levels: 1, 3, 4; it is on 2."]
+    )
+
+
+def test_the_winner_of_a_conflict_is_told_with_the_strategy():
+    index = index_of("conflict")
+    (question,) = ask(index, 3, "winner")
+    assert (question.text, question.choices) == snapshot(
+        ("Both of these matches want layer 8. Which one is applied?", ("Candecomp at 8, 7", "SumCollapse at 9, 8"))
+    )
+    assert [lines(check(index, question, choice)) for choice in question.choices] == snapshot(
+        [
+            [
+                "No: SumCollapse at 9, 8 is applied. Candecomp at 8, 7 lost by the strategy largest-match: as good as",
+                "the other, which is nearer to the outputs.",
+            ],
+            [
+                "Right. Candecomp at 8, 7 lost by the strategy largest-match: as good as the other, which is nearer",
+                "to the outputs.",
+            ],
+        ]
+    )
+    with pytest.raises(UnknownNameError, match="no choice 'Tucker at 1'; there are: Candecomp at 8, 7"):
+        check(index, question, "Tucker at 1")
+
+
+def test_whether_a_pattern_matches_is_told_by_the_matcher():
+    index = index_of("conflict")
+    asked = [question for question in ask(index, 3, "matches") if question.pattern == "SumCollapse"]
+    assert [[question.text, *lines(check(index, question, True))] for question in asked] == snapshot(
+        [
+            [
+                "Does the pattern SumCollapse (Sum over Sum) match at layer 5?",
+                "No. Node 4 is a TorchHadamardLayer, not a TorchSumLayer.",
+            ],
+            [
+                "Does the pattern SumCollapse (Sum over Sum) match at layer 6?",
+                "Right. It matched and was applied (6, 5).",
+            ],
+        ]
+    )
+
+
+def test_how_many_layers_are_left_is_told_by_what_was_done():
+    index = index_of("conflict")
+    texts = [lines(check(index, q, 9)) for step in (3, 5, 10) for q in ask(index, step, "layers-left")]
+    assert texts == snapshot(
+        [
+            [
+                "Right: 9 layers. CategoricalLogSoftmax 4 times made 1 of 1 layer; SumCollapse 2 times made 1 of 2",
+                "layers; Candecomp 1 time made 1 of 2 layers.",
+            ],
+            ["Right: 9 layers. Nothing was replaced."],
+            ["No: 4 layers are left. On this level, 4 layers became 1."],
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_picture_of_a_question_does_not_tell_the_answer(name):
+    index = index_of(name)
+    for step in every_step(name):
+        for question in questions(index, step):
+            assert question.picture_step == step - 1
+            view = picture(index, question.picture_step, question.picture_mode, group_by=question.group_by).view
+            assert view["hulls"] == []
+            assert not any(node["matched"] for node in view["nodes"])
+            assert all(node["count"] == 1 for node in view["nodes"])
+            drawn = {node for box in view["nodes"] for node in box["ids"]}
+            assert set(question.nodes) <= drawn
+            assert drawn == set(index.trace.steps[step - 1].snapshot.graph.nodes)
+
+
+def test_a_question_holds_no_answer():
+    names = [f.name for f in fields(Question)]
+    assert names == [
+        "kind",
+        "text",
+        "step",
+        "nodes",
+        "choices",
+        "pattern",
+        "picture_step",
+        "picture_mode",
+        "group_by",
+    ]
+
+
+def test_nothing_is_asked_about_the_first_step():
+    assert questions(index_of("conflict"), 0) == ()
+
+
+def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked():
+    index = index_of("mnist")
+    fold = index.trace.step("fold/level 0").index
+    assert [question.kind for question in questions(index, fold)] == ["layers-left"]
+    assert {question.group_by for question in questions(index, 3)} == {"fold"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "answer", "message"),
+    [
+        ("fold-with", 10, 3, "the answer is a list of layers; found 3"),
+        ("fold-with", 10, "3", "the answer is a list of layers"),
+        ("matches", 3, "yes", "the answer is yes or no"),
+        ("matches", 3, 1, "the answer is yes or no"),
+        ("layers-left", 3, True, "the answer is a number of layers; found True"),
+        ("layers-left", 3, "9", "the answer is a number of layers; found '9'"),
+    ],
+)
+def test_an_answer_of_another_kind_is_refused(kind, step, answer, message):
+    index = index_of("conflict")
+    with pytest.raises(DataTypeError, match=message):
+        check(index, ask(index, step, kind)[0], answer)

@@ -1,0 +1,49 @@
+// @ts-check
+/**
+ * What only the browser knows or can do: the theme of the page and of the system, and the clipboard. One self-contained
+ * ES module.
+ *
+ * Puts the theme on the page as `data-theme`: that of the system, until the trait `flips` counts one up, which changes it.
+ * Reads `copy` ({text, n}): puts a text on the clipboard and writes `copied` ({n, ok}).
+ */
+
+/**
+ * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
+ *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
+ */
+
+/** @param {{model: Model, el: any}} context @returns {() => void} */
+function render({ model, el }) {
+  const doc = el.ownerDocument || document;
+  const media = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
+  /** @param {boolean} dark */
+  const theme = (dark) => doc.documentElement.setAttribute("data-theme", dark ? "dark" : "light");
+  const follow = () => theme(Boolean(media && media.matches));
+  const flip = () => theme(doc.documentElement.getAttribute("data-theme") !== "dark");
+  const copy = async () => {
+    const asked = model.get("copy") || {};
+    const { text = "", n = 0 } = asked instanceof Map ? Object.fromEntries(asked) : asked;
+    if (!n) return;
+    let ok = false;
+    try {
+      await doc.defaultView.navigator.clipboard.writeText(String(text));
+      ok = true;
+    } catch {
+      ok = false;
+    }
+    model.set("copied", { n, ok });
+    model.save_changes();
+  };
+  follow();
+  if (media && media.addEventListener) media.addEventListener("change", follow);
+  model.on("change:flips", flip);
+  model.on("change:copy", copy);
+  return () => {
+    if (media && media.removeEventListener) media.removeEventListener("change", follow);
+    model.off("change:flips", flip);
+    model.off("change:copy", copy);
+    doc.documentElement.removeAttribute("data-theme");
+  };
+}
+
+export default { render };
