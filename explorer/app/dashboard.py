@@ -31,7 +31,7 @@ from widgets.dashboard import BrowserHost, GraphPane, StepsPane
 
 TITLE = "Circuit Explorer"
 COMPONENTS = {
-    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}}},
+    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}, "sizeSmall": {"fontSize": 13}}},
     "MuiToggleButton": {
         "styleOverrides": {
             "root": {
@@ -72,6 +72,7 @@ class Dashboard:
 
     def __init__(self, library: Library, place: Place, problem: str = "") -> None:
         document = pn.state.curdoc
+        self.is_loaded = self._following = False
         self.messages = Messages(cancel=lambda: self.desk.background.cancel())
         session = Session(open_place(library, place), place)
         self.desk = Desk(session, library, partial(_deliver, document), self.messages.show_job)
@@ -98,16 +99,22 @@ class Dashboard:
         self._changed(frozenset(("trace", "step", "other")))
         if problem:
             self.messages.say(problem, "error", "")
-        if place.other is not None:
-            self.desk.open_other(place.other)
         self.page = self._page()
+        pn.state.onload(self._loaded)
+
+    def _loaded(self) -> None:
+        """What takes longer begins when the page is there: what changes while it loads may not reach the browser."""
+        self.is_loaded = True
+        check_values(self.desk, ask_first=True)
+        if self.desk.session.place.other is not None:
+            self.desk.open_other(self.desk.session.place.other)
 
     def _page(self) -> pmui.Page:
         main = pn.Column(
             self.messages.view,
             self.graphs,
             self.costs.view,
-            self.drawer.bar,
+            self.drawer.buttons,
             self.drawer.body,
             self.browser,
             sizing_mode="stretch_width",
@@ -137,7 +144,8 @@ class Dashboard:
         self.header.changed(names)
         if names & {"trace"}:
             self.desk.other = None if session.place.other is None else self.desk.other
-            check_values(self.desk, ask_first=True)
+            if self.is_loaded:
+                check_values(self.desk, ask_first=True)
         if names & {"other", "trace"}:
             self._show_other()
         if self.desk.other is not None:
@@ -173,9 +181,14 @@ class Dashboard:
     def _follow(self, leader: Session, follower: Session) -> None:
         """Select in one trace what the selection of the other became, or came from."""
         nodes = leader.selected_nodes
-        if nodes:
+        if not nodes or self._following:
+            return
+        self._following = True
+        try:
             found = counterparts(leader.index, leader.step, nodes, follower.index, follower.step)
             follower.select_nodes(found.ids)
+        finally:
+            self._following = False
 
     def _write_link(self) -> None:
         if pn.state.location is not None:

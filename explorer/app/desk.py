@@ -29,6 +29,8 @@ class Desk:
         self.session = session
         self.library = library
         self.background = Background(deliver, show_job)
+        self.quiet_background = Background(deliver, lambda job: None)
+        """For what nobody waits for."""
         self.other: Session | None = None
         """The trace that is compared with."""
         self.say: Say = lambda text, tone, report: None
@@ -91,9 +93,7 @@ class Desk:
     def show_other(self, other: Session | None) -> None:
         """Put a trace beside the one that is looked at; None ends the comparison."""
         self.other = other
-        self.session.compare_with(None)
-        if other is not None:
-            self.session.compare_with(replace(other.place, other=None))
+        self.session.compare_with(None if other is None else replace(other.place, other=None))
 
     def _opened(self, place: Place, job: Job) -> Opened:
         def listener(event: object) -> None:

@@ -134,9 +134,8 @@ class Session:
 
     def compare_with(self, other: Place | None) -> None:
         """Note with what the trace is compared; the host opens it."""
-        if other != self.place.other:
-            self.place = replace(self.place, other=other)
-            self._tell("other")
+        self.place = replace(self.place, other=other)
+        self._tell("other")
 
     def found(self, **changes: Any) -> None:
         """Keep what running the trace has shown: `checks`, `times`, `layer_times`, `missing`."""

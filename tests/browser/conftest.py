@@ -92,7 +92,7 @@ class Dashboard:
     def choose(self, label: str, option: str, number: int = 0) -> None:
         """Choose an option of a list."""
         self.page.get_by_role("combobox", name=re.compile(f"^{label}")).nth(number).click()
-        self.page.get_by_role("option", name=option, exact=True).click()
+        self.page.get_by_role("menuitem", name=option, exact=True).click()
 
     def press(self, name: str) -> None:
         """Press a button by its name; the last of that name, as tools stand below."""

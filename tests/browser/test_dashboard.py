@@ -94,8 +94,10 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     page.choose("Layer 2", "TorchKroneckerLayer")
     page.see("MyPattern does not match.")
     page.choose("Layer 2", "TorchHadamardLayer")
+    page.see("MyPattern matches 21 times.")
     page.page.get_by_role("button", name="Condition", exact=True).last.click()
     page.choose("Field", "arity")
+    page.page.wait_for_timeout(800)  # the row is made anew for the field
     page.page.get_by_label("whole number").fill("3")
     page.see("MyPattern does not match.")
     page.page.get_by_label("whole number").fill("4")
@@ -150,7 +152,7 @@ def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
     page.wait(lambda: page.trait("step", number=1) == 3, "the same step in both")
     page.tool("Compare")
     page.see("CategoricalLogSoftmax at 0 was applied only here")
-    page.page.locator(".ce-root").first.locator(".ce-box").last.click()
+    page.page.locator(".ce-root").first.locator(".ce-box.ce-is-removed[data-id^=g0x64]").click()
     page.wait(lambda: page.trait("selection", number=1) != [], "a selection in the other trace")
 
 
@@ -236,6 +238,6 @@ def test_two_readers_do_not_share_state(dashboard: Open, server: Server) -> None
     other = Dashboard(one.page.context.new_page(), server.url)
     other.page.get_by_role("slider").first.focus()
     other.page.keyboard.press("End")
-    other.wait_for_step(10)
+    other.wait_for_step(11)
     assert one.trait("step") == 3
     assert one.picture()["step"] == 3

@@ -25,46 +25,48 @@ TOAST = {
 
 
 class Messages:
-    """A line above the graph; empty and invisible where there is nothing to say."""
+    """Over a corner of the graph, so that nothing moves: what was said last, and below it what runs."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
-        self.text = pn.pane.HTML("", stylesheets=[STYLE], sizing_mode="stretch_width", margin=(6, 10))
-        self.bar = pmui.LinearProgress(value=0, max=100, visible=False, width=180, margin=(14, 10))
-        self.cancel = pmui.Button(
-            label="Cancel", size="small", variant="outlined", visible=False, on_click=lambda _: cancel()
-        )
+        self.text, self.progress = _words(), _words()
         self.close = pmui.Button(label="Close", size="small", variant="text", on_click=lambda _: self.clear())
-        self.text.styles = {"flex": "1 1 300px"}
-        self.view = line(self.text, self.bar, self.cancel, self.close)
-        self.view.param.update(visible=False, sizing_mode=None, styles={**self.view.styles, **TOAST})
+        self.bar = pmui.LinearProgress(value=0, max=100, width=140, margin=(14, 10))
+        self.cancel = pmui.Button(label="Cancel", size="small", variant="outlined", on_click=lambda _: cancel())
+        self.said = line(self.text, self.close)
+        self.job = line(self.progress, self.bar, self.cancel)
+        self.said.visible = self.job.visible = False
+        self.view = pn.Column(self.said, self.job, visible=False, margin=0, styles=TOAST)
 
     def say(self, text: str, tone: str, report: str) -> None:
-        """Show a line; an error is announced at once, a note politely."""
+        """Show a line until it is closed; an error is announced at once, a note politely."""
         role = "alert" if tone == "error" else "status"
         sign = "bad" if tone == "error" else "good"
         more = f"<details><summary>Report</summary><pre>{escape(report)}</pre></details>" if report else ""
         self.text.object = f'<div role="{role}"><p class="{sign}">{escape(text)}</p>{more}</div>'
-        self.bar.visible = self.cancel.visible = False
-        self.close.visible = self.view.visible = True
+        self.said.visible = True
+        self._show()
 
     def clear(self) -> None:
-        """Say nothing."""
+        """Say nothing more."""
         self.text.object = ""
-        self.view.visible = False
+        self.said.visible = False
+        self._show()
 
     def show_job(self, job: Job | None) -> None:
         """Show what runs and how far it is; None: nothing runs any more."""
-        if job is None:
-            if self.cancel.visible:
-                self.clear()
-            self.bar.visible = self.cancel.visible = False
-            return
-        said = f"{job.title}: {job.text}" if job.text else f"{job.title} …"
-        self.text.object = f'<div role="status"><p>{escape(said)}</p></div>'
-        self.bar.param.update(
-            visible=True,
-            variant="indeterminate" if job.fraction is None else "determinate",
-            value=0 if job.fraction is None else round(100 * job.fraction),
-        )
-        self.cancel.visible = self.view.visible = True
-        self.close.visible = False
+        self.job.visible = job is not None
+        if job is not None:
+            said = f"{job.title}: {job.text}" if job.text else f"{job.title} …"
+            self.progress.object = f'<div role="status"><p>{escape(said)}</p></div>'
+            self.bar.param.update(
+                variant="indeterminate" if job.fraction is None else "determinate",
+                value=0 if job.fraction is None else round(100 * job.fraction),
+            )
+        self._show()
+
+    def _show(self) -> None:
+        self.view.visible = self.said.visible or self.job.visible
+
+
+def _words() -> pn.pane.HTML:
+    return pn.pane.HTML("", stylesheets=[STYLE], margin=(6, 10), styles={"flex": "1 1 260px"})

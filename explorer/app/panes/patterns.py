@@ -34,7 +34,7 @@ from explorer.app.pattern_use import apply_form, explain_pattern, replacements, 
 from explorer.app.place import Place
 from explorer.app.reproduce import python_of
 from explorer.app.session import Session
-from explorer.errors import CircuitError, FormError
+from explorer.errors import CircuitError
 
 Part = TypeVar("Part")
 START = PatternForm("MyPattern", (LayerForm("TorchSumLayer"), LayerForm("TorchHadamardLayer")))
@@ -119,7 +119,7 @@ class PatternTool(Tool):
             list(layer_types()),
             entry.type,
             self._guarded(lambda value: self._layer(i, LayerForm(value))),
-            250,
+            215,
         )
         fields, parameters = fields_of(entry.type), parameters_of_type(entry.type)
         buttons: list[Viewable] = []
@@ -203,7 +203,7 @@ class PatternTool(Tool):
                 list(parameter_types()),
                 entry.type,
                 self._guarded(lambda value, k=k: node(k, NodeForm(value))),
-                250,
+                215,
             )
             fields = fields_of(entry.type)
             buttons: list[Viewable] = []
@@ -232,16 +232,11 @@ class PatternTool(Tool):
         try:
             trial = try_pattern(session.opened.trace, session.step, self.form)
             options = list(replacements(self.form))
-            code = self._python()
-        except FormError as error:
+        except CircuitError as error:
             session.try_pattern(None)
             self.words.object = f'<p class="bad" role="status">{escape(str(error))}</p>'
             self.apply.disabled = self.beside.disabled = True
             self.code.object = ""
-            return
-        except CircuitError as error:
-            self.words.object = f'<p class="bad" role="status">{escape(str(error))}</p>'
-            self.apply.disabled = self.beside.disabled = True
             return
         session.try_pattern(trial)
         kept = self.replacement.value if self.replacement.value in options else next(iter(options), None)
@@ -249,7 +244,7 @@ class PatternTool(Tool):
         self.apply.disabled = self.beside.disabled = not options
         none = [] if options else ["No known rule has a replacement for these layers; write one in a notebook."]
         self.words.object = f'<div role="status">{lines_html([trial.text, *none])}</div>'
-        self.code.object = code_html(code)
+        self.code.object = code_html(self._python())
 
     def _ask(self) -> None:
         """Why the pattern does not match at the selected box."""

@@ -5,6 +5,7 @@ from html import escape
 
 import panel as pn
 import panel_material_ui as pmui
+from param.parameterized import Event
 
 from explorer.app.desk import Desk
 from explorer.app.panes.compare import CompareTool
@@ -12,7 +13,6 @@ from explorer.app.panes.conflicts import ConflictsTool
 from explorer.app.panes.costs import CostTool
 from explorer.app.panes.files import FilesTool
 from explorer.app.panes.folds import FoldsTool
-from explorer.app.panes.layout import line
 from explorer.app.panes.patterns import PatternTool
 from explorer.app.panes.pipeline import PipelineTool
 from explorer.app.panes.predict import PredictTool
@@ -45,8 +45,13 @@ class Drawer:
         self.on_open = on_open
         self.open_name = ""
         self._made: dict[str, Tool] = {}
-        self._buttons = {tool.name: self._button(tool) for tool in TOOLS}
-        self.bar = line(*self._buttons.values())
+        self.buttons = pmui.CheckButtonGroup(
+            options={tool.title: tool.name for tool in TOOLS},
+            size="small",
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.buttons.param.watch(desk.guard(self._pressed), "value")
         self.body = pn.Column(
             sizing_mode="stretch_width", styles={"height": DRAWER_HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
         )
@@ -55,8 +60,7 @@ class Drawer:
         """Open a tool by name; the empty name closes the drawer."""
         self.desk.session.try_pattern(None)  # what a tool draws over the graph goes with it
         self.open_name = name
-        for known, button in self._buttons.items():
-            button.param.update(value=known == name)
+        self.buttons.value = [name] if name else []
         if name:
             if name not in self._made:
                 self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.desk)
@@ -72,14 +76,8 @@ class Drawer:
         if tool is not None:
             self.desk.guard(tool.changed)(names)
 
-    def _button(self, tool: type[Tool]) -> pmui.Toggle:
-        button = pmui.Toggle(label=tool.title, size="small", variant="text", margin=(2, 2))
-
-        def pressed(event: object) -> None:
-            if button.value and self.open_name != tool.name:
-                self.open(tool.name)
-            elif not button.value and self.open_name == tool.name:
-                self.open("")
-
-        button.param.watch(self.desk.guard(pressed), "value")
-        return button
+    def _pressed(self, event: Event) -> None:
+        """Another button opens its tool, that of the open tool closes it."""
+        pressed = [name for name in event.new if name != self.open_name]
+        if pressed or (self.open_name and not event.new):
+            self.open(pressed[-1] if pressed else "")

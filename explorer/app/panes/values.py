@@ -21,7 +21,7 @@ def check_values(desk: Desk, ask_first: bool = False) -> None:
         if desk.session.opened is opened:
             desk.session.found(checks=checks)
 
-    desk.background.start("Checking values", lambda job: _checked(opened, job), shown, desk.failed)
+    desk.quiet_background.start("Checking values", lambda job: _checked(opened, job), shown, desk.failed)
 
 
 def _checked(opened: Opened, job: Job) -> dict[int, StepCheck]:
