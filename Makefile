@@ -3,11 +3,11 @@
 #   make explore PYTHON=python3.12       another Python (3.11 or later)
 #   make explore TORCH="torch==2.8.0"    another torch: any arguments of `pip install`
 #   make pytest PYTEST="tests/fold -x"   some of the tests
-#   make test WORKERS=2                  tests in so many processes
+#   make test WORKERS=0                  tests in this process, not in one for each core
 
 PYTHON ?= python3
 PYTEST ?=
-WORKERS ?= 0
+WORKERS ?= auto
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +19,7 @@ BIN := $(VENV)/bin
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
-explore: $(VENV)/.ready-explore ## Set up, then build, compile, record and train the digits circuit
+explore: $(VENV)/.ready-explore ## Set up; build, compile, record and train the digits circuit; open the dashboard
 	$(BIN)/circuit-explorer explore
 
 test: lint format types contracts pytest ## Set up, then run every check; stops at the first that fails
@@ -37,7 +37,7 @@ contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-logo
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
 
 fix: $(VENV)/.ready-test ## Mend what ruff can mend, and format
 	$(BIN)/ruff check --fix
@@ -59,9 +59,9 @@ distclean: clean ## Remove .venv too
 # `make explore` needs no tools, so it waits only for the lean set.
 
 $(VENV)/.ready-explore: pyproject.toml scripts/setup.sh
-	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits,ui
 	@touch $@
 
 $(VENV)/.ready-test: $(VENV)/.ready-explore tests/browser/package-lock.json
-	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits,test
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) test
 	@touch $@

@@ -24,7 +24,6 @@ from explorer.app.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.panes.values import check_values
 from explorer.app.place import Place, place_of_query
 from explorer.app.session import Session
-from explorer.bench import why_no_cuda
 from explorer.errors import CircuitError
 from explorer.views import counterparts
 from widgets.dashboard import BrowserHost, GraphPane, StepsPane
@@ -63,7 +62,7 @@ HEADER_STYLE = {
     },
     ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
 }
-CHROME_HEIGHT = 164
+CHROME_HEIGHT = 162
 """Pixels of the page that are not the graph: header, the graph's own bars, cost strip, buttons of the tools."""
 
 
@@ -82,8 +81,8 @@ class Dashboard:
         self.graph = GraphPane(options=_options(False))
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
-        self.costs = CostStrip(session)
-        self.header = Header(self.desk, {"CPU": "", "CUDA": why_no_cuda() or ""})
+        self.costs = CostStrip(self.desk)
+        self.header = Header(self.desk)
         self.drawer = Drawer(self.desk, self._make_room)
         requests = {name: partial(self.open_tool, name) for name in ("why-not",)}
         requests |= {"timing": partial(self.open_tool, "time"), "lineage": lambda: None, "cancel": self._cancel}

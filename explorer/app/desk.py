@@ -14,6 +14,7 @@ from explorer.app.options import CompileOptions
 from explorer.app.place import Place
 from explorer.app.session import Session
 from explorer.errors import CircuitError
+from explorer.timings import CPU
 from explorer.trace import StepStarted
 
 Say = Callable[[str, str, str], None]
@@ -33,6 +34,8 @@ class Desk:
         """For what nobody waits for."""
         self.other: Session | None = None
         """The trace that is compared with."""
+        self.devices: tuple[str, ...] = (CPU,)
+        """What is timed."""
         self.say: Say = lambda text, tone, report: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from explorer.app.heap import settle_heap
 from explorer.app.library import Library
 from explorer.app.options import CompileOptions, options_of
 from explorer.app.pattern_form import PatternForm
@@ -15,6 +16,9 @@ from explorer.files import json_of_bytes
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.trace import Event, Trace
 from explorer.views import TraceIndex
+
+LARGE = 5_000
+"""From so many layers on, searches for garbage would be felt as pauses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,8 @@ def open_place(library: Library, place: Place, listener: Callable[[Event], Any] 
     for text, replacement in zip(place.form, place.replacement, strict=False):
         form = PatternForm.from_json(json_of_bytes(text.encode(), "pattern form", "form in the link"))
         opened = Opened(opened.name, apply_form(opened.trace, form, replacement), opened.options)
+    if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
+        settle_heap()
     return opened
 
 

@@ -59,8 +59,15 @@ GLYPHS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
         tuple((0.5 + 0.45 * math.cos(i * math.pi / 8), 0.5 + 0.45 * math.sin(i * math.pi / 8)) for i in range(18)),
     ),
     "leaf": (((0.5, 0), (1, 0.5), (0.5, 1), (0, 0.5), (0.5, 0), (1, 0.5)),),
+    "faster": (((0, 0.15), (1, 0.15), (0.5, 0.95), (0, 0.15), (1, 0.15)),),
+    "slower": (((0, 0.9), (0.5, 0.1), (1, 0.9), (0, 0.9), (0.5, 0.1)),),
+    "noise": tuple(
+        tuple((i / 12, 0.5 + low - 0.14 * math.sin(i * math.pi / 6)) for i in range(13)) for low in (-0.2, 0.2)
+    ),
 }
-"""Signs of the kinds of nodes as lines in a square of side 1."""
+"""Signs of the kinds of nodes, and of changes in time, as lines in a square of side 1."""
+TONES = {"faster": ("#5e3c99", "faster"), "slower": ("#b35806", "slower"), "noise": ("#858c96", "within the noise")}
+"""Colour and words of a change in time."""
 GLYPH, GAP = 10.0, 5.0
 
 Point = tuple[float, float]
@@ -272,10 +279,11 @@ def _legend_item(sheet: "_Sheet", item: LegendItem, x: float, y: float) -> None:
 
 def bars_png(bars: BarsView) -> Png:
     """Bars with whiskers, one row a bar, with its value in words. Raises: MissingPackageError."""
-    values = [bar["value"] for bar in bars["bars"] if bar["value"] is not None]
+    values = [v for bar in bars["bars"] for v in (bar["value"], bar["low"], bar["high"]) if v is not None]
     label = max((_length(_bar_label(bars, i), SMALL) for i in range(len(bars["bars"]))), default=0.0)
     start, span, row = SIDE + label + 12, 420.0, 22.0
-    width = max(start + span + 110, _length(bars["note"], SMALL) + 2 * SIDE)
+    room = 220 if any("tone" in bar for bar in bars["bars"]) else 110
+    width = max(start + span + room, _length(bars["note"], SMALL) + 2 * SIDE)
     sheet = _Sheet(min(width, MAX_WIDTH), HEAD + row * len(bars["bars"]) + SIDE)
     sheet.text(
         SIDE, 24, f"{bars['title']} ({bars['unit']}{', logarithmic' if bars['log'] else ''})", TITLE, LIGHT["ink"]
@@ -291,15 +299,24 @@ def bars_png(bars: BarsView) -> Png:
             continue
         series = bars["series"].index(bar["series"]) if bar["series"] in bars["series"] else 0
         colour = (LIGHT["changed"], LIGHT["matched"], LIGHT["added"], LIGHT["near"])[series % 4]
+        words = f"{bar['value']:,.4g}"
+        if "tone" in bar:
+            colour, said = TONES[bar["tone"]]
+            words = f"{words}, {said}"
         end = place(bar["value"])
         sheet.box((min(zero, end), y - 7, max(zero, end, zero + 1), y + 7), 2, colour, colour, 1)
         tip = max(zero, end)
         if bar["low"] is not None and bar["high"] is not None:
             low, high = place(bar["low"]), place(bar["high"])
             tip = max(tip, high)
-            for path in ([(low, y), (high, y)], [(low, y - 4), (low, y + 4)], [(high, y - 4), (high, y + 4)]):
-                sheet.line(path, LIGHT["ink"], 1.4)
-        sheet.text(tip + 6, y + 4, f"{bar['value']:,.4g}", SMALL, LIGHT["ink"])
+            paths = [(low, y), (high, y)], [(low, y - 4), (low, y + 4)], [(high, y - 4), (high, y + 4)]
+            for shade, weight in ((LIGHT["page"], 3.6), (LIGHT["ink"], 1.4)):
+                for path in paths:
+                    sheet.line(path, shade, weight)
+        if "tone" in bar:
+            sheet.glyph(bar["tone"], tip + 6, y - GLYPH / 2, GLYPH, colour)
+            tip += GLYPH + GAP
+        sheet.text(tip + 6, y + 4, words, SMALL, LIGHT["ink"])
     return sheet.png()
 
 

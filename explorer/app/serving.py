@@ -30,12 +30,11 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> None:
-    """Serve until it is stopped. Raises: CircuitError where the port is taken."""
+    """Serve until it is stopped. `check_port` says beforehand whether it can."""
     import panel as pn
 
     from explorer.app.dashboard import TITLE, make_page, new_library
 
-    check_port(options.address, options.port)
     pn.extension()
     hosts = [options.address, "localhost"] if options.address == LOCAL else [options.address, LOCAL, "localhost"]
     pn.serve(
@@ -63,8 +62,14 @@ def check_port(address: str, port: int) -> None:
             ) from error
 
 
-def free_port(address: str = LOCAL) -> int:
-    """A port on which nothing listens now."""
+def free_port(address: str = LOCAL, wish: int = 0) -> int:
+    """A port on which nothing listens now: the one wished for, or any."""
     with socket.socket() as probe:
-        probe.bind((address, 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, wish))
+        except OSError:
+            if not wish:
+                raise
+            return free_port(address)
         return int(probe.getsockname()[1])

@@ -102,9 +102,10 @@ class Trace:
         """Counts after a step: layers, folds, parameters, FLOPs, bytes; for one example."""
         return self.step(step).snapshot.figures
 
-    def check(self, x: Any = None) -> Answers[StepCheck]:
+    def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be.
 
+        `on_step` is told each step before it is run, and may end the check by raising.
         Raises: ShapeError if `x` has no rows; CircuitError for a loaded trace.
         """
         wanted: Any = None
@@ -113,6 +114,7 @@ class Trace:
         for step in self.steps:
             if step.error is not None:
                 continue
+            on_step(step)
             value = step.snapshot.circuit()(x).detach()
             if not value.numel():
                 raise ShapeError("check needs at least one row; x has none")

@@ -52,6 +52,9 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
 }
 """Figures of a trace: name -> what it is called, unit, how a value is written."""
 
+IN_THE_STRIP = ("layers", "parameters", "flops", "activation_bytes", "copied_bytes")
+"""The figures that are shown for every step; the others are in the course of a figure."""
+
 TIMES = ("cpu", "cuda")
 NAMES_OF_TIMES = {"cpu": "CPU", "cuda": "CUDA"}
 
@@ -69,7 +72,8 @@ def cost_strip(
     """
     figures, before = index.trace.figures(step), index.trace.figures(max(step - 1, 0))
     rows: list[list[str]] = []
-    for name, (title, _, text) in FIGURES.items():
+    for name in IN_THE_STRIP:
+        title, _, text = FIGURES[name]
         if name in figures:
             change = figures[name] - before.get(name, figures[name])
             sign = "+" if change > 0 else "−"

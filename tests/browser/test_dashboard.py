@@ -107,8 +107,8 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     page.wait(lambda: "MyPattern" in page.trait("steps"), "a trace with the rule")
     steps = json.loads(page.trait("steps"))
     assert any("MyPattern x21" in step["summary"] for step in steps)
-    link = page.page.url
-    again = Dashboard(page.page, link)
+    page.wait(lambda: "form=" in page.page.url, "the link with the pattern")
+    again = Dashboard(page.page, page.page.url)
     assert "MyPattern x21" in again.trait("steps")
 
 

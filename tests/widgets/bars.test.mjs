@@ -71,6 +71,61 @@ test("a linear axis begins at zero and has room for negative values", () => {
   assert.ok(axis.low <= -3 && axis.high >= 9 && axis.ticks.includes(0), `${axis.ticks}`);
 });
 
+const change = (label, value, tone) => bar(label, value, { low: value - 1, high: value + 1, series: "time", tone });
+const bought = (more = {}) => bars({
+  log: false, series: ["time"], table: {},
+  bars: [change("fuse", -3, "faster"), change("fold", 2, "slower"), change("rename", -0.2, "noise")], ...more,
+});
+const fills = (el) => el.of("ceb-bar").map((rect) => rect.getAttribute("fill"));
+
+test("a change in time has the colour and the sign of its tone, in light and dark", async () => {
+  const { el, model, close } = open(JSON.stringify(bought()), { theme: "light" });
+  assert.deepEqual(fills(el), ["#5e3c99", "#b35806", "#858c96"]);
+  for (const words of ["▼ -3 ms", "▲ 2 ms", "≈ -0.2 ms"]) assert.ok(el.textContent.includes(words), words);
+  await model.put({ options: { theme: "dark" } });
+  assert.deepEqual(fills(el), ["#b2abd2", "#f1a340", "#7d8792"]);
+  close();
+});
+
+test("forced colours leave the signs and take the system's colours", () => {
+  globalThis.matchMedia = (query) => ({ matches: query.includes("forced-colors"), addEventListener() {}, removeEventListener() {} });
+  try {
+    const { el, close } = open(JSON.stringify(bought()));
+    assert.deepEqual(fills(el), ["Highlight", "CanvasText", "GrayText"]);
+    assert.match(el.textContent, /▼ -3 ms.*▲ 2 ms.*≈ -0\.2 ms/);
+    close();
+  } finally {
+    delete globalThis.matchMedia;
+  }
+});
+
+test("the tone is in the accessible names, the legend and the table", () => {
+  const { el, close } = open(JSON.stringify(bought()));
+  const titles = el.all((element) => element.tagName === "title").map((element) => element.textContent);
+  assert.deepEqual(titles, ["fuse, time, -3 ms (-4 to -2), faster", "fold, time, 2 ms (1 to 3), slower", "rename, time, -0.2 ms (-1.2 to 0.8), within the noise"]);
+  const chart = el.all((element) => element.getAttribute("role") === "img")[0];
+  assert.equal(chart.getAttribute("aria-label"), "Forward: 3 bars in ms; 1 faster, 1 slower, 1 within the noise. The table has the same values.");
+  assert.deepEqual(el.all((element) => element.tagName === "li").map((item) => item.textContent), ["▼ faster", "▲ slower", "≈ within the noise"]);
+  el.button("Table").dispatch("click");
+  const cells = el.all((cell) => cell.tagName === "td").map((cell) => cell.textContent);
+  assert.deepEqual(cells.filter((_, index) => index % 5 === 4), ["faster", "slower", "within the noise"]);
+  close();
+});
+
+test("tones of a second series keep its texture; an unknown tone is passed over", () => {
+  const second = [change("fuse", -3, "faster"), { ...change("fuse", 1, "slower"), series: "CUDA" }, change("fold", 1, "sideways")];
+  const { el, close } = open(JSON.stringify(bought({ series: ["time", "CUDA"], bars: second })), { theme: "light" });
+  const [first, textured, plain] = fills(el);
+  assert.equal(first, "#5e3c99");
+  const id = /^url\(#(.+)\)$/.exec(textured)[1];
+  const pattern = el.all((element) => element.getAttribute("id") === id);
+  assert.equal(pattern.length, 1);
+  assert.equal(pattern[0].childNodes[0].getAttribute("fill"), "#b35806");
+  assert.equal(plain, "#0072b2");
+  assert.doesNotMatch(el.textContent, /sideways/);
+  close();
+});
+
 test("numbers are shown in three digits", () => {
   assert.deepEqual([0, 1234.5, 12.345, 0.01234, 0.00001234, 4e9].map(shown), ["0", "1,235", "12.3", "0.0123", "1.23e-5", "4e9"]);
 });

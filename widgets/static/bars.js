@@ -3,27 +3,31 @@
  * Horizontal bars with whiskers, one unit, one axis. One self-contained ES module for Jupyter (anywidget) and Panel.
  *
  * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema.py`) and `options` ({theme, height}). Setting `bars` anew
- * redraws them, so that a measurement is seen as it runs. A missing value is hatched and says why it is missing.
+ * redraws them, so that a measurement is seen as it runs. A missing value is hatched and says why it is missing. A bar with
+ * a `tone` is a change in time: its colour and its sign say faster, slower, or within the noise.
  */
 
 /**
  * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
  *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
- * @typedef {{label: string, value: number | null, low: number | null, high: number | null, series: string, missing: string}} Bar
+ * @typedef {{label: string, value: number | null, low: number | null, high: number | null, series: string, missing: string, tone: string}} Bar
  * @typedef {{title: string, unit: string, log: boolean, series: string[], bars: Bar[], note: string,
  *   columns: string[], rows: string[][]}} Bars
+ * @typedef {{fill: string, colour: string}} Look
  * @typedef {{low: number, high: number, log: boolean, ticks: number[], at(value: number): number}} Axis  `at`: 0 to 1
  */
 
 const VERSION = 1;
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
 const ROW = 24;
+/** Sign and words of a change in time. @type {Record<string, [string, string]>} */
+const TONES = { faster: ["▼", "faster"], slower: ["▲", "slower"], noise: ["≈", "within the noise"] };
 
-/** Okabe-Ito; the second sign of a series is its texture and its name beside the bar. @type {Record<string, Record<string, any>>} */
+/** Series: Okabe-Ito, the second sign is the texture and the name beside the bar. Tones: PuOr and grey. @type {Record<string, Record<string, any>>} */
 const THEMES = {
-  light: { bg: "#ffffff", fg: "#16191d", muted: "#565d66", line: "#d5d9df", control: "#858c96", soft: "#eaf1f9", accent: "#0a5fb4", hatch: "#9aa1ab", error: "#b3261e", series: ["#0072b2", "#d55e00", "#009e73", "#b35a89", "#7d6500", "#565d66"] },
-  dark: { bg: "#14171c", fg: "#eceef1", muted: "#a9b1bb", line: "#3a414b", control: "#7d8792", soft: "#23313f", accent: "#7cc0ff", hatch: "#7d8792", error: "#ff8a80", series: ["#56b4e9", "#f0803a", "#1fc796", "#cc79a7", "#e6c84a", "#a9b1bb"] },
-  forced: { bg: "Canvas", fg: "CanvasText", muted: "CanvasText", line: "CanvasText", control: "CanvasText", soft: "Canvas", accent: "Highlight", hatch: "CanvasText", error: "CanvasText", series: ["CanvasText"] },
+  light: { bg: "#ffffff", fg: "#16191d", muted: "#565d66", line: "#d5d9df", control: "#858c96", soft: "#eaf1f9", accent: "#0a5fb4", hatch: "#9aa1ab", error: "#b3261e", series: ["#0072b2", "#d55e00", "#009e73", "#b35a89", "#7d6500", "#565d66"], faster: "#5e3c99", slower: "#b35806", noise: "#858c96" },
+  dark: { bg: "#14171c", fg: "#eceef1", muted: "#a9b1bb", line: "#3a414b", control: "#7d8792", soft: "#23313f", accent: "#7cc0ff", hatch: "#7d8792", error: "#ff8a80", series: ["#56b4e9", "#f0803a", "#1fc796", "#cc79a7", "#e6c84a", "#a9b1bb"], faster: "#b2abd2", slower: "#f1a340", noise: "#7d8792" },
+  forced: { bg: "Canvas", fg: "CanvasText", muted: "CanvasText", line: "CanvasText", control: "CanvasText", soft: "Canvas", accent: "Highlight", hatch: "CanvasText", error: "CanvasText", series: ["CanvasText"], faster: "Highlight", slower: "CanvasText", noise: "GrayText" },
 };
 
 const STYLE = `
@@ -81,6 +85,7 @@ export function readBars(json) {
     high: numeric(bar && bar.high),
     series: text(bar && bar.series),
     missing: text(bar && bar.missing),
+    tone: bar && Object.hasOwn(TONES, text(bar.tone)) ? text(bar.tone) : "",
   }));
   const named = list(raw.series).map(text);
   const extra = [...new Set(bars.map((/** @type {Bar} */ bar) => bar.series))].filter((name) => !named.includes(name));
@@ -232,23 +237,44 @@ function render({ model, el }) {
     return roles;
   }
 
-  /** Textures tell the series apart without colour: plain, stripes, dots, lines. @param {number} index @param {Record<string, any>} roles */
-  function texture(index, roles) {
-    const colour = roles.series[index % roles.series.length];
-    const look = index % 4;
-    if (!look) return { fill: colour, defs: null, colour };
-    const id = `${name}-series-${index}`;
-    const mark = look === 2 ? s("circle", { cx: 3, cy: 3, r: 1.2, fill: roles.bg }) : s("path", { d: "M0 0V6", stroke: roles.bg, "stroke-width": 2 });
-    const pattern = s("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: look === 1 ? "rotate(45)" : null },
-      s("rect", { width: 6, height: 6, fill: colour }), mark);
-    return { fill: `url(#${id})`, defs: pattern, colour };
+  /**
+   * Textures tell the series apart without colour (plain, stripes, dots, lines), the sign beside the value the tones.
+   * @param {number} index @param {string} tone @param {Record<string, any>} roles @param {Map<string, any>} defs patterns in use, by id
+   * @param {string} place @returns {Look}
+   */
+  function lookOf(index, tone, roles, defs, place) {
+    const colour = tone ? roles[tone] : roles.series[index % roles.series.length];
+    const kind = index % 4;
+    if (!kind) return { fill: colour, colour };
+    const id = `${name}-${place}-${index}${tone}`;
+    if (!defs.has(id)) {
+      const mark = kind === 2 ? s("circle", { cx: 3, cy: 3, r: 1.2, fill: roles.bg }) : s("path", { d: "M0 0V6", stroke: roles.bg, "stroke-width": 2 });
+      defs.set(id, s("pattern", { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: kind === 1 ? "rotate(45)" : null },
+        s("rect", { width: 6, height: 6, fill: colour }), mark));
+    }
+    return { fill: `url(#${id})`, colour };
+  }
+
+  /** An entry of the legend. @param {string} words @param {number} index @param {string} tone @param {Record<string, any>} roles */
+  function entry(words, index, tone, roles) {
+    /** @type {Map<string, any>} */
+    const defs = new Map();
+    const look = lookOf(index, tone, roles, defs, "legend");
+    const swatch = s("rect", { width: 22, height: 12, rx: 2, fill: look.fill, stroke: look.colour });
+    return h("li", {}, s("svg", { width: 22, height: 12, "aria-hidden": "true" }, defs.size ? s("defs", {}, [...defs.values()]) : null, swatch), h("span", { text: words }));
   }
 
   /** @param {Bar} bar */
   function say(bar) {
     if (bar.value === null) return `missing: ${bar.missing || "no value"}`;
     const spread = bar.low !== null && bar.high !== null ? ` (${shown(bar.low)} to ${shown(bar.high)})` : "";
-    return `${shown(bar.value)} ${bars ? bars.unit : ""}${spread}`;
+    const way = bar.tone ? `, ${TONES[bar.tone][1]}` : "";
+    return `${shown(bar.value)} ${bars ? bars.unit : ""}${spread}${way}`;
+  }
+
+  /** The value beside its bar, after the sign of its tone. @param {Bar} bar @param {string} unit */
+  function worded(bar, unit) {
+    return `${bar.tone ? `${TONES[bar.tone][0]} ` : ""}${shown(bar.value || 0)} ${unit}`;
   }
 
   function draw() {
@@ -275,33 +301,37 @@ function render({ model, el }) {
       body.replaceChildren(h("p", { class: "ceb-note", text: "Nothing measured yet." }));
       return;
     }
-    const looks = bars.series.map((_, index) => texture(index, roles));
-    legend.replaceChildren(...(bars.series.length > 1 ? bars.series.map((series, index) => {
-      const look = texture(index, roles);
-      if (look.defs) look.defs.setAttribute("id", `${name}-legend-${index}`);
-      const fill = look.defs ? `url(#${name}-legend-${index})` : look.fill;
-      return h("li", {}, s("svg", { width: 22, height: 12, "aria-hidden": "true" }, look.defs ? s("defs", {}, look.defs) : null, s("rect", { width: 22, height: 12, rx: 2, fill, stroke: look.colour })), h("span", { text: series }));
-    }) : []));
-    body.replaceChildren(showTable ? tableOf(bars) : chartOf(bars, looks, roles));
+    const tones = tonesOf(bars);
+    legend.setAttribute("aria-label", tones.length ? "Legend" : "Series");
+    legend.replaceChildren(
+      ...(bars.series.length > 1 ? bars.series.map((series, index) => entry(series, index, "", roles)) : []),
+      ...tones.map((tone) => entry(TONES[tone].join(" "), 0, tone, roles)));
+    body.replaceChildren(showTable ? tableOf(bars) : chartOf(bars, roles));
   }
 
   /** @param {Bars} shownBars */
   function tableOf({ columns, rows, bars: all, unit, title: caption }) {
-    const heads = columns.length ? columns : ["", "series", unit, "spread"];
-    const cells = columns.length ? rows : all.map((bar) => [bar.label, bar.series, bar.value === null ? bar.missing : shown(bar.value), bar.low !== null && bar.high !== null ? `${shown(bar.low)} to ${shown(bar.high)}` : ""]);
+    const toned = all.some((bar) => bar.tone);
+    const heads = columns.length ? columns : ["", "series", unit, "spread", ...(toned ? ["change"] : [])];
+    const cells = columns.length ? rows : all.map((bar) => [bar.label, bar.series, bar.value === null ? bar.missing : shown(bar.value), bar.low !== null && bar.high !== null ? `${shown(bar.low)} to ${shown(bar.high)}` : "", ...(toned ? [bar.tone ? TONES[bar.tone][1] : ""] : [])]);
     return h("table", { "aria-label": caption }, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", text: head })))),
       h("tbody", {}, cells.map((row) => h("tr", {}, row.map((cell) => h("td", { text: cell }))))));
   }
 
-  /** @param {Bars} all @param {{fill: string, defs: any, colour: string}[]} looks @param {Record<string, any>} roles */
-  function chartOf(all, looks, roles) {
+  /** The tones that occur, in the order of `TONES`. @param {Bars} all */
+  const tonesOf = (all) => Object.keys(TONES).filter((tone) => all.bars.some((bar) => bar.tone === tone && bar.value !== null));
+
+  /** @param {Bars} all @param {Record<string, any>} roles */
+  function chartOf(all, roles) {
+    /** @type {Map<string, any>} */
+    const defs = new Map();
     const axis = axisOf(all);
     const several = all.series.length > 1;
     const full = Math.max(320, (width || 760) - 26);
     const labels = all.bars.map((bar) => bar.label);
     const labelRoom = Math.min(0.32 * full, 12 + Math.max(0, ...labels.map((label) => wide(label, 12, true))));
     const seriesRoom = several ? Math.min(110, 12 + Math.max(...all.series.map((series) => wide(series, 11)))) : 0;
-    const valueRoom = 16 + Math.max(40, ...all.bars.map((bar) => (bar.value === null ? 0 : wide(`${shown(bar.value)} ${all.unit}`, 12))));
+    const valueRoom = 16 + Math.max(40, ...all.bars.map((bar) => (bar.value === null ? 0 : wide(worded(bar, all.unit), 12))));
     const left = labelRoom + seriesRoom;
     const room = Math.max(80, full - left - valueRoom);
     const parts = [];
@@ -311,7 +341,7 @@ function render({ model, el }) {
     all.bars.forEach((bar, index) => {
       const same = index > 0 && all.bars[index - 1].label === bar.label;
       if (index) y += same ? ROW - 3 : ROW + (several ? 8 : 3);
-      const look = looks[Math.max(0, all.series.indexOf(bar.series))] || looks[0] || { fill: roles.series[0], colour: roles.series[0] };
+      const look = lookOf(Math.max(0, all.series.indexOf(bar.series)), bar.tone, roles, defs, "bar");
       const group = s("g", { transform: `translate(0 ${y})`, "data-bar": index }, s("title", { text: [bar.label, bar.series, say(bar)].filter(Boolean).join(", ") }));
       if (!same) group.appendChild(s("text", { class: "ceb-label", x: labelRoom - 10, "text-anchor": "end", text: clip(bar.label, 12, labelRoom - 12, true) }));
       if (several) group.appendChild(s("text", { class: "ceb-quiet", x: left - 8, "text-anchor": "end", text: clip(bar.series, 11, seriesRoom - 8) }));
@@ -331,7 +361,7 @@ function render({ model, el }) {
             group.appendChild(s("path", { class: "ceb-whisker", d: `M${a} 0H${b}M${a} -5V5M${b} -5V5`, stroke, "stroke-width": thick, fill: "none" }));
           }
         }
-        group.appendChild(s("text", { x: left + room * end + 7, text: `${shown(bar.value)} ${all.unit}` }));
+        group.appendChild(s("text", { x: left + room * end + 7, text: worded(bar, all.unit) }));
       }
       marks.push(group);
     });
@@ -349,8 +379,9 @@ function render({ model, el }) {
     const unit = `${all.unit}${axis.log ? ", logarithmic" : ""}`;
     parts.push(s("text", { class: "ceb-quiet", x: left, y: bottom + 9, text: unit }));
     const missing = s("pattern", { id: `${name}-missing`, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" }, s("path", { d: "M0 0V6", stroke: roles.hatch, "stroke-width": 2 }));
-    const label = `${all.title}: ${all.bars.length} bars in ${unit}. The table has the same values.`;
-    return s("svg", { width: full, height: bottom + 20, role: "img", "aria-label": label }, s("defs", {}, missing, looks.map((look) => look.defs)), parts, marks);
+    const counts = tonesOf(all).map((tone) => `${all.bars.filter((bar) => bar.tone === tone).length} ${TONES[tone][1]}`);
+    const label = `${all.title}: ${all.bars.length} bars in ${unit}${counts.length ? `; ${counts.join(", ")}` : ""}. The table has the same values.`;
+    return s("svg", { width: full, height: bottom + 20, role: "img", "aria-label": label }, s("defs", {}, missing, [...defs.values()]), parts, marks);
   }
 
   let alive = true;

@@ -1,10 +1,12 @@
-"""`circuit-explorer explore`: the main job: build, compile, record, train and evaluate the digits circuit."""
+"""`circuit-explorer explore`: the main job: the digits circuit is built, compiled, trained, and opened to see."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
 from explorer.app.console import command, notes, results, say_note
@@ -19,8 +21,16 @@ def explore(
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")
     ] = 0,
+    dashboard: Annotated[
+        bool | None,
+        typer.Option(
+            "--dashboard/--no-dashboard",
+            help="open the dashboard at the end, until Ctrl-C [if this is a terminal]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Build the circuit over handwritten digits, watch its compilation, train it, and say what to do next."""
+    """Build the circuit over handwritten digits, compile it, train it, and open its compilation in the dashboard."""
     with notes().status("Loading torch"):
         import torch
 
@@ -59,11 +69,16 @@ def explore(
     console.print("[bold]Next[/]")
     for line, what in _next_commands(trace_file, checkpoint_file):
         console.print(f"  {line}\n      {what}", markup=False, soft_wrap=True)
+    if sys.stdout.isatty() if dashboard is None else dashboard:
+        console.print("\n[bold]5. The dashboard[/]")
+        open_dashboard(CIRCUIT)
 
 
 def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, str], ...]:
     name = command()
     return (
+        (f"{name} serve {CIRCUIT}", "step through it in the browser: the dashboard"),
+        (f"{name} lab", "step through it in Jupyter"),
         (f"{name} show {trace_file} --step 3", "what one step did"),
         (f"{name} show {trace_file} --near-misses all", "which patterns nearly matched, and why they did not"),
         (f"{name} show {trace_file} --folds", "which layers became one"),

@@ -8,25 +8,43 @@ import typer
 from explorer.app.console import notes, results
 from explorer.app.needs import require_ui
 
+PORT, LOCAL = 5006, "127.0.0.1"
+
 
 def serve(
     source: Annotated[
         str | None, typer.Argument(metavar="[NAME|TRACE]", help="a circuit of the gallery, or a circuit or trace file")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="where to listen; 0 takes any free port")] = 5006,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help=f"where to listen [{PORT}, or a free one]", show_default=False)
+    ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open a browser")] = True,
-    address: Annotated[str, typer.Option(help="who may connect: 127.0.0.1 is this machine only")] = "127.0.0.1",
+    address: Annotated[str, typer.Option(help="who may connect: 127.0.0.1 is this machine only")] = LOCAL,
     folder: Annotated[
         Path | None,
         typer.Option(help="offer the circuit and trace files of this folder", file_okay=False, exists=True),
     ] = None,
 ) -> None:
     """Watch a compilation in the browser: step through it, ask why, change the pipeline, measure it."""
+    open_dashboard(source, port, show, address, folder)
+
+
+def open_dashboard(
+    source: str | None = None,
+    port: int | None = None,
+    show: bool = True,
+    address: str = LOCAL,
+    folder: Path | None = None,
+) -> None:
+    """Serve until Ctrl-C; without a `port` at the usual one, or any other if that is taken.
+
+    Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken.
+    """
     require_ui()
     with notes().status("Loading torch and panel"):
         from explorer.app.library import Library
         from explorer.app.place import Place
-        from explorer.app.serving import ServeOptions, free_port
+        from explorer.app.serving import ServeOptions, check_port, free_port
         from explorer.app.serving import serve as run
         from explorer.templates import gallery
 
@@ -36,6 +54,8 @@ def serve(
     elif source is not None:
         place = Place(circuit=source)
     Library(folder, files).open(place.circuit)  # a name that does not exist is told here, not in the browser
-    options = ServeOptions(place, port or free_port(address), address, show, folder, files)
+    if port is not None:
+        check_port(address, port)
+    options = ServeOptions(place, port or free_port(address, PORT), address, show, folder, files)
     results().print(f"The explorer is at {options.url} (stop it with Ctrl-C).", markup=False, soft_wrap=True)
     run(options)

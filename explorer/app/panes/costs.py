@@ -10,7 +10,7 @@ from panel.viewable import Viewable
 from explorer.app.desk import Desk
 from explorer.app.panes.layout import column, line
 from explorer.app.panes.tool import Tool
-from explorer.app.session import Session
+from explorer.app.panes.values import check_values
 from explorer.views import FIGURES, course, waterfall
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
@@ -33,14 +33,25 @@ def strip_html(costs: SectionView) -> str:
 class CostStrip:
     """The line under the graph: figures of the step, times if measured, the difference of the output."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.view = pn.pane.HTML("", stylesheets=[STRIP_STYLE], sizing_mode="stretch_width", margin=(0, 8))
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.figures = pn.pane.HTML("", stylesheets=[STRIP_STYLE], margin=(0, 8), styles={"flex": "1 1 400px"})
+        self.check = pmui.Button(
+            label="Check values", size="small", variant="text", on_click=desk.guard(lambda _: check_values(desk))
+        )
+        self.time = pmui.Button(
+            label="Time it", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("time"))
+        )
+        self.view = pn.FlexBox(
+            self.figures, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
+        )
 
     def changed(self, names: frozenset[str]) -> None:
         """Show the figures of the step."""
+        session = self.desk.session
         if names & {"trace", "step", "times", "checks"}:
-            self.view.object = strip_html(self.session.costs())
+            self.figures.object = strip_html(session.costs())
+            self.check.visible = session.opened.is_live and not session.findings.checks
 
 
 class CostTool(Tool):

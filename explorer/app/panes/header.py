@@ -8,13 +8,16 @@ from explorer.app.desk import Desk
 from explorer.app.panes.pipeline import PRESETS
 from explorer.app.place import Place
 from explorer.backend import SEMIRINGS
+from explorer.bench import why_no_cuda
+from explorer.timings import CPU, CUDA
+
+DEVICES = {"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)}
 
 
 class Header:
     """Chooses what is opened; changes when the session opens something else."""
 
-    def __init__(self, desk: Desk, devices: dict[str, str]) -> None:
-        """`devices` maps a device to the reason why it is not here; empty where it is."""
+    def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=180, searchable=False)
         self.semiring = pmui.Select(
@@ -24,16 +27,17 @@ class Header:
         self.edit = pmui.Button(
             label="Edit", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("pipeline"))
         )
-        missing = {name: reason for name, reason in devices.items() if reason}
+        reason = why_no_cuda()
         self.device = pmui.Select(
             label="Device",
-            options=list(devices),
-            value=next(name for name in devices if name not in missing),
-            disabled_options=list(missing),
-            description="; ".join(f"{name}: {reason}" for name, reason in missing.items()) or None,
+            options=DEVICES,
+            value=(CPU,),
+            disabled_options=[] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices],
+            description="What is timed here." if reason is None else f"No CUDA: {reason}.",
             size="small",
-            width=110,
+            width=150,
         )
+        self.device.param.watch(desk.guard(lambda event: setattr(desk, "devices", event.new)), "value")
         self._filling = False
         for control in (self.circuit, self.semiring, self.preset):
             control.param.watch(desk.guard(lambda event: self._chosen(event.obj)), "value")

@@ -11,11 +11,12 @@ from explorer.app.panes.layout import line
 from explorer.app.panes.tables import STYLE
 
 TOAST = {
-    "position": "absolute",
-    "top": "8px",
+    "position": "fixed",
+    "top": "6px",
     "right": "12px",
-    "z-index": "30",
-    "max-width": "min(760px, 70%)",
+    "z-index": "1300",
+    "width": "max-content",
+    "max-width": "min(640px, 60vw)",
     "padding": "2px 6px",
     "border": "1px solid var(--mui-palette-divider, GrayText)",
     "border-radius": "8px",
@@ -30,11 +31,12 @@ class Messages:
     def __init__(self, cancel: Callable[[], None]) -> None:
         self.text, self.progress = _words(), _words()
         self.close = pmui.Button(label="Close", size="small", variant="text", on_click=lambda _: self.clear())
-        self.bar = pmui.LinearProgress(value=0, max=100, width=140, margin=(14, 10))
+        self.bar = pmui.LinearProgress(value=0, max=100, width=90, margin=(14, 10))
         self.cancel = pmui.Button(label="Cancel", size="small", variant="outlined", on_click=lambda _: cancel())
         self.said = line(self.text, self.close)
         self.job = line(self.progress, self.bar, self.cancel)
-        self.said.visible = self.job.visible = False
+        for part in (self.said, self.job):
+            part.param.update(flex_wrap="nowrap", visible=False)
         self.view = pn.Column(self.said, self.job, visible=False, margin=0, styles=TOAST)
 
     def say(self, text: str, tone: str, report: str) -> None:
@@ -69,4 +71,4 @@ class Messages:
 
 
 def _words() -> pn.pane.HTML:
-    return pn.pane.HTML("", stylesheets=[STYLE], margin=(6, 10), styles={"flex": "1 1 260px"})
+    return pn.pane.HTML("", stylesheets=[STYLE], margin=(6, 10), styles={"flex": "1 1 auto", "min-width": "0"})

@@ -69,14 +69,6 @@ class TimeTool(Tool):
     def __init__(self, desk: Desk) -> None:
         self.missing = why_no_cuda()
         self.what = pmui.Select(label="What", options=WHAT, value=STEPS, size="small", width=230)
-        self.devices = pmui.Select(
-            label="Device",
-            options={"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)},
-            value=(CPU,) if self.missing else (CPU, CUDA),
-            disabled_options=[(CUDA,), (CPU, CUDA)] if self.missing else [],
-            size="small",
-            width=140,
-        )
         self.kind = pmui.Select(
             label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
         )
@@ -94,7 +86,7 @@ class TimeTool(Tool):
         super().__init__(desk)
 
     def build(self) -> Viewable:
-        controls: tuple[Any, ...] = (self.what, self.devices, self.kind, self.batch, self.threads, self.seconds)
+        controls: tuple[Any, ...] = (self.what, self.kind, self.batch, self.threads, self.seconds)
         return column(line(*controls, self.start, self.recorded), self.words, self.bars, self.chart, self.facts)
 
     def changed(self, names: frozenset[str]) -> None:
@@ -115,7 +107,7 @@ class TimeTool(Tool):
         require_live(session)
         opened, step, what = session.opened, session.step, self.what.value
         settings: dict[str, Any] = {
-            "devices": self.devices.value,
+            "devices": self.desk.devices,
             "kind": self.kind.value,
             "num_threads": self.threads.value,
             "max_seconds": float(self.seconds.value),
@@ -142,7 +134,7 @@ class TimeTool(Tool):
         if run.subject == "steps":
             session.found(times=measurements(session.index, run), missing=dict(run.missing))
         if run.subject == "layers":
-            device = self.devices.value[0]
+            device = self.desk.devices[0]
             heat = layer_heat(run, device)
             session.found(layer_times={**session.findings.layer_times, step: heat})
             session.change_look(colour_by="time")

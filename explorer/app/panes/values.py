@@ -21,13 +21,14 @@ def check_values(desk: Desk, ask_first: bool = False) -> None:
         if desk.session.opened is opened:
             desk.session.found(checks=checks)
 
-    desk.quiet_background.start("Checking values", lambda job: _checked(opened, job), shown, desk.failed)
+    background = desk.quiet_background if ask_first else desk.background
+    background.start("Checking values", lambda job: _checked(opened, job), shown, desk.failed)
 
 
 def _checked(opened: Opened, job: Job) -> dict[int, StepCheck]:
     import torch
 
-    job.check()
+    steps = len(opened.trace.steps)
     with torch.no_grad():
         x = random_inputs(opened.trace.circuit_at(0), ROWS)
-        return {check.step: check for check in opened.trace.check(x)}
+        return {check.step: check for check in opened.trace.check(x, lambda s: job.tell(s.path, s.index / steps))}
