@@ -9,6 +9,8 @@ from threading import Event, Thread, Timer
 from time import monotonic
 from typing import Any, TypeVar
 
+from explorer.trace import StepStarted
+
 Result = TypeVar("Result")
 Deliver = Callable[[Callable[[], None]], None]
 
@@ -24,6 +26,10 @@ class Cancelled(Exception):  # noqa: N818  # it is no error
     """The job was cancelled; its work ends where it hears of it."""
 
 
+def _nothing() -> None:
+    """Nothing is to be done."""
+
+
 class Job:
     """One piece of work: what it is called, how far it is, and whether it was cancelled."""
 
@@ -32,6 +38,7 @@ class Job:
         self.text = ""
         self.fraction: float | None = None
         self.running = True
+        self.on_cancel: Callable[[], None] = _nothing
         self._cancelled = Event()
         self._deliver = deliver
         self._show = show
@@ -57,8 +64,14 @@ class Job:
         self.show(text, fraction)
         self.check()
 
-    def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = lambda: None) -> None:
-        """Show how far the work is, and what `also` shows; waits for that: nothing is shown in the next part."""
+    def hear(self, event: object) -> None:
+        """A listener of a compilation: every event is a moment to end at, every step is told. Raises: Cancelled."""
+        self.check()
+        if isinstance(event, StepStarted):
+            self.tell(event.path)
+
+    def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = _nothing) -> None:
+        """Show how far the work is, and what `also` shows; waits for that: nothing is sent in the next part."""
         self.text, self.fraction = text, fraction
         if monotonic() - self._shown < PROGRESS_SECONDS:
             return
@@ -70,7 +83,7 @@ class Job:
                     self._show(self)
                     also()
             finally:
-                shown.set()
+                self._deliver(shown.set)  # after what was changed here is on its way
 
         self._deliver(show)
         shown.wait(SHOWN_SECONDS)
@@ -93,14 +106,16 @@ class Background:
         failed: Callable[[Exception], None],
         *,
         show_at_once: bool = False,
+        cancelled: Callable[[], None] = _nothing,
     ) -> Job:
         """Run `work(job)` beside the host; then, in the thread of the host, `done(result)` or `failed(error)`.
 
-        A cancelled job ends with neither. That it runs is shown when it takes longer than a blink, or `show_at_once`
-        for work that nothing may interrupt later.
+        A cancelled job ends with neither; `cancelled()` is called at once. That it runs is shown when it takes longer
+        than a blink, or `show_at_once` for work that nothing may interrupt later.
         """
         self.cancel()
         job = self.job = Job(title, self._deliver, self._show)
+        job.on_cancel = cancelled
         if show_at_once:
             self._show(job)
         else:
@@ -112,31 +127,36 @@ class Background:
             try:
                 result = work(job)
             except Cancelled:
-                self._finish(job, lambda: None)
+                self._finish(job, _nothing, failed)
             except Exception as error:  # noqa: BLE001  # it is told to the reader by `failed`
-                self._finish(job, lambda error=error: failed(error))
+                self._finish(job, lambda error=error: failed(error), failed)
             else:
-                self._finish(job, lambda: done(result))
+                self._finish(job, lambda: done(result), failed)
 
         Thread(target=run, name=title, daemon=True).start()
         return job
 
     def cancel(self) -> None:
         """End the job that runs, if one does."""
-        if self.job is not None:
-            self.job.cancel()
-            self.job.running = False
-            self.job = None
+        job, self.job = self.job, None
+        if job is not None:
+            job.cancel()
+            job.running = False
             self._show(None)
+            job.on_cancel()
 
-    def _finish(self, job: Job, then: Callable[[], Any]) -> None:
+    def _finish(self, job: Job, then: Callable[[], Any], failed: Callable[[Exception], None]) -> None:
         def finish() -> None:
             job.running = False
             if self.job is not job:
                 return
             self.job = None
             self._show(None)
-            if not job.cancelled:
+            if job.cancelled:
+                return
+            try:
                 then()
+            except Exception as error:  # noqa: BLE001  # as what the work raises, it is told to the reader
+                failed(error)
 
         self._deliver(finish)

@@ -13,10 +13,11 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
 
+from explorer.app.background import Background, Job
 from explorer.app.desk import Desk
 from explorer.app.library import Library
 from explorer.app.linking import GraphLink
-from explorer.app.opening import open_place
+from explorer.app.opening import Opened, open_place
 from explorer.app.panes.costs import CostStrip
 from explorer.app.panes.header import Header
 from explorer.app.panes.messages import Messages
@@ -25,7 +26,7 @@ from explorer.app.panes.values import check_values
 from explorer.app.place import Place, place_of_query
 from explorer.app.session import Session
 from explorer.errors import CircuitError
-from explorer.views import counterparts
+from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import BrowserHost, GraphPane, StepsPane
 
 TITLE = "Circuit Explorer"
@@ -61,20 +62,23 @@ HEADER_STYLE = {
         "borderColor": "divider",
     },
     ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
+    ".MuiAppBar-root a": {"minHeight": 24},
+    # A Page takes `busy_indicator=None` for its default, a bar without a name that is there all the time.
+    ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
 }
 CHROME_HEIGHT = 162
 """Pixels of the page that are not the graph: header, the graph's own bars, cost strip, buttons of the tools."""
 
 
 class Dashboard:
-    """The panes, tied to one desk."""
+    """The panes, tied to one desk. `opened` is what the place names, if it was opened before."""
 
-    def __init__(self, library: Library, place: Place, problem: str = "") -> None:
+    def __init__(self, library: Library, place: Place, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
         self.is_loaded = self._following = False
         self.messages = Messages(cancel=lambda: self.desk.background.cancel())
-        session = Session(open_place(library, place), place)
-        self.desk = Desk(session, library, partial(_deliver, document), self.messages.show_job)
+        session = Session(opened or open_place(library, place), place)
+        self.desk = Desk(session, library, partial(_deliver, document), self._show_job)
         self.desk.say, self.desk.open_tool = self.messages.say, self.open_tool
         self.browser = BrowserHost()
         self.desk.copy = self._copy
@@ -84,11 +88,15 @@ class Dashboard:
         self.costs = CostStrip(self.desk)
         self.header = Header(self.desk)
         self.drawer = Drawer(self.desk, self._make_room)
-        requests = {name: partial(self.open_tool, name) for name in ("why-not",)}
-        requests |= {"timing": partial(self.open_tool, "time"), "lineage": lambda: None, "cancel": self._cancel}
-        requests["run-more"] = self._run_more
+        requests = {
+            "why-not": partial(self.open_tool, "why-not"),
+            "timing": partial(self.open_tool, "time"),
+            "cancel": self.desk.background.cancel,
+            RUN_MORE: self._run_more,
+        }
         self.link = GraphLink(session, self.graph, requests, self.desk.guard)
         self.other_link: GraphLink | None = None
+        self._unlisten: Callable[[], None] = lambda: None
         self.steps.param.watch(self.desk.guard(lambda event: session.go(event.new)), "step")
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
@@ -98,17 +106,16 @@ class Dashboard:
         self._changed(frozenset(("trace", "step", "other")))
         if problem:
             self.messages.say(problem, "error", "")
-        self.page = self._page()
-        pn.state.onload(self._loaded)
 
-    def _loaded(self) -> None:
+    def loaded(self) -> None:
         """What takes longer begins when the page is there: what changes while it loads may not reach the browser."""
         self.is_loaded = True
         check_values(self.desk, ask_first=True)
         if self.desk.session.place.other is not None:
             self.desk.open_other(self.desk.session.place.other)
 
-    def _page(self) -> pmui.Page:
+    def fill(self, page: pmui.Page) -> None:
+        """Put the panes into a page."""
         main = pn.Column(
             self.messages.view,
             self.graphs,
@@ -119,17 +126,12 @@ class Dashboard:
             sizing_mode="stretch_width",
             margin=0,
         )
-        return pmui.Page(
-            title=TITLE,
-            header=[*self.header.items, self.theme],
-            theme_toggle=False,
-            sidebar=[self.steps],
-            sidebar_width=270,
-            main=[main],
-            theme_config=THEMES,
-            busy_indicator=None,
-            sx=HEADER_STYLE,
-        )
+        page.param.update(header=[*self.header.items, self.theme], sidebar=[self.steps], main=[main])
+
+    def close(self) -> None:
+        """The page was closed: what still runs for it ends."""
+        self.desk.background.cancel()
+        self.desk.quiet_background.cancel()
 
     # ------------------------------------------------------------------ session -> panes
 
@@ -157,6 +159,7 @@ class Dashboard:
 
     def _show_other(self) -> None:
         """Put the second graph beside the first, or take it away."""
+        self._unlisten()
         if self.other_link is not None:
             self.other_link.close()
             self.other_link = None
@@ -168,8 +171,18 @@ class Dashboard:
             self.other_link = GraphLink(other, pane, {}, self.desk.guard)
             self.graphs[:] = [self.graph, pane]
             self._step_together(self.desk.session, other)
-            other.listen(lambda names: self._follow(other, self.desk.session) if "selection" in names else None)
+            self._unlisten = other.listen(partial(self._other_changed, other))
         self._make_room(bool(self.drawer.open_name))
+
+    def _other_changed(self, other: Session, names: frozenset[str]) -> None:
+        """What the reader does on the right shows on the left, and in the link."""
+        session = self.desk.session
+        if "step" in names:
+            self._step_together(other, session)
+        if names & {"step", "selection"}:
+            self._follow(other, session)
+        session.place = replace(session.place, other=replace(other.place, other=None))
+        self._write_link()
 
     def _step_together(self, leader: Session, follower: Session) -> None:
         """Go to the step of the same path, where the other trace has one."""
@@ -179,10 +192,10 @@ class Dashboard:
 
     def _follow(self, leader: Session, follower: Session) -> None:
         """Select in one trace what the selection of the other became, or came from."""
-        nodes = leader.selected_nodes
-        if not nodes or self._following:
+        if self._following:
             return
         self._following = True
+        nodes = leader.selected_nodes
         try:
             found = counterparts(leader.index, leader.step, nodes, follower.index, follower.step)
             follower.select_nodes(found.ids)
@@ -192,9 +205,13 @@ class Dashboard:
     def _write_link(self) -> None:
         if pn.state.location is not None:
             query = self.desk.session.place.query()
-            search = f"?{query}" if query else ""
-            if pn.state.location.search != search:
-                pn.state.location.search = search
+            if pn.state.location.search != f"?{query}":
+                pn.state.location.search = f"?{query}"
+
+    def _show_job(self, job: Job | None) -> None:
+        self.messages.show_job(job)
+        if job is None:  # it may have been cancelled: the controls show what is open, not what was chosen
+            self.header.changed(frozenset({"trace"}))
 
     # ------------------------------------------------------------------ what the reader does
 
@@ -202,12 +219,9 @@ class Dashboard:
         """Open a tool of the drawer."""
         self.drawer.open(name)
 
-    def _cancel(self) -> None:
-        self.desk.background.cancel()
-
     def _run_more(self) -> None:
-        options = self.desk.session.opened.options
-        self.desk.recompile(replace(options, max_rounds=None, preset=options.preset))
+        opened = self.desk.session.opened
+        self.desk.recompile(replace(opened.options, max_rounds=2 * int(opened.trace.options["max_rounds"]) + 1))
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
@@ -244,18 +258,75 @@ def _deliver(document: Document | None, action: Callable[[], None]) -> None:
 def make_page(library: Library, default: Place | None = None) -> pmui.Page:
     """The page for one browser session, at the place that its link names.
 
-    A link that makes no sense says so, and so does a page that cannot be made.
+    The default circuit is there at once; anything else is opened beside the page, which says so. A link that makes no
+    sense says so over the default circuit, and so does a page that cannot be made.
     """
+    page = pmui.Page(
+        title=TITLE,
+        theme_toggle=False,
+        sidebar_width=270,
+        sidebar_resizable=False,  # its handle is for the mouse only
+        theme_config=THEMES,
+        busy_indicator=None,
+        sx=HEADER_STYLE,
+    )
     default = default or Place()
     query = pn.state.location.search if pn.state.location is not None else ""
+    place, problem = default, ""
     try:
-        return Dashboard(library, place_of_query(query) if query else default).page
+        place = place_of_query(query) if query else default
     except CircuitError as error:
-        problem = f"The link cannot be opened: {error}" if query else str(error)
+        problem = f"The link cannot be read: {error}"
+    if replace(place, options=Place().options, step=0, selection=(), look=Place().look, other=None) == Place():
+        _fill(page, lambda: Dashboard(library, place, problem))
+    else:
+        _open_beside(page, library, place, default)
+    return page
+
+
+def _fill(page: pmui.Page, make: Callable[[], Dashboard]) -> None:
+    """Fill a page with what can be made at once."""
     try:
-        return Dashboard(library, default, problem).page
+        dashboard = make()
     except CircuitError as error:
-        return pmui.Page(title=TITLE, main=[pmui.Alert(str(error), severity="error")])
+        page.main = [pmui.Alert(str(error), severity="error")]
+        return
+    _show(page, dashboard)
+
+
+def _show(page: pmui.Page, dashboard: Dashboard) -> None:
+    dashboard.fill(page)
+    pn.state.onload(dashboard.loaded)
+    if pn.state.curdoc is not None and pn.state.curdoc.session_context is not None:
+        pn.state.on_session_destroyed(lambda _: dashboard.close())
+
+
+def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place) -> None:
+    """Open a place in the background; meanwhile the page says what it waits for, with Cancel."""
+    fallback = default if default != place else Place()
+    messages = Messages(cancel=lambda: background.cancel())
+    background = Background(partial(_deliver, pn.state.curdoc), messages.show_job)
+    page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
+
+    def work(job: Job) -> Opened:
+        return open_place(library, place, job.hear)
+
+    def instead(problem: str) -> None:
+        _fill(page, lambda: Dashboard(library, fallback, problem))
+
+    def failed(error: Exception) -> None:
+        instead(f"The link cannot be opened: {error}")
+
+    def start() -> None:
+        background.start(
+            f"Opening {place.circuit}",
+            work,
+            lambda opened: _show(page, Dashboard(library, place, opened.error, opened)),
+            failed,
+            cancelled=lambda: instead(f"{place.circuit} was not opened: it was cancelled."),
+        )
+
+    pn.state.onload(start)
 
 
 def new_library(folder: Path | None = None, files: tuple[Path, ...] = ()) -> Library:

@@ -9,13 +9,13 @@ from typing import Any
 
 from explorer.app.background import Background, Deliver, Job
 from explorer.app.library import Library
-from explorer.app.opening import Opened, open_place
+from explorer.app.opening import Opened, forms_of, open_place, unused_skips
 from explorer.app.options import CompileOptions
 from explorer.app.place import Place
+from explorer.app.reproduce import python_of
 from explorer.app.session import Session
 from explorer.errors import CircuitError
 from explorer.timings import CPU
-from explorer.trace import StepStarted
 
 Say = Callable[[str, str, str], None]
 """(text, tone, report): a line for the reader; tone is info or error; `report` is what can be copied of an error."""
@@ -65,6 +65,18 @@ class Desk:
         """Say something in passing."""
         self.say(text, "info", "")
 
+    def python(self, **more: Any) -> str:
+        """Code that makes what is open; `more` as in `python_of`."""
+        place, opened = self.session.place, self.session.opened
+        return python_of(
+            self.library.file_name(opened.name),
+            opened.options,
+            step=self.session.step,
+            applied=forms_of(place),
+            is_trace=self.library.is_trace(opened.name),
+            **more,
+        )
+
     # ------------------------------------------------------------------ opening
 
     def open(self, place: Place) -> None:
@@ -72,17 +84,22 @@ class Desk:
 
         def shown(opened: Opened) -> None:
             self.session.open(opened, place)
+            unused = unused_skips(opened.trace)
+            if unused:
+                self.note(f"Nothing was there to switch off at {', '.join(unused)}.")
             if opened.error:
                 self.say(f"The compilation stopped: {opened.error}", "error", "")
             if place.other is not None:
                 self.open_other(place.other)
 
-        self.background.start(f"Opening {place.circuit}", lambda job: self._opened(place, job), shown, self.failed)
+        self.background.start(
+            f"Opening {place.circuit}", lambda job: open_place(self.library, place, job.hear), shown, self.failed
+        )
 
     def recompile(self, options: CompileOptions) -> None:
         """Compile the same circuit with other options; the step and the view stay as far as they can."""
         place = self.session.place
-        self.open(replace(place, options=options, again=True, other=None, form=(), replacement=()))
+        self.open(replace(place, options=options, again=True, other=None))
 
     def open_other(self, place: Place) -> None:
         """Open the trace that is compared with."""
@@ -91,17 +108,15 @@ class Desk:
         def shown(opened: Opened) -> None:
             self.show_other(Session(opened, plain))
 
-        self.background.start(f"Opening {place.circuit}", lambda job: self._opened(plain, job), shown, self.failed)
+        self.background.start(
+            f"Opening {place.circuit}", lambda job: open_place(self.library, plain, job.hear), shown, self.failed
+        )
+
+    def _start_opening(self, place: Place, shown: Callable[[Opened], None]) -> None:
+        title = f"Opening {place.circuit}"
+        self.background.start(title, lambda job: open_place(self.library, place, job.hear), shown, self.failed)
 
     def show_other(self, other: Session | None) -> None:
         """Put a trace beside the one that is looked at; None ends the comparison."""
         self.other = other
         self.session.compare_with(None if other is None else replace(other.place, other=None))
-
-    def _opened(self, place: Place, job: Job) -> Opened:
-        def listener(event: object) -> None:
-            job.check()
-            if isinstance(event, StepStarted):
-                job.tell(event.path)
-
-        return open_place(self.library, place, listener)

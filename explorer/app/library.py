@@ -16,10 +16,13 @@ from explorer.templates import gallery
 from explorer.trace import Trace, trace_from_json
 
 MAX_UPLOAD_BYTES = 20 * 2**20
-MAX_UNPACKED_BYTES = 300 * 2**20
+MAX_UNPACKED_BYTES = 64 * 2**20
 MAX_PARAMETERS = 200_000_000
-MAX_UNITS = 1_000_000
-"""So many numbers may stand in the parameters of a circuit from elsewhere, and so many units in a layer of it."""
+MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
+"""So many numbers may stand in the parameters of a circuit from elsewhere, so many units in a layer, and so many
+variables it may have."""
+UPLOAD = " (upload)"
+"""What an upload's name ends in if there is something of its name."""
 ENDINGS = (".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz")
 
 Item = Circuit | Trace
@@ -69,13 +72,23 @@ class Library:
                 "start the explorer with the file's name instead"
             )
         item = item_of_bytes(raw, name)
-        free = name if name not in (*gallery.names(), *self._paths()) else f"{name} (upload)"
+        free = name if name not in (*gallery.names(), *self._paths()) else name + UPLOAD
         self.uploads[free] = item
         return free
 
+    def is_trace(self, name: str) -> bool:
+        """Whether what is opened under a name is a trace. Raises: as `open`."""
+        if name in gallery.names():
+            return False
+        return isinstance(self.open(name), Trace)
+
+    def file_name(self, name: str) -> str:
+        """The file behind a name, as the reader has it."""
+        return name.removesuffix(UPLOAD) if name in self.uploads else name
+
     def _paths(self) -> Mapping[str, Path]:
         found = {path.name: path for path in self.files}
-        if self.folder is not None:
+        if self.folder is not None and self.folder.is_dir():
             for path in sorted(self.folder.iterdir()):
                 if path.name.endswith(ENDINGS) and path.is_file() and path.resolve().parent == self.folder.resolve():
                     found.setdefault(path.name, path)
@@ -104,6 +117,8 @@ def _check_size(circuit: Circuit, where: str) -> None:
     count = sum(prod(node.shape) for node in nodes)
     if count > MAX_PARAMETERS:
         raise ValueRangeError(f"{where} has {count:,} numbers in its parameters; at most {MAX_PARAMETERS:,} are read")
+    if circuit.num_variables > MAX_VARIABLES:
+        raise ValueRangeError(f"{where} has {circuit.num_variables:,} variables; at most {MAX_VARIABLES:,} are read")
     widest = max(layer.num_output_units for layer in circuit.layers)
     if widest > MAX_UNITS:
         raise ValueRangeError(f"{where} has a layer of {widest:,} units; at most {MAX_UNITS:,} are read")

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from explorer.app.session import SHOW_ALL, SHOW_MISSES, Session
+from explorer.app.session import Session
+from explorer.views import SHOW_ALL, SHOW_MISSES
 from widgets.schema import DetailsView, PictureView, StepView
 
 ReaderCallback = Callable[[Mapping[str, Any]], None]
@@ -59,7 +60,6 @@ class GraphLink:
     def _look(self, view: Mapping[str, Any]) -> None:
         names = ("mode", "colour_by", "group_by")
         self.session.change_look(**{name: view[name] for name in names if isinstance(view.get(name), str)})
-        self.session.hull = str(view.get("hull") or "")
 
     def _answer(self, name: str) -> None:
         if name in self.requests:

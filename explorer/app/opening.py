@@ -1,8 +1,6 @@
 """From a place to a trace: the circuit is compiled, or the file's trace taken as it is."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from explorer.app.heap import settle_heap
 from explorer.app.library import Library
@@ -14,7 +12,7 @@ from explorer.compiler import record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import Event, Trace
+from explorer.trace import SWITCHED_OFF, Listener, Trace
 from explorer.views import TraceIndex
 
 LARGE = 5_000
@@ -40,31 +38,31 @@ class Opened:
         return self.trace.compiled is not None
 
 
-def open_place(library: Library, place: Place, listener: Callable[[Event], Any] | None = None) -> Opened:
+def open_place(library: Library, place: Place, listener: Listener | None = None) -> Opened:
     """Open what a place names; `listener` is told every event of a compilation, and ends it by raising.
 
     A compilation that fails gives the trace up to there. Raises: what opening, building and compiling raise where
     there is no step to show.
     """
-    opened = _open(library, place, listener)
-    for text, replacement in zip(place.form, place.replacement, strict=False):
-        form = PatternForm.from_json(json_of_bytes(text.encode(), "pattern form", "form in the link"))
-        opened = Opened(opened.name, apply_form(opened.trace, form, replacement), opened.options)
+    listeners = () if listener is None else (listener,)
+    opened = _open(library, place, listeners)
+    for form, replacement in forms_of(place):
+        made = apply_form(opened.trace, form, replacement, listeners)
+        opened = Opened(opened.name, made, opened.options)
     if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
         settle_heap()
     return opened
 
 
-def _open(library: Library, place: Place, listener: Callable[[Event], Any] | None) -> Opened:
+def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Opened:
     item = library.open(place.circuit)
     if isinstance(item, Trace):
         if not place.again:
             return Opened(place.circuit, item, options_of(item))
         if place.options == options_of(item):
-            return Opened(place.circuit, rerun(item), place.options)
+            return Opened(place.circuit, rerun(item, listeners=listeners), place.options)
     circuit = item if isinstance(item, Circuit) else circuit_of(item)
     try:
-        listeners = () if listener is None else (listener,)
         trace = record(circuit, listeners=listeners, **place.options.changed())
     except CircuitError as error:
         partial = error.trace
@@ -87,3 +85,25 @@ def opened_trace(trace: Trace, name: str) -> tuple[Opened, Place]:
     """A trace that is at hand, and its place: for notebooks."""
     opened = Opened(name, trace, options_of(trace))
     return opened, replace(Place(), circuit=name, options=opened.options)
+
+
+def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
+    """The patterns that are applied at a place, each with its replacement. Raises: FormError, FileFormatError."""
+    read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in place.form]
+    return tuple(zip(map(PatternForm.from_json, read), place.replacement, strict=True))
+
+
+def unused_skips(trace: Trace) -> tuple[str, ...]:
+    """What was to be switched off and was not there: a slip, or a node of another compilation."""
+    refused = {
+        f"{miss.refusal.pattern}@{miss.place.split('.')[0] if miss.place else miss.refusal.root}"
+        for step in trace.steps
+        for miss in step.refusals
+        if miss.refusal.found == SWITCHED_OFF
+    }
+    paths = [step.path for step in trace.steps]
+    return tuple(
+        entry
+        for entry in trace.options.get("skip", ())
+        if entry not in refused and not any(path == entry or path.startswith(f"{entry}/") for path in paths)
+    )

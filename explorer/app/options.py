@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from explorer.rewrite import OptMatchStrategy
 from explorer.trace import Trace
+
+PRESETS = ("default", "handbook")
+STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
 
 
 @dataclass(frozen=True, slots=True)

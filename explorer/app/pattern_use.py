@@ -1,5 +1,6 @@
 """Trying a pattern of a form on a step of a trace, asking why not, and applying it: a new trace with one more rule."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from explorer.app.pattern_form import PatternForm, build_pattern
@@ -10,7 +11,7 @@ from explorer.graph import Graph
 from explorer.optimize import put_rule_first, replacements_of
 from explorer.rewrite import match_optimization_patterns, match_pattern
 from explorer.symbolic import Circuit
-from explorer.trace import Check, Refusal, Trace
+from explorer.trace import Check, Listener, Refusal, Trace
 from explorer.views import PatternTrial
 
 
@@ -55,14 +56,17 @@ def replacements(form: PatternForm) -> tuple[str, ...]:
     return replacements_of(build_pattern(form))
 
 
-def apply_form(trace: Trace, form: PatternForm, replacement: str) -> Trace:
+def apply_form(trace: Trace, form: PatternForm, replacement: str, listeners: Sequence[Listener] = ()) -> Trace:
     """Compile the circuit of a trace again with the form's rule before all others of its pass; else the same.
+
+    `listeners` are told every event.
 
     Raises: FormError, also if a rule has the form's name; UnknownNameError for a replacement that does not fit;
     CircuitError for a trace that was loaded; RuleError if the rule fails.
     """
     pattern = build_pattern(form)
     compiler = _compiler(trace).anew()
+    compiler.listeners = tuple(listeners)
     if form.name in compiler.rules.names:
         error = FormError(f"name: there is a rule named {form.name!r}; give the pattern another name")
         error.field = "name"

@@ -17,6 +17,8 @@ from widgets.schema import ColourBy, GroupBy, Mode
 OTHER = "vs."
 LONGEST, LONGEST_FORM, MOST_VALUES = 200, 4_000, 500
 """Bounds on the length of a value in a link, of a pattern form in it, and on how many values there are."""
+MOST_SELECTED, MOST_FORMS, MOST_ROUNDS = 50, 8, 1_000
+"""Bounds on what a link may ask for: selected boxes, patterns to apply, rounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Place:
     other: "Place | None" = None
 
     def query(self) -> str:
-        """The query of a link, without the question mark; the default place gives the empty string."""
+        """The query of a link, without the question mark. Of a large selection it names the boxes selected last."""
         return urlencode(self._pairs())
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -60,14 +62,11 @@ class Place:
         for part in (self, self.options, self.look):
             for f in fields(part):
                 value = getattr(part, f.name)
-                if f.name in ("options", "look", "other") or value == f.default:
+                if f.name in ("options", "look", "other") or (value == f.default and f.name != "circuit"):
                     continue
-                pairs += [(f.name, _text(one)) for one in (value if isinstance(value, tuple) else (value,))]
-        if self.other is None:
-            return pairs
-        # A circuit or option that equals the default is written too where all is default: the comparison must show.
-        there = self.other._pairs() or [("circuit", self.other.circuit)]
-        return pairs + [(OTHER + name, value) for name, value in there]
+                values = value[-MOST_SELECTED:] if f.name == "selection" else value
+                pairs += [(f.name, _text(one)) for one in (values if isinstance(values, tuple) else (values,))]
+        return pairs + [(OTHER + name, value) for name, value in (self.other._pairs() if self.other else ())]
 
 
 def place_of_query(query: str) -> Place:
@@ -93,6 +92,21 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
             raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
         values.setdefault(name, []).append(value)
     look = _filled(Look(), values)
+    check_look(look)
+    place = replace(_filled(Place(), values), options=_filled(CompileOptions(), values), look=look)
+    if len(place.form) != len(place.replacement):
+        raise ValueRangeError(
+            f"the link names {len(place.form)} forms and {len(place.replacement)} replacements; each form has one"
+        )
+    if len(place.form) > MOST_FORMS:
+        raise ValueRangeError(f"the link names {len(place.form)} patterns to apply; at most {MOST_FORMS} are applied")
+    if (place.options.max_rounds or 0) > MOST_ROUNDS:
+        raise ValueRangeError(f"max_rounds in the link is {place.options.max_rounds}; at most {MOST_ROUNDS} are run")
+    return place
+
+
+def check_look(look: Look) -> None:
+    """Raises: UnknownNameError for a mode, colouring or grouping that there is not."""
     for kind, asked, known in (
         ("mode", look.mode, MODES),
         ("colouring", look.colour_by, COLOURS),
@@ -100,7 +114,6 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
     ):
         if asked not in known:
             raise unknown_name(kind, asked, known)
-    return replace(_filled(Place(), values), options=_filled(CompileOptions(), values), look=look)
 
 
 def _filled(part: Any, values: dict[str, list[str]]) -> Any:

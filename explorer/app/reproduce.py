@@ -31,19 +31,24 @@ def python_of(
     form: PatternForm | None = None,
     replacement: str | None = None,
     after: bool = False,
+    applied: Sequence[tuple[PatternForm, str]] = (),
+    is_trace: bool | None = None,
 ) -> str:
     """Code that compiles a circuit with these options and leaves the trace in `trace`; only what is no default is said.
 
     `circuit` is a name of the gallery, a circuit or trace file, or a circuit as data. With a `step`, what it did is
     printed; with a `form`, its pattern is looked for in the layers before that step (or `after` it); with a
     `replacement`, it is applied and the new trace is in `applied`.
-    Raises: FormError; UnknownNameError for a replacement that does not fit.
+    `applied` are patterns, each with its replacement, that the trace was made with. Whether a file holds a trace says
+    `is_trace`, else its name. Raises: FormError; UnknownNameError for a replacement that does not fit.
     """
     chosen = (options or CompileOptions()).changed()
     lines = ["import explorer", ""]
     if isinstance(circuit, str) and circuit in gallery.names():
         lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")
-    elif isinstance(circuit, str) and circuit.endswith((".trace.json", ".trace.json.gz")):
+    elif isinstance(circuit, str) and (
+        circuit.endswith((".trace.json", ".trace.json.gz")) if is_trace is None else is_trace
+    ):
         lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
     elif isinstance(circuit, str):
@@ -52,7 +57,10 @@ def python_of(
         lines = ["import json", "", "import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(json.loads({json.dumps(circuit, separators=(',', ':'))!r}))")
     said = "".join(f", {name}={value!r}" for name, value in chosen.items())
-    lines.append(f"trace = explorer.record(circuit{said})")
+    if applied:
+        lines += ["", *_applied(applied, chosen)]
+    else:
+        lines.append(f"trace = explorer.record(circuit{said})")
     lines.append("print(trace)")
     if step is not None:
         lines += ["", f"step = trace.step({step!r})", "print(step.path, step.summary)"]
@@ -61,7 +69,10 @@ def python_of(
         return code
     code += "\n" + as_python(form)
     code += _search(0 if step is None else step, after)
-    return code if replacement is None else code + _apply(form, chosen, replacement)
+    if replacement is None:
+        return code
+    compiler = "compiler.anew()" if applied else f"explorer.TorchCompiler({_arguments(chosen)})"
+    return code + _apply(form, compiler, replacement)
 
 
 def as_python(form: PatternForm) -> str:
@@ -144,17 +155,40 @@ for refusal in search.refusals[:10]:
 """
 
 
-def _apply(form: PatternForm, options: Mapping[str, Any], replacement: str) -> str:
+def _applied(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, Any]) -> list[str]:
+    """Code that compiles with the rules of some patterns, the last one before all others."""
+    lines = [
+        "from explorer.optimize import put_rule_first",
+        "",
+        f"compiler = explorer.TorchCompiler({_arguments(options)})",
+    ]
+    for form, replacement in applied:
+        lines += [
+            "",
+            as_python(form).rstrip(),
+            f"put_rule_first(compiler.rules, PATTERN, {_known(form, replacement)!r})",
+        ]
+    return [*lines, "", "trace = explorer.record(circuit, compiler=compiler)"]
+
+
+def _apply(form: PatternForm, compiler: str, replacement: str) -> str:
     """Code that compiles again with the rule of the pattern before all others."""
-    known = replacements_of(build_pattern(form))
-    if replacement not in known:
-        raise unknown_name("replacement", replacement, known)
-    said = ", ".join(f"{name}={value!r}" for name, value in options.items())
     return f"""
 from explorer.optimize import put_rule_first
 
-compiler = explorer.TorchCompiler({said})
-put_rule_first(compiler.rules, PATTERN, {replacement!r})
+compiler = {compiler}
+put_rule_first(compiler.rules, PATTERN, {_known(form, replacement)!r})
 applied = explorer.record(circuit, compiler=compiler)
 print(applied)
 """
+
+
+def _known(form: PatternForm, replacement: str) -> str:
+    known = replacements_of(build_pattern(form))
+    if replacement not in known:
+        raise unknown_name("replacement", replacement, known)
+    return replacement
+
+
+def _arguments(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())

@@ -13,7 +13,7 @@ LOCAL = "127.0.0.1"
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, what to open first, and which folder of files to offer."""
+    """Where to listen, what to open first, which files to offer; `hosts` are more names of this machine."""
 
     place: Place
     port: int
@@ -21,6 +21,7 @@ class ServeOptions:
     show: bool = True
     folder: Path | None = None
     files: tuple[Path, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -36,7 +37,7 @@ def serve(options: ServeOptions) -> None:
     from explorer.app.dashboard import TITLE, make_page, new_library
 
     pn.extension()
-    hosts = [options.address, "localhost"] if options.address == LOCAL else [options.address, LOCAL, "localhost"]
+    hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *own_names(options.address)))
     pn.serve(
         {"/": lambda: make_page(new_library(options.folder, options.files), options.place)},
         title=TITLE,
@@ -48,6 +49,17 @@ def serve(options: ServeOptions) -> None:
         autoreload=False,
         verbose=False,
     )
+
+
+def own_names(address: str) -> tuple[str, ...]:
+    """The names under which others may reach this machine, where they may at all."""
+    if address in (LOCAL, "localhost"):
+        return ()
+    name = socket.gethostname()
+    try:
+        return (name, socket.getfqdn(), *socket.gethostbyname_ex(name)[2])
+    except OSError:
+        return (name,)
 
 
 def check_port(address: str, port: int) -> None:

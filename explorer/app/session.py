@@ -1,7 +1,7 @@
 """What somebody looks at, without any user interface: trace, step, selection, view, measured times.
 
 Hosts (a dashboard, a notebook) change it through its methods and listen: every listener is told the names of what
-changed: "trace", "step", "selection", "look", "times", "checks", "trial", "other".
+changed, out of `EVENTS`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.app.opening import Opened
-from explorer.app.place import Look, Place
-from explorer.errors import CircuitError
+from explorer.app.place import Look, Place, check_look
+from explorer.errors import CircuitError, unknown_name
 from explorer.trace import StepCheck
 from explorer.views import (
     Measured,
@@ -28,8 +28,8 @@ from widgets.schema import DetailsView, SectionView, StepView
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 
-SHOW_ALL, RUN_MORE, SHOW_MISSES = "show-all", "run-more", "show-near-misses:"
-"""Names of the actions that a picture offers."""
+EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "other"})
+"""The names that listeners are told."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Session:
         self.place = self._possible(opened, place)
         self.findings = Findings()
         self.trial: PatternTrial | None = None
-        self.hull: str = ""
         self._listeners: list[Listener] = []
         self._pictures: dict[tuple[object, ...], Picture] = {}
+        self._drop_unknown_boxes()
 
     # ------------------------------------------------------------------ what there is
 
@@ -85,10 +85,11 @@ class Session:
 
     def open(self, opened: Opened, place: Place) -> None:
         """Look at another trace. What was measured of the old one is forgotten."""
-        self.opened, self.place = opened, self._possible(opened, place)
-        self.findings, self.trial = Findings(), None
         self._pictures.clear()
-        self._tell("trace", "step", "selection", "look", "times", "checks", "trial", "other")
+        self.findings, self.trial = Findings(), None
+        self.opened, self.place = opened, self._possible(opened, place)
+        self._drop_unknown_boxes()
+        self._tell(*EVENTS)
 
     def go(self, step: "int | str") -> None:
         """Go to a step; what is selected is followed through lineage. Raises: UnknownNameError."""
@@ -115,11 +116,18 @@ class Session:
         self.select(self._boxes_of(nodes))
 
     def change_look(self, **changes: Any) -> None:
-        """Show the step in another way: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`."""
+        """Show the step in another way: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`.
+
+        Raises: UnknownNameError for a value that there is not; then nothing has changed.
+        """
         nodes = self.selected_nodes
         look = replace(self.look, **changes)
         if look == self.look:
             return
+        check_look(look)
+        patterns = tuple(rule.pattern for rule in self.opened.trace.rules)
+        if look.near_misses not in (None, *patterns):
+            raise unknown_name("pattern", look.near_misses, patterns)
         self.place = replace(self.place, look=look)
         kept = self._boxes_of(nodes)
         changed = {"look", "selection"} if kept != self.selection else {"look"}
@@ -206,6 +214,11 @@ class Session:
         known = [rule.pattern for rule in opened.trace.rules]
         look = place.look if place.look.near_misses in (None, *known) else replace(place.look, near_misses=None)
         return replace(place, step=min(place.step, last), options=opened.options, look=look)
+
+    def _drop_unknown_boxes(self) -> None:
+        """A link, or the trace before, may have selected boxes that are not in the picture."""
+        known = self.boxes if self.selection else {}
+        self.place = replace(self.place, selection=tuple(box for box in self.selection if box in known))
 
     def _boxes_of(self, nodes: Sequence[int]) -> tuple[str, ...]:
         wanted = set(nodes)

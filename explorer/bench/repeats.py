@@ -60,6 +60,7 @@ def repeat_until_precise(
     started = monotonic()
     look, rounds = FIRST_LOOK, -WARMUPS
     gc.collect()
+    frozen = gc.get_freeze_count() > 0
     gc.freeze()
     try:
         while alive and rounds < MAX_REPEATS:
@@ -82,7 +83,8 @@ def repeat_until_precise(
                 if all(_is_precise(repeated, key, precision) for key in alive):
                     return repeated
     finally:
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
     return repeated
 
 

@@ -66,6 +66,7 @@ def time_interleaved(
     names = list(jobs)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     gc.collect()
+    frozen = gc.get_freeze_count() > 0
     gc.freeze()
     try:
         for round_number in range(warmups + repeats):
@@ -76,7 +77,8 @@ def time_interleaved(
                 if round_number >= warmups:
                     seconds[name].append(taken)
     finally:
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
     return {name: Samples(tuple(taken)) for name, taken in seconds.items()}
 
 

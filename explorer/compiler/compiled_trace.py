@@ -1,6 +1,7 @@
 """A trace of one step from a compiled circuit alone, for looking at a circuit whose compilation was not recorded."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -66,8 +67,8 @@ class CircuitSnapshot:
         return self._figures
 
     def circuit(self) -> TorchCircuit:
-        """The circuit itself."""
-        return self.compiled
+        """A copy of the circuit with the values of now, as other snapshots give one."""
+        return deepcopy(self.compiled)
 
 
 def trace_of_circuit(circuit: TorchCircuit) -> Trace:

@@ -1,6 +1,6 @@
 """Compile and keep the trace: `explorer.record(circuit)`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from explorer.compiler.compiler import TorchCompiler
 from explorer.errors import CircuitError
 from explorer.rewrite import match_pattern
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import COMPILER_OPTIONS, Check, Recorder, Refusal, RuleDescription, Trace
+from explorer.trace import COMPILER_OPTIONS, Check, Listener, Recorder, Refusal, RuleDescription, Trace
 
 
 def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_options: Any) -> Trace:
@@ -49,10 +49,11 @@ def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -
     return _trace(compiler, recorder, compiled)
 
 
-def rerun(trace: Trace, compiler: TorchCompiler | None = None) -> Trace:
+def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequence[Listener] = ()) -> Trace:
     """Compile the circuit of a trace again, with its options, so that the steps of a loaded one can be executed.
 
-    A trace that was made with rules or layers of one's own needs a `compiler` that has them.
+    A trace that was made with rules or layers of one's own needs a `compiler` that has them; without one, `listeners`
+    are told every event.
     Raises: CircuitError if the trace holds no circuit or was made with other rules than its preset's.
     """
     if compiler is not None:
@@ -68,7 +69,7 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None) -> Trace:
             f"the trace was made with other rules than its preset's: {what}; give a compiler that has them"
         )
     disable = [name for name in offered if name not in wanted]
-    return record(_circuit_of(trace), disable=disable, **options)
+    return record(_circuit_of(trace), disable=disable, listeners=listeners, **options)
 
 
 def _circuit_of(trace: Trace) -> Circuit:

@@ -30,6 +30,19 @@ from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import EXACTNESS_ORDER, PASS_OF_KIND, Trace
 
+OPTION_TYPES: Mapping[str, type] = {
+    "semiring": str,
+    "optimize": bool,
+    "fold": bool,
+    "preset": str,
+    "rules": list,
+    "strategy": str,
+    "max_rounds": int,
+    "levels": str,
+    "seed": int,
+}
+IDS_PER_NODE = 10
+"""Ids are counted up, so none lies far above the number of nodes that were made."""
 RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
 FORMAT = "circuit-explorer trace"
 VERSION = 1
@@ -277,6 +290,19 @@ def _checked(trace: Trace) -> Trace:
     lacking = [name for name in COMPILER_OPTIONS if name not in trace.options]
     if lacking:
         raise ValueError(f"the options lack {', '.join(lacking)}")
+    for name, kind in OPTION_TYPES.items():
+        if type(trace.options[name]) is not kind:
+            raise ValueError(f"the option {name} is {trace.options[name]!r}, no {kind.__name__}")
+    for name in ("rules", "skip"):
+        if not all(isinstance(entry, str) for entry in trace.options[name]):
+            raise ValueError(f"the option {name} holds something that is no text")
+    made = sum(len(step.snapshot.graph.nodes) for step in trace.steps[:1]) + sum(
+        len(rewrite.added) for step in trace.steps for rewrite in step.rewrites
+    )
+    made += sum(len(step.folds) for step in trace.steps)
+    largest = max((node for step in trace.steps for node in step.snapshot.graph.nodes), default=0)
+    if largest > IDS_PER_NODE * made + IDS_PER_NODE:
+        raise ValueError(f"there is a node {largest}, but only {made} nodes were ever made")
     for rule in trace.rules:
         if rule.kind not in PASS_OF_KIND or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
             raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")

@@ -16,6 +16,7 @@ from explorer.views.details import details, match_details, near_misses, why_not
 from explorer.views.folds import fold_level, fold_levels, missed_folds, why_not_folded
 from explorer.views.index import TraceIndex
 from explorer.views.lints import Lint, lints
+from explorer.views.messages import RUN_MORE, SHOW_ALL, SHOW_MISSES
 from explorer.views.picture import COLOURS, GROUPINGS, MODES, Picture, picture
 from explorer.views.predicting import Answer, Question, Verdict, check, questions
 from explorer.views.recording import recording
@@ -45,6 +46,9 @@ __all__ = [
     "FIGURES",
     "GROUPINGS",
     "MODES",
+    "RUN_MORE",
+    "SHOW_ALL",
+    "SHOW_MISSES",
     "Answer",
     "Counterparts",
     "Lint",

@@ -10,6 +10,9 @@ from explorer.views.index import TraceIndex
 from explorer.views.words import ordinal, path_text, plural, reason_text
 from widgets.schema import ActionView
 
+RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
+"""Names of the actions that a picture offers; the last one is followed by the name of a pattern."""
+
 KIND_OF_PASS = {"parameters": "parameter"}
 """The kind of rules that a pass tries, where it is not the name of the pass."""
 
@@ -86,11 +89,11 @@ def actions_of(
     found: list[ActionView] = []
     closest = _closest(entry) if _found_nothing(entry) else None
     if closest is not None and closest[0].pattern != near_misses and not tried:
-        found.append({"name": f"show-near-misses:{closest[0].pattern}", "label": "Show them", "beside": "message"})
+        found.append({"name": f"{SHOW_MISSES}{closest[0].pattern}", "label": "Show them", "beside": "message"})
     if entry.limits and not tried:
-        found.append({"name": "run-more", "label": "Run more", "beside": "message"})
+        found.append({"name": RUN_MORE, "label": "Run more", "beside": "message"})
     if sum(len(box.ids) for box in boxes) > max(len(boxes), DRAWN_LIMIT):
-        found.append({"name": "show-all", "label": "Show all anyway (slow)", "beside": "note"})
+        found.append({"name": SHOW_ALL, "label": "Show all anyway (slow)", "beside": "note"})
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import explorer
 from explorer import TorchCompiler
@@ -117,7 +118,8 @@ class TestOtherThings:
         compiled = TorchCompiler(fold=fold).compile(explorer.gallery.load_named("digits"))
         widget = shown(compiled)
         assert len(widget.trace.steps) == 1
-        assert widget.trace.circuit_at(0) is compiled
+        x = torch.randint(17, (3, 64), generator=torch.Generator().manual_seed(0))
+        assert torch.equal(widget.trace.circuit_at(0)(x), compiled(x))
         made = json.loads(str(widget.picture))
         assert [(node["title"], node["count"] * node["folds"]) for node in made["nodes"]] == [
             ("Categorical", 64),

@@ -1,16 +1,17 @@
 """What axe-core, the accessibility checker, finds wrong with a page. It comes from npm, for tests only."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.needed import is_missing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 SOURCE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 RUN = "([selector]) => axe.run(selector || document, { resultTypes: ['violations'] }).then((found) => found.violations)"
+RUN_IN = "(part) => axe.run(part, { resultTypes: ['violations'] }).then((found) => found.violations)"
 
 
 def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
@@ -18,11 +19,24 @@ def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
 
     Shadow roots that are open are looked into; a selector cannot lead into one.
     """
+    _load(page)
+    return _serious(page.evaluate(RUN, [selector]))
+
+
+def serious_violations_in(part: "Locator") -> list[str]:
+    """The same in one element, which may stand in a shadow root."""
+    _load(part.page)
+    return _serious(part.evaluate(RUN_IN))
+
+
+def _load(page: "Page") -> None:
     if not SOURCE.exists():
         is_missing("axe-core", "npm ci --prefix tests/browser (make test does it)")
     if not page.evaluate("() => typeof axe === 'object'"):
         page.evaluate(SOURCE.read_text(encoding="utf-8"))
-    found = page.evaluate(RUN, [selector])
+
+
+def _serious(found: list[dict[str, Any]]) -> list[str]:
     return [
         f"{rule['id']} ({rule['impact']}): {rule['help']}: "
         + "; ".join(node["html"][:160] for node in rule["nodes"][:4])

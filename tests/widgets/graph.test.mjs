@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import view, { asDict, asFloats, cover, curve, heat, luminance, outline, readPicture } from "../../widgets/static/graph.js";
+import view, { asDict, asFloats, cover, curve, heat, luminance, outline, readPicture, sayHull } from "../../widgets/static/graph.js";
 import { after, newDocument, newModel, settled } from "./dom.mjs";
 import { edge, fused, node, picture, places, step, traits } from "./samples.mjs";
 
@@ -168,7 +168,29 @@ test("brackets go through matches: the view's hull and the selection follow", ()
   press("]");
   assert.equal(model.get("view").hull, "m0");
   assert.deepEqual(model.get("selection"), ["sum", "product"]);
-  assert.match(root.of("ce-pager")[0].textContent, /1 of 1: Candecomp, match\. in the optimizer/);
+  assert.match(root.of("ce-pager")[0].textContent, /1 of 1: Candecomp, match\. In the optimizer/);
+  close();
+});
+
+test("a match in words says its kind once", () => {
+  const say = (kind, label, reason) => sayHull({ id: "h0", kind, boxes: [], label, reason });
+  assert.equal(say("lost", "Candecomp", "lost to SumCollapse (order: the first wins)"), "Candecomp, lost to SumCollapse (order: the first wins)");
+  assert.equal(say("winner", "SumCollapse", "won against Candecomp (order)"), "SumCollapse, won against Candecomp (order)");
+  assert.equal(say("lost", "Candecomp: 2 matches", "for example: lost to SumCollapse"), "Candecomp: 2 matches. For example: lost to SumCollapse");
+  assert.equal(say("near-miss", "SumCollapse: 492 near misses", "stopped at its 2nd layer"), "SumCollapse: 492 near misses. Stopped at its 2nd layer");
+  assert.equal(say("match", "Candecomp: 4 matches", ""), "Candecomp: 4 matches");
+  assert.equal(say("match", "Candecomp", ""), "Candecomp, match");
+  assert.equal(say("lost", "", ""), "h0, lost");
+});
+
+test("the minimap gives way to the buttons in a low stage", async () => {
+  const { root, model, close } = open();
+  const [map] = root.of("ce-map");
+  await model.put({ view: { zoom: { k: 9, x: 200, y: 150 } } });
+  assert.equal(map.hidden, false);
+  for (const pane of root.of("ce-view")) pane.clientHeight = 299;
+  await model.put({ view: { zoom: { k: 10, x: 200, y: 150 } } });
+  assert.equal(map.hidden, true);
   close();
 });
 

@@ -107,12 +107,41 @@ class TestDashboard:
         pane.show_picture(pictures()[1], coordinates(pictures()[1]), step=1)
         assert seen == [{"picture", "coordinates", "step"}]
 
+    def test_the_steps_are_a_tree_whose_step_the_reader_sets(self) -> None:
+        from widgets.dashboard import StepsPane
+
+        pane = StepsPane()
+        assert set(pane.param) >= {"steps", "step", "options"}
+        assert pane.sizing_mode == "stretch_width"
+        seen: list[set[str]] = []
+        pane.param.watch(lambda *events: seen.append({event.name for event in events}), ["steps", "step"])
+        pane.show_steps(steps(), 2)
+        assert seen == [{"steps", "step"}]
+        assert [step["index"] for step in json.loads(pane.steps)] == [0, 1, 2]
+        assert pane.step == 2
+
+    def test_the_browser_takes_no_room_and_counts_what_is_asked_of_it(self) -> None:
+        from widgets.dashboard import BrowserHost
+
+        browser = BrowserHost()
+        assert set(browser.param) >= {"flips", "copy", "copied"}
+        assert (browser.width, browser.height, browser.margin) == (0, 0, 0)
+        browser.flip_theme()
+        browser.flip_theme()
+        assert browser.flips == 2
+        browser.put_on_clipboard("import explorer")
+        assert browser.copy == {"text": "import explorer", "n": 1}
+        browser.put_on_clipboard("import explorer")
+        assert browser.copy == {"text": "import explorer", "n": 2}  # the same text again is copied again
+
     def test_the_modules_are_served_as_they_are(self) -> None:
-        from widgets.dashboard import BarsPane, GraphPane
-        from widgets.static import BARS, GRAPH
+        from widgets.dashboard import BarsPane, BrowserHost, GraphPane, StepsPane
+        from widgets.static import BARS, GRAPH, HOST, STEPS
 
         assert GraphPane._bundle_path == GRAPH
         assert BarsPane(bars())._bundle_path == BARS
+        assert StepsPane._bundle_path == STEPS
+        assert BrowserHost._bundle_path == HOST
 
     def test_it_loads_no_widgets_of_jupyter(self) -> None:
         assert run("import sys, widgets.dashboard; print('anywidget' in sys.modules)") == "False"

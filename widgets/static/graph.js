@@ -53,6 +53,8 @@ const ROW_LIMIT = 1000;
 const MOVE_MS = 320;
 const PLAY_MS = 1400;
 const PAGER_HEIGHT = 48;
+/** The least height of the stage in which the minimap leaves room for the buttons. */
+const MAP_STAGE = 300;
 
 /** @type {Record<string, string>} */
 const CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
@@ -62,6 +64,8 @@ const CHANGE_SIGNS = { added: "+", removed: "−", changed: "~" };
 const HULL_SIGNS = { match: "M", winner: "W", lost: "L", "near-miss": "?" };
 /** @type {Record<string, string>} */
 const HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
+/** What says the kind of a hull already. @type {Record<string, RegExp>} */
+const HULL_TOLD = { match: /\bmatch(es)?\b/, winner: /\b(winner|won)\b/, lost: /\blost\b/, "near-miss": /\bnear miss(es)?\b/ };
 /** @type {Record<string, string>} */
 const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
 /** @type {Record<string, string>} */
@@ -1733,8 +1737,11 @@ const STYLE = `
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
 .ce-compact .ce-foot{flex-wrap:nowrap}
-.ce-compact .ce-caption{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.ce-compact .ce-caption{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
 .ce-compact .ce-note{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 2 auto;min-width:0}
+.ce-foot>:empty{display:none}
+.ce-narrow.ce-compact .ce-foot{flex-wrap:wrap}
+.ce-narrow.ce-compact .ce-note{max-width:100%}
 .ce-narrow .ce-step-title{max-width:38%}
 .ce-narrow .ce-play-word{display:none}
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
@@ -1885,8 +1892,23 @@ function factsOf(box, picture) {
   const sections = [{ heading: "Node", rows, lines: box.badges.map((badge) => `${badge.sign} ${badge.text}`) }];
   if (reads.length) sections.push({ heading: "Reads", rows: reads.slice(0, 40), lines: reads.length > 40 ? [`and ${reads.length - 40} more`] : [] });
   if (readBy.length) sections.push({ heading: "Read by", rows: readBy.slice(0, 40), lines: readBy.length > 40 ? [`and ${readBy.length - 40} more`] : [] });
-  if (hulls.length) sections.push({ heading: "Matches", rows: hulls.map((hull) => [`${hull.label || hull.id} (${HULL_WORDS[hull.kind] || hull.kind})`, hull.reason]), lines: [] });
+  if (hulls.length) sections.push({ heading: "Matches", rows: hulls.map((hull) => [nameHull(hull), hull.reason]), lines: [] });
   return { id: box.id, title: box.title, sections };
+}
+
+/** A match by its name and its kind; the kind is left out where the name or the reason says it. @param {Hull} hull */
+function nameHull(hull) {
+  const name = hull.label || hull.id;
+  const told = HULL_TOLD[hull.kind];
+  return told && told.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
+}
+
+/** A match in a sentence: `SumCollapse, lost to Candecomp (by weight)`. @param {Hull} hull */
+export function sayHull(hull) {
+  const { reason } = hull;
+  if (!reason) return nameHull(hull);
+  if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;
+  return `${nameHull(hull)}. ${reason[0].toUpperCase()}${reason.slice(1)}`;
 }
 
 /** @param {number} count */
@@ -2586,7 +2608,7 @@ function render({ model, el }) {
   function drawMap() {
     const pane = panes[0];
     const all = whole();
-    map.hidden = panes.length !== 1 || !pane.picture || !pane.picture.boxes.length || camera.k < all.k * 1.08 || showTable || size().height < 230;
+    map.hidden = panes.length !== 1 || !pane.picture || !pane.picture.boxes.length || camera.k < all.k * 1.08 || showTable || size().height < MAP_STAGE;
     const pen = typeof map.getContext === "function" ? map.getContext("2d") : null;
     if (map.hidden || !pen || !pane.picture) return;
     const shown = pane.picture;
@@ -2788,7 +2810,7 @@ function render({ model, el }) {
     /** @type {Record<string, string>} */
     const plural = { match: "matches", winner: "winners", lost: "lost", "near-miss": "near misses" };
     const all = Object.entries(counts).map(([kind, count]) => `${count} ${count === 1 ? HULL_WORDS[kind] || kind : plural[kind] || kind}`).join(", ");
-    pagerText.textContent = hull ? `${at + 1} of ${hulls.length}: ${hull.label || hull.id}, ${HULL_WORDS[hull.kind] || hull.kind}${hull.reason ? `. ${hull.reason}` : ""}` : all;
+    pagerText.textContent = hull ? `${at + 1} of ${hulls.length}: ${sayHull(hull)}` : all;
     pagerText.setAttribute("title", pagerText.textContent);
   }
 

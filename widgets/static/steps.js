@@ -33,19 +33,20 @@ const STYLE = `
 .ces-head input[type=checkbox]{width:16px;height:16px;margin:0;accent-color:var(--ces-accent)}
 .ces-tree{flex:1 1 auto;min-height:0;overflow:auto;margin:0;padding:4px 0;list-style:none}
 .ces-tree ul{margin:0;padding:0;list-style:none}
-.ces-row{display:flex;align-items:baseline;gap:6px;min-height:26px;padding:4px 10px 4px calc(10px + 14px*var(--ces-depth));cursor:pointer;border-left:3px solid transparent}
+.ces-row{position:relative;display:flex;align-items:baseline;gap:6px;min-height:26px;padding:4px 10px 4px calc(10px + 14px*var(--ces-depth));cursor:pointer;border-left:3px solid transparent}
 .ces-row:hover{background:var(--ces-soft)}
 .ces-group>.ces-row{color:var(--ces-muted);font-weight:600}
 .ces-arrow{flex:none;width:10px;transition:transform .12s}
-[aria-expanded=true]>.ces-row>.ces-arrow{transform:rotate(90deg)}
-[aria-selected=true]>.ces-row{background:var(--ces-soft);border-left-color:var(--ces-accent);font-weight:650}
+[aria-expanded=true]>.ces-arrow{transform:rotate(90deg)}
+.ces-row[aria-selected=true]{background:var(--ces-soft);border-left-color:var(--ces-accent);font-weight:650}
 .ces-label{flex:0 1 auto;min-width:0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .ces-what{flex:1 1 0;min-width:0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis;color:var(--ces-muted);font-size:12px;font-weight:400}
 .ces-count{flex:none;font-size:12px;font-weight:400;font-variant-numeric:tabular-nums}
 .ces-mark{flex:none;width:14px;text-align:center;font-weight:700;color:var(--ces-good)}
 .ces-mark.ces-bad{color:var(--ces-error)}
-.ces-tree li:focus{outline:none}
-.ces-tree li:focus-visible>.ces-row{outline:2px solid var(--ces-accent);outline-offset:-2px}
+.ces-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.ces-row:focus{outline:none}
+.ces-row:focus-visible{outline:2px solid var(--ces-accent);outline-offset:-2px}
 .ces-root :is(input,button):focus-visible{outline:2px solid var(--ces-accent);outline-offset:2px}
 .ces-none{padding:8px 12px;color:var(--ces-muted);margin:0}
 @media (prefers-reduced-motion:reduce){.ces-arrow{transition:none}}
@@ -181,11 +182,11 @@ function render({ model, el }) {
     const bad = Boolean(item.error) || item.ok === false;
     const sign = bad ? "✕" : item.ok === true ? "✓" : "";
     const said = item.error ? "failed" : item.ok === false ? "the output differs" : item.ok === true ? "the output agrees" : "";
-    const element = h("li", { role: "treeitem", tabindex: "-1", "data-step": item.index, "aria-level": depth + 1, "aria-selected": String(item.index === step), "aria-label": [item.title, `${item.layers} layers`, said].filter(Boolean).join(", ") },
-      h("div", { class: "ces-row", title: [item.title, item.summary, item.error].filter(Boolean).join("\n"), onclick: () => choose(item.index) },
-        h("span", { class: "ces-label", text: item.label }), h("span", { class: "ces-what", text: item.summary }),
-        h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }),
-        h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign })));
+    // The row is the item: it is named by what stands in it, and the rows below a group are no part of its name.
+    const element = h("div", { class: "ces-row", role: "treeitem", tabindex: "-1", "data-step": item.index, "aria-level": depth + 1, "aria-selected": String(item.index === step), title: [item.title, item.summary, item.error].filter(Boolean).join("\n"), onclick: () => choose(item.index) },
+      h("span", { class: "ces-label", text: item.label }), h("span", { class: "ces-what", text: item.summary }),
+      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }), h("span", { class: "ces-said", text: ["layers", said].filter(Boolean).join(", ") }),
+      h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign }));
     element.style.setProperty("--ces-depth", String(depth));
     return element;
   }
@@ -207,10 +208,10 @@ function render({ model, el }) {
           open = open.slice(0, depth + 1);
           const expanded = filtering || !closed.has(name);
           const list = h("ul", { role: "group", hidden: !expanded });
-          const group = h("li", { class: "ces-group", role: "treeitem", tabindex: "-1", "aria-level": depth + 1, "aria-expanded": String(expanded), "aria-label": item.groups[depth] },
-            h("div", { class: "ces-row", onclick: () => toggle(name) }, h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }), h("span", { class: "ces-label", text: item.groups[depth] })), list);
+          const group = h("div", { class: "ces-row", role: "treeitem", tabindex: "-1", "aria-level": depth + 1, "aria-expanded": String(expanded), onclick: () => toggle(name) },
+            h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }), h("span", { class: "ces-label", text: item.groups[depth] }));
           group.style.setProperty("--ces-depth", String(depth));
-          open[depth].list.appendChild(group);
+          open[depth].list.appendChild(h("li", { class: "ces-group", role: "none" }, group, list));
           items.push({ key: `g${name}`, element: group, group: true, parent: depth ? `g${item.groups.slice(0, depth).join("/")}` : "" });
           open.push({ name, list });
         }
@@ -222,7 +223,7 @@ function render({ model, el }) {
       if (hidden) continue;
       open = open.slice(0, depth + 1);
       const element = row(item, depth);
-      open[depth].list.appendChild(element);
+      open[depth].list.appendChild(h("li", { role: "none" }, element));
       items.push({ key: `s${item.index}`, element, group: false, parent: depth ? `g${item.groups.join("/")}` : "" });
     }
     none.hidden = shown.length > 0;
@@ -258,7 +259,7 @@ function render({ model, el }) {
       Home: () => focus(0),
       End: () => focus(items.length - 1),
       ArrowRight: () => (item.group && closed.has(name) ? toggle(name) : item.group ? focus(at + 1) : undefined),
-      ArrowLeft: () => (item.group && !closed.has(name) ? toggle(name) : focus(items.findIndex((other) => other.key === item.parent))),
+      ArrowLeft: () => (item.group && !closed.has(name) ? toggle(name) : item.parent ? focus(items.findIndex((other) => other.key === item.parent)) : undefined),
       Enter: () => (item.group ? toggle(name) : choose(Number(item.key.slice(1)))),
       " ": () => (item.group ? toggle(name) : choose(Number(item.key.slice(1)))),
     };

@@ -20,13 +20,16 @@ def serve(
     ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open a browser")] = True,
     address: Annotated[str, typer.Option(help="who may connect: 127.0.0.1 is this machine only")] = LOCAL,
+    host: Annotated[
+        list[str] | None, typer.Option(help="a name by which browsers may ask for the page; may be repeated")
+    ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(help="offer the circuit and trace files of this folder", file_okay=False, exists=True),
     ] = None,
 ) -> None:
     """Watch a compilation in the browser: step through it, ask why, change the pipeline, measure it."""
-    open_dashboard(source, port, show, address, folder)
+    open_dashboard(source, port, show, address, folder, tuple(host or ()))
 
 
 def open_dashboard(
@@ -35,6 +38,7 @@ def open_dashboard(
     show: bool = True,
     address: str = LOCAL,
     folder: Path | None = None,
+    hosts: tuple[str, ...] = (),
 ) -> None:
     """Serve until Ctrl-C; without a `port` at the usual one, or any other if that is taken.
 
@@ -56,6 +60,6 @@ def open_dashboard(
     Library(folder, files).open(place.circuit)  # a name that does not exist is told here, not in the browser
     if port is not None:
         check_port(address, port)
-    options = ServeOptions(place, port or free_port(address, PORT), address, show, folder, files)
+    options = ServeOptions(place, port or free_port(address, PORT), address, show, folder, files, hosts)
     results().print(f"The explorer is at {options.url} (stop it with Ctrl-C).", markup=False, soft_wrap=True)
     run(options)

@@ -6,10 +6,8 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
-from explorer.app.options import CompileOptions
-from explorer.app.panes.conflicts import STRATEGIES
+from explorer.app.options import PRESETS, STRATEGIES, CompileOptions
 from explorer.app.panes.layout import column, line
-from explorer.app.panes.pipeline import PRESETS
 from explorer.app.panes.tables import html_pane, lines_html, table_html
 from explorer.app.panes.tool import Tool
 from explorer.app.place import Place
@@ -79,7 +77,9 @@ class CompareTool(Tool):
     def _start(self, _: object) -> None:
         session = self.desk.session
         options = self._variants.get(self.variant.value, session.opened.options)
-        self.desk.open_other(Place(circuit=self.circuit.value, options=options, again=True, look=session.look))
+        same = self.circuit.value == session.place.circuit
+        place = session.place if same else Place(circuit=self.circuit.value, look=session.look)
+        self.desk.open_other(replace(place, options=options, again=True))
 
     def _use(self, _: object) -> None:
         other = self.desk.other

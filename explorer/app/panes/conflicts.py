@@ -6,13 +6,12 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
+from explorer.app.options import STRATEGIES
 from explorer.app.panes.layout import column, line
 from explorer.app.panes.tables import html_pane, table_html
 from explorer.app.panes.tool import Tool
-from explorer.rewrite import OptMatchStrategy
 from widgets.schema import TableView
 
-STRATEGIES = [strategy.value for strategy in OptMatchStrategy]
 SHOWN_CONFLICTS = 200
 
 
@@ -24,7 +23,7 @@ class ConflictsTool(Tool):
     help = "Matches that shared a node: which one won and why; try another strategy."
 
     def __init__(self, desk: Desk) -> None:
-        self.strategy = pmui.Select(label="Strategy", options=STRATEGIES, size="small", width=200)
+        self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
         self.use = pmui.Button(label="Use it", size="small", on_click=desk.guard(self._use))
         self.compare = pmui.Button(
             label="Compare with it", size="small", variant="outlined", on_click=desk.guard(self._compare)

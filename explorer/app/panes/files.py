@@ -15,7 +15,6 @@ from explorer.app.panes.tables import code_html, html_pane
 from explorer.app.panes.tool import Tool
 from explorer.app.place import Place
 from explorer.app.raster import picture_png
-from explorer.app.reproduce import python_of
 from explorer.views import recording, static_svg
 from widgets import page_html
 
@@ -42,14 +41,13 @@ class FilesTool(Tool):
         self.code = html_pane()
         self.copy = pmui.Button(label="Copy as Python", size="small", on_click=desk.guard(self._copy))
         super().__init__(desk)
-        self.desk = desk
 
     def build(self) -> Viewable:
         downloads = [
-            _download("Picture (SVG)", "svg", self._name, self._svg),
-            _download("Picture (PNG)", "png", self._name, self._png),
-            _download("Page (HTML)", "html", self._name, self._page),
-            _download("Trace", "trace.json.gz", self._name, self._trace),
+            _download(self.desk, "Picture (SVG)", "svg", self._name, self._svg),
+            _download(self.desk, "Picture (PNG)", "png", self._name, self._png),
+            _download(self.desk, "Page (HTML)", "html", self._name, self._page),
+            _download(self.desk, "Trace", "trace.json.gz", self._name, self._trace),
         ]
         files = line(self.upload, self.again, *(download for download in downloads))
         return column(files, line(self.copy), self.code)
@@ -57,23 +55,25 @@ class FilesTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         session = self.desk.session
         self.again.disabled = session.opened.is_live
-        self.code.object = code_html(self._python())
+        self.code.object = code_html(self.desk.python())
 
     def _uploaded(self) -> None:
         if not self.upload.value:
             return
-        name = Path(str(self.upload.filename or "upload.json")).name
-        self.desk.open(Place(circuit=self.desk.library.upload(name, self.upload.value)))
+        name, raw = Path(str(self.upload.filename or "upload.json")).name, self.upload.value
+        library = self.desk.library
+        self.desk.background.start(
+            f"Reading {name}",
+            lambda job: library.upload(name, raw),
+            lambda known: self.desk.open(Place(circuit=known)),
+            self.desk.failed,
+        )
 
     def _again(self, _: object) -> None:
         self.desk.recompile(self.desk.session.opened.options)
 
     def _copy(self, _: object) -> None:
-        self.desk.copy(self._python())
-
-    def _python(self) -> str:
-        session = self.desk.session
-        return python_of(session.opened.name, session.opened.options, step=session.step)
+        self.desk.copy(self.desk.python())
 
     def _name(self) -> str:
         session = self.desk.session
@@ -97,13 +97,19 @@ class FilesTool(Tool):
             return path.read_bytes()
 
 
-def _download(label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]) -> pmui.FileDownload:
+def _download(
+    desk: Desk, label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]
+) -> pmui.FileDownload:
     """A button that makes its file when it is pressed."""
     button = pmui.FileDownload(label=label, filename=f"picture.{ending}", size="small", variant="outlined")
 
     def made() -> BytesIO:
         button.filename = f"{name()}.{ending}"
-        return BytesIO(make())
+        try:
+            return BytesIO(make())
+        except Exception as error:  # noqa: BLE001  # it is shown in the page, and the file says it
+            desk.failed(error)
+            return BytesIO(str(error).encode())
 
     button.callback = made
     return button

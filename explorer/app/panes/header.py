@@ -5,7 +5,7 @@ from dataclasses import replace
 import panel_material_ui as pmui
 
 from explorer.app.desk import Desk
-from explorer.app.panes.pipeline import PRESETS
+from explorer.app.options import PRESETS
 from explorer.app.place import Place
 from explorer.backend import SEMIRINGS
 from explorer.bench import why_no_cuda
@@ -23,17 +23,17 @@ class Header:
         self.semiring = pmui.Select(
             label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
         )
-        self.preset = pmui.Select(label="Pipeline", options=PRESETS, size="small", width=130)
+        self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
         self.edit = pmui.Button(
             label="Edit", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("pipeline"))
         )
         reason = why_no_cuda()
+        missing = [] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices]
         self.device = pmui.Select(
             label="Device",
-            options=DEVICES,
+            options={f"{name}: {reason}" if devices in missing else name: devices for name, devices in DEVICES.items()},
             value=(CPU,),
-            disabled_options=[] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices],
-            description="What is timed here." if reason is None else f"No CUDA: {reason}.",
+            disabled_options=missing,
             size="small",
             width=150,
         )

@@ -3,6 +3,9 @@
 from panel import Column, FlexBox
 from panel.viewable import Viewable
 
+TYPED_NUMBER = {"& .MuiInputAdornment-root": {"display": "none"}, "& .MuiInputBase-input": {"paddingLeft": "12px"}}
+"""For the `sx` of a number: without its two small buttons, which have no name; the arrow keys do what they do."""
+
 
 def line(*parts: Viewable, indent: int = 0) -> FlexBox:
     """Controls in a line."""

@@ -17,7 +17,7 @@ from explorer.app.desk import Desk
 from explorer.app.opening import Opened
 from explorer.app.panes.layout import column, columns, line
 from explorer.app.panes.tables import code_html, html_pane, lines_html
-from explorer.app.panes.tool import Tool
+from explorer.app.panes.tool import CLOSED, Tool
 from explorer.app.pattern_form import (
     ConditionForm,
     FieldChoice,
@@ -32,7 +32,6 @@ from explorer.app.pattern_form import (
 )
 from explorer.app.pattern_use import apply_form, explain_pattern, replacements, try_pattern
 from explorer.app.place import Place
-from explorer.app.reproduce import python_of
 from explorer.app.session import Session
 from explorer.errors import CircuitError
 
@@ -75,6 +74,8 @@ class PatternTool(Tool):
         return columns(left, right)
 
     def changed(self, names: frozenset[str]) -> None:
+        if CLOSED in names:  # what is drawn over the graph goes with the form
+            self.desk.session.try_pattern(None)
         if "trace" in names:
             self._draw()
         if names & {"trace", "step"}:
@@ -190,11 +191,20 @@ class PatternTool(Tool):
             now_name, now = self.form.entries[i].parameters[j]
             put((now_name, replace(now, entries=_with(now.entries, k, new))), redraw)
 
-        which = _select("Parameter", list(names), name, self._guarded(lambda value: put((value, parameter))), 150)
-        more = NodeForm(next(iter(parameter_types())))
-        add = _button(
-            "Node below", self._guarded(lambda: put((name, replace(parameter, entries=(*parameter.entries, more)))))
+        which = _select(
+            "Parameter",
+            list(names),
+            name,
+            self._guarded(lambda value: put((value, self.form.entries[i].parameters[j][1]))),
+            150,
         )
+        more = NodeForm(next(iter(parameter_types())))
+
+        def below() -> None:
+            now_name, now = self.form.entries[i].parameters[j]
+            put((now_name, replace(now, entries=(*now.entries, more))))
+
+        add = _button("Node below", self._guarded(below))
         remove = _button("Remove", self._guarded(lambda: put(None)))
         rows: list[Viewable] = [line(which, add, remove, indent=30)]
         for k, entry in enumerate(parameter.entries):
@@ -208,8 +218,12 @@ class PatternTool(Tool):
             fields = fields_of(entry.type)
             buttons: list[Viewable] = []
             if fields:
-                new = replace(entry, conditions=(*entry.conditions, ConditionForm(fields[0].name)))
-                buttons.append(_button("Condition", self._guarded(lambda k=k, new=new: node(k, new))))
+
+                def ask(k: int = k, field: str = fields[0].name) -> None:
+                    now = self.form.entries[i].parameters[j][1].entries[k]
+                    node(k, replace(now, conditions=(*now.conditions, ConditionForm(field))))
+
+                buttons.append(_button("Condition", self._guarded(ask)))
             if len(parameter.entries) > 1:
                 buttons.append(_button("Remove", self._guarded(lambda k=k: node(k, None))))
             rows.append(line(kind, *buttons, indent=60))
@@ -261,14 +275,7 @@ class PatternTool(Tool):
         self.answer.object = f"<h3>At node {nodes[0]}</h3>{lines_html(lines)}"
 
     def _python(self) -> str:
-        session = self.desk.session
-        return python_of(
-            session.opened.name,
-            session.opened.options,
-            step=session.step,
-            form=self.form,
-            replacement=self.replacement.value,
-        )
+        return self.desk.python(form=self.form, replacement=self.replacement.value)
 
     # ------------------------------------------------------------------ applying it
 
@@ -308,7 +315,6 @@ class PatternTool(Tool):
         )
 
     def _clear(self, _: object) -> None:
-        self.desk.session.try_pattern(None)
         self.desk.open_tool("")
 
 

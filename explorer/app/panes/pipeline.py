@@ -7,15 +7,13 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
-from explorer.app.options import CompileOptions
-from explorer.app.panes.conflicts import STRATEGIES
-from explorer.app.panes.layout import column, line
+from explorer.app.opening import forms_of
+from explorer.app.options import PRESETS, STRATEGIES, CompileOptions
+from explorer.app.panes.layout import TYPED_NUMBER, column, line
 from explorer.app.panes.tables import html_pane, lines_html
 from explorer.app.panes.tool import Tool
 from explorer.fold import SCHEDULERS
 from explorer.optimize import preset_named
-
-PRESETS = ["default", "handbook"]
 
 
 class PipelineTool(Tool):
@@ -26,11 +24,11 @@ class PipelineTool(Tool):
     help = "Which rules apply, in how many rounds; switch a rule, a match, a step or folding off, and compile again."
 
     def __init__(self, desk: Desk) -> None:
-        self.preset = pmui.Select(label="Preset", options=PRESETS, size="small", width=130)
-        self.strategy = pmui.Select(label="Strategy", options=STRATEGIES, size="small", width=160)
+        self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
+        self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=160)
         self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
-        self.rounds = pmui.IntInput(label="Most rounds", start=0, end=1000, size="small", width=120)
-        self.seed = pmui.IntInput(label="Seed", start=0, size="small", width=110)
+        self.rounds = pmui.IntInput(label="Most rounds", start=0, end=1000, size="small", sx=TYPED_NUMBER, width=120)
+        self.seed = pmui.IntInput(label="Seed", start=0, size="small", sx=TYPED_NUMBER, width=110)
         self.optimize = pmui.Checkbox(label="Optimize")
         self.fold = pmui.Checkbox(label="Fold")
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
@@ -98,7 +96,8 @@ class PipelineTool(Tool):
         for control, value in values:
             control.value = value
         self.skip.param.update(options=list(options.skip), value=list(options.skip))
-        self.words.object = lines_html([_said(options)])
+        applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.desk.session.place)]
+        self.words.object = lines_html([_said(options), *applied])
 
     def _fill_rules(self, options: CompileOptions) -> None:
         names = list(preset_named(options.preset).rules.names)

@@ -7,9 +7,9 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
-from explorer.app.panes.layout import column, line
+from explorer.app.panes.layout import TYPED_NUMBER, column, line
 from explorer.app.panes.tables import html_pane
-from explorer.app.panes.tool import Tool
+from explorer.app.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.place import Look
 from explorer.views import Question, Verdict, check, questions
 
@@ -28,7 +28,9 @@ class PredictTool(Tool):
         self.begin = pmui.Button(label="Ask me", size="small", on_click=desk.guard(self._begin))
         self.text = html_pane()
         self.options = pmui.RadioBoxGroup(label="Answer", options=[YES, NO], visible=False)
-        self.number = pmui.IntInput(label="Layers", value=0, start=0, size="small", width=140, visible=False)
+        self.number = pmui.IntInput(
+            label="Layers", value=0, start=0, size="small", sx=TYPED_NUMBER, width=140, visible=False
+        )
         self.check = pmui.Button(label="Check", size="small", visible=False, on_click=desk.guard(self._check))
         self.reveal = pmui.Button(
             label="Show the step", size="small", variant="outlined", visible=False, on_click=desk.guard(self._reveal)
@@ -43,7 +45,9 @@ class PredictTool(Tool):
         return column(line(self.choice, self.begin), self.text, answer, self.verdict)
 
     def changed(self, names: frozenset[str]) -> None:
-        if "trace" in names:
+        if CLOSED in names:
+            self._leave()
+        elif "trace" in names and OPENED not in names:
             self._end()
         if self._asked is None and names & {"trace", "step"}:
             self._list()
@@ -106,14 +110,16 @@ class PredictTool(Tool):
         self.reveal.visible = True
 
     def _reveal(self, _: object) -> None:
-        question = self._asked
-        self._asked = None
-        if question is not None:
-            if self._look is not None:
-                self.desk.session.change_look(**asdict(self._look))
-            self.desk.session.go(question.step)
-        self._end()
+        self._leave()
         self._list()
+
+    def _leave(self) -> None:
+        """Back to the step that was asked about, as it was shown before."""
+        question, look = self._asked, self._look
+        self._end()
+        if question is not None and look is not None:
+            self.desk.session.change_look(**asdict(look))
+            self.desk.session.go(question.step)
 
     def _end(self) -> None:
         self._asked = self._look = None

@@ -1,7 +1,9 @@
 """Time it: any step, the four modes, the layers of a step, a sweep over batch sizes; on the CPU and on CUDA."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html import escape
+from time import monotonic
 from typing import Any
 
 import panel as pn
@@ -13,7 +15,8 @@ from panel.viewable import Viewable
 from explorer.app.background import Job
 from explorer.app.desk import Desk
 from explorer.app.opening import circuit_of
-from explorer.app.panes.layout import column, line
+from explorer.app.options import options_of
+from explorer.app.panes.layout import TYPED_NUMBER, column, line
 from explorer.app.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.panes.tool import Tool
 from explorer.app.session import require_live
@@ -27,7 +30,7 @@ from explorer.bench import (
     recorded_runs,
     why_no_cuda,
 )
-from explorer.timings import CPU, CUDA, Run
+from explorer.timings import CPU, CUDA, Run, Setup
 from explorer.trace import Trace
 from explorer.views import (
     TraceIndex,
@@ -55,6 +58,8 @@ WHAT = {
     "The layers of this step": LAYERS,
     "Batch sizes": SWEEP,
 }
+LIVE_SECONDS = 0.5
+"""The bars are drawn anew at most so often while a measurement runs: between timed sections, and waited for."""
 COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
 DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
 
@@ -72,10 +77,16 @@ class TimeTool(Tool):
         self.kind = pmui.Select(
             label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
         )
-        self.batch = pmui.IntInput(label="Batch", value=256, start=1, end=1_000_000, size="small", width=120)
-        self.threads = pmui.IntInput(label="Threads", value=1, start=1, end=256, size="small", width=110)
-        self.seconds = pmui.IntInput(label="At most, s", value=10, start=1, end=3600, size="small", width=120)
-        self.start = pmui.Button(label="Time it", size="small", on_click=desk.guard(self._start))
+        self.batch = pmui.IntInput(
+            label="Batch", value=256, start=1, end=1_000_000, size="small", sx=TYPED_NUMBER, width=120
+        )
+        self.threads = pmui.IntInput(
+            label="Threads", value=1, start=1, end=256, size="small", sx=TYPED_NUMBER, width=110
+        )
+        self.seconds = pmui.IntInput(
+            label="At most, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
+        )
+        self.start = pmui.Button(label="Measure", size="small", on_click=desk.guard(self._start))
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
         self.recorded.param.watch(desk.guard(lambda _: self._open_recorded()), "value")
         self.bars = BarsPane()
@@ -83,6 +94,7 @@ class TimeTool(Tool):
         self.words = html_pane()
         self.facts = html_pane()
         self._files: dict[str, RecordedFile] = {}
+        self._so_far: tuple[Run, str] | None = None
         super().__init__(desk)
 
     def build(self) -> Viewable:
@@ -95,9 +107,7 @@ class TimeTool(Tool):
         found = recorded_runs()
         self._files = {file.path.name: file for file in found}
         self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)
-        self.chart[:] = []
-        self.facts.object = ""
-        self.bars.bars = ""
+        self._clear()
         self.words.object = lines_html([no_cuda_text(self.missing, len(found))]) if self.missing else ""
 
     # ------------------------------------------------------------------ measuring
@@ -113,28 +123,51 @@ class TimeTool(Tool):
             "max_seconds": float(self.seconds.value),
         }
         batch = self.batch.value
+        begun = _begun(what, opened.name, settings)
+        drawn = 0.0
 
         def work(job: Job) -> Run:
             def on_progress(progress: Progress) -> None:
-                job.show(progress.note, progress.share)
+                if monotonic() - drawn < LIVE_SECONDS or not any(timing.estimate for timing in progress.timings):
+                    job.show(progress.note, progress.share)
+                    return
+                run = replace(begun, timings=progress.timings)
+                job.show(progress.note, progress.share, also=lambda: show_live(run))
 
             listening: dict[str, Any] = {"on_progress": on_progress, "cancelled": lambda: job.cancelled}
             return _measure(what, opened.trace, opened.name, step, batch, {**settings, **listening})
+
+        def show_live(run: Run) -> None:
+            nonlocal drawn
+            drawn = monotonic()
+            if session.opened is opened:
+                self._show_live(run, what)
 
         def done(run: Run) -> None:
             if session.opened is opened:
                 self._show(run, what, step)
                 self._keep(run, step)
 
-        self.desk.background.start("Timing", work, done, self.desk.failed, show_at_once=True)
+        def cancelled() -> None:
+            if session.opened is opened:
+                self._end_live(what)
+
+        def failed(error: Exception) -> None:
+            self._clear()
+            self.desk.failed(error)
+
+        self.desk.background.cancel()
+        self._clear()
+        self.bars.visible = what != LAYERS
+        self.desk.background.start("Timing", work, done, failed, show_at_once=True, cancelled=cancelled)
 
     def _keep(self, run: Run, step: int) -> None:
         """Times go to the cost strip, times of layers to the colours of the graph."""
         session = self.desk.session
         if run.subject == "steps":
             session.found(times=measurements(session.index, run), missing=dict(run.missing))
-        if run.subject == "layers":
-            device = self.desk.devices[0]
+        if run.subject == "layers" and run.devices:
+            device = run.devices[-1]  # CUDA where both were measured
             heat = layer_heat(run, device)
             session.found(layer_times={**session.findings.layer_times, step: heat})
             session.change_look(colour_by="time")
@@ -156,8 +189,34 @@ class TimeTool(Tool):
 
     # ------------------------------------------------------------------ showing
 
+    def _clear(self) -> None:
+        self.chart[:] = []
+        self.facts.object = self.words.object = self.bars.bars = ""
+        self._so_far = None
+
+    def _show_live(self, run: Run, what: str) -> None:
+        """The bars of what is timed until now; layers have a table, at the end."""
+        if what == LAYERS:
+            return
+        bars = _bars(self.desk.session.index, run, what)
+        bars["note"] = f"Still measuring. {bars['note']}".strip()
+        self.bars.show_bars(bars)
+        self._so_far = run, what
+
+    def _end_live(self, what: str) -> None:
+        """After Cancel: what was drawn stays."""
+        said = "Cancelled; these are the times so far."
+        if self._so_far is not None:
+            self.bars.show_bars(_bars(self.desk.session.index, *self._so_far))
+        elif what == LAYERS:
+            said = "Cancelled; the layers have a table at the end only."
+        else:
+            said = "Cancelled before anything was timed."
+        self.words.object = lines_html([said])
+
     def _show(self, run: Run, what: str, step: int) -> None:
         index = self.desk.session.index
+        self._so_far = None
         self.chart[:] = [sweep_chart(run)] if run.subject == "sweep" else []
         self.bars.visible = run.subject != "layers"
         if self.bars.visible:
@@ -173,19 +232,29 @@ class TimeTool(Tool):
 
 def _measure(what: str, trace: Trace, name: str, step: int, batch: int, settings: dict[str, Any]) -> Run:
     if what == MODES:
-        return measure_modes(circuit_of(trace), trace.options, batch_size=batch, name=name, **settings)
-    if what == LAYERS:
-        return measure_layers(trace, step, batch_size=batch, name=name, **settings)
+        options = options_of(trace).changed()
+        return measure_modes(circuit_of(trace), options, batch_size=batch, name=name, **settings)
+    if what == LAYERS:  # of a forward pass only
+        kept = {key: value for key, value in settings.items() if key != "kind"}
+        return measure_layers(trace, step, batch_size=batch, name=name, **kept)
     if what == SWEEP:
         return measure_sweep(trace, step, name=name, **settings)
     return measure_steps(trace, batch_size=batch, name=name, **settings)
+
+
+def _begun(what: str, name: str, settings: dict[str, Any]) -> Run:
+    """A run that has begun: what is asked for, no times yet. Nobody reads under which conditions until it is over."""
+    setup = Setup("", settings["num_threads"], "", "", 0.0, settings["max_seconds"], 0, {}, {}, "")
+    reason = why_no_cuda() if CUDA in settings["devices"] else None
+    subject = STEPS if what == WATERFALL else what
+    return Run(subject, settings["kind"], name, {}, (), setup, {} if reason is None else {CUDA: reason})
 
 
 def _bars(index: TraceIndex, run: Run, what: str) -> Any:
     makers: dict[str, Callable[[], Any]] = {
         "modes": lambda: mode_bars(run),
         "sweep": lambda: sweep_bars(run),
-        "steps": lambda: time_waterfall(index, run) if what == WATERFALL else step_bars(index, run),
+        "steps": lambda: time_waterfall(index, run, *run.devices[:1]) if what == WATERFALL else step_bars(index, run),
     }
     return makers[run.subject]()
 

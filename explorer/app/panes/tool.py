@@ -7,7 +7,8 @@ from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
 
-EVERYTHING = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "other"})
+OPENED, CLOSED = "opened", "closed"
+"""Told to a tool beside the events of a session."""
 
 
 class Tool(ABC):
@@ -30,4 +31,4 @@ class Tool(ABC):
 
     @abstractmethod
     def changed(self, names: frozenset[str]) -> None:
-        """Something changed while the tool is open, or it was just opened (then `names` is `EVERYTHING`)."""
+        """Something changed while the tool is open; or it was opened (`OPENED` and all events) or closed (`CLOSED`)."""

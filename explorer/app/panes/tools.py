@@ -18,8 +18,9 @@ from explorer.app.panes.pipeline import PipelineTool
 from explorer.app.panes.predict import PredictTool
 from explorer.app.panes.tables import html_pane
 from explorer.app.panes.timing import TimeTool
-from explorer.app.panes.tool import EVERYTHING, Tool
+from explorer.app.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.panes.why_not import WhyNotTool
+from explorer.app.session import EVENTS
 
 TOOLS: tuple[type[Tool], ...] = (
     CostTool,
@@ -58,7 +59,8 @@ class Drawer:
 
     def open(self, name: str) -> None:
         """Open a tool by name; the empty name closes the drawer."""
-        self.desk.session.try_pattern(None)  # what a tool draws over the graph goes with it
+        if name != self.open_name:
+            self.changed(frozenset({CLOSED}))
         self.open_name = name
         self.buttons.value = [name] if name else []
         if name:
@@ -66,7 +68,7 @@ class Drawer:
                 self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.desk)
             tool = self._made[name]
             self.body[:] = [html_pane(f"<p>{escape(tool.help)}</p>"), tool.view]
-            self.changed(EVERYTHING)
+            self.changed(EVENTS | {OPENED})
         self.body.visible = bool(name)
         self.on_open(bool(name))
 

@@ -1,0 +1,63 @@
+"""The tool that times: its bars grow while it measures, and stay when it is cancelled."""
+
+import json
+from collections.abc import Callable
+from queue import Queue
+
+import pytest
+
+pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
+
+from explorer.app.desk import Desk
+from explorer.app.library import Library
+from explorer.app.opening import open_place
+from explorer.app.panes.timing import MODES, TimeTool
+from explorer.app.place import Place
+from explorer.app.session import Session
+
+
+class Reader:
+    """A place of work whose thread of the host is this one."""
+
+    def __init__(self) -> None:
+        self.waiting: Queue[Callable[[], None]] = Queue()
+        place = Place(circuit="blackboard")
+        library = Library()
+        session = Session(open_place(library, place, lambda event: None), place)
+        self.desk = Desk(session, library, self.waiting.put, lambda job: None)
+        self.tool = TimeTool(self.desk)
+        self.tool.seconds.value = 60
+        self.tool.batch.value = 4
+
+    def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, object]]:
+        """Press the button and serve what is delivered until something holds; the bars that were there by then."""
+        seen: list[dict[str, object]] = []
+        self.tool.what.value = what
+        self.tool.start.clicks += 1
+        while not until():
+            self.waiting.get(timeout=30)()
+            if self.tool.bars.bars and (not seen or json.loads(self.tool.bars.bars) != seen[-1]):
+                seen.append(json.loads(self.tool.bars.bars))
+        return seen
+
+
+def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished() -> None:
+    reader = Reader()
+    seen = reader.measure(MODES, lambda: bool(reader.tool.facts.object))
+    assert all(str(bars["note"]).startswith("Still measuring.") for bars in seen[:-1])
+    assert not str(seen[-1]["note"]).startswith("Still measuring.")
+    assert len(seen) > 1
+
+
+def test_cancel_keeps_the_bars_that_were_there_and_says_so() -> None:
+    reader = Reader()
+    live = reader.measure(MODES, lambda: "Still measuring." in reader.tool.bars.bars)[-1]
+    reader.desk.background.cancel()
+    assert "Cancelled; these are the times so far." in reader.tool.words.object
+    kept = json.loads(reader.tool.bars.bars)
+    assert kept["bars"] == live["bars"]
+    assert not kept["note"].startswith("Still measuring.")
+    reader.measure(MODES, lambda: True)
+    assert reader.tool.bars.bars == ""  # a new measurement begins with none
+    reader.desk.background.cancel()
+    assert "Cancelled before anything was timed." in reader.tool.words.object

@@ -1,0 +1,118 @@
+"""The dashboard, as somebody meets it who cannot see it, has no mouse, or likes it dark."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.app.panes.tools import TOOLS
+from tests.browser.axe import serious_violations, serious_violations_in
+from tests.browser.conftest import Dashboard
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Dashboard]
+TITLES = [tool.title for tool in TOOLS]
+CONTROLS = (
+    "button, select, textarea, a[href], summary, input:not([type=file]):not([aria-hidden=true]), "
+    "[role=combobox], [role=treeitem], [role=slider]"
+)
+
+# Width and height of what is pressed: of a field with its frame, of a checkbox with its label.
+SMALL = """controls => controls.filter((control) => control.checkVisibility({ visibilityProperty: true })).map((control) => {
+  const target = control.closest('label, .MuiInputBase-root') || control;
+  const { width, height } = target.getBoundingClientRect();
+  return { width: Math.round(width), height: Math.round(height), html: control.outerHTML.slice(0, 120) };
+}).filter(({ width, height }) => width > 1 && (width < 24 || height < 24))"""
+
+NAMELESS = """inputs => inputs.filter((input) => input.checkVisibility() && input.getAttribute('aria-hidden') !== 'true').filter(
+  (input) => !input.labels?.length && !input.getAttribute('aria-label') && !input.getAttribute('aria-labelledby')
+).map((input) => input.outerHTML.slice(0, 160))"""
+
+
+def open_tool(page: Dashboard, title: str) -> Any:
+    """Open a tool; gives the drawer, once it shows the tool."""
+    page.tool(title)
+    drawer = page.page.locator(".scrollable-vertical")
+    page.see(next(tool.help for tool in TOOLS if tool.title == title))
+    page.page.wait_for_timeout(400)  # the controls come with their styles
+    return drawer
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_the_page(dashboard: Open, scheme: str) -> None:
+    page = dashboard("?step=3", color_scheme=scheme)
+    page.page.wait_for_selector(f".ce-root[data-theme={scheme}]")
+    page.page.wait_for_timeout(700)  # colours fade from one theme to the other
+    assert serious_violations(page.page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_in_any_tool(dashboard: Open, scheme: str) -> None:
+    page = dashboard("?step=3", color_scheme=scheme)
+    page.page.wait_for_selector(f".ce-root[data-theme={scheme}]")
+    page.page.wait_for_timeout(700)  # colours fade from one theme to the other
+    found = {title: serious_violations_in(open_tool(page, title)) for title in TITLES}
+    assert found == {title: [] for title in TITLES}
+
+
+def test_axe_looks_into_the_drawer(dashboard: Open) -> None:
+    drawer = open_tool(dashboard(), "Why not")
+    drawer.evaluate("(drawer) => drawer.shadowRoot.append(document.createElement('button'))")
+    assert [line.split(" ")[0] for line in serious_violations_in(drawer)] == ["button-name"]
+
+
+def test_every_target_is_large_enough_and_every_field_has_a_name(dashboard: Open) -> None:
+    page = dashboard("?step=3")
+    found, nameless = {"": page.page.locator(CONTROLS).evaluate_all(SMALL)}, {}
+    for title in TITLES:
+        drawer = open_tool(page, title)
+        assert drawer.locator(CONTROLS).count() > 0
+        found[title] = drawer.locator(CONTROLS).evaluate_all(SMALL)
+        nameless[title] = drawer.locator("input, textarea, select").evaluate_all(NAMELESS)
+    assert {title: small for title, small in found.items() if small} == {}
+    assert {title: inputs for title, inputs in nameless.items() if inputs} == {}
+
+
+def test_the_tree_of_steps_works_by_keyboard(dashboard: Open) -> None:
+    page = dashboard()
+    focused = "() => { let at = document.activeElement; while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement; return at.innerText.split('\\n')[0]; }"
+    page.page.get_by_role("searchbox", name="Filter steps").focus()
+    page.page.keyboard.press("Tab")
+    page.page.keyboard.press("Tab")
+    assert page.page.evaluate(focused) == "compile"
+    for key, words in (
+        ("ArrowDown", "▸"),
+        ("ArrowRight", "▸"),
+        ("ArrowDown", "fuse"),
+        ("End", "level 3"),
+        ("ArrowUp", "level 2"),
+        ("ArrowLeft", "▸"),
+        ("ArrowLeft", "▸"),
+        ("Home", "compile"),
+    ):
+        page.page.keyboard.press(key)
+        assert page.page.evaluate(focused) == words, key
+    assert page.page.get_by_role("treeitem", name="Fold").get_attribute("aria-expanded") == "false"
+    assert page.trait("step") == 0
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("Enter")
+    page.wait_for_step(3)
+    assert page.page.get_by_role("treeitem", selected=True).inner_text().startswith("fuse")
+
+
+def test_a_note_is_a_status_and_an_error_an_alert(dashboard: Open, tmp_path: Path) -> None:
+    page = dashboard("?step=0")
+    open_tool(page, "Pipeline")
+    page.press("Switch this step off")
+    page.page.get_by_role("status").filter(has_text="cannot be switched off").wait_for()
+    foreign = tmp_path / "foreign.json"
+    foreign.write_text('{"format": "something else"}')
+    open_tool(page, "Files")
+    page.page.locator("input[type=file]").set_input_files(foreign)
+    page.page.get_by_role("alert").filter(has_text="something else").wait_for()
+    page.press("Close")
+    page.wait(lambda: page.page.get_by_role("alert").count() == 0, "the end of the message")

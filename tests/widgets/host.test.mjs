@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+
+import view from "../../widgets/static/host.js";
+import { newDocument, newModel, settled } from "./dom.mjs";
+
+/** A system whose theme can change, as `matchMedia` tells it. */
+function system(dark) {
+  const callbacks = [];
+  const media = {
+    matches: dark,
+    addEventListener: (_, callback) => callbacks.push(callback),
+    removeEventListener: (_, callback) => callbacks.splice(callbacks.indexOf(callback), 1),
+  };
+  globalThis.matchMedia = () => media;
+  return { callbacks, turn: (to) => { media.matches = to; for (const callback of callbacks) callback(); } };
+}
+
+afterEach(() => { delete globalThis.matchMedia; });
+
+/** The host in a page; `written` is what came to the clipboard, a refusing one throws. */
+function open(more = {}, refuses = false) {
+  const document = newDocument();
+  const written = [];
+  const writeText = async (text) => {
+    if (refuses) throw new Error("NotAllowedError");
+    written.push(text);
+  };
+  document.defaultView = { navigator: { clipboard: { writeText } } };
+  const el = document.createElement("div");
+  const model = newModel({ flips: 0, copy: {}, copied: {}, ...more });
+  const close = view.render({ model, el });
+  return { document, el, model, written, close, theme: () => document.documentElement.getAttribute("data-theme") };
+}
+
+test("the page has the theme of the system and follows it", () => {
+  const { turn } = system(true);
+  const { theme, close } = open();
+  assert.equal(theme(), "dark");
+  turn(false);
+  assert.equal(theme(), "light");
+  close();
+});
+
+test("where the system says nothing the page is light", () => {
+  const { theme, close } = open();
+  assert.equal(theme(), "light");
+  close();
+});
+
+test("each flip changes the theme", async () => {
+  system(true);
+  const { model, theme, close } = open();
+  await model.put({ flips: 1 });
+  assert.equal(theme(), "light");
+  await model.put({ flips: 2 });
+  assert.equal(theme(), "dark");
+  close();
+});
+
+test("a text is copied, and the answer counts which one it was", async () => {
+  const { model, written, close } = open();
+  await model.put({ copy: { text: "import explorer", n: 1 } });
+  await settled();
+  assert.deepEqual(written, ["import explorer"]);
+  assert.deepEqual(model.get("copied"), { n: 1, ok: true });
+  assert.deepEqual(model.sent, [{ copied: { n: 1, ok: true } }]);
+  await model.put({ copy: new Map([["text", "again"], ["n", 2]]) });
+  await settled();
+  assert.deepEqual(written, ["import explorer", "again"]);
+  assert.deepEqual(model.get("copied"), { n: 2, ok: true });
+  close();
+});
+
+test("a browser that refuses, or has no clipboard, is reported as such", async () => {
+  const refusing = open({}, true);
+  await refusing.model.put({ copy: { text: "x", n: 1 } });
+  await settled();
+  assert.deepEqual(refusing.model.get("copied"), { n: 1, ok: false });
+  refusing.close();
+  const bare = open();
+  bare.document.defaultView = { navigator: {} };
+  await bare.model.put({ copy: { text: "x", n: 3 } });
+  await settled();
+  assert.deepEqual(bare.model.get("copied"), { n: 3, ok: false });
+  bare.close();
+});
+
+test("nothing is copied before it is asked for", async () => {
+  const { model, written, close } = open({ copy: { text: "old", n: 4 } });
+  await settled();
+  await model.put({ copy: {} });
+  await settled();
+  assert.deepEqual([written, model.sent], [[], []]);
+  close();
+});
+
+test("closing takes the theme off the page and hears nothing more", async () => {
+  const { callbacks } = system(true);
+  const { model, theme, written, close } = open();
+  assert.equal(callbacks.length, 1);
+  close();
+  assert.equal(theme(), null);
+  assert.equal(callbacks.length, 0);
+  assert.equal(model.listening(), 0);
+  await model.put({ flips: 1, copy: { text: "x", n: 1 } });
+  assert.equal(theme(), null);
+  assert.deepEqual(written, []);
+});
