@@ -94,12 +94,16 @@ class BrowserHost(AnyWidgetComponent):
 
     _bundle = HOST
 
+    hello = param.Integer(0)
+    answer = param.Integer(0)
+    ready = param.Boolean(False, doc="Whether the page is there: before, what is sent may get lost.")
     flips = param.Integer(0)
     copy = param.Dict({})
     copied = param.Dict({})
 
     def __init__(self, **params: Any) -> None:
         super().__init__(width=0, height=0, margin=0, **params)
+        self.param.watch(lambda event: self.param.update(answer=event.new), "hello")
 
     def flip_theme(self) -> None:
         """From light to dark, or back; at first the page is as the system is."""

@@ -30,6 +30,10 @@ def _nothing() -> None:
     """Nothing is to be done."""
 
 
+def show_nothing(job: "Job | None") -> None:
+    """For work that nobody waits for: nothing is shown of it, so it waits for nothing either."""
+
+
 class Job:
     """One piece of work: what it is called, how far it is, and whether it was cancelled."""
 
@@ -43,6 +47,7 @@ class Job:
         self._deliver = deliver
         self._show = show
         self._shown = monotonic()
+        self._quiet = show is show_nothing
 
     @property
     def cancelled(self) -> bool:
@@ -73,7 +78,7 @@ class Job:
     def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = _nothing) -> None:
         """Show how far the work is, and what `also` shows; waits for that: nothing is sent in the next part."""
         self.text, self.fraction = text, fraction
-        if monotonic() - self._shown < PROGRESS_SECONDS:
+        if self._quiet or monotonic() - self._shown < PROGRESS_SECONDS:
             return
         shown = Event()
 

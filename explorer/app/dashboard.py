@@ -6,12 +6,14 @@ Each browser session gets a page of its own, with its own session and its own up
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
+from panel.util.parameters import edit_readonly
 
 from explorer.app.background import Background, Job
 from explorer.app.desk import Desk
@@ -21,6 +23,7 @@ from explorer.app.opening import Opened, open_place
 from explorer.app.panes.costs import CostStrip
 from explorer.app.panes.header import Header
 from explorer.app.panes.messages import Messages
+from explorer.app.panes.tables import html_pane
 from explorer.app.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.panes.values import check_values
 from explorer.app.place import Place, place_of_query
@@ -109,6 +112,8 @@ class Dashboard:
 
     def loaded(self) -> None:
         """What takes longer begins when the page is there: what changes while it loads may not reach the browser."""
+        if self.is_loaded:
+            return
         self.is_loaded = True
         check_values(self.desk, ask_first=True)
         if self.desk.session.place.other is not None:
@@ -270,6 +275,8 @@ def make_page(library: Library, default: Place | None = None) -> pmui.Page:
         busy_indicator=None,
         sx=HEADER_STYLE,
     )
+    with edit_readonly(page):  # else whatever any reader does is told to the pages of all readers, twice
+        page.busy = False
     default = default or Place()
     query = pn.state.location.search if pn.state.location is not None else ""
     place, problem = default, ""
@@ -289,15 +296,18 @@ def _fill(page: pmui.Page, make: Callable[[], Dashboard]) -> None:
     try:
         dashboard = make()
     except CircuitError as error:
-        page.main = [pmui.Alert(str(error), severity="error")]
+        page.main = [pmui.Alert(html_pane(f'<p role="alert">{escape(str(error))}</p>'), severity="error")]
         return
     _show(page, dashboard)
 
 
 def _show(page: pmui.Page, dashboard: Dashboard) -> None:
     dashboard.fill(page)
-    pn.state.onload(dashboard.loaded)
-    if pn.state.curdoc is not None and pn.state.curdoc.session_context is not None:
+    document = pn.state.curdoc
+    if document is None or document.session_context is None:
+        dashboard.loaded()
+    else:
+        dashboard.browser.param.watch(lambda _: dashboard.loaded(), "ready")
         pn.state.on_session_destroyed(lambda _: dashboard.close())
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from explorer.app.background import Background, Deliver, Job
+from explorer.app.background import Background, Deliver, Job, show_nothing
 from explorer.app.library import Library
 from explorer.app.opening import Opened, forms_of, open_place, unused_skips
 from explorer.app.options import CompileOptions
@@ -30,7 +30,7 @@ class Desk:
         self.session = session
         self.library = library
         self.background = Background(deliver, show_job)
-        self.quiet_background = Background(deliver, lambda job: None)
+        self.quiet_background = Background(deliver, show_nothing)
         """For what nobody waits for."""
         self.other: Session | None = None
         """The trace that is compared with."""

@@ -92,16 +92,21 @@ class Session:
         self._tell(*EVENTS)
 
     def go(self, step: "int | str") -> None:
-        """Go to a step; what is selected is followed through lineage. Raises: UnknownNameError."""
+        """Go to a step; what is selected is followed through lineage. Raises: UnknownNameError.
+
+        A pattern that is tried was tried on the layers of the step before, so that ends; who tries it does so anew.
+        """
         at = self.index.step(step).index
         if at == self.step:
             return
         nodes, before = self.selected_nodes, self.step
+        ended = {"trial"} if self.trial is not None else set[str]()
+        self.trial = None
         self.place = replace(self.place, step=at)
         kept = self._boxes_of(counterparts(self.index, before, nodes, self.index, at).ids) if nodes else ()
         changed = {"step", "selection"} if kept != self.selection else {"step"}
         self.place = replace(self.place, selection=kept)
-        self._tell(*changed)
+        self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str]) -> None:
         """Select boxes by id; ids that the picture does not have are passed over."""

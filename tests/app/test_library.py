@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -221,9 +222,5 @@ def test_a_broken_file_gives_a_typed_error_or_opens(saved: Path, seed: int) -> N
                 stack.append(part[key])
     part, key = rng.choice(places)
     part[key] = rng.choice([None, -1, 10**30, "x", [], {}, True, 1.5, [[]], {"a": None}])
-    try:
-        item = item_of_bytes(json.dumps(data).encode(), file)
-    except CircuitError as error:
-        assert str(error)
-        return
-    assert isinstance(item, Circuit | Trace)
+    with suppress(CircuitError):
+        assert isinstance(item_of_bytes(json.dumps(data).encode(), file), Circuit | Trace)

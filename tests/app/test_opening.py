@@ -109,14 +109,14 @@ def test_the_listener_hears_every_step_and_ends_it_by_raising() -> None:
     opened = open_place(Library(), Place(circuit="blackboard"), heard.append)
     assert [event.path for event in heard if isinstance(event, StepStarted)] == [s.path for s in opened.trace.steps]
 
-    class Enough(Exception):
+    class EnoughError(Exception):
         pass
 
     def listener(event: object) -> None:
         if isinstance(event, StepStarted) and event.path.startswith("fold"):
-            raise Enough
+            raise EnoughError
 
-    with pytest.raises(Enough):
+    with pytest.raises(EnoughError):
         open_place(Library(), Place(circuit="blackboard"), listener)
 
 
@@ -127,9 +127,7 @@ def test_forms_are_applied_one_after_the_other() -> None:
     assert "Candecomp" in rewrites(plain.trace)
     once = open_place(Library(), Place(circuit="digits", form=(first,), replacement=("one layer",)))
     assert rewrites(once.trace).count("Mine") == 21
-    twice = open_place(
-        Library(), Place(circuit="digits", form=(first, second), replacement=("one layer", "one layer"))
-    )
+    twice = open_place(Library(), Place(circuit="digits", form=(first, second), replacement=("one layer", "one layer")))
     rules = [rule.name for rule in twice.trace.rules]
     assert rules.index("Yours") < rules.index("Mine")
     assert rewrites(twice.trace).count("Yours") == 21

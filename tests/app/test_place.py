@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.app.options import CompileOptions
-from explorer.app.place import LONGEST, LONGEST_FORM, MOST_FORMS, MOST_ROUNDS, MOST_SELECTED, MOST_VALUES, Look, Place, place_of_query
+from explorer.app.place import (
+    LONGEST,
+    LONGEST_FORM,
+    MOST_FORMS,
+    MOST_ROUNDS,
+    MOST_SELECTED,
+    MOST_VALUES,
+    Look,
+    Place,
+    place_of_query,
+)
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
 from explorer.views import COLOURS, GROUPINGS, MODES
 
@@ -59,9 +69,12 @@ def test_a_place_is_read_again_from_its_query(place: Place, other: Place | None)
     assert place_of_query("?" + place.query()) == place
 
 
-@given(st.text(max_size=60) | st.lists(st.tuples(st.sampled_from([*Place.__slots__, "mode", "seed"]), texts)).map(
-    lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
-))
+@given(
+    st.text(max_size=60)
+    | st.lists(st.tuples(st.sampled_from([*Place.__slots__, "mode", "seed"]), texts)).map(
+        lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
+    )
+)
 def test_any_text_is_a_place_or_a_typed_error(query: str) -> None:
     try:
         place = place_of_query(query)

@@ -159,6 +159,17 @@ def test_a_trial_is_drawn_until_it_ends(blackboard: Opened) -> None:
     assert session.picture().view == plain
 
 
+def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Opened) -> None:
+    session = Session(blackboard, Place(look=Look(group_by="none")))
+    session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
+    session.select_nodes([7])
+    heard = Heard(session)
+    session.go(-1)
+    assert heard.only() == {"step", "selection", "trial"}
+    assert session.trial is None
+    assert session.picture().view["step"] == len(blackboard.trace.steps) - 1
+
+
 def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard: Opened) -> None:
     session = Session(digits, Place(step=8))
     session.select([next(iter(session.boxes))])

@@ -1,8 +1,9 @@
 """The tool that times: its bars grow while it measures, and stay when it is cancelled."""
 
 import json
-from collections.abc import Callable
-from queue import Queue
+import threading
+from collections.abc import Callable, Iterator
+from queue import Empty, Queue
 
 import pytest
 
@@ -21,13 +22,13 @@ class Reader:
 
     def __init__(self) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
-        place = Place(circuit="blackboard")
+        place = Place(circuit="digits")
         library = Library()
         session = Session(open_place(library, place, lambda event: None), place)
         self.desk = Desk(session, library, self.waiting.put, lambda job: None)
         self.tool = TimeTool(self.desk)
-        self.tool.seconds.value = 60
-        self.tool.batch.value = 4
+        self.tool.seconds.value = 5
+        self.tool.batch.value = 1024  # so that a measurement takes longer than it is silent
 
     def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, object]]:
         """Press the button and serve what is delivered until something holds; the bars that were there by then."""
@@ -40,17 +41,31 @@ class Reader:
                 seen.append(json.loads(self.tool.bars.bars))
         return seen
 
+    def leave(self) -> None:
+        """End what runs, and wait for it: a thread that measures must not outlive the test."""
+        self.desk.background.cancel()
+        while any(thread.name == "Timing" for thread in threading.enumerate()):
+            try:
+                self.waiting.get(timeout=0.1)()
+            except Empty:
+                continue
 
-def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished() -> None:
+
+@pytest.fixture
+def reader() -> Iterator[Reader]:
     reader = Reader()
+    yield reader
+    reader.leave()
+
+
+def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished(reader: Reader) -> None:
     seen = reader.measure(MODES, lambda: bool(reader.tool.facts.object))
     assert all(str(bars["note"]).startswith("Still measuring.") for bars in seen[:-1])
     assert not str(seen[-1]["note"]).startswith("Still measuring.")
     assert len(seen) > 1
 
 
-def test_cancel_keeps_the_bars_that_were_there_and_says_so() -> None:
-    reader = Reader()
+def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> None:
     live = reader.measure(MODES, lambda: "Still measuring." in reader.tool.bars.bars)[-1]
     reader.desk.background.cancel()
     assert "Cancelled; these are the times so far." in reader.tool.words.object

@@ -20,15 +20,26 @@ CONTROLS = (
 )
 
 # Width and height of what is pressed: of a field with its frame, of a checkbox with its label.
-SMALL = """controls => controls.filter((control) => control.checkVisibility({ visibilityProperty: true })).map((control) => {
+SMALL = """controls => controls.filter(
+  (control) => control.checkVisibility({ visibilityProperty: true })
+).map((control) => {
   const target = control.closest('label, .MuiInputBase-root') || control;
   const { width, height } = target.getBoundingClientRect();
   return { width: Math.round(width), height: Math.round(height), html: control.outerHTML.slice(0, 120) };
 }).filter(({ width, height }) => width > 1 && (width < 24 || height < 24))"""
 
-NAMELESS = """inputs => inputs.filter((input) => input.checkVisibility() && input.getAttribute('aria-hidden') !== 'true').filter(
+NAMELESS = """inputs => inputs.filter(
+  (input) => input.checkVisibility() && input.getAttribute('aria-hidden') !== 'true'
+).filter(
   (input) => !input.labels?.length && !input.getAttribute('aria-label') && !input.getAttribute('aria-labelledby')
 ).map((input) => input.outerHTML.slice(0, 160))"""
+
+
+FOCUSED = """() => {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at.innerText.split('\\n')[0];
+}"""
 
 
 def open_tool(page: Dashboard, title: str) -> Any:
@@ -77,11 +88,10 @@ def test_every_target_is_large_enough_and_every_field_has_a_name(dashboard: Open
 
 def test_the_tree_of_steps_works_by_keyboard(dashboard: Open) -> None:
     page = dashboard()
-    focused = "() => { let at = document.activeElement; while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement; return at.innerText.split('\\n')[0]; }"
     page.page.get_by_role("searchbox", name="Filter steps").focus()
     page.page.keyboard.press("Tab")
     page.page.keyboard.press("Tab")
-    assert page.page.evaluate(focused) == "compile"
+    assert page.page.evaluate(FOCUSED) == "compile"
     for key, words in (
         ("ArrowDown", "▸"),
         ("ArrowRight", "▸"),
@@ -93,7 +103,7 @@ def test_the_tree_of_steps_works_by_keyboard(dashboard: Open) -> None:
         ("Home", "compile"),
     ):
         page.page.keyboard.press(key)
-        assert page.page.evaluate(focused) == words, key
+        assert page.page.evaluate(FOCUSED) == words, key
     assert page.page.get_by_role("treeitem", name="Fold").get_attribute("aria-expanded") == "false"
     assert page.trait("step") == 0
     page.page.keyboard.press("ArrowDown")

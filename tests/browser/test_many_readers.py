@@ -1,18 +1,21 @@
 """Twenty readers of one server step at once: each gets the picture of its own step, soon."""
 
+import asyncio
 import json
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from bokeh.client import ClientSession, pull_session
-from bokeh.document.events import MessageSentEvent
-from bokeh.events import DocumentReady
+from bokeh.protocol import Protocol
+from bokeh.protocol.message import Message
+from bokeh.protocol.receiver import Receiver
+from bokeh.util.token import generate_jwt_token, generate_session_id
+from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-import explorer.app.dashboard as dashboard_module
+import explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex, steps
 from tests.browser.conftest import Server
 
 pytestmark = pytest.mark.browser
@@ -20,6 +23,11 @@ pytestmark = pytest.mark.browser
 READERS = 20
 CIRCUITS = ("digits", "blackboard", "hmm", "conflict", "near-misses")
 STEPS = (3, 7, 8, 1, 9, 5)
+READY = {
+    "kind": "MessageSent",
+    "msg_type": "bokeh_event",
+    "msg_data": {"type": "event", "name": "document_ready", "values": {"type": "map"}},
+}
 MOST_SECONDS = 3.0
 """A step may take so long with all readers at once, on two cores that the readers share with the server."""
 
@@ -27,68 +35,100 @@ MOST_SECONDS = 3.0
 class Reader:
     """A websocket client that says and hears what a browser does, and draws nothing."""
 
-    def __init__(self, server: Server, circuit: str) -> None:
+    def __init__(self, circuit: str) -> None:
         self.circuit = circuit
-        self.session: ClientSession = pull_session(url=server.url, arguments={"circuit": circuit})
-        document = self.session.document
-        document.callbacks.trigger_on_change(MessageSentEvent(document, "bokeh_event", DocumentReady()))
-        self.data: Any = None
-        self._listen_until(self._is_open, 60)
+        self.graph = ""
+        """The id of the data of the drawing."""
+        self.picture: dict[str, Any] = {}
+        self.socket: WebSocketClientConnection
+        self.receiver = Receiver(Protocol())
 
-    def _is_open(self) -> bool:
-        """Whether the graph is there; until then the page says that it opens."""
-        panes = [model for model in self.session.document.models if getattr(model, "class_name", "") == "GraphPane"]
-        self.data = panes[0].data if panes else None
-        return bool(panes)
+    async def open(self, server: Server) -> None:
+        """Open the page, and wait for its first picture."""
+        url = server.url.replace("http", "ws") + f"ws?circuit={self.circuit}"
+        token = generate_jwt_token(generate_session_id())
+        self.socket = await websocket_connect(url, subprotocols=["bokeh", token], max_message_size=2**26)
+        while (await self.hear()).msgtype != "ACK":
+            pass
+        await self.say("PULL-DOC-REQ", {})
+        while (message := await self.hear()).msgtype != "PULL-DOC-REPLY":
+            pass
+        self.keep(message.content)
+        await self.say("PATCH-DOC", {"events": [READY]})
+        while not self.picture:
+            self.keep((await self.hear()).content)
 
-    def _listen_until(self, condition: Callable[[], bool], limit: float = 30.0) -> None:
-        connection = self.session._connection
-        late = connection._loop.call_later(limit, self.session.close)
-        connection._loop_until(lambda: condition() or not self.session.connected)
-        connection._loop.remove_timeout(late)
-        assert self.session.connected, f"no answer within {limit} s"
-
-    def go(self, step: int) -> tuple[dict[str, Any], float]:
-        """Go to a step as the drawing does; gives the picture that came, and the seconds until it came."""
+    async def go(self, step: int) -> float:
+        """Go to a step as the drawing does; gives the seconds until its picture is there."""
         start = time.monotonic()
-        self.data.step = step
-        self._listen_until(lambda: self.picture["step"] == step)
-        return self.picture, time.monotonic() - start
+        change = {"kind": "ModelChanged", "model": {"id": self.graph}, "attr": "step", "new": step}
+        await self.say("PATCH-DOC", {"events": [change]})
+        while self.picture["step"] != step:
+            self.keep((await self.hear()).content)
+        return time.monotonic() - start
 
-    @property
-    def picture(self) -> dict[str, Any]:
-        return json.loads(self.data.picture)
+    def keep(self, content: Any) -> None:
+        """Keep the picture that a message brings."""
+        for part in parts(content):
+            if part["attributes"].get("class_name") == "GraphPane":
+                data = part["attributes"]["data"]
+                self.graph = data["id"]
+                self.picture = json.loads(data["attributes"]["picture"])
+            elif part.get("attr") == "picture" and part.get("model", {}).get("id") == self.graph:
+                self.picture = json.loads(part["new"])
+
+    async def say(self, kind: str, content: Any) -> None:
+        for part in ({"msgid": generate_session_id(), "msgtype": kind}, {}, content):
+            await self.socket.write_message(json.dumps(part))
+
+    async def hear(self) -> Message[Any]:
+        while True:
+            fragment = await self.socket.read_message()
+            assert fragment is not None, "the server has closed the connection"
+            message = await self.receiver.consume(fragment)
+            if message is not None:
+                return message
+
+
+def parts(content: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a message."""
+    waiting = [content]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("name"), str) or "attr" in part:
+                yield {**part, "attributes": part.get("attributes", {})}
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+async def read(server: Server) -> list[tuple[str, int, dict[str, Any], float]]:
+    """All readers go through their steps: (circuit, step, picture that came, seconds)."""
+    readers = [Reader(CIRCUITS[number % len(CIRCUITS)]) for number in range(READERS)]
+    for reader in readers:
+        await asyncio.wait_for(reader.open(server), 60)
+    found: list[tuple[str, int, dict[str, Any], float]] = []
+    for i in range(len(STEPS)):
+        # All at the same moment; those of one circuit go to different steps.
+        wanted = [STEPS[(number // len(CIRCUITS) + i) % len(STEPS)] for number in range(READERS)]
+        moves = [reader.go(step) for reader, step in zip(readers, wanted, strict=True)]
+        taken = await asyncio.wait_for(asyncio.gather(*moves), 60)
+        found += [(r.circuit, step, r.picture, t) for r, step, t in zip(readers, wanted, taken, strict=True)]
+    for reader in readers:
+        reader.socket.close()
+    return found
 
 
 def test_twenty_readers_stepping_at_once_each_get_their_own_picture_soon(server: Server) -> None:
-    assert dashboard_module.TITLE  # its models are known to the clients
-    readers = [Reader(server, CIRCUITS[number % len(CIRCUITS)]) for number in range(READERS)]
-    together = Barrier(READERS)
-
-    def read(number: int) -> list[tuple[str, int, dict[str, Any], float]]:
-        # A reader's own order, so that readers of one circuit are at different steps.
-        steps = [STEPS[(number + i) % len(STEPS)] for i in range(len(STEPS))]
-        together.wait(30)
-        return [(readers[number].circuit, step, *readers[number].go(step)) for step in steps]
-
-    try:
-        with ThreadPoolExecutor(READERS) as pool:
-            answers = [answer for found in pool.map(read, range(READERS)) for answer in found]
-    finally:
-        for reader in readers:
-            reader.session.close()
-    seconds = sorted(taken for _, _, _, taken in answers)
+    answers = asyncio.run(read(server))
+    seconds = sorted(taken for *_, taken in answers)
     print(f"{len(answers)} steps: median {seconds[len(seconds) // 2]:.2f} s, slowest {seconds[-1]:.2f} s")  # noqa: T201
-    titles = {circuit: [step["title"] for step in steps_of(circuit)] for circuit in CIRCUITS}
+    traces = {name: TraceIndex(explorer.record(gallery.load_named(name))) for name in CIRCUITS}
+    titles = {name: [step["title"] for step in steps(index)] for name, index in traces.items()}
+    counts = {name: index.trace.steps[0].snapshot.graph for name, index in traces.items()}
+    assert len({len(graph) for graph in counts.values()}) == len(CIRCUITS)
     for circuit, step, picture, _ in answers:
         assert (picture["step"], picture["title"]) == (step, titles[circuit][step])
     assert len({json.dumps(picture, sort_keys=True) for _, _, picture, _ in answers}) == len(CIRCUITS) * len(STEPS)
     assert seconds[-1] < MOST_SECONDS
-
-
-def steps_of(circuit: str) -> Any:
-    """The steps as this process finds them, without the server."""
-    from explorer.templates import gallery
-    from explorer.views import TraceIndex, steps
-
-    return steps(TraceIndex(dashboard_module.open_place(dashboard_module.Library(), dashboard_module.Place(circuit)).trace))

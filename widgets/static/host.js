@@ -4,6 +4,7 @@
  * ES module.
  *
  * Puts the theme on the page as `data-theme`: that of the system, until the trait `flips` counts one up, which changes it.
+ * Counts `hello` up until `answer` comes, then sets `ready`: from then on what is sent arrives.
  * Reads `copy` ({text, n}): puts a text on the clipboard and writes `copied` ({n, ok}).
  */
 
@@ -12,10 +13,18 @@
  *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
  */
 
+const HELLO_MS = 150;
+const MOST_HELLOS = 400;
+
 /** @param {{model: Model, el: any}} context @returns {() => void} */
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
   const media = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
+  /** @param {string} name @param {any} value */
+  const tell = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
   /** @param {boolean} dark */
   const theme = (dark) => doc.documentElement.setAttribute("data-theme", dark ? "dark" : "light");
   const follow = () => theme(Boolean(media && media.matches));
@@ -31,14 +40,25 @@ function render({ model, el }) {
     } catch {
       ok = false;
     }
-    model.set("copied", { n, ok });
-    model.save_changes();
+    tell("copied", { n, ok });
   };
   follow();
+  // While a page is being built, messages of both directions can get lost: say hello until an answer comes, then be ready.
+  const hello = setInterval(() => {
+    if (model.get("answer") || Number(model.get("hello")) >= MOST_HELLOS) clearInterval(hello);
+    else tell("hello", (Number(model.get("hello")) || 0) + 1);
+  }, HELLO_MS);
+  const answered = () => {
+    clearInterval(hello);
+    tell("ready", true);
+  };
+  model.on("change:answer", answered);
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
   model.on("change:copy", copy);
   return () => {
+    clearInterval(hello);
+    model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);
     model.off("change:copy", copy);

@@ -160,20 +160,22 @@ class PatternTool(Tool):
         condition: ConditionForm,
         put: Callable[[ConditionForm | None, bool], None],
     ) -> Viewable:
-        choice = next((f for f in fields if f.name == condition.field), fields[0])
-        field = _select(
-            "Field",
-            [f.name for f in fields],
-            condition.field,
-            self._guarded(lambda v: put(ConditionForm(v), True)),
-            190,
-        )
+        by_name = {choice.name: choice for choice in fields}
+        choice = by_name.get(condition.field, fields[0])
         state = {"condition": condition}
 
         def changed(**changes: Any) -> None:
             state["condition"] = replace(state["condition"], **changes)
             put(state["condition"], False)
 
+        def choose(name: str) -> None:
+            """Another field; the row is made anew only for another kind of value, so that nothing typed is lost."""
+            if (by_name[name].kind, by_name[name].operators) == (choice.kind, choice.operators):
+                changed(field=name)
+            else:
+                put(ConditionForm(name), True)
+
+        field = _select("Field", list(by_name), condition.field, self._guarded(choose), 190)
         operator = _select(
             "is", list(choice.operators), condition.operator, self._guarded(lambda v: changed(operator=v)), 80
         )

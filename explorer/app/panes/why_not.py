@@ -9,6 +9,7 @@ from explorer.app.desk import Desk
 from explorer.app.panes.layout import column, columns, line
 from explorer.app.panes.tables import html_pane, section_html
 from explorer.app.panes.tool import Tool
+from explorer.errors import CircuitError
 from explorer.views import near_misses, why_not
 
 
@@ -63,7 +64,11 @@ class WhyNotTool(Tool):
         if not nodes or self.pattern.value is None:
             self.answer.object = "<p>Select a box in the graph to ask about it.</p>"
             return
-        found = why_not(session.index, self.pattern.value, nodes[0])
+        try:
+            found = why_not(session.index, self.pattern.value, nodes[0])
+        except CircuitError as error:  # after folding, or without optimization, no pattern was tried there
+            self.answer.object = f"<p>{escape(str(error))}.</p>"
+            return
         many = f"<p>The box stands for {len(nodes):,} nodes; this is the first.</p>" if len(nodes) > 1 else ""
         sections = "".join(section_html(section) for section in found["sections"])
         self.answer.object = f"<h3>{escape(found['title'])}</h3>{many}{sections}"

@@ -1,0 +1,71 @@
+"""Takes the README's pictures of real pages: `make pictures`. Needs what the browser tests need."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from explorer.app.serving import free_port
+
+FOLDER = Path(__file__).parents[1] / "widgets" / "pictures"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PLAIN, WIDE = (1280, 800), (1920, 1080)
+
+# name: query, colours, size, buttons to press
+PICTURES = {
+    "dashboard": ("circuit=digits&step=3", "light", PLAIN, ()),
+    "conflict": ("circuit=conflict&step=3", "dark", WIDE, ("Conflicts",)),
+    "compare": ("circuit=conflict&step=3&vs.circuit=conflict&vs.strategy=first-match", "dark", WIDE, ("Compare",)),
+    "hmm": ("circuit=hmm&step=3", "light", WIDE, ()),
+    "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
+    "pattern": ("circuit=digits&step=3", "light", WIDE, ("Pattern",)),
+}
+
+
+def main() -> None:
+    """Take all pictures, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PICTURES))
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    server = subprocess.Popen([sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"])
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+            for name in asked.names or PICTURES:
+                query, scheme, (width, height), buttons = PICTURES[name]
+                context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+                page = context.new_page()
+                _open(page, f"http://127.0.0.1:{port}/?{query}")
+                for button in buttons:
+                    page.get_by_role("button", name=button, exact=True).first.click()
+                page.wait_for_timeout(4000)
+                page.mouse.move(width - 5, height - 5)
+                page.screenshot(path=asked.folder / f"{name}.png")
+                context.close()
+            browser.close()
+    finally:
+        server.terminate()
+
+
+def _open(page: Page, address: str) -> None:
+    """Open a page of a server that may still be starting."""
+    for _ in range(60):
+        try:
+            page.goto(address)
+            break
+        except Exception:  # noqa: BLE001  # whatever the browser calls a connection that was refused
+            time.sleep(0.5)
+    page.wait_for_selector(".ce-box", timeout=60_000)
+
+
+if __name__ == "__main__":
+    main()
