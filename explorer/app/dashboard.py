@@ -26,7 +26,7 @@ from explorer.app.panes.messages import Messages
 from explorer.app.panes.tables import html_pane
 from explorer.app.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.panes.values import check_values
-from explorer.app.place import Place, place_of_query
+from explorer.app.place import MOST_ROUNDS, Place, place_of_query
 from explorer.app.session import Session
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
@@ -226,7 +226,8 @@ class Dashboard:
 
     def _run_more(self) -> None:
         opened = self.desk.session.opened
-        self.desk.recompile(replace(opened.options, max_rounds=2 * int(opened.trace.options["max_rounds"]) + 1))
+        rounds = min(2 * int(opened.trace.options["max_rounds"]) + 1, MOST_ROUNDS)
+        self.desk.recompile(replace(opened.options, max_rounds=rounds))
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
@@ -254,10 +255,10 @@ def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
 
 def _deliver(document: Document | None, action: Callable[[], None]) -> None:
     """Run something in the thread of the page; a page that was closed hears no more."""
-    if document is None or document.session_context is None:
+    if document is None:
         action()
-        return
-    document.add_next_tick_callback(action)
+    elif document.session_context is not None:
+        document.add_next_tick_callback(action)
 
 
 def make_page(library: Library, default: Place | None = None) -> pmui.Page:

@@ -107,3 +107,17 @@ test("closing takes the theme off the page and hears nothing more", async () => 
   assert.equal(theme(), null);
   assert.deepEqual(written, []);
 });
+
+test("hello is said until an answer comes, and then that the page is there", async () => {
+  system(false);
+  const { model, close } = open({ hello: 0, answer: 0, ready: false });
+  await new Promise((done) => setTimeout(done, 400));
+  assert.ok(model.get("hello") >= 1);
+  assert.equal(model.get("ready"), false);
+  await model.put({ answer: model.get("hello") });
+  assert.equal(model.get("ready"), true);
+  const said = model.get("hello");
+  await new Promise((done) => setTimeout(done, 350));
+  assert.equal(model.get("hello"), said);
+  close();
+});
