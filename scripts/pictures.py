@@ -20,7 +20,7 @@ PLAIN, WIDE = (1280, 800), (1920, 1080)
 PICTURES = {
     "dashboard": ("circuit=digits&step=3", "light", PLAIN, ()),
     "conflict": ("circuit=conflict&step=3", "dark", WIDE, ("Conflicts",)),
-    "compare": ("circuit=conflict&step=3&vs.circuit=conflict&vs.strategy=first-match", "dark", WIDE, ("Compare",)),
+    "compare": ("circuit=conflict&step=3&vs.circuit=conflict&vs.disable=SumCollapse", "dark", WIDE, ("Compare",)),
     "hmm": ("circuit=hmm&step=3", "light", WIDE, ()),
     "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
     "pattern": ("circuit=digits&step=3", "light", WIDE, ("Pattern",)),
