@@ -82,7 +82,7 @@ class Dashboard:
         self.messages = Messages(cancel=lambda: self.desk.background.cancel())
         session = Session(opened or open_place(library, place), place)
         self.desk = Desk(session, library, partial(_deliver, document), self._show_job)
-        self.desk.say, self.desk.open_tool = self.messages.say, self.open_tool
+        self.desk.say, self.desk.hush, self.desk.open_tool = self.messages.say, self.messages.clear, self.open_tool
         self.browser = BrowserHost()
         self.desk.copy = self._copy
         self.graph = GraphPane(options=_options(False))
@@ -99,7 +99,7 @@ class Dashboard:
         }
         self.link = GraphLink(session, self.graph, requests, self.desk.guard)
         self.other_link: GraphLink | None = None
-        self._unlisten: Callable[[], None] = lambda: None
+        self._unlisten: Callable[[], None] = _nothing
         self.steps.param.watch(self.desk.guard(lambda event: session.go(event.new)), "step")
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
@@ -142,6 +142,8 @@ class Dashboard:
 
     def _changed(self, names: frozenset[str]) -> None:
         session = self.desk.session
+        if names & {"trace", "step"}:
+            self.messages.forget_note()
         if names & {"trace", "checks"}:
             self.steps.show_steps(session.steps(), session.step)
         elif "step" in names:
@@ -165,6 +167,7 @@ class Dashboard:
     def _show_other(self) -> None:
         """Put the second graph beside the first, or take it away."""
         self._unlisten()
+        self._unlisten = _nothing
         if self.other_link is not None:
             self.other_link.close()
             self.other_link = None
@@ -242,6 +245,10 @@ class Dashboard:
         self.messages.say(said, "info" if ok else "error", "")
 
 
+def _nothing() -> None:
+    """Nothing is to be done."""
+
+
 def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
     taken = f"{CHROME_HEIGHT}px" + (f" - {DRAWER_HEIGHT}" if drawer else "")
     return {
@@ -286,20 +293,25 @@ def make_page(library: Library, default: Place | None = None) -> pmui.Page:
     except CircuitError as error:
         problem = f"The link cannot be read: {error}"
     if replace(place, options=Place().options, step=0, selection=(), look=Place().look, other=None) == Place():
-        _fill(page, lambda: Dashboard(library, place, problem))
+        start = "The link cannot be opened: " if query else ""
+        _fill(page, library, (place, problem), (default, ""), (Place(), ""), start=start)
     else:
         _open_beside(page, library, place, default)
     return page
 
 
-def _fill(page: pmui.Page, make: Callable[[], Dashboard]) -> None:
-    """Fill a page with what can be made at once."""
-    try:
-        dashboard = make()
-    except CircuitError as error:
-        page.main = [pmui.Alert(html_pane(f'<p role="alert">{escape(str(error))}</p>'), severity="error")]
-        return
-    _show(page, dashboard)
+def _fill(page: pmui.Page, library: Library, *places: tuple[Place, str], start: str = "") -> None:
+    """Fill a page with the first place that can be opened; what could not be is said over it, after `start`."""
+    problem = ""
+    for place, known in places:
+        try:
+            dashboard = Dashboard(library, place, problem or known)
+        except CircuitError as error:
+            problem = problem or f"{start}{error}"
+        else:
+            _show(page, dashboard)
+            return
+    page.main = [pmui.Alert(html_pane(f'<p role="alert">{escape(problem)}</p>'), severity="error")]
 
 
 def _show(page: pmui.Page, dashboard: Dashboard) -> None:
@@ -323,7 +335,7 @@ def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place
         return open_place(library, place, job.hear)
 
     def instead(problem: str) -> None:
-        _fill(page, lambda: Dashboard(library, fallback, problem))
+        _fill(page, library, (fallback, problem), (Place(), problem))
 
     def failed(error: Exception) -> None:
         instead(f"The link cannot be opened: {error}")
@@ -332,7 +344,7 @@ def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place
         background.start(
             f"Opening {place.circuit}",
             work,
-            lambda opened: _show(page, Dashboard(library, place, opened.error, opened)),
+            lambda opened: _show(page, Dashboard(library, place, opened=opened)),
             failed,
             cancelled=lambda: instead(f"{place.circuit} was not opened: it was cancelled."),
         )

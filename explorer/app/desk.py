@@ -9,7 +9,7 @@ from typing import Any
 
 from explorer.app.background import Background, Deliver, Job, show_nothing
 from explorer.app.library import Library
-from explorer.app.opening import Opened, forms_of, open_place, unused_skips
+from explorer.app.opening import Opened, foreign_rules, forms_of, open_place, unused_skips
 from explorer.app.options import CompileOptions
 from explorer.app.place import Place
 from explorer.app.reproduce import python_of
@@ -37,6 +37,7 @@ class Desk:
         self.devices: tuple[str, ...] = (CPU,)
         """What is timed."""
         self.say: Say = lambda text, tone, report: None
+        self.hush: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
 
@@ -68,7 +69,9 @@ class Desk:
     def python(self, **more: Any) -> str:
         """Code that makes what is open; `more` as in `python_of`."""
         place, opened = self.session.place, self.session.opened
-        return python_of(
+        foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(place)])
+        note = f"# The trace has rules that this code does not make: {', '.join(foreign)}\n" if foreign else ""
+        return note + python_of(
             self.library.file_name(opened.name),
             opened.options,
             step=self.session.step,
@@ -83,12 +86,11 @@ class Desk:
         """Compile or read what a place names, beside the page, and show it."""
 
         def shown(opened: Opened) -> None:
+            self.hush()
             self.session.open(opened, place)
             unused = unused_skips(opened.trace)
             if unused:
                 self.note(f"Nothing was there to switch off at {', '.join(unused)}.")
-            if opened.error:
-                self.say(f"The compilation stopped: {opened.error}", "error", "")
             if place.other is not None:
                 self.open_other(place.other)
 

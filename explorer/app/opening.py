@@ -1,5 +1,6 @@
 """From a place to a trace: the circuit is compiled, or the file's trace taken as it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from explorer.app.heap import settle_heap
@@ -11,6 +12,7 @@ from explorer.app.place import Place
 from explorer.compiler import record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
+from explorer.optimize import preset_named
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.trace import SWITCHED_OFF, Listener, Trace
 from explorer.views import TraceIndex
@@ -61,6 +63,12 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
             return Opened(place.circuit, item, options_of(item))
         if place.options == options_of(item):
             return Opened(place.circuit, rerun(item, listeners=listeners), place.options)
+        foreign = foreign_rules(item)
+        if foreign:
+            raise CircuitError(
+                f"{place.circuit} was made with rules of one's own ({', '.join(foreign)}), which are not here; compile "
+                "it in Python: explorer.rerun(trace, compiler) with a compiler that has them"
+            )
     circuit = item if isinstance(item, Circuit) else circuit_of(item)
     try:
         trace = record(circuit, listeners=listeners, **place.options.changed())
@@ -91,6 +99,12 @@ def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
     """The patterns that are applied at a place, each with its replacement. Raises: FormError, FileFormatError."""
     read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in place.form]
     return tuple(zip(map(PatternForm.from_json, read), place.replacement, strict=True))
+
+
+def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """The rules of a trace that its preset does not have, beside those that are known."""
+    names = (*preset_named(trace.options["preset"]).rules.names, *known)
+    return tuple(rule for rule in trace.options["rules"] if rule not in names)
 
 
 def unused_skips(trace: Trace) -> tuple[str, ...]:

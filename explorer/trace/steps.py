@@ -74,7 +74,9 @@ class Step:
             if self.switched_off:
                 least = "at least " if self.refusals_over else ""
                 said, misses = f"switched off: {least}{self.switched_off} left alone", misses - self.switched_off
-            return f"{said} ({misses} near misses)" if misses and not self.changed else said
+            return (
+                f"{said} ({misses} near {'miss' if misses == 1 else 'misses'})" if misses and not self.changed else said
+            )
         counts: dict[str, int] = {}
         for rewrite in self.rewrites:
             counts[rewrite.rule] = counts.get(rewrite.rule, 0) + 1

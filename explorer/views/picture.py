@@ -104,6 +104,9 @@ def picture(
         return painter.paint(mode, mode)
     left, right = painter.paint("before", "side"), painter.paint("after", "after")
     left.view["other"] = right.view
+    left.view["legend"] += [item for item in right.view["legend"] if item not in left.view["legend"]]
+    if right.view["note"] != left.view["note"]:
+        left.view["note"] = f"Before: {left.view['note']} After: {right.view['note']}"
     left.view["width"] = right.view["width"] = max(left.view["width"], right.view["width"])
     left.view["height"] = right.view["height"] = max(left.view["height"], right.view["height"])
     return Picture(left.view, np.concatenate([left.coordinates, right.coordinates]))

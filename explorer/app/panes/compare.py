@@ -61,7 +61,7 @@ class CompareTool(Tool):
         session, other = self.desk.session, self.desk.other
         if "trace" in names:
             self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))
-            self.variant.param.update(options=["the same options", *self._variants], value=next(iter(self._variants)))
+            self.variant.param.update(options=["the same options", *self._variants], value=self._telling())
             self.circuit.param.update(options=list(self.desk.library.names()), value=session.place.circuit)
         self.stop.disabled = self.use.disabled = other is None
         if not names & {"trace", "other", "step"}:
@@ -73,6 +73,13 @@ class CompareTool(Tool):
         difference = first_difference_of_traces(session.index, other.index)
         self.words.object = lines_html(["No step differs." if difference is None else difference.text])
         self.table.object = table_html(compare_table(session.index, other.index), "Left and right")
+
+    def _telling(self) -> str:
+        """What is likely to differ: without the rule that did most, or else the first variant."""
+        stats = [found for found in self.desk.session.opened.trace.rule_stats() if found.applied]
+        best = max(stats, key=lambda found: found.applied, default=None)
+        name = "" if best is None else f"without rule {best.rule}"
+        return name if name in self._variants else next(iter(self._variants))
 
     def _start(self, _: object) -> None:
         session = self.desk.session

@@ -1,5 +1,7 @@
 """How controls stand beside each other: from the left, wrapping where there is no room."""
 
+from typing import Any
+
 from panel import Column, FlexBox
 from panel.viewable import Viewable
 
@@ -30,3 +32,14 @@ def columns(*parts: Viewable) -> FlexBox:
     return FlexBox(
         *parts, align_items="flex-start", flex_wrap="wrap", gap="16px", sizing_mode="stretch_width", margin=0
     )
+
+
+def number(control: Any, otherwise: int) -> int:
+    """The number in a field; one that was cleared or lies outside of its bounds is put right, in the field too."""
+    value = otherwise if control.value is None else int(control.value)
+    least, most = control.start, control.end
+    value = max(value, value if least is None else int(least))
+    value = min(value, value if most is None else int(most))
+    if control.value != value:
+        control.value = value
+    return value

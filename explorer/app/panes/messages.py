@@ -17,6 +17,8 @@ TOAST = {
     "z-index": "1300",
     "width": "max-content",
     "max-width": "min(640px, 60vw)",
+    "max-height": "40vh",
+    "overflow": "auto",
     "padding": "2px 6px",
     "border": "1px solid var(--mui-palette-divider, GrayText)",
     "border-radius": "8px",
@@ -29,6 +31,7 @@ class Messages:
     """Over a corner of the graph, so that nothing moves: what was said last, and below it what runs."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
+        self._is_note = False
         self.text, self.progress = _words(), _words()
         self.close = pmui.Button(label="Close", size="small", variant="text", on_click=lambda _: self.clear())
         self.bar = pmui.LinearProgress(value=0, max=100, width=90, margin=(14, 10))
@@ -46,12 +49,18 @@ class Messages:
         more = f"<details><summary>Report</summary><pre>{escape(report)}</pre></details>" if report else ""
         self.text.object = f'<div role="{role}"><p class="{sign}">{escape(text)}</p>{more}</div>'
         self.said.visible = True
+        self._is_note = tone != "error"
         self._show()
+
+    def forget_note(self) -> None:
+        """A note is about what is shown; what comes next needs another one."""
+        if self._is_note:
+            self.clear()
 
     def clear(self) -> None:
         """Say nothing more."""
         self.text.object = ""
-        self.said.visible = False
+        self.said.visible = self._is_note = False
         self._show()
 
     def show_job(self, job: Job | None) -> None:

@@ -250,7 +250,8 @@ class PatternTool(Tool):
             options = list(replacements(self.form))
         except CircuitError as error:
             session.try_pattern(None)
-            self.words.object = f'<p class="bad" role="status">{escape(str(error))}</p>'
+            said = "Give the condition a value." if _has_gaps(self.form) else str(error)
+            self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(said)}</p>'
             self.apply.disabled = self.beside.disabled = True
             self.code.object = ""
             return
@@ -293,7 +294,13 @@ class PatternTool(Tool):
 
     def _apply(self, _: object) -> None:
         place = self._place()
-        self._applied(lambda opened: self.desk.session.open(opened, place))
+        name = self.form.name
+
+        def show(opened: Opened) -> None:
+            used = (step.index for step in opened.trace.steps if any(match.rule == name for match in step.matches))
+            self.desk.session.open(opened, replace(place, step=next(used, 0)))
+
+        self._applied(show)
 
     def _apply_beside(self, _: object) -> None:
         def show(opened: Opened) -> None:
@@ -318,6 +325,12 @@ class PatternTool(Tool):
 
     def _clear(self, _: object) -> None:
         self.desk.open_tool("")
+
+
+def _has_gaps(form: PatternForm) -> bool:
+    """Whether a condition has no value yet."""
+    nodes = [node for entry in form.entries for _, parameter in entry.parameters for node in parameter.entries]
+    return any(condition.value == "" for part in (*form.entries, *nodes) for condition in part.conditions)
 
 
 def _conditions(entry: LayerForm, new: ConditionForm) -> LayerForm:

@@ -9,7 +9,7 @@ from panel.viewable import Viewable
 from explorer.app.desk import Desk
 from explorer.app.opening import forms_of
 from explorer.app.options import PRESETS, STRATEGIES, CompileOptions
-from explorer.app.panes.layout import TYPED_NUMBER, column, line
+from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.panes.tables import html_pane, lines_html
 from explorer.app.panes.tool import Tool
 from explorer.fold import SCHEDULERS
@@ -68,6 +68,7 @@ class PipelineTool(Tool):
     def options(self) -> CompileOptions:
         """What the form says."""
         preset = preset_named(self.preset.value)
+        rounds = number(self.rounds, preset.max_rounds)
         return CompileOptions(
             preset=preset.name,
             semiring=self.desk.session.opened.options.semiring,
@@ -76,9 +77,9 @@ class PipelineTool(Tool):
             strategy=self.strategy.value,
             disable=tuple(name for name in preset.rules.names if name not in self.rules.value),
             skip=tuple(self.skip.value),
-            max_rounds=None if self.rounds.value == preset.max_rounds else self.rounds.value,
+            max_rounds=None if rounds == preset.max_rounds else rounds,
             levels=None if self.levels.value == preset.levels else self.levels.value,
-            seed=self.seed.value,
+            seed=number(self.seed, 0),
         )
 
     def _fill(self, options: CompileOptions) -> None:

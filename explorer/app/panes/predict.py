@@ -7,7 +7,7 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
-from explorer.app.panes.layout import TYPED_NUMBER, column, line
+from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.panes.tables import html_pane
 from explorer.app.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.place import Look
@@ -49,6 +49,11 @@ class PredictTool(Tool):
             self._leave()
         elif "trace" in names and OPENED not in names:
             self._end()
+        elif self._asked is not None and self.desk.session.step != self._asked.picture_step:
+            look = self._look  # the reader went on: the question is over
+            self._end()
+            if look is not None:
+                self.desk.session.change_look(**asdict(look))
         if self._asked is None and names & {"trace", "step"}:
             self._list()
         if self._asked is not None and self._asked.kind == "fold-with" and "selection" in names:
@@ -67,9 +72,9 @@ class PredictTool(Tool):
         question = self._questions[self.choice.value]
         if self._look is None:
             self._look = session.look
-        self._asked = question
         session.change_look(mode=question.picture_mode, group_by=question.group_by, colour_by="kind", near_misses=None)
         session.go(question.picture_step)
+        self._asked = question
         session.select_nodes(question.nodes)
         is_choice = question.kind in ("winner", "matches")
         options = list(question.choices) if question.kind == "winner" else [YES, NO]
@@ -96,7 +101,7 @@ class PredictTool(Tool):
             return self.options.value
         if question.kind == "matches":
             return self.options.value == YES
-        return self.number.value
+        return number(self.number, 0)
 
     def _check(self, _: object) -> None:
         question = self._asked

@@ -16,7 +16,7 @@ from explorer.app.background import Job
 from explorer.app.desk import Desk
 from explorer.app.opening import circuit_of
 from explorer.app.options import options_of
-from explorer.app.panes.layout import TYPED_NUMBER, column, line
+from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.panes.tool import Tool
 from explorer.app.session import require_live
@@ -119,10 +119,10 @@ class TimeTool(Tool):
         settings: dict[str, Any] = {
             "devices": self.desk.devices,
             "kind": self.kind.value,
-            "num_threads": self.threads.value,
-            "max_seconds": float(self.seconds.value),
+            "num_threads": number(self.threads, 1),
+            "max_seconds": float(number(self.seconds, 10)),
         }
-        batch = self.batch.value
+        batch = number(self.batch, 256)
         begun = _begun(what, opened.name, settings)
         drawn = 0.0
 
