@@ -100,7 +100,7 @@ class Dashboard:
 
     def see(self, text: str) -> None:
         """Wait until a text can be seen."""
-        self.page.get_by_text(text).first.wait_for(timeout=WAIT_MS)
+        self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=WAIT_MS)
 
 
 @pytest.fixture

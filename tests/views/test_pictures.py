@@ -221,7 +221,9 @@ def test_side_by_side_holds_before_and_after_with_all_places_in_one_array():
     index = index_of("blackboard")
     both, before, after = (picture(index, 3, mode) for mode in ("side", "before", "after"))
     assert both.view["mode"] == "side"
-    assert picture_text(both.view) == picture_text(before.view)
+    assert both.view["note"] == f"Before: {before.view['note']} After: {after.view['note']}"
+    assert picture_text({**both.view, "note": before.view["note"]}) == picture_text(before.view)
+    assert all(item in both.view["legend"] for item in (*before.view["legend"], *after.view["legend"]))
     assert "other" in both.view
     assert picture_text(both.view["other"]) == picture_text(after.view)
     assert np.array_equal(both.coordinates, np.concatenate([before.coordinates, after.coordinates]))
