@@ -58,7 +58,7 @@ def missing_browser() -> str:
     """Why no browser can be asked, with what to do; empty if one can."""
     if importlib.util.find_spec("playwright") is None:
         return "needs Playwright: pip install playwright"
-    if _browser() is None:
+    if browser_path() is None:
         return "needs Chromium: apt-get install chromium, or set CHROMIUM to its path"
     return ""
 
@@ -73,7 +73,7 @@ def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Figure]:
 
     found: list[Figure] = []
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_browser(), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         for number, (name, (text, layers)) in enumerate(pages.items()):
             file = Path(folder) / f"{number}.html"
@@ -101,5 +101,6 @@ def _frames(page: "Page") -> list[Figure]:
     ]
 
 
-def _browser() -> str | None:
+def browser_path() -> str | None:
+    """The Chromium or Chrome of this machine."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -120,6 +120,7 @@ def bench_views(
         from explorer import bench as b
         from explorer.app.browser_times import measure_pages
         from explorer.app.circuits import load_circuit
+        from explorer.app.dashboard_times import measure_dashboard
         from explorer.app.view_times import (
             EXPORT_BYTES,
             VIEW_CASES,
@@ -150,6 +151,7 @@ def bench_views(
                 bar.advance(task)
             if browser and pages:
                 figures += measure_pages(pages)
+                figures += measure_dashboard()
     results().print(view_table(figures))
     if conditions.disturbance is not None:
         say_note(conditions.disturbance)
