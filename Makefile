@@ -37,7 +37,7 @@ contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-logo
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 fix: $(VENV)/.ready-test ## Mend what ruff can mend, and format
 	$(BIN)/ruff check --fix
