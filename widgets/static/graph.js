@@ -52,7 +52,6 @@ const HULL_LIMIT = 60;
 const ROW_LIMIT = 1000;
 const MOVE_MS = 320;
 const PLAY_MS = 1400;
-const PAGER_HEIGHT = 48;
 /** The least height of the stage in which the minimap leaves room for the buttons. */
 const MAP_STAGE = 300;
 
@@ -1688,7 +1687,7 @@ const STYLE = `
 .ce-empty{position:absolute;inset:0;display:flex;flex-direction:column;align-items:center;justify-content:center;gap:10px;padding:24px;text-align:center;color:var(--ce-muted);pointer-events:none}
 .ce-float{position:absolute;display:flex;gap:4px}
 .ce-zoom{right:10px;top:8px;flex-direction:column}
-.ce-pager{left:10px;bottom:10px;align-items:center;max-width:calc(100% - 190px);padding:3px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade)}
+.ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 .ce-modes{left:10px;top:8px}
 .ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
@@ -1733,7 +1732,7 @@ const STYLE = `
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
 .ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
-.ce-foot{display:flex;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:6px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
+.ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
 .ce-compact .ce-foot{flex-wrap:nowrap}
@@ -2119,7 +2118,7 @@ function render({ model, el }) {
   const zoomButtons = h("div", { class: "ce-float ce-zoom", role: "group", "aria-label": "Zoom" },
     button("Zoom in (+)", "plus", () => zoom(1.35)), button("Zoom out (−)", "minus", () => zoom(1 / 1.35)), button("Fit all (Space on the graph)", "fit", () => fit()), button("Focus on the selection (f)", "focus", () => focusOrFit()));
   const pagerText = h("span", {});
-  const pager = h("div", { class: "ce-float ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true },
+  const pager = h("div", { class: "ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true },
     button("Previous match ([)", "previous", () => turn(-1), solid), button("Next match (])", "next", () => turn(1), solid), pagerText);
   const floatModes = h("div", { class: "ce-float ce-modes" });
   const hint = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
@@ -2128,7 +2127,7 @@ function render({ model, el }) {
   const waitText = h("span", {});
   const wait = h("div", { class: "ce-wait", hidden: true }, waitText, h("button", { type: "button", text: "Cancel", onclick: guard(() => cancel()) }));
   const table = h("div", { class: "ce-table", tabindex: "0", role: "region", "aria-label": "The picture as a table", hidden: true });
-  const graphArea = h("div", { class: "ce-views" }, views, empty, floatModes, zoomButtons, pager, map, hint, table, progress, wait);
+  const graphArea = h("div", { class: "ce-views" }, views, empty, floatModes, zoomButtons, map, hint, table, progress, wait);
   const side = h("aside", { class: "ce-side", "aria-label": "Details", tabindex: "0", hidden: true });
   const help = h("div", { class: "ce-help", role: "region", "aria-label": "Keys and help", tabindex: "0", hidden: true });
   const main = h("div", { class: "ce-main" }, graphArea, side, help);
@@ -2136,7 +2135,7 @@ function render({ model, el }) {
   const caption = h("div", { class: "ce-caption" });
   const note = h("div", { class: "ce-note" });
   const noteActions = h("div", { class: "ce-group" });
-  const foot = h("div", { class: "ce-foot" }, caption, note, noteActions);
+  const foot = h("div", { class: "ce-foot" }, pager, caption, note, noteActions);
   const root = h("div", { class: "ce-root", role: "region", "aria-label": "Circuit explorer", "data-lm-suppress-shortcuts": "true", onkeydown: guard((/** @type {any} */ event) => key(event)) },
     stepBar, toolBar, strip, wrong, main, legend, foot, live);
 
@@ -2459,27 +2458,19 @@ function render({ model, el }) {
   /** What the titles and buttons at the top of the viewport take. */
   const inset = () => (panes.length > 1 || compact() ? 34 : 0);
 
-  /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {number} [most] @param {number} [bottom] what stays free below @returns {Camera} */
-  function showing(rect, most = 1.2, bottom = 0) {
+  /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {number} [most] @returns {Camera} */
+  function showing(rect, most = 1.2) {
     const { width: w, height: hh } = size();
     const top = inset();
-    const k = Math.max(0.005, Math.min((w - 28) / Math.max(1, rect.r - rect.l), (hh - top - bottom - 20) / Math.max(1, rect.b - rect.t), most));
-    return { k, x: (rect.l + rect.r) / 2, y: (rect.t + rect.b) / 2 - (top - bottom) / 2 / k };
+    const k = Math.max(0.005, Math.min((w - 28) / Math.max(1, rect.r - rect.l), (hh - top - 20) / Math.max(1, rect.b - rect.t), most));
+    return { k, x: (rect.l + rect.r) / 2, y: (rect.t + rect.b) / 2 - top / 2 / k };
   }
 
   /** @returns {Camera} */
   function whole() {
     const shown = /** @type {Picture[]} */ (panes.map((pane) => pane.picture).filter(Boolean));
     const all = { l: 0, t: 0, r: Math.max(1, ...shown.map((item) => item.width)), b: Math.max(1, ...shown.map((item) => item.height)) };
-    const camera = showing(all);
-    return picture && picture.hulls.length && underPager(camera, picture) ? showing(all, 1.2, PAGER_HEIGHT) : camera;
-  }
-
-  /** Whether the buttons for matches, at the bottom left, would lie on a box. @param {Camera} camera @param {Picture} shown */
-  function underPager({ k, x, y }, shown) {
-    const { width: w, height: hh } = size();
-    const right = 20 + (pager.clientWidth || 300);
-    return shown.boxes.some((box) => (box.x - box.w / 2 - x) * k + w / 2 < right && (box.y + box.h / 2 - y) * k + hh / 2 > hh - PAGER_HEIGHT);
+    return showing(all);
   }
 
   /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */

@@ -56,7 +56,7 @@ class PipelineTool(Tool):
         switches = line(self.optimize, self.fold)
         off = line(self.skip, self.skip_step, self.skip_match)
         buttons = line(self.apply, self.compare, self.reset)
-        return column(choices, self.rules, line(switches, off), buttons, self.words)
+        return column(choices, buttons, self.rules, line(switches, off), self.words)
 
     def changed(self, names: frozenset[str]) -> None:
         if "trace" in names:
