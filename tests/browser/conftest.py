@@ -102,6 +102,20 @@ class Dashboard:
         """Wait until a text can be seen."""
         self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=WAIT_MS)
 
+    def until(self, text: str, action: Callable[[], None]) -> None:
+        """Do something until a text can be seen: what is typed faster than a row is made anew is lost."""
+        shown = self.page.get_by_text(text).locator("visible=true").first
+        for _ in range(6):
+            action()
+            try:
+                shown.wait_for(timeout=WAIT_MS // 5)
+            except Exception as error:
+                if "Timeout" not in str(error):
+                    raise
+                continue
+            return
+        pytest.fail(f"it never came: {text}")
+
 
 @pytest.fixture
 def dashboard(page: "Page", server: Server) -> Callable[..., Dashboard]:
