@@ -102,7 +102,7 @@ class Dashboard:
         """Wait until a text can be seen."""
         self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=WAIT_MS)
 
-    def until(self, text: str, action: Callable[[], None]) -> None:
+    def until(self, text: str, action: Callable[[], object]) -> None:
         """Do something until a text can be seen: what is typed faster than a row is made anew is lost."""
         shown = self.page.get_by_text(text).locator("visible=true").first
         for _ in range(6):
