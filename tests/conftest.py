@@ -55,7 +55,7 @@ def page(browser: "Browser") -> "Iterator[Page]":
             outside.append(route.request.url)
             route.abort()
 
-    page.route("**/*", guard)
+    context.route("**/*", guard)
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     yield page
