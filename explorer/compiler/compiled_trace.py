@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from explorer.backend import TorchCircuit, plan_read
+from explorer.backend import TorchCircuit
 from explorer.compiler.figures import FigureCounter
+from explorer.compiler.snapshot import reads_of
 from explorer.graph import Graph
 from explorer.trace import NodeRecord, Step, Trace, record_of
 
@@ -31,21 +32,8 @@ class CircuitSnapshot:
 
     @cached_property
     def _reads(self) -> Mapping[int, Mapping[str, Any]]:
-        graph, fold_index = self.compiled.graph, self.compiled.fold_index
-        if fold_index is None:
-            return {}
-        folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
-        found: dict[int, Mapping[str, Any]] = {}
-        for node, table in fold_index.in_fold_idx.items():
-            if table.size:
-                read = plan_read(table, folds)
-                units = graph.nodes[int(table[0, 0, 0])].num_output_units
-                found[node] = {
-                    "kind": read.kind.value,
-                    "index": table.tolist(),
-                    "copied_bytes": read.rows_copied * units * self._counter.number_bytes(graph),
-                }
-        return found
+        graph = self.compiled.graph
+        return reads_of(graph, self.compiled.fold_index, self._counter.number_bytes(graph))
 
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:

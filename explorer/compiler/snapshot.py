@@ -55,21 +55,7 @@ class CompiledSnapshot:
     @cached_property
     def _reads(self) -> Mapping[int, Mapping[str, Any]]:
         graph, fold_index = self._folded
-        if fold_index is None:
-            return {}
-        folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
-        number_bytes = self.counter.number_bytes(self.base)
-        found: dict[int, Mapping[str, Any]] = {}
-        for node, table in fold_index.in_fold_idx.items():
-            if table.size:
-                read = plan_read(table, folds)
-                units = graph.nodes[int(table[0, 0, 0])].num_output_units
-                found[node] = {
-                    "kind": read.kind.value,
-                    "index": table.tolist(),
-                    "copied_bytes": read.rows_copied * units * number_bytes,
-                }
-        return found
+        return reads_of(graph, fold_index, self.counter.number_bytes(self.base))
 
     @cached_property
     def _figures(self) -> Mapping[str, int]:
@@ -84,3 +70,23 @@ class CompiledSnapshot:
         values = compiled.leaf_values() if compiled is not None else {}
         tensors = settle(book, leaf_nodes(graph), names, self.compiler.seed, values)
         return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, book, names)
+
+
+def reads_of(
+    graph: Graph[TorchLayer], fold_index: FoldIndexInfo | None, number_bytes: int
+) -> Mapping[int, Mapping[str, Any]]:
+    """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied for one example."""
+    if fold_index is None:
+        return {}
+    folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
+    found: dict[int, Mapping[str, Any]] = {}
+    for node, table in fold_index.in_fold_idx.items():
+        if table.size:
+            read = plan_read(table, folds)
+            units = graph.nodes[int(table[0, 0, 0])].num_output_units
+            found[node] = {
+                "kind": read.kind.value,
+                "index": table.tolist(),
+                "copied_bytes": read.rows_copied * units * number_bytes,
+            }
+    return found
