@@ -19,7 +19,6 @@ PLAIN, WIDE = (1280, 800), (1920, 1080)
 # name: query, colours, size, buttons to press
 PICTURES = {
     "dashboard": ("circuit=digits&step=3", "light", PLAIN, ()),
-    "conflict": ("circuit=conflict&step=3", "dark", WIDE, ("Conflicts",)),
     "compare": ("circuit=conflict&step=3&vs.circuit=conflict&vs.disable=SumCollapse", "dark", WIDE, ("Compare",)),
     "hmm": ("circuit=hmm&step=3", "light", WIDE, ()),
     "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
