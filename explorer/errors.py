@@ -57,6 +57,22 @@ class RuleError(CircuitError):
     """A rewrite rule failed or broke its promise; the message names rule, match and step."""
 
 
+class OperatorError(CircuitError):
+    """A tensor operator is unknown, got arguments that do not fit, or its result has no fixed shape."""
+
+
+class TypeMismatchError(CircuitError):
+    """A variable of a tensor graph cannot stand for another one: their types differ."""
+
+
+class InconsistencyError(CircuitError):
+    """A change of a graph was refused by what watches over it; the graph is as it was before."""
+
+
+class ExportError(CircuitError):
+    """A module cannot be made into a tensor graph; the message says which part of it and what to do."""
+
+
 class MissingPackageError(CircuitError):
     """An optional package is not installed; the message says which command installs it."""
 
@@ -65,6 +81,10 @@ class FormError(CircuitError):
     """A field of a form that was filled in holds something that makes no sense; `field` is its place in the form."""
 
     field: str = ""
+
+
+class LimitWarning(UserWarning):
+    """A bound on rounds or rewrites was hit while more was possible."""
 
 
 def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:

@@ -11,6 +11,7 @@ from itertools import count, pairwise
 
 from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameter, TorchParameterNode
+from explorer.errors import LimitWarning
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.optimize.cost import cost_change
 from explorer.optimize.layers import RuleCompiler
@@ -25,11 +26,6 @@ from explorer.rewrite import (
     optimize_graph,
 )
 from explorer.trace import LimitReached, Listener, MatchFound
-
-
-class LimitWarning(UserWarning):
-    """A bound on rounds was hit while more rewrites were possible."""
-
 
 Work = Callable[[Graph[TorchLayer]], Graph[TorchLayer] | None]
 """The work of a step: a new graph, or None if nothing changed."""

@@ -11,6 +11,8 @@ from explorer.rewrite.patterns import (
     at_least,
     at_most,
     other_than,
+    source_of_caller,
+    source_of_function,
 )
 from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
 from explorer.rewrite.strategies import Conflict, Matches, OptMatchStrategy, match_optimization_patterns
@@ -41,4 +43,6 @@ __all__ = [
     "match_pattern_graph",
     "optimize_graph",
     "other_than",
+    "source_of_caller",
+    "source_of_function",
 ]

@@ -30,10 +30,11 @@ class Origin:
     how: str
     before: tuple[int, ...]
     after: tuple[int, ...]
+    became: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         made = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
-        return f"step {self.step} ({self.path}): {self.how}: {made} -> {', '.join(map(str, self.after))}"
+        return f"step {self.step} ({self.path}): {self.how}: {made} -> {', '.join(map(str, self.after or self.became))}"
 
     __repr__ = __str__
 

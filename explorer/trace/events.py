@@ -77,10 +77,14 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step begins. `path` tells its place (`optimize/round 2/fuse`), `level` the level of the ladder."""
+    """A step begins. `path` tells its place (`optimize/round 2/fuse`), `level` the level of the ladder.
+
+    `rules` are the rules that it tries; empty: all of the kind that the last part of the path names.
+    """
 
     path: str
     level: str
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,10 @@ class MatchLost:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A rule replaced the nodes `removed` (root first) by `added`, in topological order."""
+    """A rule replaced the nodes `removed` (root first) by `added`, in topological order.
+
+    `became` are nodes that were there before and stand for the root now, where nothing was added in its place.
+    """
 
     number: int
     rule: str
@@ -124,6 +131,7 @@ class Rewritten:
     added: tuple[int, ...]
     seconds: float
     place: str = ""
+    became: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

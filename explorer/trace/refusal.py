@@ -13,7 +13,11 @@ SWITCHED_OFF = "switched off"
 
 
 class RefusalKind(Enum):
-    """The reasons a matcher can give; the last is that of a rule's guard."""
+    """The reasons a matcher can give; `DECLINED` is that of a rule's guard.
+
+    `OTHER_VALUE`: a variable of the pattern would stand for two nodes. `REVERTED`: the replacement was made and
+    taken back, because the graph would not have been legal.
+    """
 
     WRONG_TYPE = "wrong type"
     NO_INPUT = "no input"
@@ -24,6 +28,8 @@ class RefusalKind(Enum):
     CONFIG_DIFFERS = "config differs"
     SUB_PATTERN_FAILED = "sub-pattern failed"
     DECLINED = "declined"
+    OTHER_VALUE = "other value"
+    REVERTED = "reverted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,10 @@ class Refusal:
             case RefusalKind.SUB_PATTERN_FAILED:
                 inner = f" ({self.inner[0].reason})" if self.inner else f" ({self.found})" if self.found else ""
                 return f"the parameter {self.what!r} of node {self.node} does not match {self.wanted}{inner}"
+            case RefusalKind.OTHER_VALUE:
+                return f"{self.what!r} stands for node {self.wanted}, and node {self.found} stands in its place here"
+            case RefusalKind.REVERTED:
+                return f"it matched, and was taken back: {self.found}"
             case RefusalKind.DECLINED if self.found == SWITCHED_OFF:
                 return "it matched, and was switched off"
             case RefusalKind.DECLINED:

@@ -38,7 +38,8 @@ class Step:
     """One entry of a trace: what was tried, found and done, and the state afterwards.
 
     `refusals_over` counts, for each pattern, the near misses over `NEAR_MISS_LIMIT` that were not kept. `error` is
-    set on the last step of a compilation that failed; then `snapshot` is the state before it.
+    set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules` are those
+    that were tried; empty: all of the kind that the last part of the path names.
     """
 
     index: int
@@ -55,6 +56,7 @@ class Step:
     folds: tuple[Folded, ...] = ()
     limits: tuple[LimitReached, ...] = ()
     error: str | None = None
+    rules: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -101,6 +103,7 @@ class Recorder:
         self.steps: list[Step] = []
         self._path = ""
         self._level = ""
+        self._tried: tuple[str, ...] = ()
         self._clear()
 
     def __call__(self, event: Event) -> None:
@@ -117,7 +120,7 @@ class Recorder:
             case Folded():
                 self._folds.append(event)
             case StepStarted():
-                self._path, self._level = event.path, event.level
+                self._path, self._level, self._tried = event.path, event.level, event.rules
                 self._clear()
             case StepEnded():
                 self._end(event.changed, event.seconds, event.snapshot, None)
@@ -164,5 +167,6 @@ class Recorder:
                 tuple(self._folds),
                 (),
                 error,
+                self._tried,
             )
         )

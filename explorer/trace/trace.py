@@ -251,7 +251,9 @@ class Trace:
             return (self._slices[node],)
         if self._lifetimes[node][1] == self.steps[-1].index:
             return ((node, None),)
-        later = dict.fromkeys(after for origin in self._became.get(node, ()) for after in origin.after[-1:])
+        later = dict.fromkeys(
+            after for origin in self._became.get(node, ()) for after in origin.after[-1:] or origin.became
+        )
         return tuple(dict.fromkeys(place for after in later for place in self._now(after)))
 
     @cached_property
@@ -262,7 +264,9 @@ class Trace:
                 continue  # a failed step leaves the graph as it was
             for rewrite in step.rewrites:
                 if not rewrite.place:
-                    found.append(Origin(step.index, step.path, rewrite.rule, rewrite.removed, rewrite.added))
+                    found.append(
+                        Origin(step.index, step.path, rewrite.rule, rewrite.removed, rewrite.added, rewrite.became)
+                    )
             for group in step.folds:
                 if group.members != (group.node,):
                     found.append(Origin(step.index, step.path, f"folded, {group.type}", group.members, (group.node,)))

@@ -129,8 +129,9 @@ class TraceIndex:
                 number -= 1
                 found[[group.node, *group.members]] = number
             for rewrite in reversed(step.rewrites):
-                if not rewrite.place and step.error is None:
-                    found[list(rewrite.removed)] = found[rewrite.added[-1]]
+                stands = (*rewrite.became, *rewrite.added)
+                if not rewrite.place and step.error is None and stands:
+                    found[list(rewrite.removed)] = found[stands[-1]]
         return found
 
     @cached_property

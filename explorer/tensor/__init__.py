@@ -1,0 +1,40 @@
+"""The tensor level: graphs of PyTorch operators, rewriting as Theano taught it, passes as Glow has them."""
+
+from explorer.tensor.exporting import TensorModule, to_fx, to_module
+from explorer.tensor.features import AlreadyThere, ChangeTracker, Feature, History, NodeFinder, ReplaceValidate
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.importing import from_exported, from_module
+from explorer.tensor.ops import SLOT, Op, slots
+from explorer.tensor.scalars import double, doubles
+from explorer.tensor.types import OtherType, Quantization, TensorType, ValueType
+from explorer.tensor.variables import Apply, Constant, SourcePlace, Variable, apply_op, call
+
+__all__ = [
+    "SLOT",
+    "AlreadyThere",
+    "Apply",
+    "ChangeTracker",
+    "Constant",
+    "Feature",
+    "FunctionGraph",
+    "History",
+    "NodeFinder",
+    "Op",
+    "OtherType",
+    "Quantization",
+    "ReplaceValidate",
+    "SourcePlace",
+    "TensorModule",
+    "TensorType",
+    "ValueType",
+    "Variable",
+    "apply_op",
+    "call",
+    "double",
+    "doubles",
+    "from_exported",
+    "from_module",
+    "slots",
+    "to_fx",
+    "to_module",
+]

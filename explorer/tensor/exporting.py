@@ -1,0 +1,110 @@
+"""From a tensor graph back to PyTorch: an fx module, with parameters and buffers under their names."""
+
+import operator
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+from explorer.errors import ExportError
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.ops import split_call
+from explorer.tensor.variables import Apply, Constant, Variable
+
+
+class TensorModule(nn.Module):
+    """Runs a tensor graph. Called as the module it was made of; goes through `torch.compile` and `torch.export`.
+
+    Trainable constants are its parameters, all others its buffers, under the names that they had.
+    """
+
+    def __init__(self, graph: FunctionGraph) -> None:
+        super().__init__()
+        self.program = to_fx(graph)
+        self.interface = graph.interface
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The results for these arguments; buffers that a call changes are changed."""
+        results = list(self.program(*self.interface.flat_arguments(args, kwargs)))
+        for name in self.interface.mutations:
+            with torch.no_grad():
+                self.program.get_buffer(name).copy_(results.pop(0))
+        return self.interface.structured_results(results)
+
+
+def to_module(graph: FunctionGraph) -> TensorModule:
+    """A module that computes the graph, with its own structure around the present constants. Raises: ExportError."""
+    return TensorModule(graph)
+
+
+def to_fx(graph: FunctionGraph) -> fx.GraphModule:
+    """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
+    root = nn.Module()
+    program = fx.Graph()
+    made: dict[Variable, fx.Node] = {}
+    for i, variable in enumerate(graph.inputs):
+        made[variable] = program.placeholder(_identifier(variable.name) or f"input_{i}")
+    nodes = graph.toposort()
+    read = [*(v for node in nodes for v in node.inputs), *graph.outputs]
+    names: dict[str, Constant] = {}
+    for variable in read:
+        if isinstance(variable, Constant) and variable not in made:
+            name = _put(root, variable, names)
+            made[variable] = program.get_attr(name)
+    for node in nodes:
+        _emit(program, node, made)
+    program.output(tuple(made[variable] for variable in graph.outputs))
+    with_names = fx.GraphModule(root, program, "TensorProgram")
+    for name, constant in names.items():
+        if name not in dict(with_names.named_parameters()) and name not in dict(with_names.named_buffers()):
+            raise ExportError(f"the constant {constant.name or name} was lost on the way to fx")
+    return with_names
+
+
+def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
+    values = node.op.bind([made[v] for v in node.inputs])
+    args, kwargs = split_call(node.op.target, values)
+    result = program.call_function(node.op.target, args, kwargs)
+    if node.place.stack:
+        result.meta["stack_trace"] = node.place.stack
+    returns = node.op.target._schema.returns
+    if len(returns) == 1 and len(node.outputs) == 1 and "List" not in str(returns[0].type):
+        made[node.outputs[0]] = result
+        return
+    if any("List" in str(kind.type) for kind in returns) and len(returns) > 1:
+        raise ExportError(f"{node.op.target} gives lists among other results; such operators are not taken")
+    for variable in node.outputs:
+        if variable.clients:
+            made[variable] = program.call_function(operator.getitem, (result, variable.index))
+
+
+def _put(root: nn.Module, constant: Constant, names: dict[str, Constant]) -> str:
+    """Register a constant under its name, in modules for the parts before the dots; gives the name."""
+    wanted = constant.name or f"constant_{len(names)}"
+    parts = [_identifier(part) or "_" for part in wanted.split(".")]
+    name = ".".join(parts)
+    while name in names or any(known.startswith(f"{name}.") for known in names):
+        parts[-1] += "_"
+        name = ".".join(parts)
+    holder = root
+    for i, part in enumerate(parts[:-1]):
+        inner = getattr(holder, part, None)
+        if not isinstance(inner, nn.Module):
+            if inner is not None:  # a tensor stands there: this one goes to the top
+                parts = ["_".join(parts[: i + 1] + parts[i + 1 :])]
+                return _put(root, Constant(constant.data, parts[0], constant.trainable), names)
+            inner = nn.Module()
+            setattr(holder, part, inner)
+        holder = inner
+    names[name] = constant
+    data = constant.data
+    if constant.trainable and isinstance(data, nn.Parameter):
+        holder.register_parameter(parts[-1], data)
+    else:
+        holder.register_buffer(parts[-1], data.detach())
+    return name
+
+
+def _identifier(name: str) -> str:
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return f"_{text}" if text[:1].isdigit() else text

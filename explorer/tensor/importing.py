@@ -1,0 +1,192 @@
+"""From PyTorch to a tensor graph: an exported program, a module, a circuit."""
+
+import operator
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+
+from explorer.errors import ExportError, OperatorError
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.interface import Interface
+from explorer.tensor.types import TensorType, type_of
+from explorer.tensor.variables import Constant, SourcePlace, Variable, make_apply
+from explorer.trace import Listener
+
+LEVELS = ("functional", "core")
+"""`functional`: composite operators stay whole (convolution, batch norm, linear, softmax); `core`: core ATen only."""
+
+
+def from_module(
+    module: nn.Module,
+    example_inputs: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    level: str = "functional",
+    training: bool = False,
+    listeners: Sequence[Listener] = (),
+) -> FunctionGraph:
+    """Export a module and take the program as a graph. In training its parameters may change, else they are known.
+
+    Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ExportError(
+            f"PyTorch cannot export {type(module).__name__}: {first.strip()} (the cause of this error says more)"
+        ) from error
+    return from_exported(program, level=level, training=training, listeners=listeners)
+
+
+def from_exported(
+    program: ExportedProgram, *, level: str = "functional", training: bool = False, listeners: Sequence[Listener] = ()
+) -> FunctionGraph:
+    """An exported program as a graph; parameters and buffers are constants with their names.
+
+    With `training` parameters that ask for gradients are constants that may change.
+    Raises: UnknownNameError for a level; ExportError for shapes that depend on the data, and for what is no operator
+    (control flow, tokens, objects), with its place.
+    """
+    from explorer.errors import unknown_name
+
+    if level not in LEVELS:
+        raise unknown_name("level of operators", level, LEVELS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = program.run_decompositions({}) if level == "functional" else program.run_decompositions()
+    return _Reader(program, training).graph(listeners)
+
+
+class _Reader:
+    """Walks an exported program and applies its operators."""
+
+    def __init__(self, program: ExportedProgram, training: bool) -> None:
+        self._program = program
+        self._training = training
+        self._values: dict[fx.Node, Any] = {}
+        self._inputs: list[Variable] = []
+        self._taken: list[int] = []
+
+    def graph(self, listeners: Sequence[Listener]) -> FunctionGraph:
+        nodes = list(self._program.graph.nodes)
+        self._read_inputs([node for node in nodes if node.op == "placeholder"])
+        for node in nodes:
+            if node.op == "call_function":
+                self._values[node] = self._called(node)
+            elif node.op not in ("placeholder", "output"):
+                raise ExportError(f"the program has a {node.op} node ({node.name}), which is no operator{_where(node)}")
+        outputs, mutations = self._outputs(nodes[-1])
+        spec = self._program.call_spec
+        graph = FunctionGraph(self._inputs, outputs, clone=False, listeners=listeners)
+        graph.interface = Interface(spec.in_spec, spec.out_spec, mutations, tuple(self._taken))
+        return graph
+
+    def _read_inputs(self, placeholders: Sequence[fx.Node]) -> None:
+        signature = self._program.graph_signature
+        changed = set(signature.buffers_to_mutate.values())
+        position = 0
+        for node, spec in zip(placeholders, signature.input_specs, strict=True):
+            target = str(spec.target)
+            if spec.kind is InputKind.USER_INPUT:
+                if isinstance(spec.arg, TensorArgument):
+                    self._values[node] = Variable(_static(node), None, 0, node.name)
+                    self._inputs.append(self._values[node])
+                    self._taken.append(position)
+                elif isinstance(spec.arg, ConstantArgument):
+                    self._values[node] = spec.arg.value
+                else:
+                    raise ExportError(f"the input {node.name} is no tensor; fix it before exporting")
+                position += 1
+            elif spec.kind is InputKind.PARAMETER:
+                data = self._program.state_dict[target]
+                self._values[node] = Constant(data, target, self._training and data.requires_grad)
+            elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                stored = self._program.state_dict if target in self._program.state_dict else self._program.constants
+                data = stored[target]
+                if not isinstance(data, torch.Tensor):
+                    raise ExportError(f"the program holds {target}, which is no tensor; only tensors are taken")
+                self._values[node] = Constant(data, target, target in changed)
+            else:
+                raise ExportError(f"the program takes a {spec.kind.name.lower()} ({node.name}); only tensors are taken")
+
+    def _called(self, node: fx.Node) -> Any:
+        target = node.target
+        args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
+        if target is operator.getitem:
+            return args[0][args[1]]
+        if not isinstance(target, OpOverload):
+            raise ExportError(
+                f"{getattr(target, '__name__', target)} ({node.name}) is no operator on tensors{_where(node)}; "
+                "export with fixed shapes and without control flow"
+            )
+        _static(node)
+        try:
+            made = make_apply(target, args, kwargs, _place(node))
+        except OperatorError as error:
+            raise ExportError(f"{error} ({node.name}){_where(node)}") from error
+        for variable in made.outputs:
+            variable.name = ""
+        returns = target._schema.returns
+        if len(returns) == 1 and "List" not in str(returns[0].type):
+            return made.outputs[0]
+        return tuple(made.outputs)
+
+    def _mapped(self, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            return self._values[value]
+        if isinstance(value, list | tuple):
+            return [self._mapped(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._mapped(item) for key, item in value.items()}
+        return value
+
+    def _outputs(self, node: fx.Node) -> tuple[list[Variable], tuple[str, ...]]:
+        found: list[Variable] = []
+        mutations: list[str] = []
+        results = node.args[0]
+        if not isinstance(results, Iterable):
+            raise ExportError("the program has no results")
+        for value, spec in zip(results, self._program.graph_signature.output_specs, strict=True):
+            variable = self._mapped(value)
+            if not isinstance(variable, Variable):
+                raise ExportError(f"the program gives {variable!r} among its results; only tensors can be results")
+            if spec.kind is OutputKind.BUFFER_MUTATION:
+                mutations.append(str(spec.target))
+            elif spec.kind is not OutputKind.USER_OUTPUT:
+                raise ExportError(f"the program has a result of the kind {spec.kind.name.lower()}, which is not taken")
+            found.append(variable)
+        return found, tuple(mutations)
+
+
+def _static(node: fx.Node) -> TensorType:
+    """The type of the values of a node. Raises: ExportError if a shape is not fixed."""
+    values = node.meta.get("val")
+    for value in values if isinstance(values, list | tuple) else [values]:
+        if isinstance(value, torch.Tensor) and any(not isinstance(size, int) for size in value.shape):
+            raise ExportError(
+                f"the shape of {node.name} is not fixed: {tuple(value.shape)}{_where(node)}; export without dynamic "
+                "shapes and without operators whose result's shape depends on the data"
+            )
+    kind = type_of(values)
+    return kind if isinstance(kind, TensorType) else TensorType(torch.float32, ())
+
+
+def _place(node: fx.Node) -> SourcePlace:
+    stack = node.meta.get("stack_trace") or ""
+    modules = node.meta.get("nn_module_stack") or {}
+    paths = [entry[0] for entry in modules.values()]
+    return SourcePlace(stack, paths[-1].removeprefix("L['self'].") if paths else "")
+
+
+def _where(node: fx.Node) -> str:
+    line = _place(node).line
+    return f" at {line}" if line else ""

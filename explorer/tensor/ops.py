@@ -1,0 +1,295 @@
+"""An operator: an overload of PyTorch, and its arguments that are no tensors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+
+from explorer.errors import OperatorError, UnknownNameError
+from explorer.tensor.types import Quantization, TensorType, ValueType, type_of
+
+
+class Slot:
+    """Where an operator takes a tensor. There is one slot, `SLOT`."""
+
+    def __repr__(self) -> str:
+        return "SLOT"
+
+    def __copy__(self) -> "Slot":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Slot":
+        return self
+
+    def __reduce__(self) -> str:
+        return "SLOT"
+
+
+SLOT = Slot()
+Arguments = tuple[tuple[str, Any], ...]
+"""All arguments by the names of the schema; where a tensor goes stands `SLOT`, lists are tuples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An overload with everything fixed but its tensors. Two are equal if they compute the same of equal tensors.
+
+    `target` is a functional overload of PyTorch (`torch.ops.aten.add.Tensor`, or one of our own); `arguments` are all
+    its arguments, defaults included.
+    """
+
+    target: OpOverload
+    arguments: Arguments
+
+    @classmethod
+    def of(cls, target: OpOverload, **attributes: Any) -> "Op":
+        """The operator whose tensors are all open, each one given once; a list of tensors is given as `name=slots(n)`.
+
+        Raises: OperatorError for an attribute that the schema does not have, or one that it needs and is not given.
+        """
+        found: dict[str, Any] = {}
+        for argument in target._schema.arguments:
+            if argument.name in attributes:
+                found[argument.name] = frozen(attributes.pop(argument.name))
+            elif str(argument.type) == "Tensor":
+                found[argument.name] = SLOT
+            elif argument.has_default_value():
+                found[argument.name] = frozen(argument.default_value)
+            else:
+                raise OperatorError(f"{target} needs the argument {argument.name!r}; its schema is {target._schema}")
+        if attributes:
+            raise OperatorError(f"{target} has no argument {', '.join(attributes)}; its schema is {target._schema}")
+        return cls(target, tuple(found.items()))
+
+    @property
+    def name(self) -> str:
+        """The name without namespace and overload: `add`."""
+        return self.target._schema.name.rpartition("::")[2]
+
+    @property
+    def packet(self) -> OpOverloadPacket:
+        """All overloads of that name."""
+        return self.target.overloadpacket
+
+    @property
+    def num_inputs(self) -> int:
+        """How many tensors it takes."""
+        return sum(1 for _, value in self.arguments for _ in _slots_in(value))
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The arguments that hold no tensor."""
+        return {name: value for name, value in self.arguments if not any(True for _ in _slots_in(value))}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The attributes that differ from the defaults of the schema: what a text shows."""
+        defaults = _defaults(self.target)
+        return {k: v for k, v in self.attributes.items() if k not in defaults or defaults[k] != v}
+
+    def __getitem__(self, name: str) -> Any:
+        """An argument by name. Raises: UnknownNameError."""
+        for known, value in self.arguments:
+            if known == name:
+                return value
+        raise UnknownNameError(
+            f"{self.target} has no argument {name!r}; it has {', '.join(k for k, _ in self.arguments)}"
+        )
+
+    def changed(self, **attributes: Any) -> "Op":
+        """The same operator with some attributes changed. Raises: OperatorError for one that it does not have."""
+        unknown = set(attributes) - {name for name, _ in self.arguments}
+        if unknown:
+            raise OperatorError(f"{self.target} has no argument {', '.join(sorted(unknown))}")
+        return Op(self.target, tuple((k, frozen(attributes.get(k, v))) for k, v in self.arguments))
+
+    def bind(self, tensors: Sequence[Any]) -> dict[str, Any]:
+        """All arguments by name, with these tensors where the slots are. Raises: OperatorError for another number."""
+        if len(tensors) != self.num_inputs:
+            raise OperatorError(f"{self.name} takes {self.num_inputs} tensors; {len(tensors)} were given")
+        waiting = iter(tensors)
+        return {name: _filled(value, waiting) for name, value in self.arguments}
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Apply it to variables: the result, or a tuple of several. Numbers become constants. Raises: OperatorError."""
+        from explorer.tensor.variables import apply_op
+
+        outputs = apply_op(self, inputs).outputs
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def input_names(self) -> tuple[str, ...]:
+        """For each tensor the name of the argument in which it stands."""
+        return tuple(name for name, value in self.arguments for _ in _slots_in(value))
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        """The results for these tensors, by PyTorch's own kernel."""
+        return flat_results(_call(self.target, self.bind(tensors)))
+
+    def result_types(self, inputs: Sequence[ValueType]) -> tuple[ValueType, ...]:
+        """Types of the results for inputs of these types, as PyTorch's fake tensors give them.
+
+        Raises: OperatorError if PyTorch refuses them; the message holds its reason.
+        """
+        return _result_types(self, tuple(inputs))
+
+    def __str__(self) -> str:
+        return self.name + "".join(f" {name}={value!r}" for name, value in self.settings.items())
+
+    __repr__ = __str__
+
+
+def slots(count: int) -> tuple[Slot, ...]:
+    """A list of so many tensors: `Op.of(torch.ops.aten.cat.default, tensors=slots(2), dim=1)`."""
+    return (SLOT,) * count
+
+
+def overload(target: "OpOverload | OpOverloadPacket") -> OpOverload:
+    """The overload itself, or the only or default one of a packet. Raises: OperatorError."""
+    if isinstance(target, OpOverload):
+        return target
+    names = target.overloads()
+    if len(names) == 1 or "default" in names:
+        return getattr(target, names[0] if len(names) == 1 else "default")
+    raise OperatorError(f"{target} has the overloads {', '.join(names)}; name one of them")
+
+
+def bound(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by their names, defaults included. Raises: OperatorError for those that do not fit."""
+    schema = target._schema.arguments
+    positional = [argument for argument in schema if not argument.kwarg_only]
+    if len(args) > len(positional):
+        raise OperatorError(f"{target} takes {len(positional)} positional arguments; {len(args)} were given")
+    found: dict[str, Any] = {}
+    given = {**{argument.name: value for argument, value in zip(positional, args, strict=False)}, **kwargs}
+    for argument in schema:
+        if argument.name in given:
+            found[argument.name] = given.pop(argument.name)
+        elif argument.has_default_value():
+            found[argument.name] = argument.default_value
+        else:
+            raise OperatorError(f"{target} needs the argument {argument.name!r}; its schema is {target._schema}")
+    if given:
+        raise OperatorError(f"{target} has no argument {', '.join(given)}; its schema is {target._schema}")
+    return found
+
+
+@cache
+def takes_tensor(target: OpOverload, name: str) -> bool:
+    """Whether an argument of the schema is one tensor, maybe an optional one."""
+    kind = next(str(argument.type) for argument in target._schema.arguments if argument.name == name)
+    return kind in ("Tensor", "Optional[Tensor]")
+
+
+def frozen(value: Any) -> Any:
+    """An argument as a hashable value: lists become tuples."""
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item) for item in value)
+    return value
+
+
+def flat_results(value: Any) -> tuple[Any, ...]:
+    """What a kernel returned as a flat tuple: lists of tensors count as so many results."""
+    if isinstance(value, list | tuple):
+        return tuple(item for part in value for item in flat_results(part))
+    return (value,)
+
+
+def _slots_in(value: Any) -> Iterator[Slot]:
+    if value is SLOT:
+        yield SLOT
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _slots_in(item)
+
+
+def _filled(value: Any, tensors: Iterator[Any]) -> Any:
+    if value is SLOT:
+        return next(tensors)
+    if isinstance(value, tuple):
+        return [_filled(item, tensors) for item in value]
+    return value
+
+
+@cache
+def _positional(target: OpOverload) -> tuple[str, ...]:
+    return tuple(argument.name for argument in target._schema.arguments if not argument.kwarg_only)
+
+
+@cache
+def _defaults(target: OpOverload) -> dict[str, Any]:
+    return {a.name: frozen(a.default_value) for a in target._schema.arguments if a.has_default_value()}
+
+
+def split_call(target: OpOverload, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by name as positional ones and keywords, those that have their default left out at the end."""
+    defaults = _defaults(target)
+    args = [values[name] for name in _positional(target)]
+    names = list(_positional(target))
+    while names and names[-1] in defaults and frozen(args[-1]) == defaults[names[-1]] and not _is_tensor(args[-1]):
+        names.pop()
+        args.pop()
+    rest = {k: v for k, v in values.items() if k not in _positional(target)}
+    kept = {k: v for k, v in rest.items() if _is_tensor(v) or k not in defaults or frozen(v) != defaults[k]}
+    return tuple(args), kept
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def _call(target: OpOverload, values: Mapping[str, Any]) -> Any:
+    names = _positional(target)
+    return target(*[values[name] for name in names], **{k: v for k, v in values.items() if k not in names})
+
+
+FAKE = FakeTensorMode(allow_non_fake_inputs=False)
+
+InferTypes = Callable[[Op, tuple[ValueType, ...], tuple[ValueType, ...]], tuple[ValueType, ...]]
+
+
+@lru_cache(maxsize=100_000)
+def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
+    shown = ", ".join(map(str, inputs))
+    for kind in inputs:
+        if not isinstance(kind, TensorType):
+            raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
+    try:
+        with FAKE, torch.no_grad():
+            tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
+            results = flat_results(_call(op.target, op.bind(tensors)))
+    except (DynamicOutputShapeException, DataDependentOutputException) as error:
+        raise OperatorError(
+            f"the shape of {op.name}({shown}) depends on the data; such operators are not taken"
+        ) from error
+    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
+        raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
+    return tuple(_with_names(op, inputs, type_of(result)) for result in results)
+
+
+def _with_names(op: Op, inputs: Sequence[ValueType], result: ValueType) -> ValueType:
+    """The type of a result with what fake tensors do not know: layout and quantization."""
+    if not isinstance(result, TensorType) or not inputs or not isinstance(inputs[0], TensorType):
+        return result
+    first = inputs[0]
+    names = dict(op.arguments)
+    layout = first.layout if first.shape == result.shape else ""
+    if op.name == "permute" and first.layout:
+        layout = "".join(first.layout[axis] for axis in names["dims"])
+    quantization = first.quantization if op.name in MOVES_DATA and result.dtype == first.dtype else None
+    if "out_scale" in names:
+        quantization = Quantization(names["out_scale"], names["out_offset"])
+    return TensorType(result.dtype, result.shape, layout, quantization)
+
+
+MOVES_DATA = frozenset(
+    (
+        *("permute", "transpose", "t", "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze"),
+        *("unsqueeze", "clone", "expand", "slice", "select", "narrow", "cat", "stack", "split", "split_with_sizes"),
+        *("chunk", "repeat", "max_pool2d", "max_pool2d_nhwc", "alias", "contiguous"),
+    )
+)
+"""Operators that give numbers of their input as they are: quantized inputs give results of the same quantization."""

@@ -1,0 +1,54 @@
+"""Theano-style rewriting of tensor graphs: local and global rewriters, navigators, patterns, merging."""
+
+from explorer.tensor.rewriting.merge import MergeRewriter, merge_rewriter
+from explorer.tensor.rewriting.navigators import (
+    EquilibriumRewriter,
+    LocalRewriterGroup,
+    OpKeyRewriter,
+    TopoRewriter,
+    dfs_rewriter,
+    in2out,
+    out2in,
+)
+from explorer.tensor.rewriting.patterns import Asterisk, PatternMatch, PatternSub
+from explorer.tensor.rewriting.processing import RewriteWarning
+from explorer.tensor.rewriting.profile import Profile, RuleProfile
+from explorer.tensor.rewriting.rewriters import (
+    Declined,
+    FailurePolicy,
+    LocalRewriter,
+    OpPattern,
+    Rewriter,
+    SequenceRewriter,
+    graph_rewriter,
+    node_rewriter,
+)
+from explorer.tensor.rewriting.substitutions import OpRemove, OpSub
+
+__all__ = [
+    "Asterisk",
+    "Declined",
+    "EquilibriumRewriter",
+    "FailurePolicy",
+    "LocalRewriter",
+    "LocalRewriterGroup",
+    "MergeRewriter",
+    "OpKeyRewriter",
+    "OpPattern",
+    "OpRemove",
+    "OpSub",
+    "PatternMatch",
+    "PatternSub",
+    "Profile",
+    "RewriteWarning",
+    "Rewriter",
+    "RuleProfile",
+    "SequenceRewriter",
+    "TopoRewriter",
+    "dfs_rewriter",
+    "graph_rewriter",
+    "in2out",
+    "merge_rewriter",
+    "node_rewriter",
+    "out2in",
+]

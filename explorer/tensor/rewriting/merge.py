@@ -1,0 +1,57 @@
+"""Merging: what is computed twice is computed once.
+
+Source: Theano, MergeOptimizer. Constants are one if they hold the same; applications are one if the operator is equal
+and the inputs are the very same, from the inputs on. The order of inputs counts: add(x, y) is not add(y, x).
+"""
+
+from typing import Any
+
+import torch
+
+from explorer.errors import CircuitError
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.rewriting.rewriters import Rewriter
+from explorer.tensor.types import TensorType
+from explorer.tensor.variables import Apply, Variable
+
+
+class MergeRewriter(Rewriter):
+    """Makes one of equal constants, and one of applications of one operator to the same inputs."""
+
+    name = "merge"
+
+    def apply(self, graph: FunctionGraph) -> Profile:
+        profile = Profile()
+        counts = profile.rule(self.label)
+        leaves: dict[Any, Variable] = {}
+        for constant in graph.constants:
+            counts.tried += 1
+            first = leaves.setdefault(constant.signature, constant)
+            if first is not constant:
+                counts.matched += 1
+                counts.applied += self._merged(graph, [(constant, first)])
+        seen: dict[Any, Apply] = {}
+        for node in graph.toposort():
+            if torch.Tag.nondeterministic_seeded in node.op.target.tags:
+                continue  # gives something else at each call: two of them are never one
+            counts.tried += 1
+            first = seen.setdefault((node.op, tuple(map(id, node.inputs))), node)
+            if first is not node:
+                counts.matched += 1
+                pairs = [(old, new) for old, new in zip(node.outputs, first.outputs, strict=True) if old.clients]
+                counts.applied += self._merged(graph, pairs)
+        return profile
+
+    def _merged(self, graph: FunctionGraph, pairs: list[tuple[Variable, Variable]]) -> int:
+        if any(isinstance(old.type, TensorType) and old.type != new.type for old, new in pairs):
+            return 0
+        owners = [v.owner for pair in pairs for v in pair if v.owner is not None]
+        try:
+            graph.replace_all_validate(pairs, self.label, matched=owners)
+        except CircuitError:
+            return 0  # a feature has something against it; the graph has recorded why
+        return 1
+
+
+merge_rewriter = MergeRewriter()

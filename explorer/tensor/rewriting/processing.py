@@ -1,0 +1,139 @@
+"""One local rewriter at one application: what it gives is checked, made one transaction, counted and recorded."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from explorer.errors import CircuitError, CycleError, InconsistencyError, RuleError
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.rewriting.rewriters import Declined, FailurePolicy, LocalRewriter
+from explorer.tensor.variables import Apply, Variable
+from explorer.trace import Refusal, RefusalKind
+
+
+class RewriteWarning(UserWarning):
+    """A rule failed and was passed over, because the policy says so."""
+
+
+@dataclass
+class Processor:
+    """Applies local rewriters to the applications of one graph, for one run of a navigator."""
+
+    graph: FunctionGraph
+    policy: FailurePolicy = FailurePolicy.RAISE
+    profile: Profile = field(default_factory=Profile)
+    failed: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    """Rules that failed at a node are not tried there again."""
+
+    def process(self, rewriter: LocalRewriter, node: Apply) -> bool:
+        """Try a rewriter at an application: whether the graph changed.
+
+        Raises: RuleError under the policy RAISE, if the rule raises, or gives the wrong number or types of variables.
+        """
+        name = rewriter.label
+        if (name, node.id) in self.failed:
+            return False
+        counts = self.profile.rule(name)
+        counts.tried += 1
+        started = perf_counter()
+        try:
+            return self._process(rewriter, node)
+        finally:
+            counts.seconds += perf_counter() - started
+
+    def _process(self, rewriter: LocalRewriter, node: Apply) -> bool:
+        graph = self.graph
+        try:
+            given = rewriter.transform(node)
+        except Exception as error:  # noqa: BLE001  # a rule is foreign code: the policy decides
+            return self._fail(rewriter, node, error)
+        if given is False or given is None:
+            return False
+        if isinstance(given, Refusal):
+            if given.entry:  # the root fitted: a near miss
+                self.graph.observer.refused(given)
+            return False
+        if isinstance(given, Declined):
+            self._refuse(rewriter, node, given)
+            return False
+        counts = self.profile.rule(rewriter.label)
+        before = graph.next_id
+        try:
+            pairs, remove = _pairs(rewriter, node, given)
+            if not pairs:
+                return False
+            counts.matched += 1
+            matched = rewriter.matched(node)
+            makers = {graph.made_by[n] for n in matched if n in graph.made_by}
+            mark = graph.checkpoint()
+            graph.replace_all_validate(pairs, rewriter, remove, matched)
+        except (CycleError, InconsistencyError):
+            self.failed.add((rewriter.label, node.id))
+            return False  # recorded by the graph as taken back
+        except CircuitError as error:
+            return self._fail(rewriter, node, error)
+        if graph.checkpoint() == mark:
+            return False
+        counts.applied += 1
+        counts.nodes_made += graph.next_id - before
+        for maker in sorted(makers):
+            pair = (maker, rewriter.label)
+            self.profile.enabled[pair] = self.profile.enabled.get(pair, 0) + 1
+        return True
+
+    def _refuse(self, rewriter: LocalRewriter, node: Apply, declined: Declined) -> None:
+        observer = self.graph.observer
+        if observer:
+            at = declined.node.id if declined.node is not None and declined.node.id >= 0 else node.id
+            observer.refused(Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=declined.reason))
+
+    def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception) -> bool:
+        what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
+        message = f"the rule {rewriter.label} ({rewriter.source}) failed at %{node.id} {node.op.name}: {what}"
+        if self.policy is FailurePolicy.RAISE:
+            self.graph.observer.failed(message)
+            raise RuleError(message) from error
+        if self.policy is FailurePolicy.WARN:
+            warnings.warn(f"{message}; it was passed over", RewriteWarning, stacklevel=2)
+        self.failed.add((rewriter.label, node.id))
+        if self.graph.observer and not isinstance(error, CircuitError):
+            self.graph.observer.refused(
+                Refusal(rewriter.label, node.id, 0, node.id, RefusalKind.REVERTED, found=f"it failed: {what}")
+            )
+        return False
+
+
+def _pairs(
+    rewriter: LocalRewriter, node: Apply, given: Any
+) -> tuple[list[tuple[Variable, Variable]], Sequence[object]]:
+    """What a transform gave as pairs (old, new), and what it wants removed. Raises: RuleError."""
+    remove: Sequence[object] = ()
+    if isinstance(given, Mapping):
+        found: dict[Any, Any] = dict(given)  # pyright: ignore[reportUnknownArgumentType]
+        remove = found.pop("remove", ())
+        pairs = list(found.items())
+    elif isinstance(given, list | tuple):
+        if len(given) != len(node.outputs):
+            wanted = len(node.outputs)
+            raise RuleError(
+                f"it gave {len(given)} replacements, and {node.op.name} has {wanted} results; give one for each"
+            )
+        pairs = list(zip(node.outputs, given, strict=True))
+    else:
+        raise RuleError(
+            f"it gave {given!r}; a transform gives False, Declined, a list of variables, or a mapping of variables"
+        )
+    kept: list[tuple[Variable, Variable]] = []
+    for old, new in pairs:
+        if new is None:
+            if old.clients:
+                raise RuleError(f"it gave None for a result of {node.op.name} that is used")
+            continue
+        if not isinstance(old, Variable) or not isinstance(new, Variable):
+            raise RuleError(f"it gave {new!r} for {old!r}; only variables can be replaced, by variables")
+        if new is not old:
+            kept.append((old, new))
+    return kept, remove

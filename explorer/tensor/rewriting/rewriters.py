@@ -1,0 +1,286 @@
+"""Rewriters: global ones walk a graph as they like, local ones look at one application.
+
+Source: Theano, Graph optimization: Optimizer and LocalOptimizer, called rewriters here.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from torch._ops import OpOverload, OpOverloadPacket
+
+from explorer.errors import RuleError
+from explorer.rewrite import Exactness
+from explorer.tensor.features import Feature, ReplaceValidate
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.ops import Op
+from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.variables import Apply
+
+
+@dataclass(frozen=True, slots=True)
+class OpPattern:
+    """An operator with some attributes: `OpPattern(torch.ops.aten.sum.dim_IntList, keepdim=True)`."""
+
+    target: OpOverload | OpOverloadPacket
+    attributes: tuple[tuple[str, Any], ...]
+
+    def __init__(self, target: OpOverload | OpOverloadPacket, **attributes: Any) -> None:
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "attributes", tuple(attributes.items()))
+
+    def __str__(self) -> str:
+        return str(self.target) + "".join(f" {name}={value!r}" for name, value in self.attributes)
+
+
+Tracked = Op | OpOverload | OpOverloadPacket | OpPattern
+"""What a rule can look for: an operator with all its attributes, an overload, all overloads of a name, or a pattern."""
+
+
+def is_tracked(op: Op, wanted: Tracked) -> bool:
+    """Whether an operator is what is looked for."""
+    if isinstance(wanted, Op):
+        return op == wanted
+    if isinstance(wanted, OpOverload):
+        return op.target is wanted
+    if isinstance(wanted, OpOverloadPacket):
+        return op.packet is wanted
+    return is_tracked(op, wanted.target) and all(dict(op.arguments).get(k) == v for k, v in wanted.attributes)
+
+
+def tracked_name(wanted: Tracked) -> str:
+    """What is looked for, in a word."""
+    return wanted.name if isinstance(wanted, Op) else str(wanted).removeprefix("aten.").removesuffix(".default")
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """What a local rewriter gives instead of False to say why, and at which application."""
+
+    reason: str
+    node: Apply | None = None
+
+
+Replacement = "bool | None | Declined | Sequence[Variable | None] | Mapping[Any, Any]"
+
+
+class FailurePolicy(Enum):
+    """What happens when a rule raises or gives what it must not: end with an error, warn, or only record it."""
+
+    RAISE = "raise"
+    WARN = "warn"
+    REVERT = "revert"
+
+
+class Rewriter(ABC):
+    """A global rewriter: changes a graph as a whole.
+
+    Subclasses fill in `apply`, and `add_requirements` if they need features. Call `rewrite`.
+    """
+
+    name: str = ""
+
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        """Attach the features that `apply` needs."""
+        graph.attach_feature(ReplaceValidate())
+
+    @abstractmethod
+    def apply(self, graph: FunctionGraph) -> Profile | None:
+        """Change the graph; give what was done, if it was counted."""
+
+    def rewrite(self, graph: FunctionGraph) -> Profile:
+        """Attach what is needed and apply. Raises: RuleError for a rule that fails, naming it and the place."""
+        self.add_requirements(graph)
+        with graph.observer.scope(self.label, self.rule_names()):
+            return self.apply(graph) or Profile()
+
+    @property
+    def label(self) -> str:
+        """The name under which it is recorded."""
+        return self.name or type(self).__name__
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The rules that it tries."""
+        return (self.label,)
+
+    def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
+        """The local rewriters that it uses, for the description of a record."""
+        return ()
+
+
+class LocalRewriter(ABC):
+    """A local rewriter: looks at one application and may give what replaces its results.
+
+    `transform` gives False (nothing to do; or `Declined` with the reason), or one variable for each result of the
+    node, None where a result is not used; or a mapping from variables to what replaces them, in which the key
+    "remove" may list what must be gone afterwards.
+    """
+
+    name: str = ""
+    exactness: Exactness = Exactness.REAL
+    reentrant: bool = True
+    """Whether it may be applied to what it made; navigators that decide by themselves ask this."""
+
+    @abstractmethod
+    def transform(self, node: Apply) -> Any:
+        """What replaces the results of a node, or False."""
+
+    def tracks(self) -> Sequence[Tracked] | None:
+        """The operators at which it is tried; None: at all."""
+        return None
+
+    def requirements(self) -> Sequence[Feature]:
+        """Features that it needs."""
+        return ()
+
+    def matched(self, node: Apply) -> Sequence[Apply]:
+        """The applications that the last match at a node looked at, the root first; for the record."""
+        return (node,)
+
+    @property
+    def label(self) -> str:
+        """The name under which it is recorded."""
+        return self.name or type(self).__name__
+
+    @property
+    def doc(self) -> str:
+        """The first line of its docstring."""
+        return (type(self).__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def source(self) -> str:
+        """`file.py:line` where it was written."""
+        from explorer.rewrite import source_of_function
+
+        return source_of_function(type(self).transform)  # pyright: ignore[reportArgumentType]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def checked_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
+    """What a rewriter tracks. Raises: RuleError for an empty list or for what is no operator."""
+    found = rewriter.tracks()
+    if found is None:
+        return None
+    if not found:
+        raise RuleError(
+            f"{rewriter.label} tracks an empty list, so it would never be tried; track None for all operators"
+        )
+    for wanted in found:
+        if not isinstance(wanted, Op | OpOverload | OpOverloadPacket | OpPattern):
+            raise RuleError(f"{rewriter.label} tracks {wanted!r}; give operators, overloads or OpPatterns")
+    return found
+
+
+class FunctionRewriter(LocalRewriter):
+    """A local rewriter made of a function; `node_rewriter` makes them."""
+
+    def __init__(
+        self,
+        function: Callable[[Apply], Any],
+        name: str,
+        tracks: Sequence[Tracked] | None,
+        exactness: Exactness,
+        requirements: Sequence[Callable[[], Feature]],
+        reentrant: bool,
+    ) -> None:
+        self.name = name
+        self.exactness = exactness
+        self.reentrant = reentrant
+        self._function = function
+        self._tracks = tracks
+        self._requirements = requirements
+
+    def transform(self, node: Apply) -> Any:
+        return self._function(node)
+
+    def tracks(self) -> Sequence[Tracked] | None:
+        return self._tracks
+
+    def requirements(self) -> Sequence[Feature]:
+        return [make() for make in self._requirements]
+
+    @property
+    def doc(self) -> str:
+        return (self._function.__doc__ or "").strip().split("\n")[0]
+
+    @property
+    def source(self) -> str:
+        from explorer.rewrite import source_of_function
+
+        return source_of_function(self._function)  # pyright: ignore[reportArgumentType]
+
+
+def node_rewriter(
+    tracks: Sequence[Tracked] | None,
+    *,
+    name: str = "",
+    exactness: Exactness = Exactness.REAL,
+    requirements: Sequence[Callable[[], Feature]] = (),
+    reentrant: bool = True,
+) -> Callable[[Callable[[Apply], Any]], FunctionRewriter]:
+    """Decorator: make a local rewriter of a function of an application. Raises: RuleError for wrong `tracks`."""
+
+    def made(function: Callable[[Apply], Any]) -> FunctionRewriter:
+        rewriter = FunctionRewriter(
+            function, name or function.__name__, tracks, exactness, tuple(requirements), reentrant
+        )
+        checked_tracks(rewriter)
+        return rewriter
+
+    return made
+
+
+class FunctionGraphRewriter(Rewriter):
+    """A global rewriter made of a function; `graph_rewriter` makes them."""
+
+    def __init__(
+        self, function: Callable[[FunctionGraph], Any], name: str, requirements: Sequence[Callable[[], Feature]]
+    ) -> None:
+        self.name = name
+        self._function = function
+        self._requirements = requirements
+
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        for make in self._requirements:
+            graph.attach_feature(make())
+
+    def apply(self, graph: FunctionGraph) -> Profile | None:
+        found = self._function(graph)
+        return found if isinstance(found, Profile) else None
+
+
+def graph_rewriter(
+    name: str = "", requirements: Sequence[Callable[[], Feature]] = ()
+) -> Callable[[Callable[[FunctionGraph], Any]], FunctionGraphRewriter]:
+    """Decorator: make a global rewriter of a function of a graph."""
+    return lambda function: FunctionGraphRewriter(function, name or function.__name__, tuple(requirements))
+
+
+class SequenceRewriter(Rewriter):
+    """Rewriters one after the other."""
+
+    def __init__(self, *rewriters: Rewriter, name: str = "sequence") -> None:
+        self.name = name
+        self.rewriters = rewriters
+
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        """Each rewriter adds its own before it is applied."""
+
+    def apply(self, graph: FunctionGraph) -> Profile:
+        profile = Profile()
+        for rewriter in self.rewriters:
+            profile.add(rewriter.rewrite(graph))
+        return profile
+
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for rewriter in self.rewriters for name in rewriter.rule_names()))
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        return tuple(dict.fromkeys(local for rewriter in self.rewriters for local in rewriter.local_rewriters()))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.rewriters))

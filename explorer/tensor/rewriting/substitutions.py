@@ -1,0 +1,72 @@
+"""The two shortest local rewriters: one operator for another, and an operator left out.
+
+Source: Theano, OpSub, OpRemove.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from explorer.errors import RuleError
+from explorer.rewrite import Exactness, source_of_caller
+from explorer.tensor.ops import Op
+from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked
+from explorer.tensor.variables import Apply, apply_op
+
+
+class OpSub(LocalRewriter):
+    """Replaces all applications of one operator by those of another to the same inputs."""
+
+    def __init__(self, op1: Op, op2: Op, *, name: str = "", exactness: Exactness = Exactness.REAL) -> None:
+        if op1.num_inputs != op2.num_inputs:
+            raise RuleError(f"{op1.name} takes {op1.num_inputs} tensors, {op2.name} takes {op2.num_inputs}")
+        self.op1, self.op2 = op1, op2
+        self.name = name or f"{op1.name} -> {op2.name}"
+        self.exactness = exactness
+        self.reentrant = False
+        self._source = source_of_caller()
+
+    @property
+    def doc(self) -> str:
+        return f"{self.op1.name} becomes {self.op2.name}."
+
+    @property
+    def source(self) -> str:
+        return self._source
+
+    def tracks(self) -> Sequence[Tracked]:
+        return (self.op1,)
+
+    def transform(self, node: Apply) -> Any:
+        if node.op != self.op1:
+            return False
+        return apply_op(self.op2, node.inputs, node.place).outputs
+
+
+class OpRemove(LocalRewriter):
+    """Removes an operator: its results become its inputs, the first the first, and so on."""
+
+    def __init__(self, op: Op, *, name: str = "", exactness: Exactness = Exactness.EXACT) -> None:
+        self.op = op
+        self.name = name or f"remove {op.name}"
+        self.exactness = exactness
+        self.reentrant = False
+        self._source = source_of_caller()
+
+    @property
+    def doc(self) -> str:
+        return f"{self.op.name} is left out."
+
+    @property
+    def source(self) -> str:
+        return self._source
+
+    def tracks(self) -> Sequence[Tracked]:
+        return (self.op,)
+
+    def transform(self, node: Apply) -> Any:
+        if node.op != self.op:
+            return False
+        if len(node.inputs) != len(node.outputs):
+            counts = f"{len(node.inputs)} inputs and {len(node.outputs)} results"
+            raise RuleError(f"{self.op.name} has {counts}; it can be left out only if they are as many")
+        return list(node.inputs)

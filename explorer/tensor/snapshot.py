@@ -1,0 +1,196 @@
+"""The state of a tensor graph after a step, kept as what changed since the step before."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from explorer.graph import Graph
+from explorer.tensor.interface import Interface
+from explorer.tensor.variables import Apply, Constant, Variable
+from explorer.trace import NodeRecord
+
+if TYPE_CHECKING:
+    from explorer.tensor.function_graph import FunctionGraph
+
+Read = tuple[int, int]
+"""A result that is read: the number of the node, and which of its results."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeState:
+    """A node at one state: what it is, and what it reads then."""
+
+    value: Apply | Variable
+    reads: tuple[Read, ...]
+
+
+class GraphState:
+    """All nodes and outputs after a step; made from the state before and what changed, when it is looked at."""
+
+    def __init__(
+        self,
+        before: "GraphState | None",
+        changed: Mapping[int, NodeState | None],
+        outputs: tuple[Read, ...],
+        interface: Interface,
+    ) -> None:
+        self._before = before
+        self._changed = changed
+        self.outputs = outputs
+        self.interface = interface
+        self._nodes: dict[int, NodeState] | None = None
+
+    @classmethod
+    def of(cls, graph: "FunctionGraph") -> "GraphState":
+        """The present state of a graph, its inputs and constants first."""
+        nodes = {number: NodeState(v, ()) for v, number in graph.ids.items() if v.clients or v in graph.inputs}
+        for node in graph.toposort():
+            nodes[node.id] = NodeState(node, _reads(graph, node.inputs))
+        state = cls(None, nodes, _reads(graph, graph.outputs), graph.interface)
+        state._nodes = nodes
+        return state
+
+    def after(
+        self, graph: "FunctionGraph", touched: Iterable[Apply | None], leaves: Iterable[Variable]
+    ) -> "GraphState":
+        """The state after these applications, and these inputs and constants, changed, came or went."""
+        changed: dict[int, NodeState | None] = {}
+        for node in touched:
+            if node is None:
+                continue
+            if node not in graph.nodes:
+                changed[node.id] = None
+                continue
+            changed[node.id] = NodeState(node, _reads(graph, node.inputs))
+        for leaf in leaves:
+            if leaf in graph.ids:
+                used = leaf.clients or leaf in graph.declared
+                changed[graph.ids[leaf]] = NodeState(leaf, ()) if used else None
+        return GraphState(self, changed, _reads(graph, graph.outputs), self.interface)
+
+    @property
+    def nodes(self) -> Mapping[int, NodeState]:
+        """Number -> node."""
+        if self._nodes is None:
+            chain: list[GraphState] = [self]
+            while chain[-1]._nodes is None and chain[-1]._before is not None:
+                chain.append(chain[-1]._before)
+            nodes = dict(chain[-1]._nodes or {})
+            for state in reversed(chain[:-1]):
+                for number, node in state._changed.items():
+                    if node is None:
+                        nodes.pop(number, None)
+                    else:
+                        nodes[number] = node
+            self._nodes = nodes
+        return self._nodes
+
+    def __contains__(self, number: int) -> bool:
+        return number in self.nodes
+
+    @cached_property
+    def graph(self) -> Graph[NodeRecord]:
+        """The nodes as records; those of equal states are the same objects."""
+        nodes = {number: record_of_value(state.value) for number, state in self.nodes.items()}
+        inputs = {number: tuple(source for source, _ in state.reads) for number, state in self.nodes.items()}
+        return Graph[NodeRecord].ordered(nodes, inputs, tuple(source for source, _ in self.outputs))
+
+    def function_graph(self) -> "FunctionGraph":
+        """A graph of its own in this state."""
+        from explorer.tensor.function_graph import FunctionGraph
+
+        made: dict[Read, Variable] = {}
+        inputs: list[Variable] = []
+        order = self.graph.nodes
+        for number in order:
+            state = self.nodes[number]
+            value = state.value
+            if isinstance(value, Apply):
+                node = Apply(value.op, [made[read] for read in state.reads], place=value.place)
+                node.outputs = [Variable(v.type, node, v.index, v.name) for v in value.outputs]
+                made.update({(number, i): v for i, v in enumerate(node.outputs)})
+            elif isinstance(value, Constant):
+                kind = value.tensor_type
+                made[(number, 0)] = Constant(value.data, value.name, value.trainable, kind.layout, kind.quantization)
+            else:
+                made[(number, 0)] = Variable(value.type, None, 0, value.name)
+        declared = [n for n in sorted(order) if not isinstance(self.nodes[n].value, Apply | Constant)]
+        inputs = [made[(number, 0)] for number in declared]
+        graph = FunctionGraph(inputs, [made[read] for read in self.outputs], clone=False)
+        graph.interface = self.interface
+        return graph
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSnapshot:
+    """The state after a step, as a trace asks for it."""
+
+    state: GraphState
+
+    @property
+    def graph(self) -> Graph[NodeRecord]:
+        """The operators, inputs and constants."""
+        return self.state.graph
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """Nothing is folded at this level."""
+        return {}
+
+    @cached_property
+    def _figures(self) -> Mapping[str, int]:
+        from explorer.tensor.figures import figures
+
+        return figures(self.state)
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Operators, constants, bytes."""
+        return self._figures
+
+    def circuit(self) -> Any:
+        """A module that computes this state."""
+        from explorer.tensor.exporting import to_module
+
+        return to_module(self.state.function_graph())
+
+
+def record_of_value(value: Apply | Variable) -> NodeRecord:
+    """What a trace keeps of an application, an input or a constant."""
+    if value.record is None:
+        value.record = _make_record(value)
+    return value.record
+
+
+def _make_record(value: Apply | Variable) -> NodeRecord:
+    if isinstance(value, Apply):
+        config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
+        config["results"] = [str(v.type) for v in value.outputs]
+        place = value.place
+        if place.module:
+            config["module"] = place.module
+        if place.line:
+            config["source"] = place.line
+        return NodeRecord(str(value.op.target).replace("::", "."), 1, config)
+    config = {"name": value.name} if value.name else {}
+    if isinstance(value, Constant):
+        if value.number is not None:
+            config["value"] = value.number if not isinstance(value.number, complex) else str(value.number)
+        config["results"] = [str(value.type)]
+        return NodeRecord("Parameter" if value.trainable else "Constant", 1, config)
+    config["results"] = [str(value.type)]
+    return NodeRecord("Input", 1, config, scope=())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def _reads(graph: "FunctionGraph", variables: Iterable[Variable]) -> tuple[Read, ...]:
+    return tuple((v.owner.id, v.index) if v.owner is not None else (graph.ids[v], 0) for v in variables)
+
+
+__all__ = ["GraphState", "NodeState", "Read", "TensorSnapshot", "record_of_value"]

@@ -1,0 +1,89 @@
+"""The type of a value on an edge: dtype, shape, and where they are explicit layout and quantization."""
+
+from dataclasses import dataclass, field
+from math import prod
+
+import torch
+
+LETTERS = {
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.complex64: "c64",
+    torch.complex128: "c128",
+    torch.uint8: "u8",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.bool: "bool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """Affine quantization of a whole tensor: real = (stored - offset) * scale.
+
+    Source: Glow, Quantization: a tensor's type carries its scale and offset.
+    """
+
+    scale: float
+    offset: int
+
+    def __str__(self) -> str:
+        return f"s{self.scale:g}o{self.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Dtype and shape of a tensor; `layout` names the order of its axes where that is explicit ("NHWC").
+
+    Two types are equal if a value of one can stand for a value of the other; the layout is only a name
+    and is not compared.
+    """
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    layout: str = field(default="", compare=False)
+    quantization: Quantization | None = None
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its numbers."""
+        return self.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        name = LETTERS.get(self.dtype, str(self.dtype).removeprefix("torch."))
+        more = "".join(f" {part}" for part in (self.layout, self.quantization) if part)
+        return f"{name}[{','.join(map(str, self.shape))}]{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherType:
+    """The type of a result that is no tensor (a seed of an attention kernel, say); passes leave such results alone."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ValueType = TensorType | OtherType
+
+
+def type_of(value: object, layout: str = "", quantization: Quantization | None = None) -> ValueType:
+    """The type of a tensor, real or fake, or of another result."""
+    if isinstance(value, torch.Tensor):
+        return TensorType(value.dtype, tuple(int(size) for size in value.shape), layout, quantization)
+    return OtherType(type(value).__name__)

@@ -1,0 +1,205 @@
+"""The nodes of a tensor graph: variables, constants, and applications of operators."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from explorer.errors import OperatorError
+from explorer.tensor.ops import SLOT, Op, bound, frozen, takes_tensor
+from explorer.tensor.types import Quantization, TensorType, ValueType, type_of
+
+CONVERTED = (torch.float32, torch.float64, torch.complex64, torch.complex128, torch.int64, torch.int32)
+"""Results of these types give the same with a number as with a constant that holds it; shorter ones round twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """Where in the user's program an operator comes from: the innermost frames, and the path of the module."""
+
+    stack: str = ""
+    module: str = ""
+
+    @property
+    def line(self) -> str:
+        """`file.py:line` of the innermost frame that is known."""
+        for text in reversed(self.stack.splitlines()):
+            if text.strip().startswith("File "):
+                parts = text.strip().split(", ")
+                name = parts[0].removeprefix("File ").strip('"').rpartition("/")[2]
+                return f"{name}:{parts[1].removeprefix('line ')}" if len(parts) > 1 else name
+        return ""
+
+
+NOWHERE = SourcePlace()
+
+
+class Variable:
+    """A value on an edge. Compared by identity: two calls of an operator on the same inputs are two variables."""
+
+    __slots__ = ("clients", "index", "name", "owner", "record", "type")
+
+    def __init__(self, type: ValueType, owner: "Apply | None" = None, index: int = 0, name: str = "") -> None:
+        self.type = type
+        self.owner = owner
+        self.index = index
+        self.name = name
+        self.record: Any = None
+        self.clients: dict[tuple[Any, int], None] = {}
+        """Who reads it in the graph it is in: (application or None for an output of the graph, position)."""
+
+    @property
+    def tensor_type(self) -> TensorType:
+        """Its type, which is that of a tensor. Raises: OperatorError if it is none."""
+        if not isinstance(self.type, TensorType):
+            raise OperatorError(f"a tensor is needed; {self} is a {self.type}")
+        return self.type
+
+    def __repr__(self) -> str:
+        from explorer.tensor.text import expression
+
+        return expression([self])[1:-1]
+
+
+class Constant(Variable):
+    """A value that is known: a tensor, with its content as identity.
+
+    `name` is that of the parameter or buffer it comes from. A `trainable` one may change between two calls; passes
+    treat it as unknown, and only it itself is the same.
+    """
+
+    __slots__ = ("__dict__", "data", "trainable")
+
+    def __init__(
+        self,
+        data: torch.Tensor,
+        name: str = "",
+        trainable: bool = False,
+        layout: str = "",
+        quantization: Quantization | None = None,
+    ) -> None:
+        super().__init__(type_of(data, layout, quantization), None, 0, name)
+        self.data = data
+        self.trainable = trainable
+
+    @cached_property
+    def signature(self) -> tuple[Any, ...]:
+        """Equal for constants that hold the same: type and bytes, so NaN equals NaN and 0 differs from -0."""
+        if self.trainable:
+            return ("trainable", self.name, id(self.data))
+        raw = self.data.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        return (self.type, raw if len(raw) <= 64 else hashlib.blake2b(raw, digest_size=16).hexdigest())
+
+    @property
+    def number(self) -> Any:
+        """The number that all its elements are; None if they differ, if there is none, or if it is trainable."""
+        return self._number
+
+    @cached_property
+    def _number(self) -> Any:
+        if self.trainable or not self.data.numel():
+            return None
+        first = self.data.detach().reshape(-1)[0]
+        if self.data.numel() > 1 and not bool((self.data == first).all()):
+            return None
+        return first.item()
+
+
+@dataclass(eq=False, slots=True)
+class Apply:
+    """An operator applied to variables. Only the graph that holds it changes `inputs`.
+
+    `id` is its number in that graph, -1 before it is in one; `record` is what a trace keeps of it,
+    once it was asked for.
+    """
+
+    op: Op
+    inputs: list[Variable]
+    outputs: list[Variable] = field(default_factory=list[Variable])
+    place: SourcePlace = NOWHERE
+    id: int = -1
+    record: Any = None
+
+    def __repr__(self) -> str:
+        from explorer.tensor.text import expression
+
+        return expression(self.outputs[:1])[1:-1]
+
+    def input_of(self, argument: str) -> Variable | None:
+        """The tensor that stands in an argument; None if there is none."""
+        for name, variable in zip(self.op.input_names(), self.inputs, strict=True):
+            if name == argument:
+                return variable
+        return None
+
+
+def apply_op(op: Op, inputs: Sequence["Variable | float"], place: SourcePlace = NOWHERE) -> Apply:
+    """Apply an operator to variables; numbers become constants of the type of the others.
+
+    Raises: OperatorError if the number or the types of the inputs do not fit.
+    """
+    if len(inputs) != op.num_inputs:
+        raise OperatorError(f"{op.name} takes {op.num_inputs} tensors; {len(inputs)} were given")
+    known = [value for value in inputs if isinstance(value, Variable)]
+    variables = [value if isinstance(value, Variable) else number_constant(value, known) for value in inputs]
+    node = Apply(op, variables, place=place)
+    types = op.result_types([variable.type for variable in variables])
+    node.outputs = [Variable(kind, node, i) for i, kind in enumerate(types)]
+    return node
+
+
+def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
+    """A constant of no axes that acts in an operator with `others` as the number does."""
+    tensors = [torch.empty(v.tensor_type.shape, dtype=v.tensor_type.dtype, device="meta") for v in others]
+    kinds = [torch.result_type(tensor, value) for tensor in tensors]
+    kind = kinds[0] if kinds else torch.get_default_dtype()
+    return Constant(torch.tensor(value, dtype=kind))
+
+
+def call(target: OpOverload, *args: Any, place: SourcePlace = NOWHERE, **kwargs: Any) -> Any:
+    """Apply an overload as one would call it, with variables for tensors: the result, or a tuple of several.
+
+    A number where the schema takes a tensor becomes a constant.
+    Raises: OperatorError for arguments that do not fit, in number, name or type.
+    """
+    node = make_apply(target, args, kwargs, place)
+    return node.outputs[0] if len(node.outputs) == 1 else tuple(node.outputs)
+
+
+def make_apply(
+    target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], place: SourcePlace = NOWHERE
+) -> Apply:
+    """Apply an overload as one would call it. Raises: OperatorError."""
+    values = bound(target, args, kwargs)
+    variables = [v for value in values.values() for v in _variables_in(value)]
+    inputs: list[Variable] = []
+    arguments: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        if isinstance(value, int | float | complex) and not isinstance(value, bool) and takes_tensor(target, name):
+            constant = number_constant(value, variables)
+            if constant.tensor_type.dtype in CONVERTED:
+                value = constant
+        arguments.append((name, _opened(value, inputs)))
+    return apply_op(Op(target, tuple(arguments)), inputs, place)
+
+
+def _variables_in(value: Any) -> list[Variable]:
+    if isinstance(value, Variable):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [v for item in value for v in _variables_in(item)]
+    return []
+
+
+def _opened(value: Any, inputs: list[Variable]) -> Any:
+    """An argument with slots instead of variables, which are put into `inputs`."""
+    if isinstance(value, Variable):
+        inputs.append(value)
+        return SLOT
+    if isinstance(value, list | tuple):
+        return tuple(_opened(item, inputs) for item in value)
+    return frozen(value)
