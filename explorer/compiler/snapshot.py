@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from explorer.backend import (
     AddressBook,
     FoldIndexInfo,
@@ -70,6 +72,10 @@ class CompiledSnapshot:
         values = compiled.leaf_values() if compiled is not None else {}
         tensors = settle(book, leaf_nodes(graph), names, self.compiler.seed, values)
         return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, book, names)
+
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """What the circuit gives for rows of data."""
+        return (self.circuit()(x).detach(),)
 
 
 def reads_of(

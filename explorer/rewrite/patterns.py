@@ -112,13 +112,17 @@ class LayerOptPattern(GraphOptPattern):
     """A pattern on the layers of a circuit."""
 
 
+MACHINERY = ("explorer.rewrite.", "explorer.tensor.rewriting.", "dataclasses")
+"""Modules that make patterns and rules for others, so that they are not the place where one is written."""
+
+
 def source_of_caller() -> str:
-    """`file.py:line` of the first caller outside of this package's pattern and rule machinery."""
+    """`file.py:line` of the first caller outside of the machinery of patterns and rules."""
     frame = inspect.currentframe()
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         generated = frame.f_code.co_filename.startswith("<string")
-        if not name.startswith(("explorer.rewrite.", "dataclasses")) and not generated:
+        if not name.startswith(MACHINERY) and not generated:
             return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
         frame = frame.f_back
     return "?"

@@ -303,7 +303,7 @@ class FunctionGraph:
         for node in toposorted([variable], stop=self.nodes):
             if node.id < 0:
                 node.id = self._next_id
-                self._next_id += 1
+            self._next_id = max(self._next_id, node.id + 1)
             self.nodes[node] = None
             if reason is not None:
                 self.made_by.setdefault(node, name_of(reason))

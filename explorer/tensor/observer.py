@@ -50,6 +50,11 @@ class Observer:
         self._state: GraphState | None = None
         self._clear()
 
+    def listen(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
+        """Tell these listeners from now on."""
+        self.listeners, self.one_by_one = tuple(listeners), one_by_one
+        self._state = None
+
     def __bool__(self) -> bool:
         return bool(self.listeners)
 

@@ -1,12 +1,17 @@
 """The state of a tensor graph after a step, kept as what changed since the step before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch.utils import _pytree as pytree
+
 from explorer.graph import Graph
 from explorer.tensor.interface import Interface
+from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
 from explorer.trace import NodeRecord
 
@@ -107,7 +112,7 @@ class GraphState:
             state = self.nodes[number]
             value = state.value
             if isinstance(value, Apply):
-                node = Apply(value.op, [made[read] for read in state.reads], place=value.place)
+                node = Apply(value.op, [made[read] for read in state.reads], place=value.place, id=number)
                 node.outputs = [Variable(v.type, node, v.index, v.name) for v in value.outputs]
                 made.update({(number, i): v for i, v in enumerate(node.outputs)})
             elif isinstance(value, Constant):
@@ -155,6 +160,19 @@ class TensorSnapshot:
 
         return to_module(self.state.function_graph())
 
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """What the module gives for a tuple of arguments, all tensors in a row.
+
+        Random operators begin with the same seed each time, and state that a call changes is a copy.
+        """
+        module = self.circuit()
+        if self.state.interface.mutations:
+            module = deepcopy(module)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            given = module(*x) if isinstance(x, tuple) else module(x)
+        return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
+
 
 def record_of_value(value: Apply | Variable) -> NodeRecord:
     """What a trace keeps of an application, an input or a constant."""
@@ -166,21 +184,26 @@ def record_of_value(value: Apply | Variable) -> NodeRecord:
 def _make_record(value: Apply | Variable) -> NodeRecord:
     if isinstance(value, Apply):
         config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
-        config["results"] = [str(v.type) for v in value.outputs]
+        config |= _results(value.outputs)
         place = value.place
-        if place.module:
-            config["module"] = place.module
-        if place.line:
-            config["source"] = place.line
-        return NodeRecord(str(value.op.target).replace("::", "."), 1, config)
-    config = {"name": value.name} if value.name else {}
-    if isinstance(value, Constant):
-        if value.number is not None:
-            config["value"] = value.number if not isinstance(value.number, complex) else str(value.number)
-        config["results"] = [str(value.type)]
-        return NodeRecord("Parameter" if value.trainable else "Constant", 1, config)
-    config["results"] = [str(value.type)]
-    return NodeRecord("Input", 1, config, scope=())
+        about = {"module": place.module, "source": place.line}
+        kind = str(value.op.target).replace("::", ".")
+        return NodeRecord(kind, 1, config, about={name: text for name, text in about.items() if text})
+    about = {"name": value.name} if value.name else {}
+    if not isinstance(value, Constant):
+        return NodeRecord("Input", 1, {"name": value.name, **_results([value])}, scope=())
+    config = {} if value.number is None else {"value": _plain(value.number)}
+    kind = "Parameter" if value.trainable else "Constant"
+    return NodeRecord(kind, 1, {**config, **_results([value])}, about=about)
+
+
+def _results(variables: Sequence[Variable]) -> dict[str, Any]:
+    """Types of results, and their bytes."""
+    types = [v.type for v in variables]
+    return {
+        "results": [str(kind) for kind in types],
+        "bytes": sum(kind.size_bytes for kind in types if isinstance(kind, TensorType)),
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,8 @@ from explorer.trace.answers import (
 )
 from explorer.trace.events import (
     COMPILER_OPTIONS,
+    TENSOR,
+    TENSOR_OPTIONS,
     AttemptsRefused,
     Event,
     Folded,
@@ -40,6 +42,8 @@ __all__ = [
     "COMPILER_OPTIONS",
     "NEAR_MISS_LIMIT",
     "SWITCHED_OFF",
+    "TENSOR",
+    "TENSOR_OPTIONS",
     "Answers",
     "AttemptsRefused",
     "Check",

@@ -25,6 +25,9 @@ COMPILER_OPTIONS = (
     "skip",
 )
 """The options that every trace holds: what it takes to compile again."""
+TENSOR_OPTIONS = ("level", "subject", "pipeline", "mode", "operators", "layout", "one_by_one")
+"""The options that a trace of the tensor level holds instead; its `level` is `TENSOR`."""
+TENSOR = "tensor"
 LATER_OPTIONS: Mapping[str, Any] = MappingProxyType({"skip": ()})
 """Options that came later, with what they were before; a trace file may lack them."""
 
@@ -49,6 +52,10 @@ class Snapshot(Protocol):
 
     def circuit(self) -> Any:
         """The executable circuit of that state, with the present parameter values."""
+        ...
+
+    def results(self, x: Any) -> "tuple[Any, ...]":
+        """The tensors that the state gives for some data, without gradients."""
         ...
 
 

@@ -18,6 +18,8 @@ from explorer.graph import Graph
 from explorer.trace.events import (
     COMPILER_OPTIONS,
     LATER_OPTIONS,
+    TENSOR,
+    TENSOR_OPTIONS,
     Folded,
     LimitReached,
     MatchFound,
@@ -41,6 +43,15 @@ OPTION_TYPES: Mapping[str, type] = {
     "levels": str,
     "seed": int,
 }
+TENSOR_OPTION_TYPES: Mapping[str, type] = {
+    "level": str,
+    "subject": str,
+    "pipeline": list,
+    "mode": str,
+    "operators": str,
+    "layout": str,
+    "one_by_one": bool,
+}
 IDS_PER_NODE = 10
 """Ids are counted up, so none lies far above the number of nodes that were made."""
 RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
@@ -61,6 +72,10 @@ class LoadedSnapshot:
         raise CircuitError(
             "this trace was loaded from a file and holds no tensors; explorer.rerun(trace) compiles it again"
         )
+
+    def results(self, x: Any) -> tuple[Any, ...]:
+        """Raises: CircuitError: a file holds no tensors."""
+        return self.circuit()
 
 
 def save_trace(trace: Trace, path: "str | Path", times: bool = True) -> None:
@@ -102,10 +117,11 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
         return places[id(record)][1]
 
     previous: Graph[NodeRecord] = Graph({}, {}, ())
+    tried = _Table()
     steps: list[dict[str, Any]] = []
     for step in trace.steps:
         graph = previous if previous.nodes and not step.changed and not step.folds else trace.graph_at(step)
-        steps.append(_step_row(trace, step, previous, graph, place_of))
+        steps.append({**_step_row(trace, step, previous, graph, place_of), **_rules_row(step, tried)})
         previous = graph
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -117,6 +133,8 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
         "nodes": nodes.rows,
         "parameters": forms.rows,
     }
+    if tried.rows:
+        data["tried"] = tried.rows
     if times:
         data["times"] = {
             "steps": [step.seconds for step in trace.steps],
@@ -124,6 +142,11 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
             "folds": [[group.seconds for group in step.folds] for step in trace.steps],
         }
     return data
+
+
+def _rules_row(step: Step, tried: _Table) -> dict[str, int]:
+    """The rules that a step tries, by their place in a table, as many steps try the same."""
+    return {"tried": tried.place(list(step.rules))} if step.rules else {}
 
 
 def _step_row(
@@ -149,7 +172,10 @@ def _step_row(
         "refusals": [{**r.refusal.to_json(), **({"place": r.place} if r.place else {})} for r in step.refusals],
         "refusals_over": dict(step.refusals_over),
         "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.place] for x in step.lost],
-        "rewrites": [[w.number, w.rule, list(w.removed), list(w.added), w.place] for w in step.rewrites],
+        "rewrites": [
+            [w.number, w.rule, list(w.removed), list(w.added), w.place, *([list(w.became)] if w.became else [])]
+            for w in step.rewrites
+        ],
         "folds": [
             {
                 "level": g.level,
@@ -170,6 +196,8 @@ def _node_row(record: NodeRecord, forms: _Table) -> dict[str, Any]:
     row: dict[str, Any] = {"type": record.type, "folds": record.num_folds, "config": dict(record.config)}
     if record.scope is not None:
         row["scope"] = [list(scope) for scope in record.scope]
+    if record.about:
+        row["about"] = dict(record.about)
     if record.parameters:
         row["parameters"] = {name: _parameter_row(parameter, forms) for name, parameter in record.parameters.items()}
     if record.nested:
@@ -204,7 +232,8 @@ def _read(data: Mapping[str, Any]) -> Trace:
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
     times: Mapping[str, Any] = data.get("times") or {}
     options = dict(data["options"])
-    options |= {name: plain(value) for name, value in LATER_OPTIONS.items() if name not in options}
+    if options.get("level") != TENSOR:
+        options |= {name: plain(value) for name, value in LATER_OPTIONS.items() if name not in options}
     nodes: dict[int, NodeRecord] = {}
     inputs: dict[int, tuple[int, ...]] = {}
     steps: list[Step] = []
@@ -218,7 +247,8 @@ def _read(data: Mapping[str, Any]) -> Trace:
         for node, sources in row["rewired"]:
             inputs[node] = tuple(sources)
         graph = Graph[NodeRecord].ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
-        steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times))
+        tried = tuple(data["tried"][row["tried"]]) if "tried" in row else ()
+        steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times, tried))
     return Trace(None, data["circuit"], options, rules, tuple(steps))
 
 
@@ -228,7 +258,9 @@ def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
     return RuleDescription(name, pattern, entries, kind, exactness, doc, source, guarded)
 
 
-def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any]) -> Step:
+def _read_step(
+    index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any], tried: tuple[str, ...]
+) -> Step:
     rewrite_times = times["rewrites"][index] if times else [0.0] * len(row["rewrites"])
     fold_times = times["folds"][index] if times else [0.0] * len(row["folds"])
     return Step(
@@ -243,7 +275,7 @@ def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, tim
         refusals_over=row["refusals_over"],
         lost=tuple(MatchLost(*x) for x in row["lost"]),
         rewrites=tuple(
-            Rewritten(w[0], w[1], tuple(w[2]), tuple(w[3]), seconds, w[4])
+            Rewritten(w[0], w[1], tuple(w[2]), tuple(w[3]), seconds, w[4], tuple(w[5]) if len(w) > 5 else ())
             for w, seconds in zip(row["rewrites"], rewrite_times, strict=True)
         ),
         folds=tuple(
@@ -252,6 +284,7 @@ def _read_step(index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, tim
         ),
         limits=tuple(LimitReached(*x) for x in row["limits"]),
         error=row["error"],
+        rules=tried,
     )
 
 
@@ -264,6 +297,7 @@ def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
         None if scope is None else tuple(tuple(s) for s in scope),
         {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
         {name: _read_node(inner, forms) for name, inner in row.get("nested", {}).items()},
+        row.get("about", {}),
     )
 
 
@@ -287,15 +321,7 @@ def _folds(value: Any) -> int:
 
 def _checked(trace: Trace) -> Trace:
     """The trace, if all that it names is there. Raises: ValueError."""
-    lacking = [name for name in COMPILER_OPTIONS if name not in trace.options]
-    if lacking:
-        raise ValueError(f"the options lack {', '.join(lacking)}")
-    for name, kind in OPTION_TYPES.items():
-        if type(trace.options[name]) is not kind:
-            raise ValueError(f"the option {name} is {trace.options[name]!r}, no {kind.__name__}")
-    for name in ("rules", "skip"):
-        if not all(isinstance(entry, str) for entry in trace.options[name]):
-            raise ValueError(f"the option {name} holds something that is no text")
+    _check_options(trace)
     made = sum(len(step.snapshot.graph.nodes) for step in trace.steps[:1]) + sum(
         len(rewrite.added) for step in trace.steps for rewrite in step.rewrites
     )
@@ -304,7 +330,7 @@ def _checked(trace: Trace) -> Trace:
     if largest > IDS_PER_NODE * made + IDS_PER_NODE:
         raise ValueError(f"there is a node {largest}, but only {made} nodes were ever made")
     for rule in trace.rules:
-        if rule.kind not in PASS_OF_KIND or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
+        if rule.kind not in (*PASS_OF_KIND, TENSOR) or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
             raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
     before: Graph[Any] = Graph({}, {}, ())
     for step in trace.steps:
@@ -312,6 +338,19 @@ def _checked(trace: Trace) -> Trace:
         _check_references(step, before, after)
         before = after
     return trace
+
+
+def _check_options(trace: Trace) -> None:
+    types = TENSOR_OPTION_TYPES if trace.is_tensor else OPTION_TYPES
+    lacking = [name for name in (TENSOR_OPTIONS if trace.is_tensor else COMPILER_OPTIONS) if name not in trace.options]
+    if lacking:
+        raise ValueError(f"the options lack {', '.join(lacking)}")
+    for name, kind in types.items():
+        if type(trace.options[name]) is not kind:
+            raise ValueError(f"the option {name} is {trace.options[name]!r}, no {kind.__name__}")
+    for name in () if trace.is_tensor else ("rules", "skip"):
+        if not all(isinstance(entry, str) for entry in trace.options[name]):
+            raise ValueError(f"the option {name} holds something that is no text")
 
 
 def _check_references(step: Step, before: Graph[Any], after: Graph[Any]) -> None:

@@ -6,9 +6,12 @@ which `place` names. A rule on parameters is therefore asked about by the layer 
 
 from collections.abc import Iterator, Sequence
 
-from explorer.trace.events import MatchFound, RuleDescription
+from explorer.trace.events import TENSOR, MatchFound, RuleDescription
 from explorer.trace.records import NodeRecord
 from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Step
+
+ANY_OPERATOR, OR = "any operator", " or "
+"""What the first entry of a rule on operators says if it is tried at all, and what stands between several."""
 
 
 def matches_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchFound, ...]:
@@ -48,6 +51,8 @@ def reason_without_refusal(rule: RuleDescription, node: int, record: NodeRecord,
     A trace knows types by name only, and the first entry may be a base class of the node's. So another name is the
     reason only if every near miss was kept.
     """
+    if rule.kind == TENSOR:
+        return _reason_at_operator(rule, node, record, fits)
     wanted = rule.entries[0]
     fits = fits or wanted in _types_searched(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
@@ -58,6 +63,14 @@ def reason_without_refusal(rule: RuleDescription, node: int, record: NodeRecord,
     if rule.kind == "parameter":
         return f"no parameter of node {node} holds a {wanted}"
     return f"node {node} is a {record.type}; {rule.pattern} begins with a {wanted}"
+
+
+def _reason_at_operator(rule: RuleDescription, node: int, record: NodeRecord, fits: bool) -> str:
+    """The same for a rule on operators, whose first entry names those that it is tried at."""
+    wanted = rule.entries[0]
+    if wanted == ANY_OPERATOR or fits or record.title in (name.split(".")[0] for name in wanted.split(OR)):
+        return "it does not apply here, and gave no reason"
+    return f"node {node} is {record.title}; {rule.pattern} is tried at {wanted}"
 
 
 def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:

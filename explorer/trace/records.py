@@ -42,7 +42,8 @@ class ParameterRecord:
 class NodeRecord:
     """A layer: what it is, not where it stands.
 
-    `scope` has one tuple of variables for each fold; it is None if the layer reads layers.
+    `scope` has one tuple of variables for each fold; it is None if the layer reads layers. `about` are facts beside
+    the config, in which nodes of one group may differ: the name of a constant, the line that an operator comes from.
     """
 
     type: str
@@ -51,10 +52,13 @@ class NodeRecord:
     scope: tuple[tuple[int, ...], ...] | None = None
     parameters: Mapping[str, ParameterRecord] = field(default_factory=dict[str, ParameterRecord])
     nested: "Mapping[str, NodeRecord]" = field(default_factory=dict[str, "NodeRecord"])
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def title(self) -> str:
-        """The type without the words that all types share: `Sum`, `CPT`."""
+        """The type without the words that all types share: `Sum`, `CPT`; of an operator the name: `conv2d`."""
+        if "." in self.type:
+            return self.type.split(".")[1]
         return self.type.removeprefix("Torch").removesuffix("Layer")
 
     @property
@@ -70,7 +74,7 @@ class NodeRecord:
         """The node in one line."""
         folds = f"[x{self.num_folds}]" if self.num_folds > 1 else ""
         parts = [f"{name}={value}" for name, value in self.config.items() if value is not None]
-        if self.scope is not None:
+        if self.scope:
             parts.append("scope=" + _some([str(list(s)) if len(s) != 1 else str(s[0]) for s in self.scope]))
         parts += [f"{name}={inner.describe()}" for name, inner in self.nested.items()]
         parts += [f"{name}={parameter}" for name, parameter in self.parameters.items()]

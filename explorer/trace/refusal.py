@@ -59,7 +59,8 @@ class Refusal:
         """
         match self.kind:
             case RefusalKind.WRONG_TYPE:
-                return f"node {self.node} is a {self.found}, not a {self.wanted}"
+                a = "a " if str(self.wanted)[:1].isupper() else ""  # types of layers; operators have small letters
+                return f"node {self.node} is {a}{self.found}, not {a}{self.wanted}"
             case RefusalKind.NO_INPUT:
                 return f"node {self.node} reads nothing, and entry {self.entry + 1} is still to be found"
             case RefusalKind.SEVERAL_INPUTS:

@@ -21,7 +21,7 @@ from explorer.trace.answers import (
     StepCheck,
     WhyNot,
 )
-from explorer.trace.events import RuleDescription
+from explorer.trace.events import TENSOR, RuleDescription
 from explorer.trace.reasons import fate_of_matches, matches_at, reason_without_refusal, refusals_at
 from explorer.trace.records import NodeRecord, plain_text, record_of
 from explorer.trace.refusal import Check, Refusal
@@ -71,7 +71,14 @@ class Trace:
     steps: tuple[Step, ...]
     compiled: Any = None
     explainer: Explainer | None = None
+    examples: Any = None
+    """Data that the steps can be run on: what a module was exported with; None for a circuit."""
     _records: dict[int, tuple[Any, NodeRecord]] = field(default_factory=dict[int, tuple[Any, NodeRecord]], repr=False)
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is of the tensor level: its nodes are operators of PyTorch."""
+        return self.options.get("level") == TENSOR
 
     # ------------------------------------------------------------------ steps and states
 
@@ -105,28 +112,27 @@ class Trace:
     def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be.
 
-        `on_step` is told each step before it is run, and may end the check by raising.
+        A trace of a module takes a tuple of arguments, by default what it was exported with. `on_step` is told each
+        step before it is run, and may end the check by raising.
         Raises: ShapeError if `x` has no rows; CircuitError for a loaded trace.
         """
-        wanted: Any = None
+        x = self.examples if x is None else x
+        wanted: tuple[Any, ...] | None = None
         exactness = "exact"
         found: list[StepCheck] = []
         for step in self.steps:
             if step.error is not None:
                 continue
             on_step(step)
-            value = step.snapshot.circuit()(x).detach()
-            if not value.numel():
+            values = step.snapshot.results(x)
+            if not any(value.numel() for value in values):
                 raise ShapeError("check needs at least one row; x has none")
-            wanted = value if wanted is None else wanted
+            wanted = values if wanted is None else wanted
             exactness = max(exactness, self._exactness(step), key=EXACTNESS_ORDER.index)
-            difference = (value - wanted).abs()
-            difference[value == wanted] = 0  # infinities that agree
-            size = wanted.abs()
-            size[size == float("inf")] = 0
-            rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING) * max(1.0, float(size.max()))
+            compared = [_compared(value, first) for value, first in zip(values, wanted, strict=True) if value.numel()]
+            difference, rounding = max(compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]))
             tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
-            found.append(StepCheck(step.index, step.path, float(difference.max()), exactness, tolerance))
+            found.append(StepCheck(step.index, step.path, difference, exactness, tolerance))
         return Answers(found)
 
     def _exactness(self, step: Step) -> str:
@@ -146,7 +152,7 @@ class Trace:
         rule = self._rule(pattern)
         first, last = self._lifetime(node)
         tried = self._step_that_tried(rule, node) if step is None else self.step(step)
-        if not tried.path.endswith(f"/{PASS_OF_KIND[rule.kind]}"):
+        if not _tries(tried, rule):
             raise CircuitError(
                 f"{pattern} was not tried in step {tried.index} ({tried.path}); it is a {rule.kind} rule"
             )
@@ -457,12 +463,31 @@ class Trace:
 
     def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
         first, last = self._lifetime(node)
-        name = PASS_OF_KIND[rule.kind]
-        tried = [s for s in self.steps if s.path.endswith(f"/{name}") and first < s.index <= last + 1]
+        tried = [s for s in self.steps if _tries(s, rule) and first < s.index <= last + 1]
         if not tried:
             raise CircuitError(f"{rule.pattern} was never tried while node {node} existed (steps {first} to {last})")
         seen = (s for s in reversed(tried) if matches_at(rule, node, s) or refusals_at(rule, node, s))
         return next(seen, tried[-1])
+
+
+def _tries(step: Step, rule: RuleDescription) -> bool:
+    """Whether a step tries a rule: it says which ones, or it is the pass of the rule's kind."""
+    if rule.kind == TENSOR:
+        return rule.name in step.rules
+    return step.path.endswith(f"/{PASS_OF_KIND[rule.kind]}")
+
+
+def _compared(value: Any, wanted: Any) -> tuple[float, float]:
+    """The largest difference of two tensors, and what rounding may make of the order of sums."""
+    if not value.is_floating_point() and not value.is_complex():
+        return float((value != wanted).any()), ROUNDING["torch.float64"]
+    difference = (value - wanted).abs()
+    difference[value == wanted] = 0  # infinities that agree
+    difference[(value != value) & (wanted != wanted)] = 0  # and what is no number in both
+    size = wanted.abs()
+    size[(size == float("inf")) | (size != size)] = 0
+    rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING) * max(1.0, float(size.max()))
+    return float(difference.max()), rounding
 
 
 def _fold_key(group: FoldGroup) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -17,8 +17,9 @@ FLOAT_BYTES = 4
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
 """Width of a character of the detail, and what stays free left and right together."""
 
-SUMS = ("Sum",)
-PRODUCTS = ("Hadamard", "Kronecker")
+SUMS = ("Sum", "add", "sum")
+PRODUCTS = ("Hadamard", "Kronecker", "mul")
+LEAVES = ("Constant", "Parameter")
 FUSED = ("CPT", "Tucker", "TensorDot", "Mixing", "Chain")
 
 
@@ -45,6 +46,8 @@ def kind_of(record: NodeRecord) -> NodeKind:
         return "sum"
     if record.title in PRODUCTS:
         return "product"
+    if record.title in LEAVES:
+        return "leaf"
     return "operator"
 
 
@@ -84,6 +87,8 @@ def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> 
 def units_text(record: NodeRecord) -> str:
     """Input and output units of one fold: `2×16 → 16`, `1 variable → 16`; the result's shape of other nodes."""
     units = record.config.get("num_output_units")
+    if "results" in record.config:
+        return _results_text(record)
     if units is None:
         shape = record.config.get("shape")
         return f"({list_text(shape)})" if isinstance(shape, list | tuple) else ""  # pyright: ignore[reportUnknownArgumentType]
@@ -91,6 +96,15 @@ def units_text(record: NodeRecord) -> str:
         return f"{plural(len(record.scope[0]) if record.scope else 0, 'variable')} → {units}"
     arity, inputs = record.config.get("arity"), record.config.get("num_input_units")
     return f"{f'{arity}×' if arity != 1 else ''}{inputs} → {units}"
+
+
+def _results_text(record: NodeRecord) -> str:
+    """The name of a constant, then types of results: `conv1.weight f32[64,3,7,7]`."""
+    results: Sequence[object] = record.config["results"]
+    value = record.config.get("value")
+    name = record.about.get("name") or record.config.get("name")
+    said = [str(name)] if name else [] if value is None else [str(value)]
+    return " ".join([*said, list_text(results, 2)])
 
 
 def folds_of_box(box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int:
@@ -102,6 +116,9 @@ def bytes_of_box(index: TraceIndex, step: int, box: Box, forms: Sequence[tuple[N
     """Bytes that the nodes of a box write for one example, copies that they make of their inputs included."""
     total = 0
     for record, count in forms:
+        if isinstance(written := record.config.get("bytes"), int):
+            total += written * count
+            continue
         units = record.config.get("num_output_units")
         if not isinstance(units, int):
             return None

@@ -42,6 +42,8 @@ def _number(value: float) -> str:
 
 FIGURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "layers": ("layers", "layers", _number),
+    "operators": ("operators", "operators", _number),
+    "constants": ("constants", "constants", _number),
     "folds": ("layers before folding", "layers", _number),
     "parameters": ("parameters", "numbers", _number),
     "flops": ("operations", "FLOP", _number),
@@ -52,7 +54,7 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
 }
 """Figures of a trace: name -> what it is called, unit, how a value is written."""
 
-IN_THE_STRIP = ("layers", "parameters", "flops", "activation_bytes", "copied_bytes")
+IN_THE_STRIP = ("layers", "operators", "constants", "parameters", "flops", "activation_bytes", "copied_bytes")
 """The figures that are shown for every step; the others are in the course of a figure."""
 
 TIMES = ("cpu", "cuda")

@@ -36,7 +36,7 @@ def details(
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
         _why_not_section(index, at, ids),
-        *([_lineage_section(index, lineage, len(ids))] if _has_circuit(index) else []),
+        *([_lineage_section(index, lineage, len(ids))] if _has_lineage(index) else []),
         _code_section(index, at, ids, lineage),
         _numbers_section(index, record, ids, times or {}),
     ]
@@ -60,7 +60,7 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
         rows.append(["inside of the parameter", match.place])
     rows.append(["applied", "yes" if rewrite is not None else "no"])
     if rewrite is not None:
-        rows.append(["made", list_text(rewrite.added)])
+        rows.append(["made", list_text(rewrite.added or rewrite.became)])
         rows.append(["time", time_text(rewrite.seconds * 1000)])
     lines = [
         f"{'lost to' if c.loser == number else 'won against'} "
@@ -85,10 +85,15 @@ def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None"
     """
     answer = index.trace.why_not(pattern, node, step)
     rule = next(rule for rule in index.trace.rules if rule.pattern == pattern)
-    rows = [["pattern", pattern], ["layers wanted", " over ".join(rule.entries)], ["answer", answer.reason]]
+    rows = [
+        ["pattern", pattern],
+        ["wanted at" if index.trace.is_tensor else "layers wanted", " over ".join(rule.entries)],
+        ["answer", answer.reason],
+    ]
     lines = [str(check) for check in answer.checks]
     if not lines:
-        lines = ["The matcher's questions are not in the file; its answer is."] if index.trace.subject is None else []
+        is_read = index.trace.explainer is None
+        lines = ["The matcher's questions are not in the file; its answer is."] if is_read else []
     return {
         "id": f"{answer.step}/why-not/{pattern}/{node}",
         "title": f"Why {'' if answer.applied else 'not '}{pattern} at node {node}?",
@@ -113,9 +118,9 @@ def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsVi
 # ---------------------------------------------------------------------- sections
 
 
-def _has_circuit(index: TraceIndex) -> bool:
-    """Whether the trace began with a symbolic circuit, so that it is known where layers come from."""
-    return index.trace.subject is not None or index.trace.circuit_json is not None
+def _has_lineage(index: TraceIndex) -> bool:
+    """Whether it is known where the nodes of the first step come from: a symbolic circuit, or an exported module."""
+    return index.trace.subject is not None or index.trace.circuit_json is not None or index.trace.is_tensor
 
 
 def _exists(state: State, node: int) -> bool:
@@ -138,8 +143,11 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
     if "num_output_units" in record.config:
         letters = "(F, B, variables)" if record.scope is not None else "(F, H, B, I)"
         rows += [["in " + letters, _shape(record.shapes[0])], ["out (F, B, O)", _shape(record.shapes[1])]]
-    rows += [[name, str(value)] for name, value in record.config.items()]
-    if record.scope is not None:
+    rows += [[name, str(value)] for name, value in record.config.items() if name not in ("results", "bytes")]
+    if "results" in record.config:
+        rows += [["results", list_text(record.config["results"])], ["written", bytes_text(record.config["bytes"])]]
+    rows += [[name, str(value)] for name, value in record.about.items()]
+    if record.scope:
         rows.append(["scope", list_text([list_text(scope) for scope in record.scope])])
     rows += [[name, inner.describe()] for name, inner in record.nested.items()]
     if reads:
@@ -207,7 +215,7 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
     symbolic = [f"{node} ({names[node]})" if names.get(node) else str(node) for node in lineage.symbolic]
     now = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in lineage.now]
     rows = [
-        ["symbolic layers", list_text(symbolic)],
+        ["imported as" if index.trace.is_tensor else "symbolic layers", list_text(symbolic)],
         ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
         ["at the end", list_text(now, 8) if now else "gone"],
     ]
@@ -241,7 +249,8 @@ def _numbers_section(
     each = " (each node)" if len(ids) > 1 else ""
     if isinstance(units, int):
         rows.append([f"written for one example{each}", bytes_text(units * record.num_folds * FLOAT_BYTES)])
-    rows.append([f"numbers in parameters{each}", f"{parameter_count(record):,}"])
+    if "results" not in record.config:
+        rows.append([f"numbers in parameters{each}", f"{parameter_count(record):,}"])
     if index.folded_at[ids[0]] < len(index.trace.steps) and ids[0] in index.reads:
         read = index.reads[ids[0]]
         rows += [["read", read.kind], ["copied for one example", bytes_text(read.copied_bytes)]]

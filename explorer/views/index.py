@@ -40,6 +40,11 @@ class TraceIndex:
         self._records: dict[int, NodeRecord] = {}
         self._pairs: dict[tuple[int, int], bool] = {}
 
+    @property
+    def noun(self) -> str:
+        """What a node of the trace is called: a layer, or at the tensor level a node."""
+        return "node" if self.trace.is_tensor else "layer"
+
     # ------------------------------------------------------------------ states
 
     def step(self, step: "int | str") -> Step:

@@ -40,7 +40,7 @@ def caption_of(index: TraceIndex, step: int) -> str:
         return "The compilation stopped here."
     change = node_changes(index, step)
     if step == 0:
-        return f"{plural(int((change >= 0).sum()))} compiled"
+        return f"{plural(int((change >= 0).sum()), index.noun)} {'imported' if index.trace.is_tensor else 'compiled'}"
     folds = [group for group in entry.folds if group.members != (group.node,)]
     members = sum(len(group.members) for group in folds)
     counts = (
@@ -51,16 +51,16 @@ def caption_of(index: TraceIndex, step: int) -> str:
     parts = [f"{plural(members)} folded into {len(folds)}"] if folds else []
     for count, what in counts:
         if count:
-            parts.append(f"{count:,} {what}" if parts else f"{plural(count)} {what}")
+            parts.append(f"{count:,} {what}" if parts else f"{plural(count, index.noun)} {what}")
     lost = f"; {plural(len(entry.lost), 'match', 'matches')} lost a conflict" if entry.lost else ""
     return (", ".join(parts) or "Nothing changed") + lost
 
 
-def note_of(boxes: Sequence[Box], mode: ShownMode) -> str:
+def note_of(boxes: Sequence[Box], mode: ShownMode, noun: str = "layer") -> str:
     """How much is shown of how much."""
     gone = sum(len(box.ids) for box in boxes if not box.after) if mode == "diff" else 0
     layers = sum(len(box.ids) for box in boxes) - gone
-    said = plural(layers) + (f" and {gone:,} removed" if gone else "")
+    said = plural(layers, noun) + (f" and {gone:,} removed" if gone else "")
     return f"{said}." if layers + gone == len(boxes) else f"{said}. Showing {plural(len(boxes), 'group')}."
 
 
@@ -105,15 +105,16 @@ def _found_nothing(step: Step) -> bool:
 def _nothing_text(index: TraceIndex, step: Step) -> str:
     """Why a pass changed nothing: which attempt came closest."""
     name = step.path.rsplit("/", 1)[-1]
-    tried = [rule for rule in index.trace.rules if rule.kind == KIND_OF_PASS.get(name, name)]
+    kind = KIND_OF_PASS.get(name, name)
+    tried = [rule for rule in index.trace.rules if (rule.name in step.rules if step.rules else rule.kind == kind)]
     closest = _closest(step)
     if not tried or closest is None:
         return f"{path_text(step.path).partition(',')[0].capitalize()} changed nothing{_where(step.path)}."
-    layers = plural(int(np.count_nonzero(index.state(step.index).present)))
+    layers = plural(int(np.count_nonzero(index.state(step.index).present)), index.noun)
     on = f"the parameters of {layers}" if name == "parameters" else layers
     refusal, count = closest
     more = "at least " if step.refusals_over.get(refusal.pattern) else ""
-    what = "node" if name == "parameters" else "layer"
+    what = "node" if name == "parameters" else index.noun
     verb = "was" if len(tried) == 1 else "were"
     reason = reason_text(refusal).replace("layer", what)
     return (

@@ -139,7 +139,7 @@ class _Painter:
             "group_by": self.group_by,
             "title": step_title(index, step),
             "caption": caption_of(index, step),
-            "note": note_of(boxes, shown_mode),
+            "note": note_of(boxes, shown_mode, index.noun),
             "message": message_of(index, step) if self.trial is None else self.trial.text,
             "actions": actions_of(index, step, boxes, self.near_misses, self.trial is not None),
             "width": width + MARGIN,

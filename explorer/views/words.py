@@ -13,6 +13,8 @@ REASONS = {
     RefusalKind.INTERIOR_OUTPUT: "that layer is an output",
     RefusalKind.NOT_AN_OUTPUT: "that layer is not an output",
     RefusalKind.DECLINED: "the rule declined",
+    RefusalKind.OTHER_VALUE: "that layer reads another value than the pattern has there",
+    RefusalKind.REVERTED: "the replacement was taken back",
 }
 
 

@@ -262,8 +262,8 @@ def test_a_check_without_rows_is_a_typed_error(blackboard):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_a_check_in_half_precision_allows_coarse_rounding(blackboard, dtype):
     class Half:
-        def circuit(self):
-            return lambda x: x
+        def results(self, x):
+            return (x,)
 
     steps = tuple(replace(step, snapshot=Half()) for step in blackboard.steps)
     trace = explorer.Trace(None, None, blackboard.options, blackboard.rules, steps)

@@ -228,7 +228,11 @@ def _match_operator(
     owner = variable.owner
     fits = owner is not None and is_tracked(owner.op, pattern[0])
     if not search.ask(entry, owner or here, f"is it {wanted}?", fits) or owner is None:
-        search.refuse(entry, owner or here, RefusalKind.WRONG_TYPE, found=_described(variable), wanted=wanted)
+        if owner is None:
+            facts = {"what": "input", "found": _described(variable), "wanted": wanted}
+            search.refuse(entry, here, RefusalKind.CONFIG_DIFFERS, **facts)
+        else:
+            search.refuse(entry, owner, RefusalKind.WRONG_TYPE, found=owner.op.name, wanted=wanted)
         return
     if not is_root and not search.allow_multiple_clients:
         count = len(variable.clients)
@@ -395,11 +399,7 @@ def _described(variable: Variable) -> str:
         return variable.owner.op.name
     if isinstance(variable, Constant):
         number = variable.number
-        return (
-            "constant"
-            if number is None
-            else f"constant {number:g}"
-            if isinstance(number, float)
-            else f"constant {number}"
-        )
-    return "input"
+        if number is None:
+            return variable.name or "a constant"
+        return f"{number:g}" if isinstance(number, float) else str(number)
+    return variable.name or "an input"

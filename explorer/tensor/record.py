@@ -1,0 +1,169 @@
+"""Rewrite a module and keep the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from torch import nn
+from torch.export import ExportedProgram
+
+from explorer.errors import CircuitError, unknown_name
+from explorer.tensor.exporting import TensorModule, to_module
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.importing import from_exported, from_module
+from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub
+from explorer.tensor.rewriting.rewriters import checked_tracks, tracked_name
+from explorer.tensor.snapshot import TensorSnapshot
+from explorer.tensor.variables import Apply
+from explorer.trace import (
+    TENSOR,
+    Check,
+    Listener,
+    Recorder,
+    Refusal,
+    RefusalKind,
+    RuleDescription,
+    RunStarted,
+    Trace,
+)
+from explorer.trace.reasons import ANY_OPERATOR, OR
+
+MODES = ("infer", "train")
+
+
+class Pipeline(Protocol):
+    """What changes a graph and can say what it consists of."""
+
+    def rewrite(self, graph: FunctionGraph) -> Any:
+        """Change the graph."""
+        ...
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of all rules that it tries."""
+        ...
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        """Those of them that look at one application."""
+        ...
+
+
+def record_module(
+    subject: "nn.Module | ExportedProgram | FunctionGraph",
+    example_inputs: Sequence[Any] = (),
+    pipeline: "Pipeline | Sequence[Pipeline]" = (),
+    *,
+    mode: str = "infer",
+    operators: str = "functional",
+    layout: str = "",
+    one_by_one: bool = False,
+    listeners: Sequence[Listener] = (),
+    name: str = "",
+) -> Trace:
+    """Export a module, rewrite its graph, and give the trace; `trace.compiled` is the module that came out.
+
+    `pipeline` is one rewriter or several. With `one_by_one` every rewrite is a
+    step of its own; else rewrites that do not look at each other's work share one. A graph is rewritten as a copy.
+    Raises: ExportError, UnknownNameError, and what a rule raises; the error then carries the trace up to there.
+    """
+    if mode not in MODES:
+        raise unknown_name("mode", mode, MODES)
+    graph = _graph_of(subject, example_inputs, operators, mode == "train")
+    recorder = Recorder()
+    graph.observer.listen((recorder, *listeners), one_by_one)
+    steps = tuple(pipeline) if isinstance(pipeline, Sequence) else (pipeline,)
+    rules = described(steps)
+    options = {
+        "level": TENSOR,
+        "subject": name or type(subject).__name__,
+        "pipeline": [label_of(part) for part in steps],
+        "mode": mode,
+        "operators": operators,
+        "layout": layout,
+        "one_by_one": one_by_one,
+    }
+    for listener in graph.observer.listeners:
+        listener(RunStarted(None, options, rules))
+    graph.observer.first("import")
+    examples = tuple(example_inputs) or None
+    try:
+        for part in steps:
+            part.rewrite(graph)
+    except CircuitError as error:
+        error.trace = _trace(recorder, steps, None, examples)
+        raise
+    return _trace(recorder, steps, to_module(graph), examples)
+
+
+def _graph_of(subject: Any, example_inputs: Sequence[Any], operators: str, training: bool) -> FunctionGraph:
+    if isinstance(subject, FunctionGraph):
+        return subject.clone()
+    if isinstance(subject, ExportedProgram):
+        return from_exported(subject, level=operators, training=training)
+    return from_module(subject, example_inputs, level=operators, training=training)
+
+
+def label_of(pipeline: Pipeline) -> str:
+    """The name of a pipeline or rewriter."""
+    return str(getattr(pipeline, "label", "")) or type(pipeline).__name__
+
+
+def described(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
+    """What a trace says of the rules of pipelines: those that look at one application, then all others."""
+    found: dict[str, RuleDescription] = {}
+    for pipeline in pipelines:
+        for rewriter in pipeline.local_rewriters():
+            found.setdefault(rewriter.label, _describe(rewriter))
+        for name in pipeline.rule_names():
+            found.setdefault(name, RuleDescription(name, name, (ANY_OPERATOR,), TENSOR, "exact", "", ""))
+    return tuple(found.values())
+
+
+def _describe(rewriter: LocalRewriter) -> RuleDescription:
+    tracked = checked_tracks(rewriter)
+    first = ANY_OPERATOR if tracked is None else OR.join(dict.fromkeys(map(tracked_name, tracked)))
+    name = rewriter.label
+    return RuleDescription(
+        name, name, (first,), TENSOR, rewriter.exactness.value, rewriter.doc, rewriter.source, guarded=True
+    )
+
+
+def _trace(recorder: Recorder, pipelines: Sequence[Pipeline], compiled: TensorModule | None, examples: Any) -> Trace:
+    rewriters = {r.label: r for pipeline in pipelines for r in pipeline.local_rewriters()}
+    options: Mapping[str, Any] = recorder.options
+    explain = explainer(rewriters)
+    return Trace(None, None, options, recorder.rules, tuple(recorder.steps), compiled, explain, examples)
+
+
+def explainer(
+    rewriters: Mapping[str, LocalRewriter],
+) -> Callable[[Trace, int, str, int], tuple[tuple[Check, ...], Refusal | None]]:
+    """What asks a rule again at an application of the state before a step."""
+
+    def explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
+        snapshot = trace.steps[max(step - 1, 0)].snapshot
+        rewriter = rewriters.get(pattern)
+        if rewriter is None or not isinstance(snapshot, TensorSnapshot):
+            return (), None
+        graph = snapshot.state.function_graph()
+        found = next((known for known in graph.nodes if known.id == node), None)
+        return ((), None) if found is None else _asked(rewriter, found)
+
+    return explain
+
+
+def _asked(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Refusal | None]:
+    checks: list[Check] = []
+    if isinstance(rewriter, PatternSub):
+        answer = rewriter.match(node, checks)
+        if isinstance(answer, Refusal):
+            return tuple(checks), answer
+    given = rewriter.transform(node)
+    if isinstance(given, Refusal):
+        return tuple(checks), given
+    if isinstance(given, Declined):
+        at = given.node.id if given.node is not None else node.id
+        reason = Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=given.reason)
+        return tuple(checks), reason
+    return tuple(checks), None
+
+
+__all__ = ["Pipeline", "described", "explainer", "label_of", "record_module"]
