@@ -33,6 +33,8 @@ class CompileOptions:
 
 def options_of(trace: Trace) -> CompileOptions:
     """The options that make a trace anew, rules that its preset has and it has not being switched off."""
+    if trace.is_tensor:  # it has a pipeline of its own
+        return CompileOptions()
     from explorer.optimize import preset_named
 
     given: Mapping[str, Any] = trace.options

@@ -12,7 +12,7 @@ from explorer.graph.fields import (
     nested_of,
     parameters_of,
 )
-from explorer.graph.graph import Graph
+from explorer.graph.graph import Graph, topological_order
 from explorer.graph.levels import Ordering, group_levels, heights, levels
 from explorer.graph.text import graph_text, node_text, value_text
 
@@ -34,5 +34,6 @@ __all__ = [
     "nested_of",
     "node_text",
     "parameters_of",
+    "topological_order",
     "value_text",
 ]

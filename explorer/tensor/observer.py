@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from explorer.tensor.snapshot import GraphState, NodeState, TensorSnapshot
+from explorer.tensor.snapshot import GraphState, NodeState, Read, TensorSnapshot, changed_nodes, output_reads
 from explorer.trace import (
+    TENSOR,
     AttemptsRefused,
     Event,
     LimitReached,
@@ -28,8 +29,6 @@ from explorer.trace import (
 if TYPE_CHECKING:
     from explorer.tensor.function_graph import FunctionGraph
     from explorer.tensor.variables import Apply, Variable
-
-LEVEL = "tensor"
 
 
 class Observer:
@@ -102,7 +101,7 @@ class Observer:
         """A rule raised and the compilation ends."""
         if self.listeners:
             self._close()
-            self._tell(StepStarted(self._path(), LEVEL, self._rules[-1]))
+            self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
             self._tell(StepFailed(error, self._snapshot()))
             self._told[-1] = True
 
@@ -153,25 +152,24 @@ class Observer:
             self._close()
             state = self._present()
         known = [i for i in looked if i in state]
-        if not known:  # an input of the graph or a constant was replaced
-            known = [i for v in old[:1] if (i := self._id(v)) is not None and i in state]
+        if not known:  # an input of the graph or a constant was replaced: those that read it are meant
+            known = [n.id for n, was in self._touched.items() if n is not None and was and n.id in state]
         pairs = [(graph.ids[v], bool(v.clients)) for v in self._leaves if v in graph.ids and v not in graph.declared]
-        removed += [i for i, used in pairs if i in state and i not in self._fresh and not used]
-        added = [i for i, used in pairs if i not in state and i not in self._fresh and used]
+        exits = {graph.ids[v] for v in graph.outputs if v.owner is None}
+        removed += [i for i, _ in pairs if i in state and i not in exits]
+        added = [i for i, _ in pairs if i not in state and i in exits and i not in self._fresh]
         added += [n.id for n in graph.order.sorted(came)]
         top = self._id(new[0]) if new else None
         added.sort(key=lambda i: i == top)
-        stands = [i for v in new if (i := self._id(v)) is not None and i not in added]
+        stands = [i for v in new if (i := self._id(v)) is not None and i in state and i not in added]
         number = len(self._matches)
         self._matches.append(MatchFound(number, rule, known[0] if known else -1, tuple(known)))
         seconds = perf_counter() - self._began
         gone_ids = tuple(i for i in removed if i in state)
         self._rewrites.append(Rewritten(number, rule, gone_ids, tuple(added), seconds, became=tuple(stands[:1])))
         self._fresh.update(dict.fromkeys(added))
-        for node in self._touched:
-            self._delta[node] = None
-        for leaf in self._leaves:
-            self._changed_leaves[leaf] = None
+        self._changed |= changed_nodes(graph, self._touched, self._leaves)
+        self._outputs = output_reads(graph)
         self._touched, self._leaves = {}, {}
 
     def reverted(self, rule: str, old: Sequence["Variable"], why: str) -> None:
@@ -196,8 +194,8 @@ class Observer:
         self._refusals: list[Refusal] = []
         self._later: list[Refusal] = []
         self._fresh: dict[int, None] = {}
-        self._delta: dict[Apply | None, None] = {}
-        self._changed_leaves: dict[Variable, None] = {}
+        self._changed: dict[int, NodeState | None] = {}
+        self._outputs: tuple[Read, ...] = ()
 
     def _present(self) -> GraphState:
         if self._state is None:
@@ -219,7 +217,7 @@ class Observer:
         """End the step that is open, if something happened in it."""
         if not self.listeners or not (always or self._rewrites or self._refusals):
             return
-        self._tell(StepStarted(self._path(), LEVEL, self._rules[-1]))
+        self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
         for match in self._matches:
             self._tell(match)
         before = self._present()
@@ -232,7 +230,7 @@ class Observer:
             self._tell(rewrite)
         changed = bool(self._rewrites)
         if changed:
-            self._state = before.after(self._graph, self._delta, self._changed_leaves)
+            self._state = before.after(self._changed, self._outputs)
         now = perf_counter()
         self._tell(StepEnded(changed, now - self._started, self._snapshot()))
         self._started = now
@@ -244,6 +242,3 @@ class Observer:
     def _tell(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
-
-
-__all__ = ["LEVEL", "NodeState", "Observer"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from explorer.graph import Graph
+from explorer.graph import Graph, topological_order
 from explorer.tensor.interface import Interface
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
-from explorer.trace import NodeRecord
+from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
 if TYPE_CHECKING:
     from explorer.tensor.function_graph import FunctionGraph
@@ -22,12 +22,22 @@ Read = tuple[int, int]
 """A result that is read: the number of the node, and which of its results."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class NodeState:
-    """A node at one state: what it is, and what it reads then."""
+    """A node at one state: what it is, and what it reads then; its record is made when it is asked for."""
 
     value: Apply | Variable
     reads: tuple[Read, ...]
+    constants: tuple[Constant | None, ...] = ()
+    """For each input the constant that stands there."""
+    _record: NodeRecord | None = None
+
+    @property
+    def record(self) -> NodeRecord:
+        """What a trace keeps of it; the constants that it reads are its parameters."""
+        if self._record is None:
+            self._record = _make_record(self.value, self.constants)
+        return self._record
 
 
 class GraphState:
@@ -51,28 +61,14 @@ class GraphState:
         """The present state of a graph, its inputs and constants first."""
         nodes = {number: NodeState(v, ()) for v, number in graph.ids.items() if v.clients or v in graph.inputs}
         for node in graph.toposort():
-            nodes[node.id] = NodeState(node, _reads(graph, node.inputs))
+            nodes[node.id] = _state_of(graph, node)
         state = cls(None, nodes, _reads(graph, graph.outputs), graph.interface)
         state._nodes = nodes
         return state
 
-    def after(
-        self, graph: "FunctionGraph", touched: Iterable[Apply | None], leaves: Iterable[Variable]
-    ) -> "GraphState":
-        """The state after these applications, and these inputs and constants, changed, came or went."""
-        changed: dict[int, NodeState | None] = {}
-        for node in touched:
-            if node is None:
-                continue
-            if node not in graph.nodes:
-                changed[node.id] = None
-                continue
-            changed[node.id] = NodeState(node, _reads(graph, node.inputs))
-        for leaf in leaves:
-            if leaf in graph.ids:
-                used = leaf.clients or leaf in graph.declared
-                changed[graph.ids[leaf]] = NodeState(leaf, ()) if used else None
-        return GraphState(self, changed, _reads(graph, graph.outputs), self.interface)
+    def after(self, changed: Mapping[int, NodeState | None], outputs: tuple[Read, ...]) -> "GraphState":
+        """The state after some nodes changed, came or went (None)."""
+        return GraphState(self, dict(changed), outputs, self.interface)
 
     @property
     def nodes(self) -> Mapping[int, NodeState]:
@@ -92,14 +88,22 @@ class GraphState:
         return self._nodes
 
     def __contains__(self, number: int) -> bool:
-        return number in self.nodes
+        """Whether a node is drawn: applications and inputs are, a constant only if it is an output."""
+        node = self.nodes.get(number)
+        return node is not None and (not isinstance(node.value, Constant) or (number, 0) in self.outputs)
 
     @cached_property
     def graph(self) -> Graph[NodeRecord]:
-        """The nodes as records; those of equal states are the same objects."""
-        nodes = {number: record_of_value(state.value) for number, state in self.nodes.items()}
+        """The nodes that are drawn, as records; those that did not change are the same objects in all states."""
+        nodes = {number: state for number, state in self.nodes.items() if number in self}
+        inputs = {n: tuple(source for source, _ in state.reads if source in nodes) for n, state in nodes.items()}
+        outputs = tuple(source for source, _ in self.outputs)
+        return Graph[NodeRecord].ordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
+
+    def _order(self) -> list[int]:
+        """All nodes, constants too, each behind what it reads."""
         inputs = {number: tuple(source for source, _ in state.reads) for number, state in self.nodes.items()}
-        return Graph[NodeRecord].ordered(nodes, inputs, tuple(source for source, _ in self.outputs))
+        return topological_order(self.nodes, inputs)
 
     def function_graph(self) -> "FunctionGraph":
         """A graph of its own in this state."""
@@ -107,7 +111,7 @@ class GraphState:
 
         made: dict[Read, Variable] = {}
         inputs: list[Variable] = []
-        order = self.graph.nodes
+        order = self._order()
         for number in order:
             state = self.nodes[number]
             value = state.value
@@ -174,27 +178,60 @@ class TensorSnapshot:
         return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
 
 
-def record_of_value(value: Apply | Variable) -> NodeRecord:
-    """What a trace keeps of an application, an input or a constant."""
-    if value.record is None:
-        value.record = _make_record(value)
-    return value.record
-
-
-def _make_record(value: Apply | Variable) -> NodeRecord:
+def _make_record(value: Apply | Variable, constants: Sequence[Constant | None]) -> NodeRecord:
     if isinstance(value, Apply):
         config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
         config |= _results(value.outputs)
         place = value.place
         about = {"module": place.module, "source": place.line}
         kind = str(value.op.target).replace("::", ".")
-        return NodeRecord(kind, 1, config, about={name: text for name, text in about.items() if text})
-    about = {"name": value.name} if value.name else {}
-    if not isinstance(value, Constant):
-        return NodeRecord("Input", 1, {"name": value.name, **_results([value])}, scope=())
-    config = {} if value.number is None else {"value": _plain(value.number)}
-    kind = "Parameter" if value.trainable else "Constant"
-    return NodeRecord(kind, 1, {**config, **_results([value])}, about=about)
+        parameters: dict[str, ParameterRecord] = {}
+        for name, constant in zip(value.op.input_names(), constants, strict=True):
+            if constant is not None:
+                parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(constant)
+        known = {name: text for name, text in about.items() if text}
+        return NodeRecord(kind, 1, config, parameters=parameters, about=known)
+    if isinstance(value, Constant):
+        config = {**_parameter(value).nodes[0].config, **_results([value])}
+        return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {})
+    return NodeRecord("Input", 1, {"name": value.name, **_results([value])}, scope=())
+
+
+def _parameter(constant: Constant) -> ParameterRecord:
+    """A constant as the parameter of the operator that reads it."""
+    shape = constant.tensor_type.shape
+    config: dict[str, Any] = {"shape": list(shape), "type": str(constant.type)}
+    if constant.number is not None:
+        config["value"] = _plain(constant.number)
+    kind = "Parameter" if constant.trainable else "Constant"
+    return ParameterRecord(
+        shape, (ParameterNodeRecord(kind, 1, config, (), (constant.name or "constant",)),), ((0, 0),)
+    )
+
+
+def changed_nodes(
+    graph: "FunctionGraph", touched: Iterable[Apply | None], leaves: Iterable[Variable]
+) -> dict[int, NodeState | None]:
+    """What these applications, inputs and constants are now; None for those that are gone."""
+    changed: dict[int, NodeState | None] = {}
+    for node in touched:
+        if node is not None:
+            changed[node.id] = _state_of(graph, node) if node in graph.nodes else None
+    for leaf in leaves:
+        if leaf in graph.ids:
+            used = leaf.clients or leaf in graph.declared
+            changed[graph.ids[leaf]] = NodeState(leaf, ()) if used else None
+    return changed
+
+
+def output_reads(graph: "FunctionGraph") -> tuple[Read, ...]:
+    """What the outputs of a graph read now."""
+    return _reads(graph, graph.outputs)
+
+
+def _state_of(graph: "FunctionGraph", node: Apply) -> NodeState:
+    constants = tuple(v if isinstance(v, Constant) else None for v in node.inputs)
+    return NodeState(node, _reads(graph, node.inputs), constants)
 
 
 def _results(variables: Sequence[Variable]) -> dict[str, Any]:
@@ -214,6 +251,3 @@ def _plain(value: Any) -> Any:
 
 def _reads(graph: "FunctionGraph", variables: Iterable[Variable]) -> tuple[Read, ...]:
     return tuple((v.owner.id, v.index) if v.owner is not None else (graph.ids[v], 0) for v in variables)
-
-
-__all__ = ["GraphState", "NodeState", "Read", "TensorSnapshot", "record_of_value"]

@@ -28,7 +28,7 @@ class SourcePlace:
     def line(self) -> str:
         """`file.py:line` of the innermost frame that is known."""
         for text in reversed(self.stack.splitlines()):
-            if text.strip().startswith("File "):
+            if text.strip().startswith('File "') and not text.strip().startswith('File "<'):  # nor what PyTorch wrote
                 parts = text.strip().split(", ")
                 name = parts[0].removeprefix("File ").strip('"').rpartition("/")[2]
                 return f"{name}:{parts[1].removeprefix('line ')}" if len(parts) > 1 else name
@@ -41,14 +41,13 @@ NOWHERE = SourcePlace()
 class Variable:
     """A value on an edge. Compared by identity: two calls of an operator on the same inputs are two variables."""
 
-    __slots__ = ("clients", "index", "name", "owner", "record", "type")
+    __slots__ = ("clients", "index", "name", "owner", "type")
 
     def __init__(self, type: ValueType, owner: "Apply | None" = None, index: int = 0, name: str = "") -> None:
         self.type = type
         self.owner = owner
         self.index = index
         self.name = name
-        self.record: Any = None
         self.clients: dict[tuple[Any, int], None] = {}
         """Who reads it in the graph it is in: (application or None for an output of the graph, position)."""
 
@@ -113,8 +112,7 @@ class Constant(Variable):
 class Apply:
     """An operator applied to variables. Only the graph that holds it changes `inputs`.
 
-    `id` is its number in that graph, -1 before it is in one; `record` is what a trace keeps of it,
-    once it was asked for.
+    `id` is its number in that graph, -1 before it is in one.
     """
 
     op: Op
@@ -122,7 +120,6 @@ class Apply:
     outputs: list[Variable] = field(default_factory=list[Variable])
     place: SourcePlace = NOWHERE
     id: int = -1
-    record: Any = None
 
     def __repr__(self) -> str:
         from explorer.tensor.text import expression
