@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from explorer.app.notebook import show
-    from explorer.compiler import TorchCompiler, record, rerun
+    from explorer.compiler import TorchCompiler, rerun
+    from explorer.recording import record
     from explorer.symbolic import Circuit, CircuitBuilder
     from explorer.templates import gallery
     from explorer.trace import Trace
@@ -19,7 +20,7 @@ _PLACES = {
     "TorchCompiler": "explorer.compiler",
     "Trace": "explorer.trace",
     "gallery": "explorer.templates",
-    "record": "explorer.compiler",
+    "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook",
 }

@@ -57,6 +57,10 @@ class RuleError(CircuitError):
     """A rewrite rule failed or broke its promise; the message names rule, match and step."""
 
 
+class QueryError(CircuitError):
+    """A query of a rewrite database cannot be read; the message shows how to write it."""
+
+
 class OperatorError(CircuitError):
     """A tensor operator is unknown, got arguments that do not fit, or its result has no fixed shape."""
 

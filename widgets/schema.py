@@ -155,6 +155,8 @@ class StepView(TypedDict):
     """Whether the values were checked and agree; None: not checked."""
     error: str
     layers: int
+    counted: NotRequired[str]
+    """What `layers` counts, if it is not layers (then there are no folds): `Nodes`."""
     folds: int
     matches: int
     near_misses: int

@@ -14,6 +14,7 @@ from explorer.app.options import CompileOptions
 from explorer.app.place import Place
 from explorer.app.reproduce import python_of
 from explorer.app.session import Session
+from explorer.app.tensor_reproduce import tensor_python_of
 from explorer.errors import CircuitError
 from explorer.timings import CPU
 
@@ -69,6 +70,9 @@ class Desk:
     def python(self, **more: Any) -> str:
         """Code that makes what is open; `more` as in `python_of`."""
         place, opened = self.session.place, self.session.opened
+        if opened.trace.is_tensor:
+            name = self.library.file_name(opened.name)
+            return tensor_python_of(name, place.options, place.tensor, self.session.step, is_live=opened.is_live)
         foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(place)])
         note = f"# The trace has rules that this code does not make: {', '.join(foreign)}\n" if foreign else ""
         return note + python_of(

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from explorer.app.heap import settle_heap
 from explorer.app.library import Library
-from explorer.app.options import CompileOptions, options_of
+from explorer.app.options import TENSOR_LEVEL, CompileOptions, TensorOptions, options_of
 from explorer.app.pattern_form import PatternForm
 from explorer.app.pattern_use import apply_form
 from explorer.app.place import Place
-from explorer.compiler import record, rerun
+from explorer.app.tensor_opening import tensor_trace
+from explorer.compiler import TorchCompiler, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
 from explorer.optimize import preset_named
@@ -29,6 +30,7 @@ class Opened:
     trace: Trace
     options: CompileOptions
     error: str = ""
+    tensor: TensorOptions = field(default_factory=TensorOptions)
     index: TraceIndex = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,14 @@ def open_place(library: Library, place: Place, listener: Listener | None = None)
 
 def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Opened:
     item = library.open(place.circuit)
+    if isinstance(item, Trace) and item.is_tensor:
+        if place.again:
+            raise CircuitError(
+                f"{place.circuit} is the trace of a module, which is not in the file; record the module again in Python"
+            )
+        return Opened(place.circuit, item, options_of(item), tensor=replace(place.tensor, level=TENSOR_LEVEL))
+    if place.tensor.level == TENSOR_LEVEL:
+        return _open_tensor(item if isinstance(item, Circuit) else circuit_of(item), place, listeners)
     if isinstance(item, Trace):
         if not place.again:
             return Opened(place.circuit, item, options_of(item))
@@ -80,6 +90,20 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
     return Opened(place.circuit, trace, place.options)
 
 
+def _open_tensor(circuit: Circuit, place: Place, listeners: tuple[Listener, ...]) -> Opened:
+    """The tensor level of a circuit; if a rule fails there, the trace up to there."""
+    compiler = TorchCompiler(**place.options.changed())
+    error = ""
+    try:
+        trace = tensor_trace(circuit, compiler, place.tensor, place.circuit, listeners)
+    except CircuitError as problem:
+        partial = problem.trace
+        if not isinstance(partial, Trace) or not partial.steps:
+            raise
+        trace, error = partial, str(problem)
+    return Opened(place.circuit, trace, place.options, error, place.tensor)
+
+
 def circuit_of(trace: Trace) -> Circuit:
     """The symbolic circuit of a trace. Raises: CircuitError if it holds none."""
     if isinstance(trace.subject, Circuit):
@@ -91,8 +115,9 @@ def circuit_of(trace: Trace) -> Circuit:
 
 def opened_trace(trace: Trace, name: str) -> tuple[Opened, Place]:
     """A trace that is at hand, and its place: for notebooks."""
-    opened = Opened(name, trace, options_of(trace))
-    return opened, replace(Place(), circuit=name, options=opened.options)
+    tensor = TensorOptions(level=TENSOR_LEVEL) if trace.is_tensor else TensorOptions()
+    opened = Opened(name, trace, options_of(trace), tensor=tensor)
+    return opened, replace(Place(), circuit=name, options=opened.options, tensor=tensor)
 
 
 def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
@@ -103,6 +128,8 @@ def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
 
 def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
     """The rules of a trace that its preset does not have, beside those that are known."""
+    if trace.is_tensor:
+        return ()
     names = (*preset_named(trace.options["preset"]).rules.names, *known)
     return tuple(rule for rule in trace.options["rules"] if rule not in names)
 

@@ -31,6 +31,23 @@ class CompileOptions:
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
 
 
+COMPILED, TENSOR_LEVEL = "compiled", "tensor"
+LEVELS = (COMPILED, TENSOR_LEVEL)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorOptions:
+    """Which level of the ladder is looked at, and how the tensor level is made.
+
+    `passes` are entries of a pipeline as texts (`entry_text`); none: the default pipeline of the mode.
+    """
+
+    level: str = COMPILED
+    compile_for: str = "infer"
+    passes: tuple[str, ...] = ()
+    one_by_one: bool = False
+
+
 def options_of(trace: Trace) -> CompileOptions:
     """The options that make a trace anew, rules that its preset has and it has not being switched off."""
     if trace.is_tensor:  # it has a pipeline of its own

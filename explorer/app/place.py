@@ -9,12 +9,13 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from explorer.app.options import CompileOptions
+from explorer.app.options import LEVELS, CompileOptions, TensorOptions
 from explorer.errors import ValueRangeError, unknown_name
 from explorer.views import COLOURS, GROUPINGS, MODES
 from widgets.schema import ColourBy, GroupBy, Mode
 
 OTHER = "vs."
+MODES_OF_USE = ("infer", "train")
 LONGEST, LONGEST_FORM, MOST_VALUES = 200, 4_000, 500
 """Bounds on the length of a value in a link, of a pattern form in it, and on how many values there are."""
 MOST_SELECTED, MOST_FORMS, MOST_ROUNDS = 50, 8, 1_000
@@ -40,7 +41,8 @@ class Place:
     """All that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
 
     A trace file is shown as it was recorded, whatever the options, unless it is to be compiled `again`. `form` are
-    pattern forms as JSON that are applied one after the other, each with its `replacement`.
+    pattern forms as JSON that are applied one after the other, each with its `replacement`. `tensor` says which level
+    is looked at.
     """
 
     circuit: str = "digits"
@@ -48,6 +50,7 @@ class Place:
     form: tuple[str, ...] = ()
     replacement: tuple[str, ...] = ()
     options: CompileOptions = field(default_factory=CompileOptions)
+    tensor: TensorOptions = field(default_factory=TensorOptions)
     step: int = 0
     selection: tuple[str, ...] = ()
     look: Look = field(default_factory=Look)
@@ -59,10 +62,10 @@ class Place:
 
     def _pairs(self) -> list[tuple[str, str]]:
         pairs: list[tuple[str, str]] = []
-        for part in (self, self.options, self.look):
+        for part in (self, self.options, self.tensor, self.look):
             for f in fields(part):
                 value = getattr(part, f.name)
-                if f.name in ("options", "look", "other") or (value == f.default and f.name != "circuit"):
+                if f.name in ("options", "tensor", "look", "other") or (value == f.default and f.name != "circuit"):
                     continue
                 values = value[-MOST_SELECTED:] if f.name == "selection" else value
                 pairs += [(f.name, _text(one)) for one in (values if isinstance(values, tuple) else (values,))]
@@ -93,7 +96,12 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
         values.setdefault(name, []).append(value)
     look = _filled(Look(), values)
     check_look(look)
-    place = replace(_filled(Place(), values), options=_filled(CompileOptions(), values), look=look)
+    tensor = _filled(TensorOptions(), values)
+    for kind, asked, known in (("level", tensor.level, LEVELS), ("mode", tensor.compile_for, MODES_OF_USE)):
+        if asked not in known:
+            raise unknown_name(kind, asked, known)
+    options = _filled(CompileOptions(), values)
+    place = replace(_filled(Place(), values), options=options, tensor=tensor, look=look)
     if len(place.form) != len(place.replacement):
         raise ValueRangeError(
             f"the link names {len(place.form)} forms and {len(place.replacement)} replacements; each form has one"

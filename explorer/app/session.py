@@ -218,7 +218,7 @@ class Session:
         last = len(opened.trace.steps) - 1
         known = [rule.pattern for rule in opened.trace.rules]
         look = place.look if place.look.near_misses in (None, *known) else replace(place.look, near_misses=None)
-        return replace(place, step=min(place.step, last), options=opened.options, look=look)
+        return replace(place, step=min(place.step, last), options=opened.options, tensor=opened.tensor, look=look)
 
     def _drop_unknown_boxes(self) -> None:
         """A link, or the trace before, may have selected boxes that are not in the picture."""

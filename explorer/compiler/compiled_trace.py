@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
+
 from explorer.backend import TorchCircuit
 from explorer.compiler.figures import FigureCounter
 from explorer.compiler.snapshot import reads_of
@@ -57,6 +59,10 @@ class CircuitSnapshot:
     def circuit(self) -> TorchCircuit:
         """A copy of the circuit with the values of now, as other snapshots give one."""
         return deepcopy(self.compiled)
+
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """What the circuit gives for rows of data."""
+        return (self.compiled(x).detach(),)
 
 
 def trace_of_circuit(circuit: TorchCircuit) -> Trace:

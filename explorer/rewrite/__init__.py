@@ -1,7 +1,22 @@
 """Pattern rewriting: patterns, matching with reasons, conflicts, rules, and the driver that applies them."""
 
+from explorer.rewrite.databases import Entry, FromQuery, Named, Origin, Position, Query, RewriteDatabase
 from explorer.rewrite.driver import RewriteContext, is_possible, optimize_graph
 from explorer.rewrite.matching import GraphOptMatch, Search, match_pattern, match_pattern_graph
+from explorer.rewrite.pass_manager import (
+    CompilationMode,
+    ConvergenceMode,
+    DCERequiredMode,
+    FunctionPassConfig,
+    FunctionPassPipeline,
+    Pass,
+    PassGraph,
+    PassManager,
+    PassObserver,
+    PassOptions,
+    PassRegistry,
+    PassRun,
+)
 from explorer.rewrite.patterns import (
     Condition,
     GraphOptPattern,
@@ -14,24 +29,44 @@ from explorer.rewrite.patterns import (
     source_of_caller,
     source_of_function,
 )
+from explorer.rewrite.pipeline_files import pipeline_from_yaml, pipeline_to_yaml, read_pipeline, write_pipeline
 from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
 from explorer.rewrite.strategies import Conflict, Matches, OptMatchStrategy, match_optimization_patterns
 
 __all__ = [
     "ApplyFunction",
+    "CompilationMode",
     "Condition",
     "Conflict",
+    "ConvergenceMode",
+    "DCERequiredMode",
+    "Entry",
     "Exactness",
+    "FromQuery",
+    "FunctionPassConfig",
+    "FunctionPassPipeline",
     "GraphOptMatch",
     "GraphOptPattern",
     "LayerOptPattern",
     "LayerOptRegistry",
     "Matches",
+    "Named",
     "OptMatchStrategy",
     "OptRegistry",
+    "Origin",
     "ParameterOptPattern",
     "ParameterOptRegistry",
+    "Pass",
+    "PassGraph",
+    "PassManager",
+    "PassObserver",
+    "PassOptions",
+    "PassRegistry",
+    "PassRun",
+    "Position",
+    "Query",
     "RewriteContext",
+    "RewriteDatabase",
     "Rule",
     "Search",
     "all_of",
@@ -43,6 +78,10 @@ __all__ = [
     "match_pattern_graph",
     "optimize_graph",
     "other_than",
+    "pipeline_from_yaml",
+    "pipeline_to_yaml",
+    "read_pipeline",
     "source_of_caller",
     "source_of_function",
+    "write_pipeline",
 ]

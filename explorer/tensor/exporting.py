@@ -6,8 +6,11 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from explorer.errors import ExportError
+from explorer.errors import ExportError, OperatorError
+from explorer.tensor.aliasing import destroys
+from explorer.tensor.destroy import DestroyHandler
 from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.interface import Mutation
 from explorer.tensor.ops import split_call
 from explorer.tensor.variables import Apply, Constant, Variable
 
@@ -20,13 +23,23 @@ class TensorModule(nn.Module):
 
     def __init__(self, graph: FunctionGraph) -> None:
         super().__init__()
-        self.program = to_fx(graph)
+        self.program, names = _program(graph)
         self.interface = graph.interface
+        self._takes = tuple((v.name or f"input {i}", v.tensor_type.shape) for i, v in enumerate(graph.inputs))
+        self._changed = tuple(_changed_name(self.program, mutation, names) for mutation in graph.interface.mutations)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The results for these arguments; buffers that a call changes are changed."""
-        results = list(self.program(*self.interface.flat_arguments(args, kwargs)))
-        for name in self.interface.mutations:
+        """The results for these arguments; buffers that a call changes are changed. Raises: OperatorError."""
+        tensors = self.interface.flat_arguments(args, kwargs)
+        if len(tensors) != len(self._takes):
+            raise OperatorError(f"the graph takes {len(self._takes)} tensors; {len(tensors)} were given")
+        for (name, shape), value in zip(self._takes, tensors, strict=True):
+            if not isinstance(value, torch.Tensor):
+                raise OperatorError(f"{name} must be a tensor of the shape {shape}; a {type(value).__name__} was given")
+            if value.shape != shape:
+                raise OperatorError(f"{name} has the shape {tuple(value.shape)}; the graph was made for {shape}")
+        results = list(self.program(*tensors))
+        for name in self._changed:
             with torch.no_grad():
                 self.program.get_buffer(name).copy_(results.pop(0))
         return self.interface.structured_results(results)
@@ -39,32 +52,59 @@ def to_module(graph: FunctionGraph) -> TensorModule:
 
 def to_fx(graph: FunctionGraph) -> fx.GraphModule:
     """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
+    return _program(graph)[0]
+
+
+def _program(graph: FunctionGraph) -> tuple[fx.GraphModule, dict[str, Constant]]:
+    """The fx module, and the constants by the names that they have in it."""
     root = nn.Module()
     program = fx.Graph()
     made: dict[Variable, fx.Node] = {}
     for i, variable in enumerate(graph.inputs):
         made[variable] = program.placeholder(_identifier(variable.name) or f"input_{i}")
+    if any(map(destroys, graph.nodes)):
+        graph.attach_feature(DestroyHandler())  # it knows what must run before what is overwritten
     nodes = graph.toposort()
     read = [*(v for node in nodes for v in node.inputs), *graph.outputs]
     names: dict[str, Constant] = {}
     for variable in read:
         if isinstance(variable, Constant) and variable not in made:
-            name = _put(root, variable, names)
-            made[variable] = program.get_attr(name)
+            held = program.get_attr(_put(root, variable, names))
+            # a call gives it a new value, and the gradient may need the old one
+            changed = any(variable.data is mutation.data for mutation in graph.interface.mutations)
+            made[variable] = program.call_function(torch.ops.aten.clone.default, (held,)) if changed else held
     for node in nodes:
         _emit(program, node, made)
     program.output(tuple(made[variable] for variable in graph.outputs))
     with_names = fx.GraphModule(root, program, "TensorProgram")
+    kept = {name for name, _ in with_names.named_parameters(remove_duplicate=False)}
+    kept.update(name for name, _ in with_names.named_buffers(remove_duplicate=False))
     for name, constant in names.items():
-        if name not in dict(with_names.named_parameters()) and name not in dict(with_names.named_buffers()):
+        if name not in kept:
             raise ExportError(f"the constant {constant.name or name} was lost on the way to fx")
-    return with_names
+    return with_names, names
+
+
+def _changed_name(program: fx.GraphModule, mutation: Mutation, names: dict[str, Constant]) -> str:
+    """The name of a buffer that a call changes; one that is only written is registered."""
+    for name, constant in names.items():
+        if constant.data is mutation.data:
+            return name
+    return _put(program, Constant(mutation.data, mutation.name, True), names)
+
+
+AS_VIEWS = {
+    torch.ops.aten.view.default: torch.ops.aten.reshape.default,
+    torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
+}
+"""A view asks for a layout of the memory, which a rewrite may have changed; a reshape copies where it must."""
 
 
 def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
     values = node.op.bind([made[v] for v in node.inputs])
     args, kwargs = split_call(node.op.target, values)
-    result = program.call_function(node.op.target, args, kwargs)
+    target = AS_VIEWS.get(node.op.target, node.op.target)
+    result = program.call_function(target, args, kwargs)
     if node.place.stack:
         result.meta["stack_trace"] = node.place.stack
     returns = node.op.target._schema.returns
@@ -81,7 +121,9 @@ def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None
 def _put(root: nn.Module, constant: Constant, names: dict[str, Constant]) -> str:
     """Register a constant under its name, in modules for the parts before the dots; gives the name."""
     wanted = constant.name or f"constant_{len(names)}"
-    parts = [_identifier(part) or "_" for part in wanted.split(".")]
+    parts = [part or "_" for part in wanted.split(".")]
+    if hasattr(fx.GraphModule, parts[0]):
+        parts[0] += "_"
     name = ".".join(parts)
     while name in names or any(known.startswith(f"{name}.") for known in names):
         parts[-1] += "_"

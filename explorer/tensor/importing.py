@@ -1,8 +1,11 @@
 """From PyTorch to a tensor graph: an exported program, a module, a circuit."""
 
 import operator
+import sysconfig
+import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +16,8 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from explorer.errors import ExportError, OperatorError
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.interface import Interface
+from explorer.tensor.interface import Interface, Mutation
+from explorer.tensor.nhwc import LAYOUTS, to_nhwc
 from explorer.tensor.types import TensorType, type_of
 from explorer.tensor.variables import Constant, SourcePlace, Variable, make_apply
 from explorer.trace import Listener
@@ -28,12 +32,14 @@ def from_module(
     kwargs: Mapping[str, Any] | None = None,
     *,
     level: str = "functional",
+    layout: str = "",
     training: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> FunctionGraph:
     """Export a module and take the program as a graph. In training its parameters may change, else they are known.
 
-    Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level.
+    With the layout "nhwc" convolutions and pools are made to work with channels last (`to_nhwc`).
+    Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
     """
     try:
         with warnings.catch_warnings():
@@ -42,28 +48,37 @@ def from_module(
     except Exception as error:
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ExportError(
-            f"PyTorch cannot export {type(module).__name__}: {first.strip()} (the cause of this error says more)"
+            f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {first.strip()} "
+            "(the cause of this error says more)"
         ) from error
-    return from_exported(program, level=level, training=training, listeners=listeners)
+    return from_exported(program, level=level, layout=layout, training=training, listeners=listeners)
 
 
 def from_exported(
-    program: ExportedProgram, *, level: str = "functional", training: bool = False, listeners: Sequence[Listener] = ()
+    program: ExportedProgram,
+    *,
+    level: str = "functional",
+    layout: str = "",
+    training: bool = False,
+    listeners: Sequence[Listener] = (),
 ) -> FunctionGraph:
     """An exported program as a graph; parameters and buffers are constants with their names.
 
-    With `training` parameters that ask for gradients are constants that may change.
-    Raises: UnknownNameError for a level; ExportError for shapes that depend on the data, and for what is no operator
+    With `training` parameters that ask for gradients are constants that may change; `layout` is as in `from_module`.
+    Raises: UnknownNameError for a level or layout; ExportError for shapes that depend on the data, and for what is no operator
     (control flow, tokens, objects), with its place.
     """
     from explorer.errors import unknown_name
 
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = program.run_decompositions({}) if level == "functional" else program.run_decompositions()
-    return _Reader(program, training).graph(listeners)
+    graph = _Reader(program, training).graph(listeners)
+    return to_nhwc(graph) if layout == "nhwc" else graph
 
 
 class _Reader:
@@ -74,7 +89,7 @@ class _Reader:
         self._training = training
         self._values: dict[fx.Node, Any] = {}
         self._inputs: list[Variable] = []
-        self._taken: list[int] = []
+        self._fixed: list[tuple[int, Any]] = []
 
     def graph(self, listeners: Sequence[Listener]) -> FunctionGraph:
         nodes = list(self._program.graph.nodes)
@@ -82,12 +97,12 @@ class _Reader:
         for node in nodes:
             if node.op == "call_function":
                 self._values[node] = self._called(node)
-            elif node.op not in ("placeholder", "output"):
+            elif node.op not in ("placeholder", "output", "get_attr"):  # what get_attr names, control flow takes
                 raise ExportError(f"the program has a {node.op} node ({node.name}), which is no operator{_where(node)}")
         outputs, mutations = self._outputs(nodes[-1])
         spec = self._program.call_spec
         graph = FunctionGraph(self._inputs, outputs, clone=False, listeners=listeners)
-        graph.interface = Interface(spec.in_spec, spec.out_spec, mutations, tuple(self._taken))
+        graph.interface = Interface(spec.in_spec, spec.out_spec, mutations, tuple(self._fixed))
         return graph
 
     def _read_inputs(self, placeholders: Sequence[fx.Node]) -> None:
@@ -100,9 +115,9 @@ class _Reader:
                 if isinstance(spec.arg, TensorArgument):
                     self._values[node] = Variable(_static(node), None, 0, node.name)
                     self._inputs.append(self._values[node])
-                    self._taken.append(position)
                 elif isinstance(spec.arg, ConstantArgument):
                     self._values[node] = spec.arg.value
+                    self._fixed.append((position, spec.arg.value))
                 else:
                     raise ExportError(f"the input {node.name} is no tensor; fix it before exporting")
                 position += 1
@@ -110,24 +125,27 @@ class _Reader:
                 data = self._program.state_dict[target]
                 self._values[node] = Constant(data, target, self._training and data.requires_grad)
             elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-                stored = self._program.state_dict if target in self._program.state_dict else self._program.constants
-                data = stored[target]
-                if not isinstance(data, torch.Tensor):
-                    raise ExportError(f"the program holds {target}, which is no tensor; only tensors are taken")
-                self._values[node] = Constant(data, target, target in changed)
+                self._values[node] = Constant(self._stored(target), target, target in changed)
             else:
                 raise ExportError(f"the program takes a {spec.kind.name.lower()} ({node.name}); only tensors are taken")
 
+    def _stored(self, target: str) -> torch.Tensor:
+        program = self._program
+        data = program.state_dict[target] if target in program.state_dict else program.constants[target]
+        if not isinstance(data, torch.Tensor):
+            raise ExportError(f"the program holds {target}, which is no tensor; only tensors are taken")
+        return data
+
     def _called(self, node: fx.Node) -> Any:
         target = node.target
-        args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
-        if target is operator.getitem:
-            return args[0][args[1]]
-        if not isinstance(target, OpOverload):
+        if target is not operator.getitem and not isinstance(target, OpOverload):
             raise ExportError(
                 f"{getattr(target, '__name__', target)} ({node.name}) is no operator on tensors{_where(node)}; "
                 "export with fixed shapes and without control flow"
             )
+        args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
+        if not isinstance(target, OpOverload):
+            return args[0][args[1]]
         _static(node)
         try:
             made = make_apply(target, args, kwargs, _place(node))
@@ -149,9 +167,9 @@ class _Reader:
             return {key: self._mapped(item) for key, item in value.items()}
         return value
 
-    def _outputs(self, node: fx.Node) -> tuple[list[Variable], tuple[str, ...]]:
+    def _outputs(self, node: fx.Node) -> tuple[list[Variable], tuple[Mutation, ...]]:
         found: list[Variable] = []
-        mutations: list[str] = []
+        mutations: list[Mutation] = []
         results = node.args[0]
         if not isinstance(results, Iterable):
             raise ExportError("the program has no results")
@@ -160,7 +178,7 @@ class _Reader:
             if not isinstance(variable, Variable):
                 raise ExportError(f"the program gives {variable!r} among its results; only tensors can be results")
             if spec.kind is OutputKind.BUFFER_MUTATION:
-                mutations.append(str(spec.target))
+                mutations.append(Mutation(str(spec.target), self._stored(str(spec.target))))
             elif spec.kind is not OutputKind.USER_OUTPUT:
                 raise ExportError(f"the program has a result of the kind {spec.kind.name.lower()}, which is not taken")
             found.append(variable)
@@ -190,3 +208,17 @@ def _place(node: fx.Node) -> SourcePlace:
 def _where(node: fx.Node) -> str:
     line = _place(node).line
     return f" at {line}" if line else ""
+
+
+FOREIGN = (str(Path(torch.__file__).parent), sysconfig.get_paths()["stdlib"] + "/", __file__, "<")
+"""Where frames of an error are from that are not the user's."""
+
+
+def _blamed(error: BaseException | None) -> str:
+    """The innermost line of the user's own program that an error, or what it came from, passed."""
+    while error is not None:
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if not frame.filename.startswith(FOREIGN) or "site-packages" in frame.filename[len(FOREIGN[0]) :]:
+                return f" at {Path(frame.filename).name}:{frame.lineno}"
+        error = error.__cause__ or error.__context__
+    return ""

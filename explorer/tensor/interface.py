@@ -3,41 +3,71 @@
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch.utils import _pytree as pytree
 
 from explorer.errors import OperatorError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mutation:
+    """A buffer to which a call gives a new value: its name, and the tensor that holds it."""
+
+    name: str
+    data: torch.Tensor
 
 
 @dataclass(frozen=True)
 class Interface:
     """Structure of arguments and results; None: tensors in a row, and one tensor or a tuple of them.
 
-    `mutations` names the buffers that a call gives new values; those values are the first outputs of the graph.
+    `mutations` are the buffers that a call gives new values; those values are the first outputs of the graph.
     """
 
     arguments: pytree.TreeSpec | None = None
     results: pytree.TreeSpec | None = None
-    mutations: tuple[str, ...] = ()
-    taken: tuple[int, ...] | None = None
-    """Which of the flat arguments the graph takes (the others are no tensors); None: all."""
+    mutations: tuple[Mutation, ...] = ()
+    fixed: tuple[tuple[int, Any], ...] = ()
+    """Flat arguments that are no tensors, and their values: the graph was made for these, and does not take them."""
+
+    def __deepcopy__(self, memo: object) -> "Interface":
+        return self
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The tensors that the graph takes. Raises: OperatorError for arguments of another structure."""
+        """The tensors that the graph takes. Raises: OperatorError for arguments of another structure or value."""
         if self.arguments is None:
             if kwargs:
                 raise OperatorError(f"the graph takes tensors in a row; {', '.join(kwargs)} was given by name")
             return list(args)
-        flat, spec = pytree.tree_flatten((args, kwargs))
-        if spec.num_leaves != self.arguments.num_leaves:
-            wanted, found = self.arguments.num_leaves, spec.num_leaves
-            raise OperatorError(f"the module takes arguments with {wanted} values in them; {found} were given")
-        return flat if self.taken is None else [flat[i] for i in self.taken]
+        names = [name for name in self.arguments.child(1).context if name in kwargs]
+        ordered = {name: kwargs[name] for name in [*names, *(name for name in kwargs if name not in names)]}
+        flat, spec = pytree.tree_flatten((args, ordered))
+        if spec != self.arguments:
+            wanted, found = _described(self.arguments), _described(spec)
+            raise OperatorError(f"the module takes {wanted}, as when it was exported; {found} were given")
+        for position, value in self.fixed:
+            if flat[position] != value:
+                raise OperatorError(
+                    f"argument {position} was {value!r} when the module was exported, and is fixed; "
+                    f"{flat[position]!r} was given"
+                )
+        known = {position for position, _ in self.fixed}
+        return [value for position, value in enumerate(flat) if position not in known]
 
     def structured_results(self, results: list[Any]) -> Any:
         """The results as the module gave them."""
         if self.results is None:
             return results[0] if len(results) == 1 else tuple(results)
         return pytree.tree_unflatten(results, self.results)
+
+
+def _described(spec: pytree.TreeSpec) -> str:
+    """What a structure of arguments holds, in words."""
+    positional, named = spec.children()
+    parts = [f"{positional.num_children} positional arguments"]
+    if named.num_children:
+        parts.append(f"the keywords {', '.join(named.context)}")
+    return f"{' and '.join(parts)} with {spec.num_leaves} values in them"
 
 
 PLAIN = Interface()

@@ -42,6 +42,7 @@ class Observer:
         self._scopes: list[str] = []
         self._rules: list[tuple[str, ...]] = [()]
         self._told: list[bool] = [False]
+        self._seen: dict[str, int] = {}
         self._parts = 0
         self._touched: dict[Apply | None, bool] = {}
         self._leaves: dict[Variable, None] = {}
@@ -66,7 +67,7 @@ class Observer:
             yield
             return
         self._close()
-        self._scopes.append(name)
+        self._scopes.append(self._unique(name))
         self._rules.append(tuple(rules))
         self._told[-1] = True
         self._told.append(False)
@@ -187,6 +188,12 @@ class Observer:
             (self._later if newer else self._refusals).append(refusal)
 
     # ------------------------------------------------------------------ helpers
+
+    def _unique(self, name: str) -> str:
+        """A name that no part at this place had before: `CSE (2)` for the second one."""
+        path = "/".join([*self._scopes, name])
+        count = self._seen[path] = self._seen.get(path, 0) + 1
+        return name if count == 1 else f"{name} ({count})"
 
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []

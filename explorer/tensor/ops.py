@@ -134,7 +134,10 @@ class Op:
 
         Raises: OperatorError if PyTorch refuses them; the message holds its reason.
         """
-        return _result_types(self, tuple(inputs))
+        found = _result_types(
+            self, tuple(inputs)
+        )  # equal types may have other names of axes: they come after the cache
+        return tuple(_with_names(self, inputs, kind) for kind in found)
 
     def __str__(self) -> str:
         return self.name + "".join(f" {name}={value!r}" for name, value in self.settings.items())
@@ -241,9 +244,18 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
+def kernel(target: OpOverload) -> OpOverload:
+    """What computes an operator: a view of a tensor whose numbers lie in another order than its axes is a copy."""
+    return torch.ops.aten.reshape.default if target in VIEWS else target
+
+
+VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+"""Operators that PyTorch refuses, depending on how a tensor lies in memory; a rewrite may change that."""
+
+
 def _call(target: OpOverload, values: Mapping[str, Any]) -> Any:
     names = _positional(target)
-    return target(*[values[name] for name in names], **{k: v for k, v in values.items() if k not in names})
+    return kernel(target)(*[values[name] for name in names], **{k: v for k, v in values.items() if k not in names})
 
 
 FAKE = FakeTensorMode(allow_non_fake_inputs=False)
@@ -267,7 +279,7 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
         ) from error
     except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
-    return tuple(_with_names(op, inputs, type_of(result)) for result in results)
+    return tuple(map(type_of, results))
 
 
 def _with_names(op: Op, inputs: Sequence[ValueType], result: ValueType) -> ValueType:
@@ -276,14 +288,35 @@ def _with_names(op: Op, inputs: Sequence[ValueType], result: ValueType) -> Value
         return result
     first = inputs[0]
     names = dict(op.arguments)
-    layout = first.layout if first.shape == result.shape else ""
-    if op.name == "permute" and first.layout:
-        layout = "".join(first.layout[axis] for axis in names["dims"])
     quantization = first.quantization if op.name in MOVES_DATA and result.dtype == first.dtype else None
     if "out_scale" in names:
         quantization = Quantization(names["out_scale"], names["out_offset"])
-    return TensorType(result.dtype, result.shape, layout, quantization)
+    return TensorType(result.dtype, result.shape, _layout(op, first, result), quantization)
 
+
+def _layout(op: Op, first: TensorType, result: TensorType) -> str:
+    """The names of the axes of a result, as far as they follow from those of the first input."""
+    if op.name.endswith("_nhwc"):
+        return "NHWC"
+    names = first.layout
+    if not names or result.rank != first.rank:
+        return ""
+    if op.name == "permute":
+        return "".join(names[axis] for axis in op["dims"])
+    if op.name == "transpose":
+        swapped = list(names)
+        swapped[op["dim0"]], swapped[op["dim1"]] = names[op["dim1"]], names[op["dim0"]]
+        return "".join(swapped)
+    return names if op.name in KEEPS_AXES or result.shape == first.shape else ""
+
+
+KEEPS_AXES = frozenset(
+    (
+        *("conv2d", "convolution", "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "adaptive_avg_pool2d"),
+        *("cat", "slice", "narrow", "split", "split_with_sizes", "chunk", "constant_pad_nd", "pad", "repeat", "mean"),
+    )
+)
+"""Operators that change sizes but not which axis is which, as long as there are as many."""
 
 MOVES_DATA = frozenset(
     (

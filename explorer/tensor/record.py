@@ -7,9 +7,11 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from explorer.errors import CircuitError, unknown_name
+from explorer.rewrite import CompilationMode, FunctionPassPipeline
 from explorer.tensor.exporting import TensorModule, to_module
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.importing import from_exported, from_module
+from explorer.tensor.managed import ManagedPipeline
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub
 from explorer.tensor.rewriting.rewriters import checked_tracks, tracked_name
 from explorer.tensor.snapshot import TensorSnapshot
@@ -27,7 +29,7 @@ from explorer.trace import (
 )
 from explorer.trace.reasons import ANY_OPERATOR, OR
 
-MODES = ("infer", "train")
+MODES = tuple(mode.value for mode in CompilationMode)
 
 
 class Pipeline(Protocol):
@@ -49,7 +51,7 @@ class Pipeline(Protocol):
 def record_module(
     subject: "nn.Module | ExportedProgram | FunctionGraph",
     example_inputs: Sequence[Any] = (),
-    pipeline: "Pipeline | Sequence[Pipeline]" = (),
+    pipeline: "Pipeline | FunctionPassPipeline | Sequence[Pipeline] | None" = None,
     *,
     mode: str = "infer",
     operators: str = "functional",
@@ -60,8 +62,9 @@ def record_module(
 ) -> Trace:
     """Export a module, rewrite its graph, and give the trace; `trace.compiled` is the module that came out.
 
-    `pipeline` is one rewriter or several. With `one_by_one` every rewrite is a
-    step of its own; else rewrites that do not look at each other's work share one. A graph is rewritten as a copy.
+    `pipeline` is a pipeline of passes, a rewriter, or several; None: the default passes. With `one_by_one` each
+    rewrite is a step of its own; else rewrites that do not look at each other's work share one. A graph is rewritten
+    as a copy.
     Raises: ExportError, UnknownNameError, and what a rule raises; the error then carries the trace up to there.
     """
     if mode not in MODES:
@@ -69,12 +72,12 @@ def record_module(
     graph = _graph_of(subject, example_inputs, operators, mode == "train")
     recorder = Recorder()
     graph.observer.listen((recorder, *listeners), one_by_one)
-    steps = tuple(pipeline) if isinstance(pipeline, Sequence) else (pipeline,)
+    steps = _pipelines(pipeline, mode)
     rules = described(steps)
     options = {
         "level": TENSOR,
         "subject": name or type(subject).__name__,
-        "pipeline": [label_of(part) for part in steps],
+        "pipeline": [entry for part in steps for entry in entries_of(part)],
         "mode": mode,
         "operators": operators,
         "layout": layout,
@@ -99,6 +102,22 @@ def _graph_of(subject: Any, example_inputs: Sequence[Any], operators: str, train
     if isinstance(subject, ExportedProgram):
         return from_exported(subject, level=operators, training=training)
     return from_module(subject, example_inputs, level=operators, training=training)
+
+
+def _pipelines(
+    pipeline: "Pipeline | FunctionPassPipeline | Sequence[Pipeline] | None", mode: str
+) -> tuple[Pipeline, ...]:
+    if pipeline is None or isinstance(pipeline, FunctionPassPipeline):
+        from explorer.tensor.pipelines import DEFAULT_PIPELINE
+
+        chosen = DEFAULT_PIPELINE if pipeline is None else pipeline
+        return (ManagedPipeline(chosen, CompilationMode(mode)),)
+    return tuple(pipeline) if isinstance(pipeline, Sequence) else (pipeline,)
+
+
+def entries_of(pipeline: Pipeline) -> list[str]:
+    """What a record keeps of a pipeline: its passes in order, or the name of a rewriter."""
+    return pipeline.entries() if isinstance(pipeline, ManagedPipeline) else [label_of(pipeline)]
 
 
 def label_of(pipeline: Pipeline) -> str:

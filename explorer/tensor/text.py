@@ -1,5 +1,6 @@
 """Tensor graphs as text: an expression for small ones, one line an application for all."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +90,15 @@ def constant_text(constant: Constant) -> str:
         return "parameter"
     number = constant.number
     if number is None:
-        return f"constant {str(constant.signature[1])[:8]}" if constant.data.numel() else "constant (empty)"
+        return f"constant {constant.digest[:8]}" if constant.data.numel() else "constant (empty)"
     text = repr(number)
     text = text.removesuffix(".0") if isinstance(number, float) else text
     return text if not constant.tensor_type.shape else f"full({text})"
+
+
+def _mark(content: "str | bytes") -> str:
+    """Eight letters that differ for different contents; short contents stand in a signature as they are."""
+    return (hashlib.blake2b(content, digest_size=16).hexdigest() if isinstance(content, bytes) else content)[:8]
 
 
 def settings_text(settings: dict[str, Any]) -> list[str]:

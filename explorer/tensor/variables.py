@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ CONVERTED = (torch.float32, torch.float64, torch.complex64, torch.complex128, to
 """Results of these types give the same with a number as with a constant that holds it; shorter ones round twice."""
 
 
+PYTORCH = str(Path(torch.__file__).parent)
+
+
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
     """Where in the user's program an operator comes from: the innermost frames, and the path of the module."""
@@ -26,13 +30,19 @@ class SourcePlace:
 
     @property
     def line(self) -> str:
-        """`file.py:line` of the innermost frame that is known."""
+        """`file.py:line` of the innermost frame that is not PyTorch's own; if there is none, of the innermost one."""
+        fallback = ""
         for text in reversed(self.stack.splitlines()):
-            if text.strip().startswith('File "') and not text.strip().startswith('File "<'):  # nor what PyTorch wrote
-                parts = text.strip().split(", ")
-                name = parts[0].removeprefix("File ").strip('"').rpartition("/")[2]
-                return f"{name}:{parts[1].removeprefix('line ')}" if len(parts) > 1 else name
-        return ""
+            parts = text.strip().split(", ")
+            path = parts[0].removeprefix("File ").strip('"')
+            if not text.strip().startswith('File "') or path.startswith("<"):
+                continue
+            name = path.replace("\\", "/").rpartition("/")[2]
+            line = f"{name}:{parts[1].removeprefix('line ')}" if len(parts) > 1 else name
+            if not path.startswith(PYTORCH):
+                return line
+            fallback = fallback or line
+        return fallback
 
 
 NOWHERE = SourcePlace()
@@ -90,8 +100,13 @@ class Constant(Variable):
         """Equal for constants that hold the same: type and bytes, so NaN equals NaN and 0 differs from -0."""
         if self.trainable:
             return ("trainable", self.name, id(self.data))
+        return (self.type, self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """A check sum of its bytes."""
         raw = self.data.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        return (self.type, raw if len(raw) <= 64 else hashlib.blake2b(raw, digest_size=16).hexdigest())
+        return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
     @property
     def number(self) -> Any:

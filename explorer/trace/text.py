@@ -10,7 +10,7 @@ COLUMNS: tuple[str, ...] = ("step", "path", "layers", "folds", "ms", "what happe
 
 def trace_text(trace: "Trace") -> str:
     """One row a step: number, path, layers and folds afterwards, time, what happened; then limits and errors."""
-    rows = [COLUMNS]
+    rows = [tuple("nodes" if name == "layers" and trace.is_tensor else name for name in COLUMNS)]
     for step in trace.steps:
         graph = step.snapshot.graph
         folds = sum(getattr(node, "num_folds", 1) for node in graph.nodes.values())

@@ -147,7 +147,7 @@ class _Painter:
             "nodes": nodes,
             "edges": edges,
             "hulls": hulls,
-            "legend": [*legend, *_legend(nodes, edges, hulls, self.trial is not None)],
+            "legend": [*legend, *_legend(nodes, edges, hulls, self.trial is not None, index.noun)],
             "table": table_of(nodes, edges, hulls),
         }
         return Picture(view, coordinates)
@@ -216,7 +216,7 @@ class _Painter:
 
 
 def _legend(
-    nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView], tried: bool
+    nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView], tried: bool, noun: str
 ) -> list[LegendItem]:
     """Borders, hulls, badges, shapes and edges that occur."""
     changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
@@ -246,7 +246,7 @@ def _legend(
     if any(node["folds"] > 1 for node in nodes):
         add("badge", "stack", "xF", "F layers folded into one")
     if any(node["count"] > 1 for node in nodes):
-        add("badge", "count", "N×", "N layers in one box")
+        add("badge", "count", "N×", f"N {noun}s in one box")
     copied = sum(edge["copied_bytes"] for edge in edges)
     if copied:
         add("edge", "copy", "B", f"bytes copied for one example, {bytes_text(copied)} in all")

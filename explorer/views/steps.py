@@ -1,6 +1,7 @@
 """The steps of a trace, for the stepper and the tree of steps."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from explorer.trace import Step, StepCheck
 from explorer.views.index import TraceIndex
@@ -9,10 +10,17 @@ from explorer.views.states import folds_of
 from widgets.schema import StepView
 
 
+class Counted(TypedDict, total=False):
+    """What a step counts, if it is not layers."""
+
+    counted: str
+
+
 def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> list[StepView]:
     """All steps; `checks` are what `trace.check()` found, by step."""
     found: list[StepView] = []
     layers = folds = 0
+    counted: Counted = {"counted": "Nodes"} if index.trace.is_tensor else {}
     for step in index.trace.steps:
         layers, folds = _counts(step, layers, folds)
         check = (checks or {}).get(step.index)
@@ -28,6 +36,7 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
                 "ok": None if check is None else check.ok,
                 "error": step.error or "",
                 "layers": layers,
+                **counted,
                 "folds": folds,
                 "matches": len(step.matches),
                 "near_misses": len(step.refusals) + sum(step.refusals_over.values()),
@@ -45,7 +54,7 @@ def only_changing(views: Sequence[StepView]) -> list[StepView]:
 def _names(step: Step) -> list[str]:
     """The names of the parts of a step's path, as they stand in the tree: `Optimize`, `Round 1`, `fuse`."""
     *groups, label = step.path.split("/")
-    return [*(name.capitalize() for name in groups), label]
+    return [*(name[:1].upper() + name[1:] for name in groups), label]
 
 
 def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:

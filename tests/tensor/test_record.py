@@ -143,7 +143,7 @@ def test_views_speak_of_nodes(trace):
 def test_constants_are_parameters_of_the_operators_that_read_them():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
-    trace = record_module(module, (torch.randn(1, 3, 8, 8),))
+    trace = record_module(module, (torch.randn(1, 3, 8, 8),), ())
     graph = trace.graph_at(0)
     assert [node.title for node in graph.nodes.values()] == ["Input", "conv2d", "relu"]
     convolution = next(node for node in graph.nodes.values() if node.title == "conv2d")

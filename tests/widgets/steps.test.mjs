@@ -216,7 +216,7 @@ test("malformed steps show the error instead of throwing; good ones afterwards a
 
 test("unknown fields are passed over and missing ones have a plain meaning", () => {
   assert.deepEqual(readTree('[{"path": "optimize/fuse", "novelty": {"a": 1}}]'), [{
-    index: 0, label: "optimize/fuse", groups: [], title: "", summary: "", changed: true, ok: null, error: "", layers: 0,
+    index: 0, label: "optimize/fuse", groups: [], title: "", summary: "", changed: true, ok: null, error: "", counted: "layers", layers: 0,
   }]);
   assert.deepEqual(readTree(""), []);
   assert.equal(readTree([null])[0].label, "");

@@ -32,7 +32,7 @@
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
  *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
- *   error: string, layers: number, folds: number, matches: number, nearMisses: number, seconds: number}} Step
+ *   error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds: number}} Step
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[]}} Details
  *
@@ -304,6 +304,7 @@ export function readSteps(value) {
     layers: number(record(step).layers),
     folds: number(record(step).folds),
     matches: number(record(step).matches),
+    counted: text(record(step).counted),
     nearMisses: number(record(step).near_misses),
     seconds: number(record(step).seconds),
   }));
@@ -1915,7 +1916,8 @@ const grouped = (count) => count.toLocaleString("en");
 
 /** @param {Step} step @returns {Details} */
 function factsOfStep(step) {
-  const rows = [["Path", step.path], ["Layers", grouped(step.layers)], ["Folds", grouped(step.folds)], ["Matches", grouped(step.matches)], ["Near misses", grouped(step.nearMisses)]];
+  const size = step.counted ? [[step.counted, grouped(step.layers)]] : [["Layers", grouped(step.layers)], ["Folds", grouped(step.folds)]];
+  const rows = [["Path", step.path], ...size, ["Matches", grouped(step.matches)], ["Near misses", grouped(step.nearMisses)]];
   rows.push(["Time", step.seconds ? (step.seconds < 0.9995 ? `${(1000 * step.seconds).toPrecision(3)} ms` : `${step.seconds.toPrecision(3)} s`) : "not recorded"]);
   rows.push(["Same values", step.ok === null ? "not checked" : step.ok ? "checked, they agree" : "checked, they DIFFER"]);
   return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines: [step.summary, step.error, "Select a box to see what it is."].filter(Boolean) }] };

@@ -10,7 +10,7 @@
  * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
  *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
  * @typedef {{index: number, label: string, groups: string[], title: string, summary: string, changed: boolean,
- *   ok: boolean | null, error: string, layers: number}} Step
+ *   ok: boolean | null, error: string, counted: string, layers: number}} Step
  */
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
@@ -79,6 +79,7 @@ export function readTree(json) {
     changed: !(step && step.changed === false),
     ok: step && typeof step.ok === "boolean" ? step.ok : null,
     error: text(step && step.error),
+    counted: text(step && step.counted) || "layers",
     layers: step && Number.isFinite(step.layers) ? step.layers : 0,
   }));
 }
@@ -185,7 +186,7 @@ function render({ model, el }) {
     // The row is the item: it is named by what stands in it, and the rows below a group are no part of its name.
     const element = h("div", { class: "ces-row", role: "treeitem", tabindex: "-1", "data-step": item.index, "aria-level": depth + 1, "aria-selected": String(item.index === step), title: [item.title, item.summary, item.error].filter(Boolean).join("\n"), onclick: () => choose(item.index) },
       h("span", { class: "ces-label", text: item.label }), h("span", { class: "ces-what", text: item.summary }),
-      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }), h("span", { class: "ces-said", text: ["layers", said].filter(Boolean).join(", ") }),
+      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }), h("span", { class: "ces-said", text: [item.counted.toLowerCase(), said].filter(Boolean).join(", ") }),
       h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign }));
     element.style.setProperty("--ces-depth", String(depth));
     return element;

@@ -6,6 +6,7 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
+from explorer.app.options import COMPILED
 from explorer.app.panes.layout import column, columns, line
 from explorer.app.panes.tables import html_pane, lines_html, table_html
 from explorer.app.panes.tool import Tool
@@ -22,6 +23,7 @@ class FoldsTool(Tool):
     name = "folds"
     title = "Folds"
     help = "Which layers became one, by which key, where each slice reads its inputs, and what was nearly folded."
+    looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
         self.level = pmui.Select(label="Level", options=[], size="small", width=110)

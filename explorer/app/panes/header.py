@@ -5,7 +5,7 @@ from dataclasses import replace
 import panel_material_ui as pmui
 
 from explorer.app.desk import Desk
-from explorer.app.options import PRESETS
+from explorer.app.options import LEVELS, PRESETS
 from explorer.app.place import Place
 from explorer.backend import SEMIRINGS
 from explorer.bench import why_no_cuda
@@ -23,6 +23,7 @@ class Header:
         self.semiring = pmui.Select(
             label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
         )
+        self.level = pmui.Select(label="Level", options=list(LEVELS), size="small", width=110)
         self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
         self.edit = pmui.Button(
             label="Edit", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("pipeline"))
@@ -39,9 +40,9 @@ class Header:
         )
         self.device.param.watch(desk.guard(lambda event: setattr(desk, "devices", event.new)), "value")
         self._filling = False
-        for control in (self.circuit, self.semiring, self.preset):
+        for control in (self.circuit, self.level, self.semiring, self.preset):
             control.param.watch(desk.guard(lambda event: self._chosen(event.obj)), "value")
-        self.items = [self.circuit, self.semiring, self.preset, self.edit, self.device]
+        self.items = [self.circuit, self.level, self.semiring, self.preset, self.edit, self.device]
 
     def changed(self, names: frozenset[str]) -> None:
         """Show what is open."""
@@ -51,6 +52,10 @@ class Header:
         self._filling = True
         known = list(self.desk.library.names())
         self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
+        self.level.value = opened.tensor.level
+        fixed = opened.trace.is_tensor and not opened.is_live
+        for control in (self.level, self.semiring, self.preset):
+            control.disabled = fixed
         self.semiring.value = opened.options.semiring
         self.preset.value = opened.options.preset
         self._filling = False
@@ -60,6 +65,11 @@ class Header:
             return
         if control is self.circuit:
             self.desk.open(Place(circuit=self.circuit.value))
+            return
+        if control is self.level:
+            place = self.desk.session.place
+            tensor = replace(place.tensor, level=self.level.value)
+            self.desk.open(Place(circuit=place.circuit, options=place.options, tensor=tensor))
             return
         options = self.desk.session.opened.options
         if control is self.preset:

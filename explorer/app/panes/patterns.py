@@ -15,6 +15,7 @@ from panel.viewable import Viewable
 from explorer.app.background import Job
 from explorer.app.desk import Desk
 from explorer.app.opening import Opened
+from explorer.app.options import COMPILED
 from explorer.app.panes.layout import column, columns, line
 from explorer.app.panes.tables import code_html, html_pane, lines_html
 from explorer.app.panes.tool import CLOSED, Tool
@@ -46,6 +47,7 @@ class PatternTool(Tool):
     name = "pattern"
     title = "Pattern"
     help = "Build a pattern; its matches and near misses in the layers before this step show at once. Then apply it."
+    looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
         self.form = START

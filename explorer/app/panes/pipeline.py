@@ -10,6 +10,7 @@ from explorer.app.desk import Desk
 from explorer.app.opening import forms_of
 from explorer.app.options import PRESETS, STRATEGIES, CompileOptions
 from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
+from explorer.app.panes.passes import PassesForm
 from explorer.app.panes.tables import html_pane, lines_html
 from explorer.app.panes.tool import Tool
 from explorer.fold import SCHEDULERS
@@ -49,6 +50,7 @@ class PipelineTool(Tool):
         self.reset = pmui.Button(label="Reset", size="small", variant="text", on_click=desk.guard(self._reset))
         self.words = html_pane()
         self.preset.param.watch(desk.guard(lambda _: self._preset_chosen()), "value")
+        self.passes = PassesForm(desk)
         super().__init__(desk)
 
     def build(self) -> Viewable:
@@ -56,10 +58,18 @@ class PipelineTool(Tool):
         switches = line(self.optimize, self.fold)
         off = line(self.skip, self.skip_step, self.skip_match)
         buttons = line(self.apply, self.compare, self.reset)
-        return column(choices, buttons, self.rules, line(switches, off), self.words)
+        self.of_rules = column(choices, buttons, self.rules, line(switches, off), self.words)
+        self.of_passes = column(self.passes.build())
+        return column(self.of_rules, self.of_passes)
 
     def changed(self, names: frozenset[str]) -> None:
-        if "trace" in names:
+        if "trace" not in names:
+            return
+        is_tensor = self.desk.session.opened.trace.is_tensor
+        self.of_rules.visible, self.of_passes.visible = not is_tensor, is_tensor
+        if is_tensor:
+            self.passes.fill()
+        else:
             self._fill(self.desk.session.opened.options)
 
     # ------------------------------------------------------------------ form -> options

@@ -7,6 +7,7 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
+from explorer.app.options import COMPILED
 from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.panes.tables import html_pane
 from explorer.app.panes.tool import CLOSED, OPENED, Tool
@@ -22,6 +23,7 @@ class PredictTool(Tool):
     name = "predict"
     title = "Predict"
     help = "Say what the step will do before you see it; the answer is checked against the trace."
+    looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
         self.choice = pmui.Select(label="Question", options=[], size="small", width=520)

@@ -15,7 +15,7 @@ from panel.viewable import Viewable
 from explorer.app.background import Job
 from explorer.app.desk import Desk
 from explorer.app.opening import circuit_of
-from explorer.app.options import options_of
+from explorer.app.options import COMPILED, options_of
 from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.panes.tool import Tool
@@ -70,6 +70,7 @@ class TimeTool(Tool):
     name = "time"
     title = "Time"
     help = "Measured times on this machine: medians with their confidence intervals; outputs are compared first."
+    looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
         self.missing = why_no_cuda()

@@ -6,6 +6,7 @@ from typing import ClassVar
 from panel.viewable import Viewable
 
 from explorer.app.desk import Desk
+from explorer.app.options import LEVELS
 
 OPENED, CLOSED = "opened", "closed"
 """Told to a tool beside the events of a session."""
@@ -20,6 +21,8 @@ class Tool(ABC):
     """On its button."""
     help: ClassVar[str]
     """In a sentence, what it is for."""
+    looks_at: ClassVar[tuple[str, ...]] = LEVELS
+    """The levels of the ladder whose traces it can look at."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk

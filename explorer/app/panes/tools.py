@@ -44,7 +44,7 @@ class Drawer:
     def __init__(self, desk: Desk, on_open: Callable[[bool], None]) -> None:
         self.desk = desk
         self.on_open = on_open
-        self.open_name = ""
+        self.open_name = self._shown = ""
         self._made: dict[str, Tool] = {}
         self.buttons = pmui.CheckButtonGroup(
             options={tool.title: tool.name for tool in TOOLS},
@@ -66,8 +66,7 @@ class Drawer:
         if name:
             if name not in self._made:
                 self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.desk)
-            tool = self._made[name]
-            self.body[:] = [html_pane(f"<p>{escape(tool.help)}</p>"), tool.view]
+            self._shown = ""
             self.changed(EVENTS | {OPENED})
         self.body.visible = bool(name)
         self.on_open(bool(name))
@@ -75,7 +74,17 @@ class Drawer:
     def changed(self, names: frozenset[str]) -> None:
         """Tell the open tool what changed."""
         tool = self._made.get(self.open_name)
-        if tool is not None:
+        if tool is None:
+            return
+        level = self.desk.session.opened.tensor.level
+        fits = level in tool.looks_at
+        shown = f"{tool.name} {level}"
+        if self._shown != shown:
+            self._shown = shown
+            words = tool.help if fits else f"{tool.title} looks at circuits; this trace is of the {level} level."
+            self.body[:] = [html_pane(f"<p>{escape(words)}</p>"), *([tool.view] if fits else [])]
+            names = EVENTS | {OPENED} if fits else names
+        if fits or CLOSED in names:
             self.desk.guard(tool.changed)(names)
 
     def _pressed(self, event: Event) -> None:

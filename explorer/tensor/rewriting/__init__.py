@@ -1,5 +1,7 @@
 """Theano-style rewriting of tensor graphs: local and global rewriters, navigators, patterns, merging."""
 
+from explorer.tensor.rewriting.databases import EquilibriumDB, LocalGroupDB, SequenceDB, SweepDB
+from explorer.tensor.rewriting.destroying import AddDestroyHandler
 from explorer.tensor.rewriting.merge import MergeRewriter, merge_rewriter
 from explorer.tensor.rewriting.navigators import (
     EquilibriumRewriter,
@@ -24,12 +26,16 @@ from explorer.tensor.rewriting.rewriters import (
     node_rewriter,
 )
 from explorer.tensor.rewriting.substitutions import OpRemove, OpSub
+from explorer.tensor.rewriting.sweep import SweepRewriter
 
 __all__ = [
+    "AddDestroyHandler",
     "Asterisk",
     "Declined",
+    "EquilibriumDB",
     "EquilibriumRewriter",
     "FailurePolicy",
+    "LocalGroupDB",
     "LocalRewriter",
     "LocalRewriterGroup",
     "MergeRewriter",
@@ -43,7 +49,10 @@ __all__ = [
     "RewriteWarning",
     "Rewriter",
     "RuleProfile",
+    "SequenceDB",
     "SequenceRewriter",
+    "SweepDB",
+    "SweepRewriter",
     "TopoRewriter",
     "dfs_rewriter",
     "graph_rewriter",

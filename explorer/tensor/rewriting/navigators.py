@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from explorer.errors import LimitWarning, RuleError, unknown_name
+from explorer.rewrite import FromQuery
 from explorer.tensor.features import ChangeTracker, Feature, NodeFinder, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import Op
@@ -30,7 +31,7 @@ MAX_USE_RATIO = 8.0
 """So many rewrites a node of the graph a navigator may make; more is taken for an oscillation."""
 
 
-class LocalRewriterGroup(LocalRewriter):
+class LocalRewriterGroup(FromQuery, LocalRewriter):
     """Several local rewriters as one: the first that applies; or with `apply_all` on and on, until none applies."""
 
     def __init__(self, *rewriters: LocalRewriter, apply_all: bool = False, name: str = "") -> None:
@@ -119,9 +120,9 @@ class TopoRewriter(Rewriter):
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
         tracked = checked_tracks(self.local_rewriter)
-        waiting = deque(_start(graph, self.order))
+        waiting = deque(start_nodes(graph, self.order))
         limit = max(1, int(self.max_use_ratio * max(1, len(graph))))
-        arrivals = _Arrivals()
+        arrivals = Arrivals()
         graph.attach_feature(arrivals)
         try:
             while waiting:
@@ -133,7 +134,7 @@ class TopoRewriter(Rewriter):
                 if changed and not self.ignore_newtrees:
                     waiting.extend(new if self.order == "in_to_out" else new[::-1])
                 if processor.profile.applied >= limit and (waiting and changed):
-                    _limit(graph, processor.profile, self.label, limit)
+                    tell_limit(graph, processor.profile, self.label, limit)
                     break
         finally:
             graph.remove_feature(arrivals)
@@ -191,7 +192,7 @@ class OpKeyRewriter(Rewriter):
         return _flat(self.local_rewriter)
 
 
-class EquilibriumRewriter(Rewriter):
+class EquilibriumRewriter(FromQuery, Rewriter):
     """Applies rewriters over and over again until none of them changes anything.
 
     A round: every global rewriter once, the cleanup rewriters, then every application from the outputs on with every
@@ -232,10 +233,10 @@ class EquilibriumRewriter(Rewriter):
         processor = Processor(graph, self.policy)
         profile = processor.profile
         tracker = ChangeTracker()
-        arrivals = _Arrivals()
+        arrivals = Arrivals()
         graph.attach_feature(tracker)
         graph.attach_feature(arrivals)
-        find = _by_operator(self.local)
+        find = by_operator(self.local)
         most = len(graph)
         try:
             changed = True
@@ -257,7 +258,7 @@ class EquilibriumRewriter(Rewriter):
                 total = {name: counts.applied for name, counts in profile.rules.items()}
                 over = over or next((name for name, count in total.items() if count > limit), None)
                 if over is not None and changed:
-                    _limit(graph, profile, f"{self.label}: {over}", limit)
+                    tell_limit(graph, profile, f"{self.label}: {over}", limit)
                     break
         finally:
             graph.remove_feature(tracker)
@@ -269,7 +270,7 @@ class EquilibriumRewriter(Rewriter):
         graph: FunctionGraph,
         processor: Processor,
         find: Callable[[Op], tuple[LocalRewriter, ...]],
-        arrivals: "_Arrivals",
+        arrivals: "Arrivals",
         used: dict[str, int],
         limit: int,
     ) -> str | None:
@@ -308,7 +309,7 @@ class EquilibriumRewriter(Rewriter):
         return tuple(dict.fromkeys([*(local for r in self.local for local in _flat(r)), *inner]))
 
 
-class _Arrivals(Feature):
+class Arrivals(Feature):
     """The applications that came since it was last asked."""
 
     def __init__(self) -> None:
@@ -318,11 +319,13 @@ class _Arrivals(Feature):
         self._new.append(node)
 
     def take(self) -> list[Apply]:
+        """Those that came since the last call."""
         new, self._new = self._new, []
         return new
 
 
-def _start(graph: FunctionGraph, order: Order) -> Iterator[Apply]:
+def start_nodes(graph: FunctionGraph, order: Order) -> Iterator[Apply]:
+    """The applications in the order of a walk."""
     nodes = graph.toposort()
     if order == "in_to_out":
         yield from nodes
@@ -344,7 +347,7 @@ def _wanted(op: Op, tracked: Sequence[Tracked] | None) -> bool:
     return tracked is None or any(is_tracked(op, wanted) for wanted in tracked)
 
 
-def _by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[LocalRewriter, ...]]:
+def by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[LocalRewriter, ...]]:
     """Which rewriters to try at an operator: those that track its name, then its attributes too, then those for all."""
     tracks = [(rewriter, checked_tracks(rewriter)) for rewriter in rewriters]
     known: dict[Op, tuple[LocalRewriter, ...]] = {}
@@ -370,7 +373,8 @@ def _flat(rewriter: LocalRewriter) -> tuple[LocalRewriter, ...]:
     return rewriter.rewriters if isinstance(rewriter, LocalRewriterGroup) else (rewriter,)
 
 
-def _limit(graph: FunctionGraph, profile: Profile, name: str, limit: int) -> None:
+def tell_limit(graph: FunctionGraph, profile: Profile, name: str, limit: int) -> None:
+    """A navigator stops at its bound: an event and a warning."""
     message = f"Stopped {name} at the limit of {limit} rewrites; two rules may be undoing each other's work."
     profile.limits.append(message)
     graph.observer.limit("rewrites", limit, message)

@@ -12,7 +12,7 @@ from typing import Any
 from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import RuleError
-from explorer.rewrite import Exactness
+from explorer.rewrite import Exactness, FromQuery
 from explorer.tensor.features import Feature, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import Op
@@ -260,7 +260,7 @@ def graph_rewriter(
     return lambda function: FunctionGraphRewriter(function, name or function.__name__, tuple(requirements))
 
 
-class SequenceRewriter(Rewriter):
+class SequenceRewriter(FromQuery, Rewriter):
     """Rewriters one after the other."""
 
     def __init__(self, *rewriters: Rewriter, name: str = "sequence") -> None:

@@ -1,0 +1,376 @@
+"""Pipelines of passes, how each pass of one is run, and the manager that runs them on a graph.
+
+Source: Glow, Optimizations.md, Configuring a graph optimization pipeline: FunctionPassConfig, PassManager. Whether a
+pass changed something is never asked of the pass: the manager reads it from the graph's own record of changes.
+"""
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from time import perf_counter
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from explorer.errors import (
+    CircuitError,
+    DuplicateNameError,
+    LimitWarning,
+    RuleError,
+    ValueRangeError,
+    unknown_name,
+)
+
+MAX_ROUNDS = 100
+"""So many rounds a pass may take to its fixed point; more is taken for two rules that undo each other's work."""
+
+
+class ConvergenceMode(Enum):
+    """Whether a pass is run once, or over and over again until it changes nothing."""
+
+    ONE_PASS = "one_pass"
+    UNTIL_FIXED_POINT = "until_fixed_point"
+
+
+class DCERequiredMode(Enum):
+    """Whether dead code must be gone before a pass is run, so that its users are counted right."""
+
+    BEFORE_PASS = "before_pass"
+    NONE = "none"
+
+
+class CompilationMode(Enum):
+    """What the graph is compiled for."""
+
+    INFER = "infer"
+    TRAIN = "train"
+
+
+EMPTY_PASS = "EmptyPass"
+DCE_PASS = "DCE"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPassConfig:
+    """One entry of a pipeline: which pass, how often, in which modes, and whether after dead code elimination.
+
+    Source: Glow, Optimizations.md, FunctionPassConfig, with its defaults.
+    """
+
+    pass_id: str = EMPTY_PASS
+    convergence: ConvergenceMode = ConvergenceMode.ONE_PASS
+    modes: Collection[CompilationMode] = frozenset(CompilationMode)
+    dce: DCERequiredMode = DCERequiredMode.BEFORE_PASS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "modes", frozenset(self.modes))
+        if self.pass_id == DCE_PASS and self.dce is not DCERequiredMode.NONE:
+            raise ValueRangeError("the pass DCE cannot ask for DCE before it; give it dce=DCERequiredMode.NONE")
+
+    def __str__(self) -> str:
+        modes = ", ".join(mode.value for mode in CompilationMode if mode in self.modes) or "no mode"
+        return f"{self.pass_id}: {self.convergence.value}, {modes}, dce {self.dce.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPassPipeline:
+    """Passes in the order in which they are run. It never changes: every method gives a new pipeline."""
+
+    configs: tuple[FunctionPassConfig, ...] = ()
+
+    @classmethod
+    def of(cls, *entries: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """A pipeline of configurations; a name stands for the pass with all defaults."""
+        return cls(tuple(_config(entry) for entry in entries))
+
+    def push_front(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """With one more pass before all others."""
+        return self.insert(0, entry)
+
+    def push_back(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """With one more pass behind all others."""
+        return self.insert(len(self.configs), entry)
+
+    def insert(self, position: int, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """With one more pass, which then stands at a position. Raises: ValueRangeError."""
+        if not 0 <= position <= len(self.configs):
+            raise ValueRangeError(f"the pipeline has {len(self.configs)} passes; position {position} is outside of it")
+        return FunctionPassPipeline((*self.configs[:position], _config(entry), *self.configs[position:]))
+
+    def remove_first(self, pass_id: str) -> "FunctionPassPipeline":
+        """Without the first entry of a pass; the same pipeline if there is none."""
+        for i, config in enumerate(self.configs):
+            if config.pass_id == pass_id:
+                return FunctionPassPipeline((*self.configs[:i], *self.configs[i + 1 :]))
+        return self
+
+    def remove_all_instances_of(self, pass_id: str) -> "FunctionPassPipeline":
+        """Without any entry of a pass."""
+        return FunctionPassPipeline(tuple(config for config in self.configs if config.pass_id != pass_id))
+
+    def with_changes(self, pass_id: str, **changes: Any) -> "FunctionPassPipeline":
+        """With some fields of all entries of a pass changed. Raises: UnknownNameError for a pass or a field."""
+        if all(config.pass_id != pass_id for config in self.configs):
+            raise unknown_name("pass in the pipeline", pass_id, self.pass_ids)
+        known = [part.name for part in fields(FunctionPassConfig)]
+        for name in changes:
+            if name not in known:
+                raise unknown_name("field of FunctionPassConfig", name, known)
+        return FunctionPassPipeline(tuple(replace(c, **changes) if c.pass_id == pass_id else c for c in self.configs))
+
+    @property
+    def pass_ids(self) -> tuple[str, ...]:
+        """The names of the passes, each once, in order."""
+        return tuple(dict.fromkeys(config.pass_id for config in self.configs))
+
+    def text(self) -> str:
+        """One line an entry, numbered."""
+        return "\n".join(f"{i}. {config}" for i, config in enumerate(self.configs))
+
+    def __add__(self, other: "FunctionPassPipeline") -> "FunctionPassPipeline":
+        return FunctionPassPipeline((*self.configs, *other.configs))
+
+    def __iter__(self) -> Iterator[FunctionPassConfig]:
+        return iter(self.configs)
+
+    def __len__(self) -> int:
+        return len(self.configs)
+
+    def __getitem__(self, position: int) -> FunctionPassConfig:
+        return self.configs[position]
+
+
+def _config(entry: "FunctionPassConfig | str") -> FunctionPassConfig:
+    if isinstance(entry, FunctionPassConfig):
+        return entry
+    dce = DCERequiredMode.NONE if entry == DCE_PASS else DCERequiredMode.BEFORE_PASS
+    return FunctionPassConfig(entry, dce=dce)
+
+
+class PassObserver(Protocol):
+    """What a graph tells listeners with; the manager names the parts and the limits."""
+
+    def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
+        """What happens inside is recorded under a name."""
+        ...
+
+    def limit(self, what: str, limit: int, message: str) -> None:
+        """A bound was reached while more was possible."""
+        ...
+
+
+class PassGraph(Protocol):
+    """What the manager needs of a graph."""
+
+    @property
+    def observer(self) -> PassObserver:
+        """Where it is recorded."""
+        ...
+
+    def checkpoint(self) -> int:
+        """A mark in the record of changes; equal as long as nothing changed."""
+        ...
+
+    def verify(self) -> None:
+        """Raises: CircuitError if the graph is not legal."""
+        ...
+
+    def __len__(self) -> int:
+        """How many operators it has."""
+        ...
+
+
+G = TypeVar("G", bound=PassGraph)
+G_contra = TypeVar("G_contra", bound=PassGraph, contravariant=True)
+
+
+class Pass(Protocol[G_contra]):
+    """A named transformation of a graph; `run` is once through it and gives nothing: the graph knows what changed."""
+
+    @property
+    def name(self) -> str:
+        """The name by which pipelines call it."""
+        ...
+
+    @property
+    def doc(self) -> str:
+        """What it does, in a sentence."""
+        ...
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The rules that it tries."""
+        ...
+
+    def run(self, graph: G_contra) -> object:
+        """Go through the graph once."""
+        ...
+
+
+@dataclass(eq=False)
+class PassRegistry(Generic[G]):
+    """Passes by name, in the order of registration. `EmptyPass` needs no registration: it does nothing."""
+
+    passes: dict[str, Pass[G]] = field(default_factory=dict[str, Pass[G]])
+
+    def register(self, made: Pass[G]) -> None:
+        """Take a pass. Raises: DuplicateNameError if its name is taken."""
+        if made.name in self.passes or made.name == EMPTY_PASS:
+            raise DuplicateNameError(f"a pass named {made.name!r} is registered already; give it another name")
+        self.passes[made.name] = made
+
+    def without(self, names: Iterable[str]) -> "PassRegistry[G]":
+        """A copy without some passes."""
+        drop = set(names)
+        return PassRegistry({name: made for name, made in self.passes.items() if name not in drop})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that a pipeline may use."""
+        return (EMPTY_PASS, *self.passes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> Pass[G]:
+        if name not in self.passes:
+            raise unknown_name("pass", name, self.names)
+        return self.passes[name]
+
+    def __iter__(self) -> Iterator[Pass[G]]:
+        return iter(self.passes.values())
+
+    def __len__(self) -> int:
+        return len(self.passes)
+
+
+@dataclass(frozen=True, slots=True)
+class PassRun:
+    """What one entry of a pipeline did. `skipped` says why it was not run, if it was not."""
+
+    pass_id: str
+    changed: bool
+    rounds: int
+    nodes_before: int
+    nodes_after: int
+    seconds: float = field(default=0.0, compare=False)
+    skipped: str = ""
+
+
+Which = Literal["all"] | Collection[str]
+"""All passes, or those of some names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassOptions(Generic[G]):
+    """What the manager does beside running passes.
+
+    `stop_after`: so many passes are run and no more, to find the one that does harm; DCE before a pass is not counted.
+    `verify_before`, `verify_after`: check the graph around these passes. `dump_before`, `dump_after`: give the graph
+    to `dump` as (when, pass, graph) around these; when is "before" or "after". `max_rounds` bounds a fixed point.
+    """
+
+    stop_after: int | None = None
+    verify_before: Which = ()
+    verify_after: Which = "all"
+    dump_before: Which = ()
+    dump_after: Which = ()
+    dump: Callable[[str, str, G], None] | None = None
+    max_rounds: int = MAX_ROUNDS
+
+
+class PassManager(Generic[G]):
+    """Runs a pipeline on graphs.
+
+    Raises, when it is made: UnknownNameError for a pass that the registry does not have, in the pipeline or in the
+    options; ValueRangeError for bounds below what makes sense.
+    """
+
+    def __init__(
+        self, pipeline: FunctionPassPipeline, passes: PassRegistry[G], options: PassOptions[G] | None = None
+    ) -> None:
+        self.pipeline = pipeline
+        self.passes = passes
+        self.options: PassOptions[G] = PassOptions() if options is None else options
+        for config in pipeline:
+            if config.pass_id not in passes:
+                raise unknown_name("pass", config.pass_id, passes.names)
+        self._check_options()
+
+    def _check_options(self) -> None:
+        options = self.options
+        for which in (options.verify_before, options.verify_after, options.dump_before, options.dump_after):
+            for name in () if which == "all" else which:
+                if name not in self.passes:
+                    raise unknown_name("pass", name, self.passes.names)
+        if options.max_rounds < 1:
+            raise ValueRangeError(f"max_rounds is {options.max_rounds}; a fixed point takes at least one round")
+        if options.stop_after is not None and options.stop_after < 0:
+            raise ValueRangeError(f"stop_after is {options.stop_after}; give the number of passes to run, or None")
+        if (options.dump_before or options.dump_after) and options.dump is None:
+            raise ValueRangeError("dump_before or dump_after is given without dump, the function that takes the graph")
+
+    def run(self, graph: G, mode: CompilationMode = CompilationMode.INFER) -> tuple[PassRun, ...]:
+        """Run all passes of the mode on a graph; gives what each one did.
+
+        Raises: what a rule raises; RuleError naming the pass if the graph is not legal after it.
+        """
+        done: list[PassRun] = []
+        count = 0
+        for config in self.pipeline:
+            skipped = ""
+            if mode not in config.modes:
+                skipped = f"it is not enabled for the mode {mode.value}"
+            elif self.options.stop_after is not None and count >= self.options.stop_after:
+                skipped = f"stopped after {self.options.stop_after} passes"
+            if skipped:
+                done.append(PassRun(config.pass_id, False, 0, len(graph), len(graph), skipped=skipped))
+                continue
+            count += 1
+            done.append(self._run_entry(graph, config))
+        return tuple(done)
+
+    def _run_entry(self, graph: G, config: FunctionPassConfig) -> PassRun:
+        """One entry: the checks and dumps around it, dead code before it, and its rounds."""
+        if config.pass_id == EMPTY_PASS:
+            return PassRun(config.pass_id, False, 0, len(graph), len(graph))
+        made = self.passes[config.pass_id]
+        dead = self.passes[DCE_PASS] if config.dce is DCERequiredMode.BEFORE_PASS and DCE_PASS in self.passes else None
+        options = self.options
+        self._watch(options.verify_before, options.dump_before, "before", made.name, graph)
+        started = perf_counter()
+        rules = tuple(dict.fromkeys([*made.rule_names(), *(dead.rule_names() if dead is not None else ())]))
+        with graph.observer.scope(made.name, rules):
+            if dead is not None:
+                dead.run(graph)
+            before, nodes = graph.checkpoint(), len(graph)
+            rounds = 1
+            if config.convergence is ConvergenceMode.ONE_PASS:
+                made.run(graph)
+            else:
+                rounds = self._to_fixed_point(graph, made)
+        seconds = perf_counter() - started
+        self._watch(options.verify_after, options.dump_after, "after", made.name, graph)
+        return PassRun(made.name, graph.checkpoint() != before, rounds, nodes, len(graph), seconds)
+
+    def _to_fixed_point(self, graph: G, made: Pass[G]) -> int:
+        """Round after round until one changes nothing; gives how many there were."""
+        for number in range(1, self.options.max_rounds + 1):
+            mark = graph.checkpoint()
+            with graph.observer.scope(f"round {number}", made.rule_names()):
+                made.run(graph)
+            if graph.checkpoint() == mark:
+                return number
+        limit = self.options.max_rounds
+        message = f"Stopped {made.name} at the limit of {limit} rounds while the last one still changed the graph."
+        graph.observer.limit("rounds", limit, message)
+        warnings.warn(message, LimitWarning, stacklevel=4)
+        return limit
+
+    def _watch(self, verify: Which, dump: Which, when: str, name: str, graph: G) -> None:
+        if self.options.dump is not None and (dump == "all" or name in dump):
+            self.options.dump(when, name, graph)
+        if verify == "all" or name in verify:
+            try:
+                graph.verify()
+            except CircuitError as error:
+                raise RuleError(f"the graph is not legal {when} the pass {name}: {error}") from error

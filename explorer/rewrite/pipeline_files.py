@@ -1,0 +1,128 @@
+"""Pipelines as YAML: a list of maps with the keys of Glow.
+
+    - passName: SinkCode
+      convergenceMode: until_fixed_point
+      enabledCompilationModes: [infer, train]
+      dceMode: before_pass
+
+A key that is left out has its default. Source: Glow, PassManager, the file of a pipeline.
+"""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TypeVar, cast
+
+import yaml
+
+from explorer.errors import CircuitError, FileFormatError, unknown_name
+from explorer.rewrite.pass_manager import (
+    DCE_PASS,
+    CompilationMode,
+    ConvergenceMode,
+    DCERequiredMode,
+    FunctionPassConfig,
+    FunctionPassPipeline,
+)
+
+KEYS = ("passName", "convergenceMode", "enabledCompilationModes", "dceMode")
+compose = cast("Callable[..., yaml.Node | None]", yaml.compose)  # pyright: ignore[reportUnknownMemberType]
+E = TypeVar("E", ConvergenceMode, DCERequiredMode, CompilationMode)
+
+
+def pipeline_to_yaml(pipeline: FunctionPassPipeline) -> str:
+    """A pipeline as YAML, all keys of all passes."""
+    entries = [
+        {
+            "passName": config.pass_id,
+            "convergenceMode": config.convergence.value,
+            "enabledCompilationModes": [mode.value for mode in CompilationMode if mode in config.modes],
+            "dceMode": config.dce.value,
+        }
+        for config in pipeline
+    ]
+    return yaml.safe_dump(entries, sort_keys=False, default_flow_style=None)
+
+
+def pipeline_from_yaml(text: str, known: Collection[str], where: str = "the pipeline") -> FunctionPassPipeline:
+    """The pipeline that YAML describes; `known` are the passes that there are, `where` names the source in messages.
+
+    Raises: UnknownNameError for an unknown pass; FileFormatError for all else that does not fit. Both say the line.
+    """
+    try:
+        root = compose(text, yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise FileFormatError(f"{where} is no YAML: {' '.join(str(error).split())}") from error
+    if root is None:
+        return FunctionPassPipeline()
+    if not isinstance(root, yaml.SequenceNode):
+        raise FileFormatError(f"{where}: a pipeline is a list of maps with the keys {', '.join(KEYS)}")
+    return FunctionPassPipeline(tuple(_entry(node, known, where) for node in root.value))
+
+
+def write_pipeline(pipeline: FunctionPassPipeline, path: "str | Path") -> None:
+    """Write a pipeline as a YAML file."""
+    Path(path).write_text(pipeline_to_yaml(pipeline))
+
+
+def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPipeline:
+    """Read a pipeline from a YAML file. Raises: as `pipeline_from_yaml`; FileFormatError if it cannot be read."""
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"cannot read {path}: {error}") from error
+    return pipeline_from_yaml(text, known, str(path))
+
+
+def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:
+    place = _place(node, where)
+    if not isinstance(node, yaml.MappingNode):
+        raise FileFormatError(f"{place}: an entry is a map with the keys {', '.join(KEYS)}")
+    given: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        name = _text(key, "key", where)
+        if name not in KEYS:
+            raise FileFormatError(f"{_place(key, where)}: no key named {name!r}; known are: {', '.join(KEYS)}")
+        if name in given:
+            raise FileFormatError(f"{_place(key, where)}: the key {name} stands twice in one entry")
+        given[name] = value
+    if "passName" not in given:
+        raise FileFormatError(f"{place}: the entry has no passName")
+    default = FunctionPassConfig()
+    convergence, modes, dce = default.convergence, default.modes, default.dce
+    pass_id = _text(given["passName"], "passName", where)
+    if pass_id not in known:
+        raise unknown_name(f"pass ({_place(given['passName'], where)})", pass_id, list(known))
+    if pass_id == DCE_PASS:
+        dce = DCERequiredMode.NONE
+    if "convergenceMode" in given:
+        convergence = _value(ConvergenceMode, given["convergenceMode"], "convergenceMode", where)
+    if "dceMode" in given:
+        dce = _value(DCERequiredMode, given["dceMode"], "dceMode", where)
+    if "enabledCompilationModes" in given:
+        listed = given["enabledCompilationModes"]
+        if not isinstance(listed, yaml.SequenceNode):
+            raise FileFormatError(f"{_place(listed, where)}: enabledCompilationModes is a list, such as [infer, train]")
+        modes = [_value(CompilationMode, item, "enabledCompilationModes", where) for item in listed.value]
+    try:
+        return FunctionPassConfig(pass_id, convergence, modes, dce)
+    except CircuitError as error:
+        raise FileFormatError(f"{place}: {error}") from error
+
+
+def _text(node: yaml.Node, what: str, where: str) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise FileFormatError(f"{_place(node, where)}: a text is needed for {what}")
+    return str(node.value)
+
+
+def _value(kind: type[E], node: yaml.Node, key: str, where: str) -> E:
+    text = _text(node, key, where)
+    for member in kind:
+        if member.value == text:
+            return member
+    known = ", ".join(member.value for member in kind)
+    raise FileFormatError(f"{_place(node, where)}: {key} is {text!r}; known are: {known}")
+
+
+def _place(node: yaml.Node, where: str) -> str:
+    return f"{where}, line {node.start_mark.line + 1}"

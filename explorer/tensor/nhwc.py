@@ -1,0 +1,140 @@
+"""The order of axes made explicit, channels last: what a loader of Glow does with a model whose channels come second.
+
+A convolution or a pool of (batch, channels, height, width) becomes a transpose, the operator with channels last, and
+a transpose back; its weight is transposed too. A batch norm names the axis of its channels instead, so that
+transposes can move past it. A mean over height and width needs one transpose only: its result has one place for each
+channel. Most of the transposes then meet and cancel (the pass SinkCode).
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from explorer.rewrite import Exactness
+from explorer.tensor import library
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.rewriting import Declined, SweepRewriter, node_rewriter
+from explorer.tensor.variables import Apply, Variable, call
+
+aten = torch.ops.aten
+LAYOUTS = ("", "nhwc")
+"""What an import may ask for: the axes as they are, or channels last."""
+
+TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+@node_rewriter([aten.conv2d.default, aten.convolution.default], reentrant=False)
+def convolution_with_channels_last(node: Apply) -> Any:
+    """A convolution in two dimensions takes its input and its weight with the channels last."""
+    op = node.op
+    if len(op["stride"]) != 2 or node.inputs[0].tensor_type.rank != 4:
+        return Declined("it is not in two dimensions, or takes no batch", node)
+    if op.attributes.get("transposed"):
+        return Declined("it is a transposed convolution, which has no form with channels last here", node)
+    weight = call(aten.permute.default, node.inputs[1], TO_NHWC, place=node.place)
+    bias = node.input_of("bias")
+    settings = (op["stride"], op["padding"], op["dilation"], op["groups"])
+    return [_framed(node, library.conv2d_nhwc, weight, bias, *settings)]
+
+
+@node_rewriter([aten.max_pool2d.default, aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
+def max_pool_with_channels_last(node: Apply) -> Any:
+    """Max pooling with the channels last."""
+    if node.inputs[0].tensor_type.rank != 4:
+        return Declined("it takes no batch", node)
+    if any(extra.clients for extra in node.outputs[1:]):
+        return Declined("the places of the greatest numbers are read too", node)
+    settings = (node.op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
+    return [_framed(node, library.max_pool2d_nhwc, *settings), *[None] * (len(node.outputs) - 1)]
+
+
+@node_rewriter([aten.avg_pool2d.default])
+def average_pool_with_channels_last(node: Apply) -> Any:
+    """Average pooling with the channels last."""
+    if node.inputs[0].tensor_type.rank != 4:
+        return Declined("it takes no batch", node)
+    names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    return [_framed(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))]
+
+
+@node_rewriter([aten.adaptive_avg_pool2d.default])
+def adaptive_pool_with_channels_last(node: Apply) -> Any:
+    """Adaptive average pooling with the channels last; one place for each channel is a reshape away from the result."""
+    if node.inputs[0].tensor_type.rank != 4:
+        return Declined("it takes no batch", node)
+    size = node.op["output_size"]
+    if tuple(size) != (1, 1):
+        return [_framed(node, library.adaptive_avg_pool2d_nhwc, size)]
+    last = _channels_last(node)
+    return [_reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size, place=node.place))]
+
+
+@node_rewriter([aten.mean.dim])
+def mean_with_channels_last(node: Apply) -> Any:
+    """A mean over height and width with the channels last; the result is a reshape away."""
+    axes, kind = node.op["dim"], node.inputs[0].tensor_type
+    if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
+        return Declined("it is not over height and width", node)
+    found = call(aten.mean.dim, _channels_last(node), [1, 2], True, dtype=node.op["dtype"], place=node.place)
+    return [_reshaped(node, found)]
+
+
+@node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
+def batch_norm_with_axis(node: Apply) -> Any:
+    """A batch norm with known statistics names the axis of its channels, which is 1."""
+    if any(extra.clients for extra in node.outputs[1:]):
+        return Declined("the statistics that it gives are read too", node)
+    _named(node.inputs[0])
+    parts = [node.input_of(name) for name in ("weight", "bias", "running_mean", "running_var")]
+    found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1, place=node.place)
+    return [found, *[None] * (len(node.outputs) - 1)]
+
+
+nhwc_rewriter = SweepRewriter(
+    (
+        convolution_with_channels_last,
+        max_pool_with_channels_last,
+        average_pool_with_channels_last,
+        adaptive_pool_with_channels_last,
+        mean_with_channels_last,
+        batch_norm_with_axis,
+    ),
+    name="nhwc",
+)
+"""All of these in one way through a graph, as a step of a pipeline."""
+
+
+def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
+    """Make the order of axes explicit, channels last, in this graph; gives the graph. What it is recorded as: `nhwc`."""
+    nhwc_rewriter.rewrite(graph)
+    return graph
+
+
+def activation_transposes(graph: FunctionGraph) -> list[Apply]:
+    """The transposes of what is computed or given; those of constants are done once, before."""
+    from explorer.tensor.variables import Constant
+
+    return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
+
+
+def _framed(node: Apply, target: Any, *arguments: Any) -> Variable:
+    """The operator with channels last between two transposes."""
+    found = call(target, _channels_last(node), *arguments, place=node.place)
+    return call(aten.permute.default, found, TO_NCHW, place=node.place)
+
+
+def _channels_last(node: Apply) -> Variable:
+    return call(aten.permute.default, _named(node.inputs[0]), TO_NHWC, place=node.place)
+
+
+def _reshaped(node: Apply, found: Variable) -> Variable:
+    return call(aten.reshape.default, found, node.outputs[0].tensor_type.shape, place=node.place)
+
+
+def _named(variable: Variable) -> Variable:
+    """The variable, the order of whose axes now has its name."""
+    kind = variable.tensor_type
+    if not kind.layout and kind.rank == 4:
+        variable.type = replace(kind, layout="NCHW")
+    return variable

@@ -1,0 +1,78 @@
+"""OptimizeArithmeticNodes: sums with 0, products with 0 and 1, constants to the right.
+
+Source: Glow, OptimizeArithmeticNodes.
+"""
+
+from typing import Any
+
+from explorer.rewrite import Exactness
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.facts import aten, fitting, splat, splat_number
+from explorer.tensor.rewriting.patterns import is_commutative
+from explorer.tensor.variables import Apply, Constant, call
+
+arithmetic = passes.new(
+    "OptimizeArithmeticNodes", "Adding 0, multiplying by 0 or 1 and dividing by 1 are left out; constants go right."
+)
+
+
+@arithmetic.rule([aten.add.Tensor, aten.sub.Tensor], exactness=Exactness.EXACT)
+def add_zero(node: Apply) -> Any:
+    """Adding or taking away 0 does nothing: x + 0, 0 + x, x - 0."""
+    left, right = node.inputs
+    if splat_number(right) == 0 and left.type == node.outputs[0].type:
+        return [left]
+    if node.op.target is aten.add.Tensor and node.op["alpha"] == 1 and splat_number(left) == 0:
+        return [right] if right.type == node.outputs[0].type else False
+    return False
+
+
+@arithmetic.rule([aten.mul.Tensor, aten.div.Tensor], exactness=Exactness.EXACT)
+def multiply_by_one(node: Apply) -> Any:
+    """Multiplying or dividing by 1 does nothing: x * 1, 1 * x, x / 1."""
+    left, right = node.inputs
+    if splat_number(right) == 1 and left.type == node.outputs[0].type:
+        return [left]
+    if node.op.target is aten.mul.Tensor and splat_number(left) == 1 and right.type == node.outputs[0].type:
+        return [right]
+    return False
+
+
+@arithmetic.rule([aten.mul.Tensor, aten.div.Tensor])
+def multiply_zero(node: Apply) -> Any:
+    """A product with 0, and 0 divided by x, is 0.
+
+    Where x is infinite or no number, or 0 under the line, it would not be: this holds for finite numbers.
+    """
+    left, right = node.inputs
+    if splat_number(left) == 0 or (node.op.target is aten.mul.Tensor and splat_number(right) == 0):
+        return [splat(node.outputs[0].tensor_type, 0)]
+    return False
+
+
+@arithmetic.rule([aten.pow.Tensor_Scalar])
+def small_powers(node: Apply) -> Any:
+    """The power of 1 of x is x, that of 2 is x * x, that of 0 is 1."""
+    x, exponent = node.inputs[0], node.op["exponent"]
+    if exponent == 1:
+        return [x] if x.type == node.outputs[0].type else False
+    if exponent == 2 and x.type == node.outputs[0].type:
+        return fitting(node, call(aten.mul.Tensor, x, x, place=node.place))
+    return [splat(node.outputs[0].tensor_type, 1)] if exponent == 0 else False
+
+
+@arithmetic.rule(
+    [aten.add.Tensor, aten.mul.Tensor, aten.maximum.default, aten.minimum.default], exactness=Exactness.EXACT
+)
+def constant_to_the_right(node: Apply) -> Any:
+    """Where the inputs may change places, a number goes to the right, so that other rules look for it there."""
+    left, right = node.inputs
+    if not is_commutative(node.op):
+        return False
+    if _is_number(left) and not _is_number(right):
+        return fitting(node, call(node.op.target, right, left, place=node.place))
+    return False
+
+
+def _is_number(variable: Any) -> bool:
+    return isinstance(variable, Constant) or splat_number(variable) is not None

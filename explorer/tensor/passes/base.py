@@ -1,0 +1,97 @@
+"""What a graph pass is, and the registry of all of them.
+
+pool = passes.new("OptimizePool", "Relu below max pooling: it then runs on fewer numbers.")
+
+@pool.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)
+def relu_below_max_pool(node): ...
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorer.errors import DuplicateNameError
+from explorer.rewrite import Exactness, PassRegistry
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
+from explorer.tensor.rewriting.navigators import Order
+from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
+from explorer.tensor.variables import Apply
+
+WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
+
+
+@dataclass(eq=False)
+class GraphPass:
+    """A named pass: local rules that are led through the graph once, or one rewriter of whole graphs."""
+
+    name: str
+    doc: str
+    order: Order = "in_to_out"
+    whole: Rewriter | None = None
+    whole_exactness: Exactness = Exactness.EXACT
+    rules: list[LocalRewriter] = field(default_factory=list[LocalRewriter])
+
+    def rule(
+        self, tracks: Sequence[Tracked] | None, *, name: str = "", exactness: Exactness = Exactness.REAL
+    ) -> Callable[[Callable[[Apply], Any]], FunctionRewriter]:
+        """Decorator: a function of an application becomes a rule of this pass. Raises: DuplicateNameError."""
+
+        def register(function: Callable[[Apply], Any]) -> FunctionRewriter:
+            made = node_rewriter(tracks, name=name or function.__name__, exactness=exactness)(function)
+            self.add(made)
+            return made
+
+        return register
+
+    def add(self, *rules: LocalRewriter) -> None:
+        """Take rules, maybe those of another pass. Raises: DuplicateNameError for a name that the pass has."""
+        for rule in rules:
+            if any(known.label == rule.label for known in self.rules):
+                raise DuplicateNameError(f"the pass {self.name} has a rule named {rule.label!r} already")
+            self.rules.append(rule)
+
+    @property
+    def exactness(self) -> Exactness:
+        """What the pass promises: the weakest promise of its rules."""
+        return max((rule.exactness for rule in self.rules), key=WEAKEST.index, default=self.whole_exactness)
+
+    def rewriter(self) -> Rewriter:
+        """The pass as a rewriter."""
+        return self.whole or SweepRewriter(self.rules, name=self.name, order=self.order)
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The rules that it tries."""
+        return self.rewriter().rule_names()
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        """The local rules, for the description of a record."""
+        return self.rewriter().local_rewriters()
+
+    def run(self, graph: FunctionGraph) -> Profile:
+        """Go through the graph once; gives the counts of the rules."""
+        rewriter = self.rewriter()
+        rewriter.add_requirements(graph)
+        return rewriter.apply(graph) or Profile()
+
+
+class GraphPasses(PassRegistry[FunctionGraph]):
+    """The passes on tensor graphs."""
+
+    def new(
+        self,
+        name: str,
+        doc: str,
+        *,
+        order: Order = "in_to_out",
+        whole: Rewriter | None = None,
+        exactness: Exactness = Exactness.EXACT,
+    ) -> GraphPass:
+        """Make a pass and register it; `exactness` is that of a whole one. Raises: DuplicateNameError."""
+        made = GraphPass(name, doc, order, whole, exactness)
+        self.register(made)
+        return made
+
+
+passes = GraphPasses()
+"""All passes of this package by Glow's names."""

@@ -1,0 +1,194 @@
+"""Arithmetic into batch norms, batch norms into convolutions, and batch norms that do nothing.
+
+With the scale A = weight / sqrt(var + eps), a batch norm is y = A x + (bias - mean A) per channel. Behind a
+convolution it is a convolution with W' = A W and b' = A b + (bias - mean A). Source: Glow, OptimizeBatchNorm,
+FoldBatchNormalizationWithArithmeticChain, FoldArithmeticChainUnderConvIntoBN.
+"""
+
+from typing import Any
+
+import torch
+
+from explorer.tensor.ops import SLOT
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.channels import (
+    batch_norm_of,
+    batch_norm_results,
+    changed_batch_norm,
+    channel_axis,
+    is_transposed,
+    new_batch_norm,
+    weight_axis,
+)
+from explorer.tensor.passes.facts import aten, constant_like, fitting, is_read_once, known_tensor, shape_of
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.variables import Apply, Constant, Variable, call
+
+ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor, aten.rsub.Scalar)
+
+arithmetic_into_norm = passes.new(
+    "FoldBatchNormalizationWithArithmeticChain",
+    "Sums, products and quotients with constants behind a batch norm become part of it.",
+)
+arithmetic_under_conv = passes.new(
+    "FoldArithmeticChainUnderConvIntoBN",
+    "Sums, products and quotients with constants behind a convolution become a batch norm.",
+)
+batch_norm = passes.new(
+    "OptimizeBatchNorm", "A batch norm behind a convolution becomes part of it; one that does nothing is removed."
+)
+
+
+def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.Tensor | None:
+    """What a constant that is broadcast to a shape is for each channel; None if it differs within a channel."""
+    data = known_tensor(constant)
+    if data is None or data.ndim > len(shape) or not data.numel():
+        return None
+    data = data.reshape((1,) * (len(shape) - data.ndim) + tuple(data.shape))
+    if any(size not in (1, wanted) for size, wanted in zip(data.shape, shape, strict=True)):
+        return None
+    for other in range(len(shape)):
+        if other != axis and data.shape[other] > 1:
+            first = data.narrow(other, 0, 1)
+            if not bool((data == first).all()):
+                return None
+            data = first
+    return data.reshape(-1).to(torch.float64).expand(shape[axis]).clone()
+
+
+def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tensor] | Declined":
+    """An arithmetic node as (x, a, b) with the result a x + b per channel, or why it is none."""
+    if node.op.target is aten.rsub.Scalar:
+        one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64)
+        return node.inputs[0], -node.op["alpha"] * one, node.op["other"] * one
+    left, right = node.inputs
+    constant_first = isinstance(left, Constant)
+    x, other = (right, left) if constant_first else (left, right)
+    if not isinstance(other, Constant):
+        return Declined("its other input is no constant", node)
+    if other.trainable:
+        return Declined(f"the constant {other.name or 'of it'} may change", node)
+    if x.type != node.outputs[0].type:
+        return Declined("the constant changes the shape or the type", node)
+    number = per_channel(other, shape_of(x), axis)
+    if number is None:
+        return Declined("the constant differs within a channel", node)
+    one, zero = torch.ones_like(number), torch.zeros_like(number)
+    if node.op.target is aten.mul.Tensor:
+        return x, number, zero
+    if node.op.target is aten.div.Tensor:
+        if constant_first:
+            return Declined("the constant is divided, not divided by", node)
+        return x, 1 / number, zero
+    factor = node.op["alpha"]
+    sign = 1 if node.op.target is aten.add.Tensor else -1
+    if constant_first:
+        return x, sign * factor * one, number
+    return x, one, sign * factor * number
+
+
+@arithmetic_into_norm.rule(ARITHMETIC)
+def arithmetic_into_batch_norm(node: Apply) -> Any:
+    """Behind a batch norm y, a y + b with constants per channel: its weight times a, its bias times a plus b."""
+    below = next((v for v in node.inputs if batch_norm_of(v.owner) is not None and v.index == 0), None)
+    old = batch_norm_of(below.owner) if below is not None else None
+    if below is None or old is None:
+        return False
+    if not is_read_once(below):
+        return Declined("the batch norm is read elsewhere too", old.node)
+    if old.weight is None or old.bias is None:
+        return Declined("the parameters of the batch norm may change", old.node)
+    found = _affine(node, old.axis)
+    if isinstance(found, Declined):
+        return found
+    _, a, b = found
+    return fitting(node, changed_batch_norm(old, a * old.weight, a * old.bias + b))
+
+
+@arithmetic_under_conv.rule(ARITHMETIC)
+def arithmetic_under_convolution(node: Apply) -> Any:
+    """Behind a convolution y, a y + b with constants per channel: a batch norm of mean 0 and variance 1."""
+    below = next((v for v in node.inputs if v.owner is not None and channel_axis(v.owner) is not None), None)
+    conv = below.owner if below is not None else None
+    axis = channel_axis(conv) if conv is not None else None
+    if below is None or conv is None or axis is None or conv.op.target is aten.linear.default:
+        return False
+    if len(shape_of(below)) != conv_rank(conv):
+        return Declined("the convolution has no batch axis", conv)
+    if not is_read_once(below):
+        return Declined("the convolution is read elsewhere too", conv)
+    if not below.tensor_type.dtype.is_floating_point:
+        return False
+    found = _affine(node, axis)
+    if isinstance(found, Declined):
+        return found
+    new = new_batch_norm(below, found[1], found[2], axis)
+    return fitting(node, new)
+
+
+arithmetic_under_conv.add(arithmetic_into_batch_norm)
+
+
+def conv_rank(conv: Apply) -> int:
+    """How many axes the input of a convolution has with a batch: as many as its weight."""
+    return len(shape_of(conv.inputs[1]))
+
+
+@batch_norm.rule(None)
+def remove_batch_norm_that_does_nothing(node: Apply) -> Any:
+    """A batch norm with the scale 1 and the shift 0 everywhere gives its input."""
+    old = batch_norm_of(node)
+    if old is None or old.mean is None or old.weight is None or not old.mean.numel():
+        return False
+    tolerance = 4 * torch.finfo(old.input.tensor_type.dtype).eps
+    size = max(float(old.mean.abs().max()), 1.0)
+    if bool(((old.scale - 1).abs() > tolerance).any()) or bool((old.shift.abs() > tolerance * size).any()):
+        return False
+    return batch_norm_results(node, old.input)
+
+
+@batch_norm.rule(None)
+def batch_norm_into_convolution(node: Apply) -> Any:
+    """A batch norm of a convolution, or of a linear layer, is one with W' = A W and b' = A b + (bias - mean A)."""
+    old = batch_norm_of(node)
+    conv = old.input.owner if old is not None else None
+    axis = channel_axis(conv) if conv is not None else None
+    if old is None or conv is None or axis is None:
+        return False
+    if len(shape_of(old.input)) != conv_rank(conv):
+        return Declined("the convolution has no batch axis", conv)
+    if axis != old.axis:
+        return Declined(
+            f"the channels of {conv.op.name} lie at axis {axis}, those of the batch norm at {old.axis}", conv
+        )
+    if not is_read_once(old.input):
+        return Declined("the convolution is read elsewhere too", conv)
+    if not old.is_known:
+        return Declined("the parameters of the batch norm may change", node)
+    weight, bias = conv.inputs[1], conv.input_of("bias")
+    data, offset = known_tensor(weight), known_tensor(bias)
+    if data is None or (bias is not None and offset is None):
+        return Declined("weight or bias of the convolution is no constant, or may change", conv)
+    if is_transposed(conv) and conv.op["groups"] != 1:
+        return Declined("it is a transposed convolution with groups", conv)
+    scale, shift = old.scale, old.shift
+    across = [1] * data.ndim
+    across[weight_axis(conv)] = -1
+    new_weight = constant_like(weight, (data.to(torch.float64) * scale.reshape(across)).to(data.dtype))
+    before = offset.to(torch.float64) if offset is not None else torch.zeros_like(shift)
+    new_offset = (scale * before + shift).to(data.dtype)
+    new_bias = constant_like(bias, new_offset) if bias is not None else Constant(new_offset, _bias_name(weight))
+    return batch_norm_results(node, _with_parameters(conv, new_weight, new_bias))
+
+
+def _bias_name(weight: Variable) -> str:
+    name = weight.name
+    return f"{name.removesuffix('weight')}bias" if name.endswith("weight") else ""
+
+
+def _with_parameters(conv: Apply, weight: Variable, bias: Variable) -> Variable:
+    """The same convolution with another weight and bias."""
+    waiting = iter(conv.inputs)
+    given = {name: next(waiting) if value is SLOT else value for name, value in conv.op.arguments}
+    given["weight"], given["bias"] = weight, bias
+    return call(conv.op.target, **given, place=conv.place)

@@ -1,0 +1,43 @@
+"""MergePadIntoConvolution: padding with zeros before a convolution is done by the convolution.
+
+Source: Glow, MergePadIntoConvolution. Negative padding cuts off numbers that the convolution would see, so it stays.
+"""
+
+from typing import Any
+
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.channels import CONVOLUTIONS, is_convolution, is_transposed, schema_name
+from explorer.tensor.passes.facts import fitting, owner_in, reapplied, shape_of
+from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.variables import Apply
+
+pad_into_conv = passes.new("MergePadIntoConvolution", "Padding with zeros before a convolution becomes its own.")
+
+
+@pad_into_conv.rule(None)
+def pad_into_convolution(node: Apply) -> Any:
+    """A convolution of a tensor padded with zeros, alike on both sides of its inner axes, pads by itself."""
+    if not is_convolution(node) or is_transposed(node):
+        return False
+    pad = owner_in(node.inputs[0], PADS)
+    if pad is None:
+        return False
+    rank = len(shape_of(node.inputs[0]))
+    if rank != len(shape_of(node.inputs[1])):
+        return Declined("the convolution has no batch axis", node)
+    if padding_value(pad) != 0:
+        return Declined("it is not padded with zeros", pad)
+    pads = pads_by_axis(pad.op["pad"], rank)
+    channel = CONVOLUTIONS[schema_name(node)]
+    inner = [axis for axis in range(1, rank) if axis != channel]
+    if pads[0] != (0, 0) or pads[channel] != (0, 0):
+        return Declined("the batch or the channels are padded too", pad)
+    if any(before != after for before, after in pads):
+        return Declined("it is padded by different numbers before and behind", pad)
+    if any(before < 0 for before, _ in pads):
+        return Declined("it is padded by less than nothing, which cuts numbers off", pad)
+    own = tuple(node.op["padding"])
+    own = own * len(inner) if len(own) == 1 else own
+    total = [old + pads[axis][0] for old, axis in zip(own, inner, strict=True)]
+    return fitting(node, reapplied(node, [pad.inputs[0], *node.inputs[1:]], padding=total))

@@ -1,0 +1,90 @@
+"""Tables of operators that work on each number by itself: where the number stands does not matter to them."""
+
+from torch._ops import OpOverload
+
+from explorer.tensor.passes.facts import CLIPS, RELUS, aten
+
+SELECTING: tuple[OpOverload, ...] = (
+    *RELUS,
+    *CLIPS,
+    aten.leaky_relu.default,
+    aten.neg.default,
+    aten.abs.default,
+    aten.sign.default,
+    aten.floor.default,
+    aten.ceil.default,
+    aten.trunc.default,
+    aten.round.default,
+    aten.logical_not.default,
+    aten.bitwise_not.default,
+    aten._to_copy.default,
+    aten.add.Scalar,
+    aten.sub.Scalar,
+    aten.rsub.Scalar,
+    aten.mul.Scalar,
+    aten.div.Scalar,
+    aten.threshold.default,
+    *(getattr(aten, name).Scalar for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+)
+"""One tensor in, one out, at most one rounding: the same bits wherever a number stands."""
+
+COMPUTING: tuple[OpOverload, ...] = (
+    aten.sigmoid.default,
+    aten.tanh.default,
+    aten.gelu.default,
+    aten.silu.default,
+    aten.elu.default,
+    aten.celu.default,
+    aten.selu.default,
+    aten.mish.default,
+    aten.softplus.default,
+    aten.hardswish.default,
+    aten.hardsigmoid.default,
+    aten.exp.default,
+    aten.exp2.default,
+    aten.expm1.default,
+    aten.log.default,
+    aten.log1p.default,
+    aten.log2.default,
+    aten.log10.default,
+    aten.sqrt.default,
+    aten.rsqrt.default,
+    aten.reciprocal.default,
+    aten.square.default,
+    aten.sin.default,
+    aten.cos.default,
+    aten.erf.default,
+    aten.pow.Tensor_Scalar,
+    aten.pow.Scalar,
+    aten.fmod.Scalar,
+    aten.remainder.Scalar,
+)
+"""One tensor in, one out; vectorized kernels may round the ends of a tensor otherwise than its middle."""
+
+UNARY = (*SELECTING, *COMPUTING)
+
+BINARY: tuple[OpOverload, ...] = (
+    aten.add.Tensor,
+    aten.sub.Tensor,
+    aten.mul.Tensor,
+    aten.div.Tensor,
+    aten.div.Tensor_mode,
+    aten.rsub.Tensor,
+    aten.floor_divide.default,
+    aten.maximum.default,
+    aten.minimum.default,
+    aten.max.other,
+    aten.min.other,
+    aten.logical_and.default,
+    aten.logical_or.default,
+    *(getattr(aten, name).Tensor for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+)
+"""Two tensors in, broadcast to one shape, one out, at most one rounding."""
+
+BINARY_COMPUTING: tuple[OpOverload, ...] = (
+    aten.pow.Tensor_Tensor,
+    aten.fmod.Tensor,
+    aten.remainder.Tensor,
+    aten.atan2.default,
+)
+"""Two tensors in, broadcast to one shape, one out; the bits may depend on the place."""

@@ -1,0 +1,232 @@
+"""Products of matrices that share a factor are one; sums behind them and transposes before them become part of them.
+
+Source: Glow, MergeMatMulOnLHS, MergeMatMulOnRHS, MergeTransposeIntoMatMulOrFC, FoldMatMulAddIntoFullyConnected.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal
+
+import torch
+
+from explorer.errors import CircuitError
+from explorer.rewrite import Exactness
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.ops import SLOT
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.concat import concat
+from explorer.tensor.passes.facts import (
+    RESHAPES,
+    aten,
+    constant_like,
+    fitting,
+    inverse,
+    is_read_once,
+    known_tensor,
+    only_user,
+    owner_in,
+    permutation_of,
+    reshape,
+    shape_of,
+)
+from explorer.tensor.rewriting import Declined, Profile, Rewriter
+from explorer.tensor.types import TensorType
+from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
+
+PLAIN = (aten.mm.default, aten.matmul.default, aten.bmm.default)
+PRODUCTS = (*PLAIN, aten.linear.default, aten.addmm.default)
+Side = Literal["lhs", "rhs"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Joining:
+    """How a product takes part in a merge: what must be the same for all, and what is joined along which axis."""
+
+    shared: tuple[Any, ...]
+    joined: tuple[tuple[str, Variable, int], ...]
+    """Argument, variable and axis of what is joined."""
+    axis: int
+    """The axis of the result that is split again."""
+
+
+def _joining(node: Apply, side: Side) -> _Joining | None:
+    """How a product may be merged with others that share the factor on one side; None if it may not."""
+    target = node.op.target
+    if any(not isinstance(v.type, TensorType) for v in node.inputs):
+        return None
+    result = len(shape_of(node.outputs[0]))
+    if target in PLAIN:
+        names = [argument.name for argument in target._schema.arguments]
+        left, right = node.inputs
+        if min(len(shape_of(left)), len(shape_of(right))) < 2:
+            return None
+        if side == "lhs":
+            return _Joining((node.op, left), ((names[1], right, len(shape_of(right)) - 1),), result - 1)
+        if len(shape_of(left)) < len(shape_of(right)):
+            return None
+        return _Joining((node.op, right), ((names[0], left, len(shape_of(left)) - 2),), result - 2)
+    if target is aten.linear.default:
+        x, weight, bias = node.inputs[0], node.inputs[1], node.input_of("bias")
+        if len(shape_of(x)) < 2 or len(shape_of(weight)) != 2:
+            return None
+        if side == "lhs":
+            parts = (("weight", weight, 0), *((("bias", bias, 0),) if bias is not None else ()))
+            return _Joining((node.op, x), parts, result - 1)
+        return _Joining((node.op, weight, bias), (("input", x, 0),), 0)
+    if target is aten.addmm.default:
+        bias, left, right = node.inputs
+        if shape_of(bias) != shape_of(right)[1:] or node.op["beta"] != 1 or node.op["alpha"] != 1:
+            return None
+        if side == "lhs":
+            return _Joining((node.op, left), (("self", bias, 0), ("mat2", right, 1)), 1)
+        return _Joining((node.op, bias, right), (("mat1", left, 0),), 0)
+    return None
+
+
+class MergeMatMul(Rewriter):
+    """Products that share their left (or right) factor are one product of it with the other factors joined.
+
+    Products that depend on each other are never merged. The result is split again.
+    """
+
+    def __init__(self, side: Side) -> None:
+        self.side: Side = side
+        self.name = f"merge products with the same {'left' if side == 'lhs' else 'right'} factor"
+
+    def apply(self, graph: FunctionGraph) -> Profile:
+        profile = Profile()
+        groups: dict[Any, list[Apply]] = {}
+        for node in graph.toposort():
+            found = _joining(node, self.side) if node.op.target in PRODUCTS else None
+            if found is None:
+                continue
+            profile.rule(self.label).tried += 1
+            kinds = [(v.tensor_type.dtype, shape_of(v)[:axis], shape_of(v)[axis + 1 :]) for _, v, axis in found.joined]
+            groups.setdefault((found.shared, tuple(kinds)), []).append(node)
+        for nodes in groups.values():
+            members = _independent(graph, [node for node in nodes if node in graph.nodes], self.side)
+            if len(members) > 1:
+                profile.rule(self.label).matched += 1
+                profile.rule(self.label).applied += self._merge(graph, members)
+        return profile
+
+    def _merge(self, graph: FunctionGraph, members: Sequence[Apply]) -> int:
+        ways = [way for node in members if (way := _joining(node, self.side)) is not None]
+        first = members[0]
+        waiting = iter(first.inputs)
+        given = {name: next(waiting) if value is SLOT else value for name, value in first.op.arguments}
+        for i, (name, _, axis) in enumerate(ways[0].joined):
+            given[name] = _joined([way.joined[i][1] for way in ways], axis)
+        product = call(first.op.target, **given, place=first.place)
+        axis = ways[0].axis
+        sizes = [shape_of(node.outputs[0])[axis] for node in members]
+        pieces = call(aten.split_with_sizes.default, product, sizes, axis)
+        pairs = list(zip([node.outputs[0] for node in members], pieces, strict=True))
+        try:
+            graph.replace_all_validate(pairs, self.label, matched=members)
+        except CircuitError:
+            return 0  # a feature has something against it; the graph has recorded why
+        return 1
+
+
+def _independent(graph: FunctionGraph, nodes: Sequence[Apply], side: Side) -> list[Apply]:
+    """Those of the nodes of which none needs another one, the first ones first."""
+    kept: list[Apply] = []
+    parts: list[Variable] = []
+    for node in nodes:
+        way = _joining(node, side)
+        own = [variable for _, variable, _ in way.joined] if way is not None else []
+        blocked = any(graph.order.path(v, kept) is not None for v in own)
+        if way is None or blocked or any(graph.order.path(v, [node]) is not None for v in parts):
+            continue
+        kept.append(node)
+        parts.extend(own)
+    return kept
+
+
+def _joined(variables: Sequence[Variable], axis: int) -> Variable:
+    known = [known_tensor(v) for v in variables]
+    data = [part for part in known if part is not None]
+    if len(data) == len(variables):
+        return Constant(torch.cat(data, axis))
+    return concat(variables, axis)
+
+
+on_lhs = passes.new(
+    "MergeMatMulOnLHS",
+    "Products that share the left factor are one.",
+    whole=MergeMatMul("lhs"),
+    exactness=Exactness.REAL,
+)
+on_rhs = passes.new(
+    "MergeMatMulOnRHS",
+    "Products that share the right factor are one.",
+    whole=MergeMatMul("rhs"),
+    exactness=Exactness.REAL,
+)
+
+
+into_linear = passes.new("FoldMatMulAddIntoFullyConnected", "A product of matrices and a sum are one linear layer.")
+
+
+@into_linear.rule([aten.add.Tensor])
+def add_into_linear(node: Apply) -> Any:
+    """The sum x W + b, b with a number for each column, is linear(x, W^T, b), or addmm where W may change."""
+    if node.op["alpha"] != 1:
+        return False
+    for product, bias in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
+        below = owner_in(product, (aten.mm.default, aten.matmul.default))
+        if below is None or len(shape_of(below.inputs[1])) != 2 or len(shape_of(below.inputs[0])) < 2:
+            continue
+        if not is_read_once(product):
+            return Declined("the product is read elsewhere too", below)
+        x, weight = below.inputs
+        columns = shape_of(weight)[1]
+        if prod(shape_of(bias)) != columns or shape_of(bias)[-1:] != (columns,) or bias.type == product.type:
+            return Declined("the other summand is not one number for each column", node)
+        row = bias if len(shape_of(bias)) == 1 else _as_row(bias)
+        data = known_tensor(weight)
+        if data is not None:
+            turned = constant_like(weight, data.t())
+            return fitting(node, call(aten.linear.default, x, turned, row, place=below.place))
+        if len(shape_of(x)) == 2:
+            return fitting(node, call(aten.addmm.default, row, x, weight, place=below.place))
+    return False
+
+
+def _as_row(bias: Variable) -> Variable:
+    data = known_tensor(bias)
+    return reshape(bias, [-1]) if data is None else constant_like(bias, data.reshape(-1))
+
+
+transpose_into = passes.new(
+    "MergeTransposeIntoMatMulOrFC", "A transpose before a product with a constant is done to the constant."
+)
+
+
+@transpose_into.rule([aten.mm.default, aten.matmul.default, aten.linear.default, aten.addmm.default])
+def transpose_into_weight(node: Apply) -> Any:
+    """reshape(T(x)) W is reshape(x) W' where the rows of W' stand in the order in which x has its numbers."""
+    place = 1 if node.op.target is aten.addmm.default else 0
+    flat, weight = node.inputs[place], node.inputs[place + 1]
+    flattening = owner_in(flat, RESHAPES)
+    order = permutation_of(flattening.inputs[0]) if flattening is not None else None
+    turned = flattening.inputs[0].owner if flattening is not None else None
+    if flattening is None or turned is None or order is None:
+        return False
+    data, shape = known_tensor(weight), shape_of(turned.outputs[0])
+    if data is None or data.ndim != 2:
+        return Declined("the other factor is no constant matrix", node)
+    if shape_of(flat) != (shape[0], prod(shape[1:])) or order[0] != 0:
+        return Declined("the transpose moves the batch, or the reshape keeps more than the first axis", flattening)
+    if only_user(flat) is not node or only_user(turned.outputs[0]) is not flattening:
+        return Declined("the transposed tensor is read elsewhere too", flattening)
+    back = [axis - 1 for axis in inverse(order)[1:]]
+    if node.op.target is aten.linear.default:
+        rows = data.reshape(-1, *shape[1:]).permute(0, *(axis + 1 for axis in back)).reshape(data.shape)
+    else:
+        rows = data.reshape(*shape[1:], -1).permute(*back, len(back)).reshape(data.shape)
+    inputs = list(node.inputs)
+    inputs[place], inputs[place + 1] = reshape(turned.inputs[0], shape_of(flat)), constant_like(weight, rows)
+    return fitting(node, apply_op(node.op, inputs, node.place).outputs[0])

@@ -1,0 +1,28 @@
+"""OptimizeReduceMean: the mean over the last two of four axes is average pooling over all of them.
+
+Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling wants the channels second: no transpose is needed.
+"""
+
+from typing import Any
+
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.facts import aten, fitting, reshape, shape_of
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.variables import Apply, call
+
+reduce_mean = passes.new("OptimizeReduceMean", "The mean over height and width is average pooling.")
+
+
+@reduce_mean.rule([aten.mean.dim])
+def mean_is_average_pool(node: Apply) -> Any:
+    """A mean over axes 2 and 3 of 4 is average pooling with a window of their sizes, and maybe a reshape."""
+    kind = node.inputs[0].tensor_type
+    axes = node.op["dim"]
+    if kind.rank != 4 or not kind.dtype.is_floating_point or kind.size == 0:
+        return False
+    if axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
+        return Declined("it is not over the last two axes", node)
+    if node.op["dtype"] not in (None, kind.dtype):
+        return Declined("it is computed in another type", node)
+    pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]), place=node.place)
+    return fitting(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))

@@ -1,0 +1,61 @@
+"""Channel shuffles: the form with an axis, and finding one in two reshapes and a transpose."""
+
+from typing import Any
+
+from explorer.rewrite import Exactness
+from explorer.tensor.library import channel_shuffle_op
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.facts import (
+    RESHAPES,
+    TRANSPOSES,
+    aten,
+    fitting,
+    owner_in,
+    permutation_of,
+    shape_of,
+)
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.variables import Apply, Variable, call
+
+
+def shuffle_of(node: Apply) -> tuple[int, int]:
+    """Groups and axis of a channel shuffle."""
+    if node.op.target is aten.channel_shuffle.default:
+        return node.op["groups"], 1
+    return node.op["groups"], node.op["axis"] % len(shape_of(node.inputs[0]))
+
+
+def shuffle(variable: Variable, groups: int, axis: int) -> Variable:
+    """The variable with the channels at an axis shuffled between groups."""
+    if axis == 1 and len(shape_of(variable)) >= 3:
+        return call(aten.channel_shuffle.default, variable, groups)
+    return call(channel_shuffle_op, variable, groups, axis)
+
+
+fold_shuffle = passes.new("FoldChannelShuffle", "A reshape, a transpose and a reshape that shuffle channels are one.")
+
+
+@fold_shuffle.rule(RESHAPES, exactness=Exactness.EXACT)
+def channel_shuffle(node: Apply) -> Any:
+    """Dividing an axis in two, exchanging the two and joining them again is a channel shuffle."""
+    middle = node.inputs[0].owner
+    if middle is not None and middle.op.target in (aten.clone.default, aten.contiguous.default):
+        middle = middle.inputs[0].owner
+    if middle is None or middle.op.target not in TRANSPOSES:
+        return False
+    first = owner_in(middle.inputs[0], RESHAPES)
+    order = permutation_of(middle.outputs[0])
+    if first is None or order is None:
+        return False
+    source = first.inputs[0]
+    shape, divided = shape_of(source), shape_of(first.outputs[0])
+    if shape_of(node.outputs[0]) != shape:
+        return Declined("the last reshape does not give the first shape back", node)
+    moved = [i for i, axis in enumerate(order) if i != axis]
+    if len(moved) != 2 or moved[1] != moved[0] + 1:
+        return Declined("the transpose does not exchange two neighbours", middle)
+    axis = moved[0]
+    groups, rest = divided[axis], divided[axis + 1]
+    if divided != (*shape[:axis], groups, rest, *shape[axis + 1 :]) or shape[axis : axis + 1] != (groups * rest,):
+        return Declined("the first reshape does not divide one axis in two", first)
+    return fitting(node, shuffle(source, groups, axis))

@@ -1,0 +1,294 @@
+"""SinkCode: transposes, reshapes, clips, relus and batch norms move down, so that they meet and cancel.
+
+A transpose above an operator is moved below it: op(T(x)) becomes T(op'(x)), where op' works along the axes of x.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from explorer.rewrite import Exactness
+from explorer.tensor.passes.base import passes
+from explorer.tensor.passes.channels import (
+    ATEN_BATCH_NORM,
+    BATCH_NORM,
+    batch_norm_of,
+    batch_norm_on,
+    batch_norm_results,
+    schema_name,
+)
+from explorer.tensor.passes.elementwise import BINARY, BINARY_COMPUTING, COMPUTING, SELECTING
+from explorer.tensor.passes.facts import (
+    CLIPS,
+    RELUS,
+    RESHAPES,
+    aten,
+    axis_of,
+    clip,
+    clip_bounds,
+    constant_like,
+    fitting,
+    inverse,
+    is_read_once,
+    known_tensor,
+    only_user,
+    owner_in,
+    permutation_of,
+    permute,
+    permuted,
+    reapplied,
+    reshape,
+    shape_of,
+    splat,
+    splat_number,
+)
+from explorer.tensor.passes.shuffles import shuffle, shuffle_of
+from explorer.tensor.passes.transposes import merge_transposes, remove_identity_transpose
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.types import TensorType
+from explorer.tensor.variables import Apply, Variable, apply_op
+
+sink_code = passes.new(
+    "SinkCode", "Transposes, reshapes, clips and batch norms move below other operators, where they meet and cancel."
+)
+sink_code.add(remove_identity_transpose, merge_transposes)
+
+
+def _above(node: Apply) -> tuple[Variable, tuple[int, ...]] | None:
+    """What a transpose on the first input of a node reads, and its permutation."""
+    order = permutation_of(node.inputs[0]) if node.inputs else None
+    owner = node.inputs[0].owner if node.inputs else None
+    return (owner.inputs[0], order) if order is not None and owner is not None else None
+
+
+def _below_one(node: Apply) -> Any:
+    found = _above(node)
+    if found is None:
+        return False
+    source, order = found
+    if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
+        return Declined("it asks for a layout of the memory, which a transpose changes", node)
+    return fitting(node, permute(reapplied(node, [source]), order))
+
+
+@sink_code.rule(SELECTING, exactness=Exactness.EXACT)
+def transpose_below_elementwise(node: Apply) -> Any:
+    """An operator on each number by itself is done before a transpose as well as after it."""
+    return _below_one(node)
+
+
+@sink_code.rule(COMPUTING)
+def transpose_below_function(node: Apply) -> Any:
+    """A function of each number by itself is taken before a transpose as well as after it."""
+    return _below_one(node)
+
+
+@sink_code.rule([aten.prelu.default], exactness=Exactness.EXACT)
+def transpose_below_prelu(node: Apply) -> Any:
+    """PReLU with one slope, or one along an axis that the transpose leaves in its place, goes above it."""
+    found = _above(node)
+    if found is None:
+        return False
+    source, order = found
+    slopes = node.inputs[1].tensor_type.size
+    if slopes != 1 and order[1] != 1:
+        return Declined(f"it has {slopes} slopes along axis 1, which the transpose moves", node)
+    return fitting(node, permute(reapplied(node, [source, node.inputs[1]]), order))
+
+
+@sink_code.rule(None)
+def transpose_below_batch_norm(node: Apply) -> Any:
+    """A batch norm along axis c of a transposed tensor is one along axis order[c] of the tensor."""
+    if schema_name(node) not in (ATEN_BATCH_NORM, BATCH_NORM):
+        return False
+    found, old = _above(node), batch_norm_of(node)
+    if found is None:
+        return False
+    if old is None:
+        return Declined("the statistics that it gives are read too", node)
+    source, order = found
+    return batch_norm_results(node, permute(batch_norm_on(old, source, order[old.axis]), order))
+
+
+@sink_code.rule(BINARY, exactness=Exactness.EXACT)
+def transpose_below_arithmetic(node: Apply) -> Any:
+    """Two tensors transposed alike are combined before the transpose; a constant is transposed back for it, now."""
+    return _below_both(node)
+
+
+@sink_code.rule(BINARY_COMPUTING)
+def transpose_below_power(node: Apply) -> Any:
+    """A function of two numbers is taken before a transpose of both tensors as well as after it."""
+    return _below_both(node)
+
+
+def _below_both(node: Apply) -> Any:
+    orders = [permutation_of(v) for v in node.inputs]
+    order = orders[0] if orders[0] is not None else orders[1]
+    if order is None:
+        return False
+    sources: list[Variable] = []
+    for variable, own in zip(node.inputs, orders, strict=True):
+        source = variable.owner.inputs[0] if own is not None and variable.owner is not None else None
+        if source is not None:
+            if own != order:
+                return Declined("its inputs are transposed in different ways", node)
+            sources.append(source)
+            continue
+        back = _transposed_back(variable, order)
+        if back is None:
+            return Declined("its other input is neither transposed nor a constant", node)
+        sources.append(back)
+    return fitting(node, permute(reapplied(node, sources), order))
+
+
+def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | None:
+    """A constant or splat in the axes that a transposed tensor had before; None for anything else, or of more axes."""
+    kind = variable.type
+    if not isinstance(kind, TensorType) or kind.rank > len(order):
+        return None
+    if not kind.shape:
+        return variable if known_tensor(variable) is not None or splat_number(variable) is not None else None
+    full = (1,) * (len(order) - kind.rank) + kind.shape
+    data, number = known_tensor(variable), splat_number(variable)
+    if number is not None:
+        return splat(TensorType(kind.dtype, permuted(full, inverse(order)), "", kind.quantization), number, variable)
+    if data is not None:
+        return constant_like(variable, data.reshape(full).permute(inverse(order)))
+    return None
+
+
+@sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
+def transpose_below_concat(node: Apply) -> Any:
+    """Tensors transposed alike are joined before the transpose."""
+    orders = [permutation_of(v) for v in node.inputs]
+    order = orders[0]
+    if order is None or any(own is None for own in orders):
+        return False
+    if any(own != order for own in orders):
+        return Declined("its inputs are transposed in different ways", node)
+    sources = [v.owner.inputs[0] for v in node.inputs if v.owner is not None]
+    axis = order[axis_of(node.op["dim"], len(order))]
+    return fitting(node, permute(reapplied(node, sources, dim=axis), order))
+
+
+@sink_code.rule([aten.repeat.default, aten.tile.default], exactness=Exactness.EXACT)
+def transpose_below_tile(node: Apply) -> Any:
+    """Repeating along an axis of a transposed tensor is repeating along the axis that it was."""
+    found = _above(node)
+    if found is None:
+        return False
+    source, order = found
+    name = "repeats" if node.op.target is aten.repeat.default else "dims"
+    counts = node.op[name]
+    if len(counts) > len(order):
+        return Declined("it adds axes", node)
+    counts = (1,) * (len(order) - len(counts)) + tuple(counts)
+    return fitting(node, permute(reapplied(node, [source], **{name: permuted(counts, inverse(order))}), order))
+
+
+def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
+    """The padding before and behind each axis; PyTorch lists it from the last axis on."""
+    found = [(0, 0)] * rank
+    for i in range(len(pad) // 2):
+        found[rank - 1 - i] = (pad[2 * i], pad[2 * i + 1])
+    return found
+
+
+def pad_list(pads: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Padding by axis as PyTorch lists it, from the last axis on."""
+    return tuple(size for pair in reversed(pads) for size in pair)
+
+
+def padding_value(node: Apply) -> float | None:
+    """The number that an operator pads with; None if it pads with numbers of the tensor."""
+    if node.op.target is aten.constant_pad_nd.default:
+        return node.op["value"]
+    if node.op["mode"] != "constant":
+        return None
+    return 0.0 if node.op["value"] is None else node.op["value"]
+
+
+PADS = (aten.constant_pad_nd.default, aten.pad.default)
+
+
+@sink_code.rule(PADS, exactness=Exactness.EXACT)
+def transpose_below_pad(node: Apply) -> Any:
+    """Padding a transposed tensor is padding the axes that they were."""
+    found = _above(node)
+    if found is None:
+        return False
+    source, order = found
+    if padding_value(node) is None:
+        return Declined(f"padding by {node.op['mode']} works on the last axes only", node)
+    pads = permuted(pads_by_axis(node.op["pad"], len(order)), inverse(order))
+    return fitting(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
+
+
+@sink_code.rule(None, exactness=Exactness.EXACT)
+def transpose_below_channel_shuffle(node: Apply) -> Any:
+    """Shuffling the channels of a transposed tensor is shuffling along the axis that they were."""
+    if node.op.name != "channel_shuffle":
+        return False
+    found = _above(node)
+    if found is None:
+        return False
+    source, order = found
+    groups, axis = shuffle_of(node)
+    if axis >= len(order):
+        return False
+    return fitting(node, permute(shuffle(source, groups, order[axis]), order))
+
+
+@sink_code.rule(None, exactness=Exactness.EXACT)
+def reshape_below_batch_norm(node: Apply) -> Any:
+    """A batch norm does not care how the axes beside batch and channel are divided."""
+    old = batch_norm_of(node)
+    above = owner_in(node.inputs[0], RESHAPES) if old is not None else None
+    if old is None or above is None:
+        return False
+    source = above.inputs[0]
+    before, after = shape_of(source), shape_of(node.inputs[0])
+    if len(before) < 3 or old.axis != 1 or before[:2] != after[:2]:
+        return Declined("the reshape changes the batch or the channels", above)
+    return batch_norm_results(node, reshape(batch_norm_on(old, source, old.axis), after))
+
+
+@sink_code.rule(RELUS, exactness=Exactness.EXACT)
+def clip_below_relu(node: Apply) -> Any:
+    """relu(clip(x, a, b)) is clip(relu(x), max(a, 0), b) if b is not below 0."""
+    above = owner_in(node.inputs[0], CLIPS)
+    bounds = clip_bounds(above) if above is not None else None
+    if above is None or bounds is None:
+        return False
+    low, high = bounds
+    if high < 0:
+        return Declined(f"the upper bound {high:g} is below 0: it would come out instead of 0", above)
+    return fitting(node, clip(reapplied(node, [above.inputs[0]]), max(low, 0.0), high))
+
+
+@sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
+def relu_below_concat(node: Apply) -> Any:
+    """Relus of all inputs of a join are one relu of the join."""
+    above = [owner_in(v, (*RELUS, *CLIPS)) for v in node.inputs]
+    first = above[0]
+    if len(above) < 2 or first is None or any(found is None or found.op != first.op for found in above):
+        return False
+    if not all(is_read_once(v) for v in node.inputs):
+        return Declined("one of the relus is read elsewhere too", node)
+    joined = reapplied(node, [found.inputs[0] for found in above if found is not None])
+    return fitting(node, apply_op(first.op, [joined], first.place).outputs[0])
+
+
+@sink_code.rule([aten.slice.Tensor], exactness=Exactness.EXACT)
+def batch_norm_below_slice(node: Apply) -> Any:
+    """A batch norm that is only read in part is done on that part."""
+    old = batch_norm_of(node.inputs[0].owner)
+    if old is None or node.inputs[0].index != 0:
+        return False
+    if axis_of(node.op["dim"], len(shape_of(old.input))) == old.axis:
+        return Declined("the slice takes some of the channels", node)
+    if only_user(node.inputs[0]) is not node:
+        return Declined("the batch norm is read elsewhere too", old.node)
+    return fitting(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))

@@ -1,0 +1,58 @@
+"""Slices: all operators that take a part of one axis, seen as (tensor, axis, start, stop)."""
+
+from dataclasses import dataclass
+
+from torch._ops import OpOverload
+
+from explorer.tensor.passes.facts import aten, axis_of, shape_of
+from explorer.tensor.variables import Variable, call
+
+SPLITS: tuple[OpOverload, ...] = (
+    aten.split.Tensor,
+    aten.split_with_sizes.default,
+    aten.chunk.default,
+    aten.split.sizes,
+    aten.tensor_split.sections,
+)
+SLICES: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.narrow.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of a tensor: from `start` to before `stop` along `axis`."""
+
+    source: Variable
+    axis: int
+    start: int
+    stop: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the tensor."""
+        return self.start == 0 and self.stop == shape_of(self.source)[self.axis]
+
+
+def slice_of(variable: Variable) -> Slice | None:
+    """The part that a variable is of another one; None if it is no slice, or one with steps."""
+    owner = variable.owner
+    if owner is None:
+        return None
+    target = owner.op.target
+    if target not in SLICES and target not in SPLITS:
+        return None
+    source = owner.inputs[0]
+    axis = axis_of(owner.op["dim"], len(shape_of(source)))
+    size = shape_of(source)[axis]
+    if target in SPLITS:
+        start = sum(shape_of(piece)[axis] for piece in owner.outputs[: variable.index])
+        return Slice(source, axis, start, start + shape_of(variable)[axis])
+    start = owner.op["start"] or 0
+    start = max(0, min(start + size if start < 0 else start, size))
+    if target is aten.slice.Tensor and owner.op["step"] != 1:
+        return None
+    return Slice(source, axis, start, start + shape_of(variable)[axis])
+
+
+def sliced(source: Variable, axis: int, start: int, stop: int) -> Variable:
+    """A part of a tensor."""
+    return call(aten.slice.Tensor, source, axis, start, stop)

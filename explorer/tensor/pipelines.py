@@ -1,0 +1,78 @@
+"""The default pipelines of graph passes, in the order of Glow.
+
+`FOLD_PIPELINE` finds operators that were written out in parts; `OPTIMIZATION_PIPELINE` is the rest. Passes that are
+for inference only say so in their configuration, so that one pipeline serves both modes.
+Source: Glow, FunctionPassPipeline; the passes on regression and pooling, which the documentation has and later
+versions do not, stand at the beginning and behind the sinking.
+"""
+
+from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
+
+INFER = frozenset((CompilationMode.INFER,))
+
+
+def _fixed_point(pass_id: str) -> FunctionPassConfig:
+    return FunctionPassConfig(pass_id, ConvergenceMode.UNTIL_FIXED_POINT)
+
+
+def _inference(pass_id: str, convergence: ConvergenceMode = ConvergenceMode.ONE_PASS) -> FunctionPassConfig:
+    return FunctionPassConfig(pass_id, convergence, INFER)
+
+
+DCE = FunctionPassConfig("DCE", dce=DCERequiredMode.NONE)
+
+FOLD_PIPELINE = FunctionPassPipeline.of(
+    "OptimizeArithmeticNodes",
+    "OptimizeReshape",
+    "FoldLeakyRelu",
+    "FoldChannelShuffle",
+    "FoldMatMulAddIntoFullyConnected",
+    "FoldMinMaxToClip",
+    "FoldExpSumDivIntoSoftmax",
+    _inference("FoldArithmeticChainUnderConvIntoBN"),
+    DCE,
+)
+"""What was written out in parts becomes the operator that it is."""
+
+OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
+    "EliminateNoop",
+    _inference("OptimizeRegression"),
+    _fixed_point("SinkCode"),
+    "OptimizeTransposeIntoReshape",
+    "OptimizeArithmeticNodes",
+    "FoldLayerNormArithmetic",
+    "OptimizeReshape",
+    _inference("TransposeConstants"),
+    "CSE",
+    "MergePadIntoConvolution",
+    "MergeMatMulOnLHS",
+    "MergeMatMulOnRHS",
+    "OptimizeReduceMean",
+    "EliminateNoop",
+    "CSE",
+    "OptimizeArithmeticNodes",
+    "OptimizeSplat",
+    "OptimizeConcatNodes",
+    "EliminateConcatSlice",
+    "MergeTransposeIntoMatMulOrFC",
+    "OptimizeConversions",
+    "OptimizeClips",
+    "OptimizeReshape",
+    "ConstantFold",
+    "RemoveIdentityRelu",
+    "RemoveIdentityClip",
+    "OptimizeReshape",
+    _fixed_point("SinkCode"),
+    "OptimizePool",
+    _inference("FoldBatchNormalizationWithArithmeticChain"),
+    _inference("OptimizeBatchNorm", ConvergenceMode.UNTIL_FIXED_POINT),
+    "EliminateSliceConcat",
+    "CSE",
+    _fixed_point("SinkReshapes"),
+    "OptimizeReshape",
+    DCE,
+)
+"""Everything else that makes a graph smaller or faster without changing its values beyond rounding."""
+
+DEFAULT_PIPELINE = FOLD_PIPELINE + OPTIMIZATION_PIPELINE
+"""Both, one after the other."""

@@ -1,0 +1,21 @@
+"""The mark behind which rewriters may overwrite inputs.
+
+Source: Theano, add_destroy_handler.
+"""
+
+from explorer.tensor.destroy import DestroyHandler
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.rewriting.rewriters import Rewriter
+
+
+class AddDestroyHandler(Rewriter):
+    """Changes nothing; from here on the graph is watched for operators that overwrite their inputs."""
+
+    name = "add_destroy_handler"
+
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        graph.attach_feature(DestroyHandler())
+
+    def apply(self, graph: FunctionGraph) -> Profile | None:
+        return None

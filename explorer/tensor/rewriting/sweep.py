@@ -1,0 +1,89 @@
+"""One way through a graph with several local rewriters: how a pass leads its rules."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from explorer.rewrite import FromQuery
+from explorer.tensor.features import ReplaceValidate
+from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.rewriting.navigators import MAX_USE_RATIO, Arrivals, Order, by_operator, start_nodes, tell_limit
+from explorer.tensor.rewriting.processing import Processor
+from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter
+from explorer.tensor.variables import Apply, Variable
+
+
+class _Touched(Arrivals):
+    """The applications that came or were given another input since it was last asked, each once."""
+
+    def on_change_input(
+        self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
+    ) -> None:
+        if node is not None:
+            self.on_import(graph, node, reason)
+
+    def take(self) -> list[Apply]:
+        return list(dict.fromkeys(super().take()))
+
+
+class SweepRewriter(FromQuery, Rewriter):
+    """Visits every application with all rewriters that track it.
+
+    What rewrites made, and what reads something new because of them, is visited at the end, again if need be. At most
+    `max_use_ratio` rewrites for each node of the graph are made; more is an event and a warning.
+    """
+
+    def __init__(
+        self,
+        rewriters: Sequence[LocalRewriter],
+        *,
+        name: str = "sweep",
+        order: Order = "in_to_out",
+        policy: FailurePolicy = FailurePolicy.RAISE,
+        max_use_ratio: float = MAX_USE_RATIO,
+    ) -> None:
+        self.name = name
+        self.rewriters = tuple(rewriters)
+        self.order: Order = order
+        self.policy = policy
+        self.max_use_ratio = max_use_ratio
+
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        graph.attach_feature(ReplaceValidate())
+        for rewriter in self.rewriters:
+            for feature in rewriter.requirements():
+                graph.attach_feature(feature)
+
+    def apply(self, graph: FunctionGraph) -> Profile:
+        processor = Processor(graph, self.policy)
+        find = by_operator(self.rewriters)
+        waiting = deque(start_nodes(graph, self.order))
+        limit = max(1, int(self.max_use_ratio * max(1, len(graph))))
+        queued = set(waiting)
+        arrivals = _Touched()
+        graph.attach_feature(arrivals)
+        try:
+            while waiting:
+                node = waiting.popleft()
+                queued.discard(node)
+                for rewriter in find(node.op):
+                    if node not in graph.nodes:
+                        break
+                    if not processor.process(rewriter, node):
+                        continue
+                    touched = [found for found in arrivals.take() if found is not node and found in graph.nodes]
+                    again = [found for found in touched if found not in queued]
+                    waiting.extend(again)
+                    queued.update(again)
+                    if processor.profile.applied >= limit and waiting:
+                        tell_limit(graph, processor.profile, self.label, limit)
+                        return processor.profile
+        finally:
+            graph.remove_feature(arrivals)
+        return processor.profile
+
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(rewriter.label for rewriter in self.rewriters))
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        return self.rewriters

@@ -1,0 +1,90 @@
+"""Casts: those that change nothing, and those of which only the last counts."""
+
+from typing import Any
+
+import torch
+
+from explorer.rewrite import Exactness
+from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.reading import aten, bare, instead, owned_by
+from explorer.tensor.variables import Apply, call
+
+EXACT = Exactness.EXACT
+OTHER_SETTINGS = ("layout", "device", "pin_memory")
+CASTS = (aten._to_copy.default, aten.to.dtype, aten.to.dtype_layout, aten.to.device, aten.type_as.default)
+
+
+@register_canonicalize
+@node_rewriter(CASTS[1:], exactness=EXACT)
+def to_cast(node: Apply) -> Any:
+    """What `to` and `type_as` do is a cast to a dtype."""
+    settings = node.op.attributes
+    if settings.get("memory_format") is not None:
+        return Declined("it asks for an order in memory")
+    kept = {name: settings[name] for name in OTHER_SETTINGS if settings.get(name) is not None}
+    dtype = node.outputs[0].tensor_type.dtype
+    return instead(node, call(aten._to_copy.default, node.inputs[0], dtype=dtype, place=node.place, **kept))
+
+
+@register_canonicalize
+@node_rewriter([aten._to_copy.default], exactness=EXACT)
+def drop_same_cast(node: Apply) -> Any:
+    """A cast to the dtype that is there changes nothing."""
+    source = node.inputs[0]
+    if source.type != node.outputs[0].type:
+        return False
+    moved = _moves(node)
+    return Declined(moved) if moved else bare(node, source)
+
+
+@register_canonicalize
+@node_rewriter([aten._to_copy.default], exactness=EXACT)
+def merge_casts(node: Apply) -> Any:
+    """Only the last of two casts counts, if the first one loses nothing."""
+    below = owned_by(node.inputs[0], aten._to_copy.default)
+    if below is None:
+        return False
+    moved = _moves(node) or _moves(below)
+    if moved:
+        return Declined(moved)
+    first, middle, last = (v.tensor_type.dtype for v in (below.inputs[0], node.inputs[0], node.outputs[0]))
+    if not _holds(middle, first):
+        return Declined(f"a {middle} does not hold every {first}", below)
+    if last != first and _kind(middle) != _kind(first):
+        return Declined(f"from {first} to {last} the way over {middle} may round otherwise", below)
+    if last == first:
+        return bare(node, below.inputs[0])
+    return instead(node, call(aten._to_copy.default, below.inputs[0], dtype=last, place=node.place))
+
+
+def _moves(node: Apply) -> str:
+    """What a cast does beside casting, as a reason; nothing if it does nothing else."""
+    settings = node.op.attributes
+    if any(settings.get(name) is not None for name in OTHER_SETTINGS):
+        return "it may move the tensor to another device or layout"
+    if settings.get("memory_format") not in (None, torch.preserve_format, torch.contiguous_format):
+        return "it asks for an order in memory"
+    return ""
+
+
+def _kind(dtype: torch.dtype) -> str:
+    if dtype.is_complex:
+        return "complex"
+    return "float" if dtype.is_floating_point else "bool" if dtype == torch.bool else "integer"
+
+
+def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
+    """Whether every number of one dtype is a number of the other."""
+    if wide == narrow or narrow == torch.bool:
+        return True
+    kinds = _kind(wide), _kind(narrow)
+    if kinds == ("integer", "integer"):
+        a, b = torch.iinfo(wide), torch.iinfo(narrow)
+        return a.min <= b.min and a.max >= b.max
+    if kinds == ("float", "float"):
+        a, b = torch.finfo(wide), torch.finfo(narrow)
+        return a.eps <= b.eps and a.max >= b.max and a.smallest_normal <= b.smallest_normal
+    if kinds == ("float", "integer"):
+        return 2 / torch.finfo(wide).eps >= torch.iinfo(narrow).max
+    return False

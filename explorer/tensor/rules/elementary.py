@@ -1,0 +1,200 @@
+"""Rare operators as elementary ones, and what does nothing or is done twice."""
+
+from typing import Any
+
+from explorer.rewrite import Exactness
+from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
+from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.reading import aten, bare, full_like, instead, number_of, owned_by, read_once, shape_of
+from explorer.tensor.variables import Apply, call
+
+EXACT = Exactness.EXACT
+
+RENAMED = {
+    aten.multiply.Tensor: aten.mul.Tensor,
+    aten.divide.Tensor: aten.div.Tensor,
+    aten.true_divide.Tensor: aten.div.Tensor,
+    aten.subtract.Tensor: aten.sub.Tensor,
+    aten.mul.Scalar: aten.mul.Tensor,
+    aten.div.Scalar: aten.div.Tensor,
+    aten.add.Scalar: aten.add.Tensor,
+    aten.sub.Scalar: aten.sub.Tensor,
+    aten.multiply.Scalar: aten.mul.Tensor,
+    aten.divide.Scalar: aten.div.Tensor,
+    aten.true_divide.Scalar: aten.div.Tensor,
+    aten.negative.default: aten.neg.default,
+    aten.absolute.default: aten.abs.default,
+    aten.__and__.Tensor: aten.bitwise_and.Tensor,
+    aten.__or__.Tensor: aten.bitwise_or.Tensor,
+    aten.clip.default: aten.clamp.default,
+    aten.max.other: aten.maximum.default,
+    aten.min.other: aten.minimum.default,
+}
+"""Overloads that are another one under a second name, or with a number where the other takes a tensor."""
+
+
+@register_canonicalize
+@node_rewriter(tuple(RENAMED), exactness=EXACT)
+def to_one_name(node: Apply) -> Any:
+    """Second names are the first one, and a product with a number is one with a constant that holds it."""
+    values = node.op.bind(node.inputs)
+    return instead(node, call(RENAMED[node.op.target], *values.values(), place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.rsub.Scalar, aten.rsub.Tensor], exactness=EXACT)
+def rsub_to_sub(node: Apply) -> Any:
+    """rsub(x, y) is sub(y, x)."""
+    values = node.op.bind(node.inputs)
+    alpha = values["alpha"]
+    made = call(aten.sub.Tensor, values["other"], values["self"], alpha=alpha, place=node.place)
+    return instead(node, made)
+
+
+@register_canonicalize
+@node_rewriter([aten.square.default], exactness=EXACT)
+def square_to_pow(node: Apply) -> Any:
+    """square(x) is x ** 2, which is how PyTorch computes it."""
+    return instead(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.add.Tensor, aten.sub.Tensor])
+def alpha_to_mul(node: Apply) -> Any:
+    """add(x, y, alpha=a) is x + a * y."""
+    alpha = node.op["alpha"]
+    if alpha == 1:
+        return False
+    scaled = call(aten.mul.Tensor, node.inputs[1], alpha, place=node.place)
+    return instead(node, call(node.op.target, node.inputs[0], scaled, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.addcmul.default, aten.addcdiv.default])
+def addcmul_to_add(node: Apply) -> Any:
+    """addcmul(x, y, z) is x + y * z, and addcdiv the same with a quotient."""
+    target = aten.mul.Tensor if node.op.target is aten.addcmul.default else aten.div.Tensor
+    start, first, second = node.inputs
+    product = call(target, first, second, place=node.place)
+    if node.op["value"] != 1:
+        product = call(aten.mul.Tensor, product, node.op["value"], place=node.place)
+    return instead(node, call(aten.add.Tensor, start, product, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter(
+    [aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default, aten.relu6.default], exactness=EXACT
+)
+def to_clamp(node: Apply) -> Any:
+    """clamp_min, clamp_max, hardtanh and relu6 are clamps."""
+    settings = node.op.attributes
+    low = settings.get("min_val", settings.get("min", 0 if node.op.name == "relu6" else None))
+    high = settings.get("max_val", settings.get("max", 6 if node.op.name == "relu6" else None))
+    return instead(node, call(aten.clamp.default, node.inputs[0], low, high, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.clamp.default], exactness=EXACT)
+def merge_clamps(node: Apply) -> Any:
+    """A clamp of a clamp is one, as long as the two ranges have a number in common."""
+    below = owned_by(node.inputs[0], aten.clamp.default)
+    if below is None:
+        return False
+    if not read_once(node.inputs[0]):
+        return Declined("the clamp below is read elsewhere too", below)
+    lows = [op["min"] for op in (below.op, node.op) if op["min"] is not None]
+    highs = [op["max"] for op in (below.op, node.op) if op["max"] is not None]
+    if lows and highs and max(lows) > min(highs):
+        return Declined("the two ranges have no number in common", below)
+    low, high = max(lows, default=None), min(highs, default=None)
+    return instead(node, call(aten.clamp.default, below.inputs[0], low, high, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.matmul.default], exactness=EXACT)
+def matmul_to_mm(node: Apply) -> Any:
+    """A product of matrices is mm, one of as many pairs of matrices bmm."""
+    left, right = (shape_of(v) for v in node.inputs)
+    if len(left) == len(right) == 2:
+        return instead(node, call(aten.mm.default, *node.inputs, place=node.place))
+    if len(left) == len(right) == 3 and left[0] == right[0]:
+        return instead(node, call(aten.bmm.default, *node.inputs, place=node.place))
+    return False
+
+
+TWICE = (
+    aten.relu.default,
+    aten.abs.default,
+    aten.floor.default,
+    aten.ceil.default,
+    aten.round.default,
+    aten.sign.default,
+)
+
+
+@register_canonicalize
+@node_rewriter(TWICE, exactness=EXACT)
+def drop_second_time(node: Apply) -> Any:
+    """relu, abs, floor, ceil, round and sign give the same when applied to their own result."""
+    below = owned_by(node.inputs[0], node.op.target)
+    return instead(node, node.inputs[0]) if below is not None else False
+
+
+@register_canonicalize
+@node_rewriter([aten.neg.default, aten.logical_not.default, aten.bitwise_not.default], exactness=EXACT)
+def drop_two_negations(node: Apply) -> Any:
+    """What is negated twice is as it was."""
+    below = owned_by(node.inputs[0], node.op.target)
+    return bare(node, below.inputs[0]) if below is not None else False
+
+
+@register_canonicalize
+@node_rewriter([aten.pow.Tensor_Scalar], exactness=EXACT)
+def drop_first_power(node: Apply) -> Any:
+    """The first power, x ** 1, is x, and x ** 0 is 1 for every x."""
+    exponent = node.op["exponent"]
+    if exponent == 0:
+        return instead(node, full_like(node.outputs[0], 1))
+    return bare(node, node.inputs[0]) if exponent == 1 else False
+
+
+@register_canonicalize
+@node_rewriter([aten.eq.Tensor, aten.ne.Tensor], exactness=EXACT)
+def compare_with_itself(node: Apply) -> Any:
+    """A whole number equals itself; a float does not if it is NaN."""
+    left, right = node.inputs
+    if left is not right:
+        return False
+    kind = left.tensor_type.dtype
+    if kind.is_floating_point or kind.is_complex:
+        return Declined("it asks for NaN")
+    return instead(node, full_like(node.outputs[0], node.op.target is aten.eq.Tensor))
+
+
+@register_canonicalize
+@node_rewriter(
+    [aten.bitwise_and.Tensor, aten.logical_and.default, aten.bitwise_or.Tensor, aten.logical_or.default],
+    exactness=EXACT,
+)
+def drop_known_truth(node: Apply) -> Any:
+    """`and` with true and `or` with false give the other; `and` with false is false, `or` with true is true."""
+    for known, other in (node.inputs, node.inputs[::-1]):
+        value = number_of(known)
+        if not isinstance(value, bool):
+            continue
+        if value is not node.op.name.endswith("_or"):
+            return bare(node, other)
+        return instead(node, full_like(node.outputs[0], value))
+    return False
+
+
+for pattern, kept, reason in (
+    ((aten.add.Tensor, "x", 0), Exactness.REAL, "x + 0 is x (but -0 + 0 is 0)."),
+    ((aten.sub.Tensor, "x", 0), EXACT, "x - 0 is x."),
+    ((aten.mul.Tensor, "x", 1), EXACT, "x * 1 is x."),
+    ((aten.div.Tensor, "x", 1), EXACT, "x / 1 is x."),
+):
+    name = f"{pattern[0].overloadpacket.__name__}_{pattern[2]}"
+    register_canonicalize(
+        PatternSub(pattern, "x", name=name, commutative=True, allow_cast=False, exactness=kept, doc=reason)
+    )

@@ -1,0 +1,251 @@
+"""exp and log: each undoes the other, and what overflows or loses digits on the way has an operator that does not.
+
+All of it holds for real numbers. The stabilized operators give finite numbers where the written ones give inf or NaN;
+some of them (logsumexp, softplus) take longer than what they replace.
+"""
+
+from typing import Any
+
+from explorer.rewrite import Exactness
+from explorer.tensor.rewriting import Declined, OpPattern, PatternSub, node_rewriter
+from explorer.tensor.rules.families import register_canonicalize, register_stabilize
+from explorer.tensor.rules.reading import aten, axes, instead, never_negative, number_of, owned_by, shape_of
+from explorer.tensor.variables import Apply, Variable, call
+
+SUMS = (aten.sum.dim_IntList, aten.sum.default)
+EXACT_FROM = 40
+"""From here on log(1 + exp(x)) is x in double precision."""
+
+register_canonicalize(
+    PatternSub(
+        (aten.log.default, (aten.exp.default, "x")),
+        "x",
+        name="log_of_exp",
+        allow_multiple_clients=True,
+        allow_cast=False,
+        doc="log undoes exp.",
+    )
+)
+
+
+@register_canonicalize
+@node_rewriter([aten.exp.default])
+def exp_of_log(node: Apply) -> Any:
+    """The exponential undoes the logarithm, where the number is not negative."""
+    below = owned_by(node.inputs[0], aten.log.default)
+    if below is None:
+        return False
+    if not never_negative(below.inputs[0]):
+        return Declined("the number may be negative, and its log NaN", below)
+    return instead(node, below.inputs[0])
+
+
+@register_canonicalize
+@node_rewriter([aten._softmax.default, aten._log_softmax.default], exactness=Exactness.EXACT)
+def to_softmax(node: Apply) -> Any:
+    """The inner operators of softmax and log_softmax are these."""
+    target = aten.softmax.int if node.op.name == "_softmax" else aten.log_softmax.int
+    dtype = node.outputs[0].tensor_type.dtype
+    cast = dtype if dtype != node.inputs[0].tensor_type.dtype else None
+    return instead(node, call(target, node.inputs[0], node.op["dim"], cast, place=node.place))
+
+
+# ---------------------------------------------------------------------- softmax and logsumexp
+
+
+@register_stabilize
+@node_rewriter([aten.log.default])
+def log_of_softmax(node: Apply) -> Any:
+    """log(softmax(x)) is log_softmax(x), which does not take the log of an underflown zero."""
+    below = owned_by(node.inputs[0], aten.softmax.int)
+    if below is None:
+        return False
+    made = call(aten.log_softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], place=node.place)
+    return instead(node, made)
+
+
+@register_stabilize
+@node_rewriter([aten.exp.default])
+def exp_of_log_softmax(node: Apply) -> Any:
+    """exp(log_softmax(x)) is softmax(x)."""
+    below = owned_by(node.inputs[0], aten.log_softmax.int)
+    if below is None:
+        return False
+    return instead(node, call(aten.softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], place=node.place))
+
+
+@register_stabilize
+@node_rewriter([aten.log.default])
+def log_of_sum_of_exp(node: Apply) -> Any:
+    """log(sum(exp(x))) is logsumexp(x), which takes out the largest number first."""
+    total = owned_by(node.inputs[0], *SUMS)
+    powers = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
+    if total is None or powers is None or not shape_of(powers.inputs[0]):
+        return False
+    return instead(node, _logsumexp(powers.inputs[0], total, node))
+
+
+@register_stabilize
+@node_rewriter([aten.add.Tensor])
+def logsumexp_by_hand(node: Apply) -> Any:
+    """logsumexp(x - m) + m is logsumexp(x), if m is one number for all that is summed."""
+    if node.op["alpha"] != 1:
+        return False
+    for inner, added in (node.inputs, node.inputs[::-1]):
+        found = owned_by(inner, aten.logsumexp.default)
+        moved = owned_by(found.inputs[0], aten.sub.Tensor) if found is not None else None
+        if found is None or moved is None or moved.op["alpha"] != 1:
+            continue
+        source, shift = moved.inputs
+        if not _constant_along(shift, source, _dims(found)):
+            return Declined("what is subtracted differs among the numbers that are summed", moved)
+        if _kept(shift, source, found) != shape_of(added) or not _same_numbers(shift, added):
+            return Declined("what is added is not what is subtracted", moved)
+        if shape_of(source) != shape_of(moved.outputs[0]):
+            return Declined("what is subtracted has more axes than what it is subtracted from", moved)
+        made = call(aten.logsumexp.default, source, list(_dims(found)), found.op["keepdim"], place=node.place)
+        return instead(node, made)
+    return False
+
+
+@register_stabilize
+@node_rewriter([aten.div.Tensor])
+def exp_over_sum(node: Apply) -> Any:
+    """exp(x) / sum(exp(x)) along one axis is softmax(x)."""
+    top, bottom = node.inputs
+    powers, total = owned_by(top, aten.exp.default), owned_by(bottom, aten.sum.dim_IntList)
+    if powers is None or total is None:
+        return False
+    if total.inputs[0] is not top:
+        return Declined("the sum is one of something else", total)
+    dims = _dims(total)
+    if len(dims) != 1 or not total.op["keepdim"]:
+        return Declined("the sum does not keep exactly one axis", total)
+    return instead(node, call(aten.softmax.int, powers.inputs[0], dims[0], place=node.place))
+
+
+@register_stabilize
+@node_rewriter([aten.softmax.int, aten.log_softmax.int])
+def softmax_of_shifted(node: Apply) -> Any:
+    """softmax(x - m) is softmax(x), if m is one number along the axis; softmax takes out the largest by itself."""
+    moved = owned_by(node.inputs[0], aten.sub.Tensor, aten.add.Tensor)
+    if moved is None:
+        return False
+    source, shift = moved.inputs
+    if shape_of(source) != shape_of(node.outputs[0]):
+        return False
+    dims = axes(node.op["dim"], len(shape_of(source)))
+    if not _constant_along(shift, source, dims):
+        return Declined("what is taken out differs along the axis", moved)
+    return instead(node, call(node.op.target, source, node.op["dim"], node.op["dtype"], place=node.place))
+
+
+@register_stabilize
+@node_rewriter([aten.sub.Tensor])
+def minus_logsumexp(node: Apply) -> Any:
+    """Along one axis x - logsumexp(x) is log_softmax(x)."""
+    source, total = node.inputs
+    below = owned_by(total, aten.logsumexp.default)
+    if below is None or below.inputs[0] is not source or node.op["alpha"] != 1:
+        return False
+    dims = _dims(below)
+    if len(dims) != 1 or not below.op["keepdim"]:
+        return Declined("the sum does not keep exactly one axis", below)
+    return instead(node, call(aten.log_softmax.int, source, dims[0], place=node.place))
+
+
+# ---------------------------------------------------------------------- log1p, expm1, sigmoid
+
+
+def _rule(pattern: Any, replacement: Any, name: str, doc: str) -> None:
+    register_stabilize(PatternSub(pattern, replacement, name=name, commutative=True, allow_cast=False, doc=doc))
+
+
+_rule(
+    (aten.log.default, (aten.add.Tensor, "x", 1)),
+    (aten.log1p.default, "x"),
+    "log_of_one_plus",
+    "log(1 + x) is log1p(x), which keeps the digits of a small x.",
+)
+_rule(
+    (aten.sub.Tensor, (aten.exp.default, "x"), 1),
+    (aten.expm1.default, "x"),
+    "exp_minus_one",
+    "exp(x) - 1 is expm1(x), which keeps the digits near zero.",
+)
+_rule(
+    (aten.add.Tensor, (aten.exp.default, "x"), -1),
+    (aten.expm1.default, "x"),
+    "exp_plus_minus_one",
+    "exp(x) - 1 is expm1(x), which keeps the digits near zero.",
+)
+_rule(
+    (aten.log1p.default, (aten.exp.default, "x")),
+    (OpPattern(aten.softplus.default, threshold=EXACT_FROM), "x"),
+    "log1p_of_exp",
+    "log(1 + exp(x)) is softplus(x), which does not overflow.",
+)
+_rule(
+    (aten.reciprocal.default, (aten.add.Tensor, (aten.exp.default, (aten.neg.default, "x")), 1)),
+    (aten.sigmoid.default, "x"),
+    "one_over_one_plus_exp",
+    "1 / (1 + exp(-x)) is sigmoid(x).",
+)
+_rule(
+    (aten.sub.Tensor, 1, (aten.sigmoid.default, "x")),
+    (aten.sigmoid.default, (aten.neg.default, "x")),
+    "one_minus_sigmoid",
+    "1 - sigmoid(x) is sigmoid(-x), which keeps the digits of a small result.",
+)
+_rule(
+    (aten.log.default, (aten.sigmoid.default, "x")),
+    (aten.log_sigmoid.default, "x"),
+    "log_of_sigmoid",
+    "log(sigmoid(x)) is log_sigmoid(x), which does not take the log of an underflown zero.",
+)
+
+
+@register_stabilize
+@node_rewriter([aten.div.Tensor])
+def one_over_to_reciprocal(node: Apply) -> Any:
+    """1 / x is reciprocal(x), so that patterns need to know one of them."""
+    if number_of(node.inputs[0]) != 1 or shape_of(node.inputs[1]) != shape_of(node.outputs[0]):
+        return False
+    return instead(node, call(aten.reciprocal.default, node.inputs[1], place=node.place))
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+def _dims(node: Apply) -> tuple[int, ...]:
+    """The axes that a sum goes over."""
+    return axes(node.op.attributes.get("dim"), len(shape_of(node.inputs[0])))
+
+
+def _logsumexp(source: Variable, total: Apply, node: Apply) -> Variable:
+    """The logsumexp over the axes of a sum."""
+    keep = total.op.attributes.get("keepdim", False)
+    return call(aten.logsumexp.default, source, list(_dims(total)), keep, place=node.place)
+
+
+def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) -> bool:
+    """Whether a variable that is subtracted from another one is the same number along some axes."""
+    missing = len(shape_of(source)) - len(shape_of(shift))
+    return missing >= 0 and all(dim < missing or shape_of(shift)[dim - missing] == 1 for dim in dims)
+
+
+def _kept(shift: Variable, source: Variable, total: Apply) -> tuple[int, ...]:
+    """The shape that a shift has where the axes of a sum are gone, or kept with size one."""
+    missing = len(shape_of(source)) - len(shape_of(shift))
+    whole = [*[1] * missing, *shape_of(shift)]
+    if total.op["keepdim"]:
+        return shape_of(shift)
+    return tuple(size for i, size in enumerate(whole) if i not in _dims(total))
+
+
+def _same_numbers(shift: Variable, added: Variable) -> bool:
+    """Whether one variable is the other, or its reshape."""
+    if shift is added:
+        return True
+    below = owned_by(added, aten.reshape.default, aten.squeeze.dim, aten.squeeze.dims, aten.view.default)
+    return below is not None and below.inputs[0] is shift

@@ -1,0 +1,186 @@
+"""Several operators as one that reads and writes memory once: products with sums, sums of slices, roots.
+
+Rounding may differ, because the one operator rounds once.
+"""
+
+from typing import Any
+
+from explorer.rewrite import Exactness
+from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
+from explorer.tensor.rules.families import register_specialize
+from explorer.tensor.rules.reading import aten, instead, is_floating, number_of, owned_by, read_once, shape_of
+from explorer.tensor.variables import Apply, Variable, call
+
+EXACT = Exactness.EXACT
+FEWEST_SLICES = 3
+
+
+def _rule(pattern: Any, replacement: Any, name: str, doc: str, exactness: Exactness = Exactness.REAL) -> None:
+    register_specialize(
+        PatternSub(pattern, replacement, name=name, commutative=True, allow_cast=False, doc=doc, exactness=exactness)
+    )
+
+
+@register_specialize
+@node_rewriter([aten.pow.Tensor_Scalar])
+def pow_to_mul(node: Apply) -> Any:
+    """Squares, x ** 2, are x * x; x ** 0.5 and x ** -0.5 are a root and one over it; x ** -1 is one over x."""
+    if not is_floating(node.inputs[0]):
+        return False
+    source, exponent = node.inputs[0], node.op["exponent"]
+    if exponent == 2:
+        return instead(node, call(aten.mul.Tensor, source, source, place=node.place))
+    target = {0.5: aten.sqrt.default, -0.5: aten.rsqrt.default, -1: aten.reciprocal.default}.get(exponent)
+    return instead(node, call(target, source, place=node.place)) if target is not None else False
+
+
+_rule(
+    (aten.reciprocal.default, (aten.sqrt.default, "x")),
+    (aten.rsqrt.default, "x"),
+    "one_over_sqrt",
+    "1 / sqrt(x) is rsqrt(x): one operator instead of two.",
+)
+_rule(
+    (aten.div.Tensor, "x", (aten.sqrt.default, "y")),
+    (aten.mul.Tensor, "x", (aten.rsqrt.default, "y")),
+    "div_by_sqrt",
+    "x / sqrt(y) is x * rsqrt(y): a product is faster than a division.",
+)
+_rule(
+    (aten.mul.Tensor, "x", (aten.sigmoid.default, "x")),
+    (aten.silu.default, "x"),
+    "mul_by_sigmoid",
+    "x * sigmoid(x) is silu(x): one operator instead of two.",
+)
+
+
+@register_specialize
+@node_rewriter([aten.mul.Tensor])
+def mul_of_exps(node: Apply) -> Any:
+    """exp(x) * exp(y) is exp(x + y): one exp instead of two."""
+    powers = [_inner(source, node, aten.exp.default) for source in node.inputs]
+    left, right = powers
+    if left is None or right is None or left is right:
+        return False
+    shape = shape_of(node.outputs[0])
+    if any(shape_of(source) != shape for source in node.inputs):
+        return Declined("one of the two is smaller, and the sum would not be")
+    total = call(aten.add.Tensor, left.inputs[0], right.inputs[0], place=node.place)
+    return instead(node, call(aten.exp.default, total, place=node.place))
+
+
+@register_specialize
+@node_rewriter([aten.add.Tensor, aten.sub.Tensor])
+def mul_into_alpha(node: Apply) -> Any:
+    """With a number a, x + y * a is add(x, y, alpha=a): one operator instead of two."""
+    if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
+        return False
+    orders = (node.inputs, node.inputs[::-1]) if node.op.name == "add" else (node.inputs,)
+    for start, product in orders:
+        found = _inner(product, node, aten.mul.Tensor)
+        if found is None:
+            continue
+        for number, other in (found.inputs, found.inputs[::-1]):
+            value = number_of(number)
+            if value is not None and shape_of(other) == shape_of(product) and number_of(start) is None:
+                return instead(node, call(node.op.target, start, other, alpha=value, place=node.place))
+    return False
+
+
+@register_specialize
+@node_rewriter([aten.add.Tensor])
+def add_of_product(node: Apply) -> Any:
+    """One operator for two: x + y * z is addcmul(x, y, z), and x + y / z addcdiv(x, y, z)."""
+    if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
+        return False
+    for product, start in (node.inputs[::-1], node.inputs):
+        found = _inner(product, node, aten.mul.Tensor, aten.div.Tensor)
+        if found is None or any(number_of(v) is not None for v in (start, *found.inputs)):
+            continue
+        if any(v.tensor_type.dtype != node.outputs[0].tensor_type.dtype for v in (start, *found.inputs)):
+            return Declined("the dtypes differ", found)
+        target = aten.addcmul.default if found.op.name == "mul" else aten.addcdiv.default
+        return instead(node, call(target, start, *found.inputs, place=node.place))
+    return False
+
+
+@register_specialize
+@node_rewriter([aten.add.Tensor])
+def add_to_matmul(node: Apply) -> Any:
+    """With matrices, x + a @ b is addmm(x, a, b), for stacks of matrices baddbmm: one operator instead of two."""
+    if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
+        return False
+    for product, start in (node.inputs, node.inputs[::-1]):
+        found = _inner(product, node, aten.mm.default, aten.bmm.default)
+        if found is None:
+            continue
+        if shape_of(product) != shape_of(node.outputs[0]):
+            return Declined("what is added is larger than the product", found)
+        if start.tensor_type.dtype != product.tensor_type.dtype:
+            return Declined("the dtypes differ", found)
+        target = aten.addmm.default if found.op.name == "mm" else aten.baddbmm.default
+        return instead(node, call(target, start, *found.inputs, place=node.place))
+    return False
+
+
+@register_specialize
+@node_rewriter([aten.add.Tensor])
+def add_to_linear(node: Apply) -> Any:
+    """linear(x, w) + b is linear(x, w, b)."""
+    if node.op["alpha"] != 1:
+        return False
+    for product, bias in (node.inputs, node.inputs[::-1]):
+        found = _inner(product, node, aten.linear.default)
+        if found is None or found.input_of("bias") is not None:
+            continue
+        if shape_of(bias) != shape_of(found.inputs[1])[:1]:
+            return Declined("what is added is not one number for each output", found)
+        return instead(node, call(aten.linear.default, *found.inputs, bias, place=node.place))
+    return False
+
+
+@register_specialize
+@node_rewriter([aten.add.Tensor])
+def sum_of_slices(node: Apply) -> Any:
+    """The sum of all slices of a tensor along an axis is its sum over that axis, which reads it once."""
+    if any(client is not None and client.op.target is aten.add.Tensor for client, _ in node.outputs[0].clients):
+        return False  # the top of the chain knows all its terms
+    if not is_floating(node.outputs[0]):
+        return False
+    terms: list[Variable] = []
+    if not _terms_of(node, node, terms) or len(terms) < FEWEST_SLICES:
+        return False
+    slices = [owned_by(term, aten.select.int) for term in terms]
+    first = slices[0]
+    if first is None:
+        return False
+    source = first.inputs[0]
+    rank = len(shape_of(source))
+    dim = first.op["dim"] % rank
+    rows: list[int] = []
+    for part in slices:
+        if part is None or part.inputs[0] is not source or part.op["dim"] % rank != dim:
+            return Declined("a term is not a slice of the same tensor along the same axis", part)
+        rows.append(part.op["index"] % shape_of(source)[dim])
+    if sorted(rows) != list(range(shape_of(source)[dim])):
+        return Declined(f"the slices are {sorted(rows)} of {shape_of(source)[dim]}")
+    return instead(node, call(aten.sum.dim_IntList, source, [dim], place=node.place))
+
+
+def _terms_of(node: Apply, root: Apply, terms: list[Variable]) -> bool:
+    """Collect what a chain of additions adds; False if one of them has a factor."""
+    if node.op["alpha"] != 1:
+        return False
+    for source in node.inputs:
+        inner = _inner(source, root, aten.add.Tensor)
+        if inner is None:
+            terms.append(source)
+        elif not _terms_of(inner, root, terms):
+            return False
+    return True
+
+
+def _inner(variable: Variable, root: Apply, *targets: object) -> Apply | None:
+    """The owner of a variable if it is one of these operators, and nothing else than the root reads it."""
+    owner = owned_by(variable, *targets)
+    return owner if owner is not None and owner is not root and read_once(variable) else None

@@ -1,0 +1,281 @@
+"""Views: one operator for shapes and one for orders of axes, chains of them merged, and copies that nobody needs.
+
+All of them give the same numbers. `reshape` is the one for shapes because it is right for every memory layout.
+"""
+
+from typing import Any
+
+import torch
+
+from explorer.rewrite import Exactness
+from explorer.tensor.rewriting import Declined, OpPattern, node_rewriter
+from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.reading import (
+    aten,
+    bare,
+    instead,
+    number_of,
+    owned_by,
+    permuted,
+    read_once,
+    reshaped,
+    shape_of,
+    trained_below,
+)
+from explorer.tensor.variables import Apply, Constant, Variable, call
+
+EXACT = Exactness.EXACT
+
+RESHAPES = (
+    aten.view.default,
+    aten._unsafe_view.default,
+    aten.view_as.default,
+    aten.flatten.using_ints,
+    aten.unflatten.int,
+    aten.squeeze.default,
+    aten.squeeze.dim,
+    aten.squeeze.dims,
+    aten.unsqueeze.default,
+)
+PERMUTES = (
+    aten.transpose.int,
+    aten.t.default,
+    aten.numpy_T.default,
+    aten.mT.default,
+    aten.movedim.int,
+    aten.movedim.intlist,
+    aten.swapaxes.default,
+    aten.swapdims.default,
+)
+
+
+@register_canonicalize
+@node_rewriter(RESHAPES, exactness=EXACT)
+def to_reshape(node: Apply) -> Any:
+    """view, flatten, squeeze and unsqueeze are reshapes: the numbers stay in their order."""
+    return instead(node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
+
+
+@register_canonicalize
+@node_rewriter(PERMUTES, exactness=EXACT)
+def to_permute(node: Apply) -> Any:
+    """transpose, t and movedim are permutations of the axes."""
+    rank = len(shape_of(node.inputs[0]))
+    marked = torch.empty(tuple(range(2, rank + 2)), device="meta")  # an axis is known by its size
+    dims = [size - 2 for size in node.op.run([marked])[0].shape]
+    return instead(node, call(aten.permute.default, node.inputs[0], dims, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
+def to_expand(node: Apply) -> Any:
+    """expand_as and broadcast_to are expand with the shape written out."""
+    return instead(node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.reshape.default, aten.expand.default, aten.repeat.default], exactness=EXACT)
+def drop_same_shape(node: Apply) -> Any:
+    """A reshape, an expansion or a repetition to the shape that is there changes nothing."""
+    source = node.inputs[0]
+    return bare(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
+
+
+@register_canonicalize
+@node_rewriter([aten.permute.default], exactness=EXACT)
+def drop_same_order(node: Apply) -> Any:
+    """A permutation that leaves every axis in its place changes nothing."""
+    dims = _dims(node)
+    return bare(node, node.inputs[0]) if dims == tuple(range(len(dims))) else False
+
+
+@register_canonicalize
+@node_rewriter([aten.reshape.default], exactness=EXACT)
+def merge_reshapes(node: Apply) -> Any:
+    """Only the last of several reshapes counts."""
+    below = owned_by(node.inputs[0], aten.reshape.default)
+    if below is None:
+        return False
+    return instead(node, reshaped(below.inputs[0], shape_of(node.outputs[0])))
+
+
+@register_canonicalize
+@node_rewriter([aten.permute.default], exactness=EXACT)
+def merge_permutes(node: Apply) -> Any:
+    """Two permutations in a row are one."""
+    below = owned_by(node.inputs[0], aten.permute.default)
+    if below is None:
+        return False
+    inner = _dims(below)
+    return instead(node, permuted(below.inputs[0], [inner[dim] for dim in _dims(node)]))
+
+
+@register_canonicalize
+@node_rewriter([aten.expand.default], exactness=EXACT)
+def merge_expands(node: Apply) -> Any:
+    """Only the last of several expansions counts."""
+    below = owned_by(node.inputs[0], aten.expand.default)
+    if below is None:
+        return False
+    return instead(node, call(aten.expand.default, below.inputs[0], list(shape_of(node.outputs[0]))))
+
+
+@register_canonicalize
+@node_rewriter([aten.permute.default], exactness=EXACT)
+def permute_to_reshape(node: Apply) -> Any:
+    """A permutation that moves only axes of size one is a reshape: the numbers stay in their order."""
+    shape, dims = shape_of(node.inputs[0]), _dims(node)
+    kept = [dim for dim in dims if shape[dim] != 1]
+    if kept != sorted(kept) or dims == tuple(range(len(dims))):
+        return False
+    return instead(node, reshaped(node.inputs[0], shape_of(node.outputs[0])))
+
+
+@register_canonicalize
+@node_rewriter([aten.permute.default], exactness=EXACT)
+def permute_before_reshape(node: Apply) -> Any:
+    """Axes of size one may be added and dropped after a permutation as well as before it; then reshapes meet."""
+    below = owned_by(node.inputs[0], aten.reshape.default)
+    if below is None:
+        return False
+    source = below.inputs[0]
+    inner, middle = shape_of(source), shape_of(node.inputs[0])
+    if [size for size in inner if size != 1] != [size for size in middle if size != 1]:
+        return Declined("the reshape below changes more than axes of size one", below)
+    if not read_once(node.inputs[0]):
+        return Declined("the reshape below is read elsewhere too", below)
+    long = [axis for axis, size in enumerate(inner) if size != 1]
+    place = {axis: long[i] for i, axis in enumerate(axis for axis, size in enumerate(middle) if size != 1)}
+    order = [place[dim] for dim in _dims(node) if dim in place]
+    order += [axis for axis, size in enumerate(inner) if size == 1]
+    return instead(node, reshaped(permuted(source, order), shape_of(node.outputs[0])))
+
+
+@register_canonicalize
+@node_rewriter([aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.default], exactness=EXACT)
+def drop_copy(node: Apply) -> Any:
+    """A copy holds the numbers of what it copies, and a graph without overwriting needs no second one."""
+    wanted = node.op.attributes.get("memory_format")
+    if wanted not in (None, torch.preserve_format, torch.contiguous_format):
+        return Declined(f"the copy is laid out as {wanted}, which what follows may be faster with")
+    return bare(node, node.inputs[0])
+
+
+@register_canonicalize
+@node_rewriter([aten.alias.default, aten.lift_fresh.default, aten.detach.default], exactness=EXACT)
+def drop_alias(node: Apply) -> Any:
+    """What alias and lift_fresh give is their input; detach does where no gradient passes."""
+    source = node.inputs[0]
+    if node.op.target is aten.detach.default:
+        trained = trained_below(source)
+        if trained is not None:
+            return Declined(f"it keeps the gradient from {trained.name or 'a parameter'}")
+    return instead(node, source)
+
+
+@register_canonicalize
+@node_rewriter([aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.native_dropout], exactness=EXACT)
+def drop_dropout(node: Apply) -> Any:
+    """Outside of training, dropout gives its input."""
+    if node.op["train"] is not False:
+        return False
+    if len(node.outputs) > 1 and node.outputs[1].clients:
+        return Declined("its mask is read")
+    found = bare(node, node.inputs[0])
+    return found if isinstance(found, Declined) else [*found, *[None] * (len(node.outputs) - 1)]
+
+
+@register_canonicalize
+@node_rewriter([aten.slice.Tensor], exactness=EXACT)
+def drop_whole_slice(node: Apply) -> Any:
+    """A slice of everything is what it is taken from."""
+    return instead(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
+
+
+@register_canonicalize
+@node_rewriter([aten.cat.default], exactness=EXACT)
+def drop_single_cat(node: Apply) -> Any:
+    """The concatenation of one tensor is that tensor."""
+    return bare(node, node.inputs[0]) if len(node.inputs) == 1 else False
+
+
+@register_canonicalize
+@node_rewriter([aten.index_select.default], exactness=EXACT)
+def select_a_range(node: Apply) -> Any:
+    """Selecting all positions in order is the input; selecting a range of them is a slice, which copies nothing."""
+    source, index = node.inputs
+    rows = _rows(index)
+    if rows is None or not shape_of(source):
+        return False
+    if not rows or rows != list(range(rows[0], rows[0] + len(rows))):
+        return False
+    dim = node.op["dim"]
+    if len(rows) == shape_of(source)[dim]:
+        return bare(node, source)
+    return bare(node, call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.index_select.default], exactness=EXACT)
+def merge_selects(node: Apply) -> Any:
+    """A selection of a selection along one axis selects once."""
+    below = owned_by(node.inputs[0], aten.index_select.default)
+    if below is None:
+        return False
+    rank = len(shape_of(node.outputs[0]))
+    if below.op["dim"] % rank != node.op["dim"] % rank:
+        return Declined("the two select along different axes", below)
+    inner, outer = below.inputs[1], node.inputs[1]
+    if not isinstance(inner, Constant) or not isinstance(outer, Constant):
+        return Declined("one of the two selections is not known", below)
+    if not read_once(node.inputs[0]):
+        return Declined("the selection below is read elsewhere too", below)
+    both = Constant(inner.data.reshape(-1)[outer.data.reshape(-1)], inner.name or outer.name)
+    return instead(node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([OpPattern(aten.slice.Tensor, step=1)], exactness=EXACT)
+def merge_slices(node: Apply) -> Any:
+    """A slice of a slice along one axis, both without gaps, is one slice."""
+    below = owned_by(node.inputs[0], aten.slice.Tensor)
+    rank = len(shape_of(node.outputs[0]))
+    if below is None or below.op["step"] != 1 or below.op["dim"] % rank != node.op["dim"] % rank:
+        return False
+    source, dim = below.inputs[0], node.op["dim"] % rank
+    start = _start(below, dim) + _start(node, dim)
+    stop = start + shape_of(node.outputs[0])[dim]
+    return instead(node, call(aten.slice.Tensor, source, dim, start, stop, place=node.place))
+
+
+@register_canonicalize
+@node_rewriter([aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf], exactness=EXACT)
+def drop_decided_where(node: Apply) -> Any:
+    """Where the condition is known and everywhere the same, one side is all there is."""
+    decided = number_of(node.inputs[0])
+    if decided is None:
+        return False
+    side = node.input_of("self" if decided else "other")
+    if side is None:
+        return Declined("the side that is taken is a number, not a tensor")
+    return bare(node, side)
+
+
+def _dims(node: Apply) -> tuple[int, ...]:
+    """The order of axes of a permutation, counted from the front."""
+    dims: tuple[int, ...] = node.op["dims"]
+    return tuple(dim % len(dims) for dim in dims)
+
+
+def _rows(index: Variable) -> list[int] | None:
+    """The positions that a known index names."""
+    if not isinstance(index, Constant) or index.trainable:
+        return None
+    return [int(row) for row in index.data.reshape(-1).tolist()]
+
+
+def _start(node: Apply, dim: int) -> int:
+    """Where a slice begins, counted from the front and inside of the axis."""
+    size = shape_of(node.inputs[0])[dim]
+    start = node.op["start"] or 0
+    return min(max(start + size if start < 0 else start, 0), size)

@@ -1,0 +1,138 @@
+"""Clips, relus and leaky relus."""
+
+import math
+
+import pytest
+import torch
+
+from explorer.tensor import FunctionGraph, call, to_module
+from tests.tensor.passes.checking import aten, full, ops, optimized, reasons, run, tensor
+
+SHAPE = (20, 30)
+
+
+def clip(x, low, high):
+    return call(aten.clamp.default, x, low, high)
+
+
+def test_a_funnel_of_ten_clips_is_one(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = x
+    for i in range(10):
+        y = clip(y, float(i + 1), 999.0 - i)
+    graph = optimized([x], y, "OptimizeClips", given=[torch.randn(SHAPE, dtype=dtype) * 2000])
+    assert ops(graph) == ["clamp"]
+    assert (graph.toposort()[0].op["min"], graph.toposort()[0].op["max"]) == (10.0, 990.0)
+
+
+def test_a_relu_between_clips_is_part_of_them(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = clip(call(aten.relu.default, clip(x, -10.0, 30.0)), -5.0, 20.0)
+    graph = optimized([x], y, "OptimizeClips", given=[torch.randn(SHAPE, dtype=dtype) * 50])
+    assert ops(graph) == ["clamp"]
+    assert (graph.toposort()[0].op["min"], graph.toposort()[0].op["max"]) == (0.0, 20.0)
+
+
+@pytest.mark.parametrize("outer", [(5.0, 9.0), (-9.0, -5.0), (None, 1.0), (1.0, None), (-math.inf, 0.5)])
+def test_clips_that_do_not_meet_give_the_bound_of_the_outer_one(outer, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    given = torch.randn(SHAPE, dtype=dtype) * 5
+    given[0, 0] = math.nan
+    graph = optimized([x], clip(call(aten.hardtanh.default, x, -2.0, 3.0), *outer), "OptimizeClips", given=[given])
+    assert len(graph) == 1
+    assert to_module(graph)(given).isnan().sum() == 1
+
+
+def test_all_forms_of_clips_are_seen(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = call(aten.relu.default, call(aten.clip.default, call(aten.relu6.default, x), max=2.0))
+    graph = optimized([x], y, "OptimizeClips")
+    assert ops(graph) == ["clamp"]
+
+
+def test_bounds_in_the_wrong_order_stay_as_they_are(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], clip(clip(x, 3.0, 1.0), 0.0, 5.0), "OptimizeClips", "RemoveIdentityClip")
+    assert ops(graph) == ["clamp", "clamp"]
+
+
+def test_a_clip_of_integers_by_fractions_stays():
+    x = tensor(4, dtype=torch.int64)
+    graph = optimized([x], clip(call(aten.relu.default, x), 0.5, 2.5), "OptimizeClips")
+    assert graph.outputs[0].type.dtype == torch.float32
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: call(aten.relu.default, x),
+    lambda x: call(aten.sigmoid.default, x),
+    lambda x: call(aten.abs.default, x),
+    lambda x: call(aten.exp.default, x),
+    lambda x: call(aten.view.default, call(aten.relu6.default, x), [600]),
+    lambda x: call(aten.cat.default, [call(aten.relu.default, x), clip(x, 1.0, 2.0)]),
+])  # fmt: skip
+def test_a_relu_of_what_is_never_below_0_is_gone(make, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = make(x)
+    graph = optimized([x], call(aten.relu.default, y), "RemoveIdentityRelu")
+    assert len(graph) == len(FunctionGraph([x], [y]))
+
+
+def test_a_relu_of_bytes_is_gone():
+    x = tensor(4, dtype=torch.uint8)
+    assert len(optimized([x], call(aten.neg.default, call(aten.relu.default, x)), "RemoveIdentityRelu")) == 1
+
+
+def test_a_pass_that_removes_nothing_says_so(dtype):
+    """Glow's RemoveIdentityRelu and RemoveIdentityClip say that they changed something whenever they looked."""
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = FunctionGraph([x], [call(aten.relu.default, clip(x, -1.0, 1.0)), clip(x, -1.0, 1.0)])
+    done = run(graph, "RemoveIdentityRelu", "RemoveIdentityClip", until_fixed_point=True)
+    assert [(entry.changed, entry.rounds) for entry in done] == [(False, 1), (False, 1)]
+
+
+def test_a_clip_of_what_lies_between_its_bounds_is_gone(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], clip(call(aten.sigmoid.default, x), 0.0, 1.0), "RemoveIdentityClip")
+    assert ops(graph) == ["sigmoid"]
+    graph = optimized([x], clip(call(aten.sigmoid.default, x), 0.1, 1.0), "RemoveIdentityClip")
+    assert ops(graph) == ["sigmoid", "clamp"]
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+@pytest.mark.parametrize("min_first", [True, False])
+def test_the_lesser_of_a_greater_is_a_clip(min_first, swapped, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    bounds = [(aten.maximum.default, full(-1.5, dtype=dtype)), (aten.minimum.default, full(2.5, *SHAPE, dtype=dtype))]
+    y = x
+    for target, bound in reversed(bounds) if min_first else bounds:
+        y = call(target, bound, y) if swapped else call(target, y, bound)
+    given = torch.randn(SHAPE, dtype=dtype) * 3
+    given[0, 0] = math.nan
+    graph = optimized([x], y, "FoldMinMaxToClip", given=[given])
+    assert ops(graph) == ["clamp"]
+
+
+def test_bounds_that_leave_one_number_are_no_clip(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = call(aten.minimum.default, call(aten.maximum.default, x, full(3.0, dtype=dtype)), full(1.0, dtype=dtype))
+    assert reasons([x], y, "FoldMinMaxToClip") == ["the bounds 3 and 1 leave one number only"]
+
+
+@pytest.mark.parametrize("slope", [0.3, 1.0, -0.5])
+@pytest.mark.parametrize("swapped", [True, False])
+def test_the_greater_of_x_and_a_part_of_x_is_a_leaky_relu(slope, swapped, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    product = call(aten.mul.Tensor, full(slope, dtype=dtype), x)
+    pair = (product, x) if swapped else (x, product)
+    graph = optimized([x], call(aten.maximum.default, *pair), "FoldLeakyRelu")
+    assert ops(graph) == ["leaky_relu"]
+
+
+def test_the_greater_of_two_tensors_is_no_leaky_relu_of_one(dtype):
+    """Glow compares an operand with itself here, and loses the other tensor."""
+    a, b = tensor(*SHAPE, dtype=dtype, name="a"), tensor(*SHAPE, dtype=dtype, name="b")
+    y = call(aten.maximum.default, a, call(aten.mul.Tensor, b, full(0.5, dtype=dtype)))
+    told = reasons([a, b], y, "FoldLeakyRelu")
+    assert told == ["the product is of another tensor than the one it is compared with"]
+    steep = call(aten.maximum.default, a, call(aten.mul.Tensor, a, full(1.5, dtype=dtype)))
+    assert "the slope is 1.5" in reasons([a], steep, "FoldLeakyRelu")[0]

@@ -1,0 +1,280 @@
+"""Transposes and SinkCode: what is moved, what meets, and what it costs in bits (nothing)."""
+
+import pytest
+import torch
+
+from explorer.tensor import Constant, FunctionGraph, call
+from tests.tensor.passes.checking import aten, constant, full, ops, optimized, reasons, tensor
+
+NCHW2NHWC = [0, 2, 3, 1]
+NHWC2NCHW = [0, 3, 1, 2]
+SHAPE = (1, 5, 10, 15)
+
+
+def transposed(variable, order=NCHW2NHWC):
+    return call(aten.permute.default, variable, order)
+
+
+def test_two_transposes_that_undo_each_other_are_gone(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    back = transposed(transposed(x), NHWC2NCHW)
+    graph = optimized([x], call(aten.relu.default, back), "SinkCode")
+    assert ops(graph) == ["relu"]
+
+
+def test_a_transpose_that_moves_nothing_is_gone(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], call(aten.relu.default, transposed(x, [0, 1, 2, 3])), "SinkCode")
+    assert ops(graph) == ["relu"]
+
+
+def test_four_transposes_are_one(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = x
+    for order in ([0, 3, 2, 1], [0, 2, 3, 1], [1, 0, 2, 3], [3, 1, 2, 0]):
+        y = transposed(y, order)
+    graph = optimized([x], y, "SinkCode", until_fixed_point=True)
+    assert ops(graph) == ["permute"]
+    assert graph.outputs[0].type.shape == y.type.shape
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: call(aten.transpose.int, x, -1, 1),
+        lambda x: call(aten.permute.default, x, [0, -1, 2, 1]),
+    ],
+)
+def test_all_forms_of_transposes_are_seen(make, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], transposed(make(x), [0, 3, 2, 1]), "SinkCode")
+    assert ops(graph) == []
+    assert graph.outputs == graph.inputs
+
+
+def test_a_matrix_transposed_twice_is_the_matrix(dtype):
+    x = tensor(3, 4, dtype=dtype)
+    graph = optimized([x], call(aten.neg.default, call(aten.t.default, call(aten.numpy_T.default, x))), "SinkCode")
+    assert ops(graph) == ["neg"]
+
+
+def test_a_transpose_of_axes_of_size_1_is_a_reshape(dtype):
+    x = tensor(1, 3, 2, 4, dtype=dtype)
+    graph = optimized([x], transposed(x, [1, 2, 0, 3]), "OptimizeTransposeIntoReshape")
+    assert ops(graph) == ["reshape"]
+    kept = optimized([x], transposed(x, [0, 2, 1, 3]), "OptimizeTransposeIntoReshape")
+    assert ops(kept) == ["permute"]
+
+
+def test_a_transpose_of_a_constant_is_a_constant(dtype):
+    c = constant(2, 3, 4, 5, dtype=dtype)
+    graph = optimized([], transposed(c), "TransposeConstants")
+    assert ops(graph) == []
+    assert torch.equal(graph.outputs[0].data, c.data.permute(NCHW2NHWC))
+
+
+def test_a_transpose_of_a_parameter_that_may_change_stays(dtype):
+    weight = Constant(torch.nn.Parameter(torch.rand(2, 3, dtype=dtype)), "weight", trainable=True)
+    graph = optimized([], call(aten.t.default, weight), "TransposeConstants")
+    assert ops(graph) == ["t"]
+
+
+ELEMENTWISE = {
+    "relu": lambda x: call(aten.relu.default, x),
+    "leaky_relu": lambda x: call(aten.leaky_relu.default, x, 0.3),
+    "clamp": lambda x: call(aten.clamp.default, x, -0.3, 0.4),
+    "hardtanh": lambda x: call(aten.hardtanh.default, x, -0.3, 0.4),
+    "relu6": lambda x: call(aten.relu6.default, x),
+    "sigmoid": lambda x: call(aten.sigmoid.default, x),
+    "tanh": lambda x: call(aten.tanh.default, x),
+    "gelu": lambda x: call(aten.gelu.default, x),
+    "silu": lambda x: call(aten.silu.default, x),
+    "prelu": lambda x: call(aten.prelu.default, x, full(0.25, 1, dtype=x.type.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_a_transpose_goes_below_an_operator_on_each_number(name, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], ELEMENTWISE[name](transposed(x)), "SinkCode")
+    assert ops(graph) == [name, "permute"]
+    assert graph.toposort()[0].outputs[0].type.shape == SHAPE
+
+
+def test_prelu_with_slopes_along_a_moved_axis_stays_where_it_is(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    slopes = call(aten.prelu.default, transposed(x), constant(10, dtype=dtype))
+    assert reasons([x], slopes, "SinkCode") == ["it has 10 slopes along axis 1, which the transpose moves"]
+
+
+def norm(x, channels, dtype, seed=0):
+    parts = [constant(channels, dtype=dtype, seed=seed + i) for i in range(4)]
+    return call(aten._native_batch_norm_legit_no_training.default, x, *parts, 0.1, 1e-3)[0]
+
+
+def test_a_transpose_goes_below_a_batch_norm_whose_channels_it_leaves(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], norm(transposed(x, [0, 1, 3, 2]), 5, dtype), "SinkCode")
+    assert ops(graph)[-1] == "permute"
+    assert len(graph) == 2
+
+
+def test_a_reshape_of_the_inner_axes_goes_below_a_batch_norm(dtype):
+    x = tensor(2, 5, 4, 3, dtype=dtype)
+    flat = call(aten.view.default, x, [2, 5, 12])
+    graph = optimized([x], norm(flat, 5, dtype), "SinkCode")
+    assert ops(graph) == ["_native_batch_norm_legit_no_training", "reshape"]
+
+
+def test_a_reshape_of_the_channels_stays_above_a_batch_norm(dtype):
+    x = tensor(2, 10, 2, 3, dtype=dtype)
+    told = reasons([x], norm(call(aten.view.default, x, [2, 5, 4, 3]), 5, dtype), "SinkCode")
+    assert told == ["the reshape changes the batch or the channels"]
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum"])
+def test_a_transpose_goes_below_arithmetic_of_two_transposed_tensors(name, dtype):
+    x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
+    target = aten.maximum.default if name == "maximum" else aten.minimum.default if name == "minimum" else None
+    target = target or getattr(aten, name).Tensor
+    graph = optimized([x, y], call(target, transposed(x), transposed(y)), "SinkCode")
+    assert ops(graph) == [name, "permute"]
+
+
+def test_a_transpose_goes_below_powers(dtype):
+    x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
+    above = call(aten.abs.default, x)
+    graph = optimized([x, y], call(aten.pow.Tensor_Tensor, transposed(above), transposed(y)), "SinkCode")
+    assert ops(graph) == ["abs", "pow", "permute"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("shape", [(1, 10, 15, 5), (15, 5), (5,), ()])
+def test_a_constant_on_one_side_is_transposed_back(shape, first, dtype):
+    x, c = tensor(*SHAPE, dtype=dtype), constant(*shape, dtype=dtype)
+    pair = (c, transposed(x)) if first else (transposed(x), c)
+    graph = optimized([x], call(aten.sub.Tensor, *pair), "SinkCode")
+    assert ops(graph) == ["sub", "permute"]
+
+
+def test_a_constant_with_more_axes_stops_a_transpose(dtype):
+    x = tensor(4, 5, dtype=dtype)
+    told = reasons([x], call(aten.add.Tensor, transposed(x, [1, 0]), constant(2, 5, 4, dtype=dtype)), "SinkCode")
+    assert told == ["its other input is neither transposed nor a constant"]
+
+
+def test_tensors_transposed_in_different_ways_stay_so(dtype):
+    x, y = tensor(2, 2, 2, dtype=dtype), tensor(2, 2, 2, dtype=dtype, name="y")
+    mixed = call(aten.add.Tensor, transposed(x, [1, 2, 0]), transposed(y, [2, 0, 1]))
+    assert reasons([x, y], mixed, "SinkCode") == ["its inputs are transposed in different ways"]
+
+
+def test_padding_goes_with_its_axes(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    # Padding before and behind the axes of (N, H, W, C): 0 2, 3 1, 4 6, 7 5, listed from the last axis on.
+    padded = call(aten.constant_pad_nd.default, transposed(x), [7, 5, 4, 6, 3, 1, 0, 2], 1.5)
+    graph = optimized([x], padded, "SinkCode")
+    assert ops(graph) == ["constant_pad_nd", "permute"]
+    pad = graph.toposort()[0]
+    assert pad.op["pad"] == (4, 6, 3, 1, 7, 5, 0, 2)
+    assert pad.outputs[0].type.shape == (3, 17, 14, 25)
+
+
+def test_padding_by_reflection_stays_below_a_transpose(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    told = reasons([x], call(aten.pad.default, transposed(x), [1, 1, 1, 1], "reflect"), "SinkCode")
+    assert told == ["padding by reflect works on the last axes only"]
+
+
+def test_repeating_goes_with_its_axis(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], call(aten.repeat.default, transposed(x), [1, 4, 1, 2]), "SinkCode")
+    assert ops(graph) == ["repeat", "permute"]
+    assert graph.toposort()[0].op["repeats"] == (1, 2, 4, 1)
+    tiled = optimized([x], call(aten.tile.default, transposed(x), [3, 2]), "SinkCode")
+    assert tiled.toposort()[0].op["dims"] == (1, 2, 1, 3)
+
+
+def test_a_transpose_goes_below_a_channel_shuffle_and_meets_its_inverse(dtype):
+    x = tensor(1, 8, 4, 6, dtype=dtype)
+    shuffled = call(aten.channel_shuffle.default, transposed(x), 2)
+    graph = optimized([x], transposed(shuffled, NHWC2NCHW), "SinkCode", until_fixed_point=True)
+    assert ops(graph) == ["channel_shuffle"]
+    assert graph.toposort()[0].op["axis"] == 2
+
+
+def test_a_transpose_goes_below_a_join(dtype):
+    x, y = tensor(1, 5, 10, 15, dtype=dtype), tensor(1, 5, 7, 15, dtype=dtype, name="y")
+    joined = call(aten.cat.default, [transposed(x), transposed(y)], 1)
+    graph = optimized([x, y], joined, "SinkCode")
+    assert ops(graph) == ["cat", "permute"]
+    assert graph.toposort()[0].op["dim"] == 2
+
+
+def test_relus_of_all_inputs_go_below_a_join(dtype):
+    x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
+    relus = [call(aten.relu.default, v) for v in (x, y)]
+    graph = optimized([x, y], call(aten.cat.default, relus, 1), "SinkCode")
+    assert ops(graph) == ["cat", "relu"]
+    told = reasons([x, y], [call(aten.cat.default, relus, 1), relus[0]], "SinkCode")
+    assert told == ["one of the relus is read elsewhere too"]
+
+
+def test_a_clip_goes_below_a_relu(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    clipped = call(aten.clamp.default, x, -1.5, 2.5)
+    graph = optimized([x], call(aten.relu.default, clipped), "SinkCode")
+    assert ops(graph) == ["relu", "clamp"]
+    assert (graph.toposort()[1].op["min"], graph.toposort()[1].op["max"]) == (0.0, 2.5)
+
+
+def test_a_clip_below_0_stays_above_a_relu(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    told = reasons([x], call(aten.relu.default, call(aten.clamp.default, x, -3.0, -1.0)), "SinkCode")
+    assert told == ["the upper bound -1 is below 0: it would come out instead of 0"]
+
+
+def test_a_batch_norm_goes_below_a_slice_that_keeps_the_channels(dtype):
+    x = tensor(2, 5, 6, 3, dtype=dtype)
+    graph = optimized([x], call(aten.slice.Tensor, norm(x, 5, dtype), 2, 1, 4), "SinkCode")
+    assert ops(graph) == ["slice", "_native_batch_norm_legit_no_training"]
+    told = reasons([x], call(aten.slice.Tensor, norm(x, 5, dtype), 1, 1, 4), "SinkCode")
+    assert told == ["the slice takes some of the channels"]
+
+
+def test_a_transpose_is_sunk_through_a_whole_chain_in_one_round(dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = call(aten.neg.default, call(aten.relu.default, transposed(x)))
+    y = call(aten.mul.Tensor, y, constant(1, 10, 15, 5, dtype=dtype))
+    graph = optimized([x], transposed(y, NHWC2NCHW), "SinkCode")
+    assert ops(graph) == ["relu", "neg", "mul"]
+
+
+def test_values_hold_where_a_view_follows_a_moved_transpose(dtype):
+    x = tensor(2, 3, 4, 5, dtype=dtype)
+    copied = call(aten.clone.default, transposed(x), memory_format=torch.contiguous_format)
+    flat = call(aten.view.default, call(aten.relu.default, copied), [2, 60])
+    graph = optimized([x], flat, "EliminateNoop", "SinkCode")
+    assert ops(graph) == ["relu", "permute", "view"]
+
+
+def test_a_graph_of_the_passes_says_what_it_did_in_one_line_for_each_rewrite():
+    x = tensor(*SHAPE)
+    graph = FunctionGraph([x], [call(aten.relu.default, transposed(x))])
+    from explorer.tensor.passes import passes
+
+    profile = passes["SinkCode"].run(graph)
+    assert profile.rules["transpose_below_elementwise"].applied == 1
+
+
+@pytest.mark.parametrize("order", [NCHW2NHWC, NHWC2NCHW, [1, 0, 2, 3]])
+def test_a_transpose_that_moves_the_channels_goes_below_a_batch_norm_with_an_axis(order, dtype):
+    x = tensor(*SHAPE, dtype=dtype)
+    y = transposed(x, order)
+    graph = optimized([x], norm(y, y.type.shape[1], dtype), "SinkCode")
+    assert ops(graph) == ["batch_norm", "permute"]
+    assert graph.toposort()[0].op["axis"] == order[1]
+    again = optimized(
+        [x], transposed(norm(y, y.type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
+    )
+    assert ops(again) == ["batch_norm"]

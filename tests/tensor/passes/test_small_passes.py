@@ -1,0 +1,313 @@
+"""DCE, pooling, regression, merging, means, splats, arithmetic, copies, reshapes, conversions, constants."""
+
+import math
+
+import pytest
+import torch
+
+from explorer.rewrite import CompilationMode, Exactness, PassManager
+from explorer.tensor import Constant, FunctionGraph, call, to_module
+from explorer.tensor.library import regression_op
+from explorer.tensor.passes import passes
+from explorer.tensor.pipelines import OPTIMIZATION_PIPELINE
+from tests.tensor.passes.checking import aten, constant, full, ops, optimized, reasons, run, tensor
+
+# ---------------------------------------------------------------------- DCE
+
+
+def test_a_graph_holds_only_what_its_outputs_need():
+    x = tensor(2, 3)
+    y = x
+    for _ in range(40):
+        y = call(aten.add.Tensor, call(aten.relu.default, y), call(aten.relu.default, y))
+    assert len(FunctionGraph([x], [])) == 0
+    graph = optimized([x], call(aten.softmax.int, y, 1), "DCE", given=[-torch.ones(2, 3)])
+    assert len(graph) == 121
+
+
+def test_inputs_that_nothing_reads_stay_and_constants_that_nothing_reads_go():
+    x, unused = tensor(2, 3), tensor(4, name="unused")
+    graph = FunctionGraph([x, unused], [call(aten.add.Tensor, call(aten.mul.Tensor, x, 0.0), x)])
+    assert len(graph.constants) == 1
+    graph.replace(graph.toposort()[0].outputs[0], graph.inputs[0])
+    run(graph, "DCE")
+    assert graph.constants == ()
+    assert len(graph.inputs) == 2
+
+
+def test_indices_that_nothing_reads_are_not_computed(dtype):
+    x = tensor(2, 3, 6, 6, dtype=dtype)
+    pooled = call(aten.max_pool2d_with_indices.default, x, [2, 2])
+    graph = optimized([x], [pooled[0], call(aten.max.dim, x, 1)[0]], "DCE")
+    assert sorted(ops(graph)) == ["amax", "max_pool2d"]
+    assert ops(optimized([x], list(pooled), "DCE")) == ["max_pool2d_with_indices"]
+
+
+# ---------------------------------------------------------------------- pooling
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_a_relu_goes_below_max_pooling(padding, dtype):
+    x = tensor(2, 3, 6, 6, dtype=dtype)
+    pooled = call(aten.max_pool2d.default, call(aten.relu.default, x), [3, 3], [1, 1], [padding, padding])
+    given = torch.randn(2, 3, 6, 6, dtype=dtype)
+    given[0, 0, 0, 0], given[1, 1, 2, 2], given[0, 2, 3, 3] = math.nan, math.inf, -math.inf
+    graph = optimized([x], pooled, "OptimizePool", given=[given])
+    assert ops(graph) == ["max_pool2d", "relu"]
+    assert torch.equal(to_module(graph)(given).isnan(), to_module(FunctionGraph([x], [pooled]))(given).isnan())
+
+
+def test_a_relu_stays_above_average_pooling(dtype):
+    x = tensor(2, 3, 6, 6, dtype=dtype)
+    pooled = call(aten.avg_pool2d.default, call(aten.relu.default, x), [2, 2])
+    assert ops(optimized([x], pooled, "OptimizePool")) == ["relu", "avg_pool2d"]
+
+
+def test_a_relu_that_is_read_twice_stays_above_max_pooling(dtype):
+    x = tensor(2, 3, 6, 6, dtype=dtype)
+    relu = call(aten.relu.default, x)
+    told = reasons([x], [call(aten.max_pool2d.default, relu, [2, 2]), relu], "OptimizePool")
+    assert told == ["the relu is read elsewhere too"]
+
+
+def test_a_relu_stays_where_the_places_of_the_greatest_numbers_are_read(dtype):
+    x = tensor(2, 3, 6, 6, dtype=dtype)
+    pooled = call(aten.max_pool2d_with_indices.default, call(aten.relu.default, x), [2, 2])
+    assert len(reasons([x], list(pooled), "OptimizePool")) == 1
+    assert ops(optimized([x], pooled[0], "OptimizePool")) == ["max_pool2d_with_indices", "relu"]
+
+
+# ---------------------------------------------------------------------- regression
+
+
+def test_in_inference_a_regression_passes_its_input_on(dtype):
+    x, expected = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="expected")
+    graph = FunctionGraph([x, expected], [call(regression_op, call(aten.relu.default, x), expected)])
+    trained = graph.clone()
+    PassManager(OPTIMIZATION_PIPELINE, passes).run(trained, CompilationMode.TRAIN)
+    assert ops(trained) == ["relu", "regression"]
+    run(graph, "OptimizeRegression")
+    assert ops(graph) == ["relu"]
+
+
+def test_the_gradient_of_a_regression_is_input_minus_expected(dtype):
+    given = torch.randn(3, 2, dtype=dtype, requires_grad=True)
+    expected = torch.randn(3, 2, dtype=dtype, requires_grad=True)
+    regression_op(given, expected).sum().backward()
+    assert torch.equal(given.grad, (given - expected).detach())
+    assert torch.equal(expected.grad, torch.zeros_like(expected))
+    torch.library.opcheck(regression_op, (given, expected))
+    torch.library.opcheck(torch.ops.explorer.channel_shuffle.default, (torch.randn(2, 6, 3, requires_grad=True), 2, 1))
+
+
+# ---------------------------------------------------------------------- CSE
+
+
+def test_equal_operators_are_one_and_equal_constants_are_one(dtype):
+    x = tensor(2, 3, dtype=dtype)
+    constants = [full(math.nan, 2, 3, dtype=dtype) for _ in range(2)]
+    outputs = [call(aten.add.Tensor, x, c) for c in constants]
+    joined = call(aten.cat.default, [call(aten.cat.default, outputs), call(aten.cat.default, outputs)])
+    graph = optimized([x], joined, "CSE")
+    assert ops(graph) == ["add", "cat", "cat"]
+    assert len(graph.constants) == 1
+
+
+def test_operators_with_different_settings_are_two():
+    x = tensor(2, 3)
+    graph = optimized([x], [call(aten.clamp.default, x, 0.0, 1.0), call(aten.clamp.default, x, 0.0, 2.0)], "CSE")
+    assert ops(graph) == ["clamp", "clamp"]
+
+
+# ---------------------------------------------------------------------- mean
+
+
+@pytest.mark.parametrize(("axes", "keep", "names"), [
+    ([2, 3], False, ["avg_pool2d", "reshape"]),
+    ([-1, -2], True, ["avg_pool2d"]),
+])  # fmt: skip
+def test_a_mean_over_height_and_width_is_average_pooling(axes, keep, names, dtype):
+    x = tensor(2, 3, 4, 5, dtype=dtype)
+    graph = optimized([x], call(aten.mean.dim, x, axes, keep), "OptimizeReduceMean")
+    assert ops(graph) == names
+
+
+@pytest.mark.parametrize("axes", [[1, 2], [3], [1, 2, 3]])
+def test_a_mean_over_other_axes_stays(axes, dtype):
+    x = tensor(2, 3, 4, 5, dtype=dtype)
+    assert reasons([x], call(aten.mean.dim, x, axes), "OptimizeReduceMean") == ["it is not over the last two axes"]
+
+
+# ---------------------------------------------------------------------- splats and arithmetic
+
+
+def number(value, dtype):
+    return Constant(torch.tensor(value, dtype=dtype))
+
+
+def test_sums_with_0_and_products_with_0_come_to_nothing(dtype):
+    """0 / x + (0 + x) + 0 * x - 0 is x."""
+    x = tensor(3, 2, dtype=dtype)
+    zero = full(0.0, 3, 2, dtype=dtype)
+    y = call(aten.add.Tensor, call(aten.div.Tensor, zero, x), call(aten.add.Tensor, zero, x))
+    y = call(aten.sub.Tensor, call(aten.add.Tensor, y, call(aten.mul.Tensor, zero, x)), zero)
+    graph = optimized([x], y, "OptimizeArithmeticNodes")
+    assert ops(graph) == []
+    assert graph.outputs == graph.inputs
+
+
+def test_a_product_of_zeros_is_zero(dtype):
+    a, b = tensor(3, 2, dtype=dtype, name="a"), tensor(3, 2, dtype=dtype, name="b")
+    zeros = [call(aten.mul.Tensor, call(aten.zeros_like.default, v), v) for v in (a, b)]
+    graph = optimized([a, b], call(aten.mul.Tensor, *zeros), "OptimizeArithmeticNodes")
+    assert ops(graph) == []
+    assert graph.outputs[0].number == 0
+
+
+@pytest.mark.parametrize("make", [
+    lambda x, one: call(aten.mul.Tensor, x, one),
+    lambda x, one: call(aten.mul.Tensor, one, x),
+    lambda x, one: call(aten.div.Tensor, x, one),
+    lambda x, one: call(aten.pow.Tensor_Scalar, x, 1),
+])  # fmt: skip
+def test_a_product_with_1_is_left_out(make, dtype):
+    x = tensor(3, 2, dtype=dtype)
+    graph = optimized([x], call(aten.relu.default, make(x, number(1.0, dtype))), "OptimizeArithmeticNodes")
+    assert ops(graph) == ["relu"]
+
+
+def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(dtype):
+    x, c = tensor(3, 2, dtype=dtype), full(5.0, 3, 2, dtype=dtype)
+    y = call(aten.add.Tensor, call(aten.sub.Tensor, c, call(aten.add.Tensor, c, x)), x)
+    graph = optimized([x], y, "OptimizeArithmeticNodes")
+    inner, middle, _ = graph.toposort()
+    assert isinstance(inner.inputs[1], Constant)
+    assert isinstance(middle.inputs[0], Constant)
+    assert not run(graph, "OptimizeArithmeticNodes")[0].changed
+
+
+def test_a_sum_that_changes_the_type_or_the_shape_stays():
+    n, x = tensor(3, dtype=torch.int64, name="n"), tensor(1, 3)
+    graph = optimized([n], call(aten.add.Tensor, n, number(0.0, torch.float32)), "OptimizeArithmeticNodes")
+    assert ops(graph) == ["add"]
+    graph = optimized([x], call(aten.mul.Tensor, x, full(1.0, 4, 1)), "OptimizeArithmeticNodes")
+    assert ops(graph) == ["mul"]
+
+
+def test_squares_are_products(dtype):
+    x = tensor(3, 2, dtype=dtype)
+    assert ops(optimized([x], call(aten.pow.Tensor_Scalar, x, 2), "OptimizeArithmeticNodes")) == ["mul"]
+
+
+def test_parts_of_one_number_everywhere_are_that_number(dtype):
+    zeros = call(aten.full.default, [4, 6], 3.0, dtype=dtype)
+    outputs = [
+        call(aten.slice.Tensor, zeros, 0, 1, 3),
+        call(aten.clamp.default, zeros, 0.0, 2.0),
+        call(aten.permute.default, zeros, [1, 0]),
+        call(aten.expand.default, zeros, [2, 4, 6]),
+    ]
+    graph = optimized([], outputs, "OptimizeSplat")
+    assert ops(graph) == []
+    assert [v.number for v in graph.outputs] == [3.0, 2.0, 3.0, 3.0]
+
+
+def test_one_number_everywhere_is_reshaped_if_nothing_else_reads_it(dtype):
+    ones = call(aten.ones.default, [4, 6], dtype=dtype)
+    assert ops(optimized([], call(aten.view.default, ones, [24]), "OptimizeSplat")) == []
+    told = reasons([], [call(aten.view.default, ones, [24]), ones], "OptimizeSplat")
+    assert told == ["the tensor is read in its own shape too"]
+
+
+# ---------------------------------------------------------------------- copies, reshapes, conversions
+
+
+def test_operators_that_do_nothing_are_gone(dtype):
+    x = tensor(2, 3, 4, 4, dtype=dtype)
+    y = call(aten.clone.default, x, memory_format=torch.contiguous_format)
+    y = call(aten.expand.default, y, [2, 3, 4, 4])
+    y = call(aten.slice.Tensor, y, 1, 0, 9223372036854775807)
+    y = call(aten.repeat.default, y, [1, 1, 1, 1])
+    y = call(aten.constant_pad_nd.default, y, [0, 0])
+    y = call(aten.dropout.default, y, 0.5, False)
+    y = call(aten.avg_pool2d.default, y, [1, 1])
+    graph = optimized([x], call(aten.relu.default, y), "EliminateNoop")
+    assert ops(graph) == ["relu"]
+
+
+def test_operators_that_do_something_stay(dtype):
+    x = tensor(2, 3, 4, 4, dtype=dtype)
+    y = call(aten.slice.Tensor, x, 1, 0, 2)
+    y = call(aten.repeat.default, y, [1, 2, 1, 1])
+    y = call(aten.max_pool2d.default, y, [1, 1], [2, 2])
+    y = call(aten.slice.Tensor, y, 1, 0, 4, 2)
+    assert ops(optimized([x], y, "EliminateNoop")) == ["slice", "repeat", "max_pool2d", "slice"]
+
+
+def test_reshapes_in_a_row_are_one(dtype):
+    x = tensor(2, 3, 4, dtype=dtype)
+    y = call(aten.view.default, call(aten.unsqueeze.default, call(aten.flatten.using_ints, x), 0), [4, 6])
+    graph = optimized([x], y, "OptimizeReshape")
+    assert ops(graph) == ["reshape"]
+    back = optimized([x], call(aten.relu.default, call(aten.view.default, y, [2, 3, 4])), "OptimizeReshape")
+    assert ops(back) == ["relu"]
+    assert ops(optimized([], call(aten.view.default, constant(2, 3, dtype=dtype), [6]), "OptimizeReshape")) == []
+
+
+def test_removing_a_reshape_that_does_nothing_counts_as_a_change(dtype):
+    """Glow says that nothing changed here."""
+    x = tensor(2, 3, dtype=dtype)
+    graph = FunctionGraph([x], [call(aten.relu.default, call(aten.view.default, x, [2, 3]))])
+    assert [entry.changed for entry in run(graph, "OptimizeReshape")] == [True]
+
+
+def test_a_reshape_goes_below_operators_on_each_number(dtype):
+    x = tensor(2, 6, dtype=dtype)
+    y = call(aten.tanh.default, call(aten.relu.default, call(aten.view.default, x, [3, 4])))
+    graph = optimized([x], y, "SinkReshapes", until_fixed_point=True)
+    assert ops(graph) == ["relu", "tanh", "reshape"]
+
+
+def test_conversions_there_and_back_are_gone():
+    n, x = tensor(3, dtype=torch.int32, name="n"), tensor(3)
+    there = call(aten._to_copy.default, n, dtype=torch.int64)
+    back = call(aten._to_copy.default, there, dtype=torch.int32)
+    graph = optimized([n], call(aten.neg.default, back), "OptimizeConversions")
+    assert ops(graph) == ["neg"]
+    same = call(aten._to_copy.default, x, dtype=torch.float32)
+    assert ops(optimized([x], call(aten.neg.default, same), "OptimizeConversions")) == ["neg"]
+    wide = call(aten._to_copy.default, call(aten._to_copy.default, x, dtype=torch.float64), dtype=torch.int32)
+    assert ops(optimized([x], wide, "OptimizeConversions")) == ["_to_copy"]
+
+
+def test_a_conversion_that_loses_numbers_stays():
+    x = tensor(3)
+    there = call(aten._to_copy.default, x, dtype=torch.int32)
+    graph = optimized([x], call(aten._to_copy.default, there, dtype=torch.float32), "OptimizeConversions")
+    assert ops(graph) == ["_to_copy", "_to_copy"]
+    n = tensor(3, dtype=torch.int32, name="n")
+    over = call(aten._to_copy.default, call(aten._to_copy.default, n, dtype=torch.float32), dtype=torch.int32)
+    assert len(optimized([n], over, "OptimizeConversions")) == 2
+
+
+# ---------------------------------------------------------------------- constants
+
+
+def test_what_needs_only_constants_is_computed_now(dtype):
+    x = tensor(2, 3, dtype=dtype)
+    c = call(aten.add.Tensor, call(aten.mul.Tensor, constant(2, 3, dtype=dtype), constant(3, dtype=dtype)), 1.0)
+    pair = call(aten.max.dim, c, 0)
+    graph = optimized([x], [call(aten.add.Tensor, x, c), *pair], "ConstantFold")
+    assert ops(graph) == ["add"]
+    assert passes["ConstantFold"].exactness is Exactness.EXACT
+
+
+def test_random_numbers_parameters_and_large_results_are_not_computed_now():
+    drawn = call(aten.rand_like.default, constant(2, 3))
+    weight = Constant(torch.nn.Parameter(torch.rand(2, 3)), "weight", trainable=True)
+    assert ops(FunctionGraph([], [drawn])) == ["rand_like"]
+    graph = FunctionGraph([], [drawn, call(aten.t.default, weight)])
+    PassManager(OPTIMIZATION_PIPELINE, passes).run(graph)
+    assert ops(graph) == ["rand_like", "t"]
+    large = call(aten.repeat.default, constant(1000), [1000, 100])
+    assert reasons([], large, "ConstantFold") == ["the result has 400,000,000 bytes, and what it is made of 4,000"]

@@ -1,0 +1,87 @@
+"""What the tests of rules share: small graphs, rewriting them, and comparing values before and after."""
+
+import torch
+
+from explorer.tensor import FunctionGraph, TensorType, Variable, to_module
+from explorer.tensor.optdb import optdb
+from explorer.tensor.rewriting import EquilibriumRewriter, LocalRewriter, in2out
+
+aten = torch.ops.aten
+
+
+def tensor(name, *shape, dtype=torch.float32):
+    """An input of a graph."""
+    return Variable(TensorType(dtype, shape), name=name)
+
+
+def graph_of(inputs, *outputs):
+    """A graph of copies, so that a test may use its variables again."""
+    return FunctionGraph(inputs, outputs)
+
+
+def sample(graph, seed=0, low=0.2, high=1.5):
+    """Values for the inputs, positive, so that logs and divisions are defined."""
+    torch.manual_seed(seed)
+    found = []
+    for variable in graph.inputs:
+        kind = variable.tensor_type
+        if kind.dtype.is_floating_point:
+            found.append((torch.rand(kind.shape, dtype=torch.float64) * (high - low) + low).to(kind.dtype))
+        else:
+            found.append(torch.randint(0, 2, kind.shape).to(kind.dtype))
+    return found
+
+
+def values(graph, arguments):
+    """The outputs for these values, as a tuple."""
+    with torch.no_grad():
+        found = to_module(graph)(*[argument.clone() for argument in arguments])
+    return found if isinstance(found, tuple) else (found,)
+
+
+def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
+    """Rewrite a graph, check that its values stay and that a second time changes nothing; gives the graph."""
+    graph = graph_of(inputs, *outputs)
+    if isinstance(rewriter, LocalRewriter):
+        rewriter = EquilibriumRewriter([rewriter])
+    arguments = sample(graph, low=low, high=high)
+    before = values(graph, arguments)
+    rewriter.rewrite(graph)
+    graph.verify()
+    after = values(graph, arguments)
+    for old, new in zip(before, after, strict=True):
+        assert old.dtype == new.dtype
+        if exact:
+            assert torch.equal(old, new)
+        else:
+            torch.testing.assert_close(new, old, rtol=1e-5, atol=1e-6, equal_nan=True)  # one rounding or two
+    text = graph.text()
+    rewriter.rewrite(graph)
+    assert graph.text() == text, "it is no fixpoint"
+    return graph
+
+
+def canonical(inputs, *outputs, **options):
+    """The graph after `canonicalize`, as an expression."""
+    return repr(apply(optdb["canonicalize"].query("+fast_run"), inputs, *outputs, **options))
+
+
+def stable(inputs, *outputs, **options):
+    """The graph after `stabilize`, as an expression."""
+    return repr(apply(optdb["stabilize"].query("+fast_run"), inputs, *outputs, **options))
+
+
+def special(inputs, *outputs, **options):
+    """The graph after `specialize`, as an expression."""
+    return repr(apply(optdb["specialize"].query("+fast_run"), inputs, *outputs, **options))
+
+
+def declined(rule, inputs, *outputs):
+    """The reason for which a rule leaves the last application alone; the graph must stay as it is."""
+    graph = graph_of(inputs, *outputs)
+    text = repr(graph)
+    reasons = [rule.transform(node) for node in graph.toposort()]
+    in2out(rule).rewrite(graph)
+    assert repr(graph) == text
+    found = [reason.reason for reason in reasons if reason is not False and reason is not None]
+    return found[-1] if found else ""

@@ -1,0 +1,389 @@
+"""Real models as tensor graphs: what is taken, what comes back, what training changes, and what is refused."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from explorer.errors import ExportError, OperatorError, UnknownNameError
+from explorer.tensor import FunctionGraph, from_exported, from_module, to_module
+from tests.tensor.models import (
+    MODELS,
+    InvertedResidual,
+    ShuffleUnit,
+    example,
+    exported,
+    imported,
+    model,
+    plain_convolutions,
+    stirred,
+)
+
+aten = torch.ops.aten
+HERE = [name for name in MODELS if name != "densenet121"]
+"""DenseNet-121 takes half as long as all others together: test_nhwc.py, which needs it, looks at it."""
+
+AT_CORE_LEVEL = ("resnet18", "squeezenet1_1", "transformer", "transformer_sdpa")
+"""The others are large and have nothing there that these have not."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_kernels_by_shape():
+    with plain_convolutions():
+        yield
+
+
+def counts(graph):
+    found = {}
+    for node in graph.nodes:
+        found[node.op.name] = found.get(node.op.name, 0) + 1
+    return found
+
+
+def named(graph, *names):
+    return [node for node in graph.toposort() if node.op.name in names]
+
+
+def below(node, index=0):
+    """The name of the operator that an input comes from."""
+    owner = node.inputs[index].owner
+    return owner.op.name if owner else ""
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_functional_graph_computes_what_the_model_does_bit_by_bit(name):
+    graph = imported(name)
+    graph.verify()
+    original, computed, x = model(name), to_module(graph), example(name)
+    with torch.no_grad():
+        assert torch.equal(computed(x), original(x))
+        assert torch.equal(computed.double()(x.double()), original.double()(x.double()))
+
+
+@pytest.mark.parametrize("name", AT_CORE_LEVEL)
+def test_a_core_graph_computes_what_the_model_does(name):
+    graph = imported(name, "core")
+    graph.verify()
+    original, computed, x = model(name), to_module(graph), example(name)
+    with torch.no_grad():
+        # sums of linear layers and of attention may be taken in another order
+        assert torch.allclose(computed(x), original(x), rtol=1e-4, atol=1e-5)
+        assert torch.allclose(computed.double()(x.double()), original.double()(x.double()), rtol=1e-12, atol=1e-13)
+
+
+def test_a_module_of_doubles_gives_a_graph_of_doubles():
+    made, x = model("transformer").double(), example("transformer").double()
+    for level in ("functional", "core"):
+        graph = from_module(made, (x,), level=level)
+        assert {v.tensor_type.dtype for node in graph.nodes for v in node.outputs} == {torch.float64}
+        assert torch.allclose(to_module(graph)(x), made(x), rtol=1e-12, atol=1e-13)
+
+
+# ---------------------------------------------------------------------- what there is to rewrite
+
+
+@pytest.mark.parametrize(
+    ("name", "behind_conv", "others"),
+    [
+        ("resnet18", 20, 0),
+        ("mobilenet_v2", 52, 0),
+        ("shufflenet_v2", 56, 0),
+        ("squeezenet1_1", 0, 0),
+        ("densenet_small", 6, 7),
+    ],
+)
+def test_batch_norms_stand_behind_convolutions_as_in_the_papers(name, behind_conv, others):
+    norms = named(imported(name), "_native_batch_norm_legit_no_training")
+    assert sum(below(node) == "conv2d" for node in norms) == behind_conv
+    assert sum(below(node) != "conv2d" for node in norms) == others
+
+
+def test_mobilenet_clips_35_times():
+    clips = named(imported("mobilenet_v2"), "hardtanh")
+    assert [(node.op["min_val"], node.op["max_val"]) for node in clips] == [(0, 6)] * 35
+
+
+@pytest.mark.parametrize(("name", "expected"), [("squeezenet1_1", 8), ("shufflenet_v2", 3)])
+def test_relus_are_joined_by_concatenations(name, expected):
+    joined = named(imported(name), "cat")
+    assert sum(all(below(node, i) == "relu" for i in range(len(node.inputs))) for node in joined) == expected
+
+
+def test_shufflenet_shuffles_16_times():
+    shuffles = 0
+    for node in named(imported("shufflenet_v2"), "view"):
+        copied = node.inputs[0].owner
+        turned = copied.inputs[0].owner if copied else None
+        chain = [copied, turned, turned.inputs[0].owner if turned else None]
+        shuffles += [part.op.name for part in chain if part] == ["clone", "transpose", "view"]
+    assert shuffles == 16
+
+
+@pytest.mark.parametrize("name", ["transformer", "transformer_sdpa"])
+def test_query_key_and_value_read_one_input(name):
+    readers = {}
+    for node in named(imported(name), "linear"):
+        readers.setdefault(node.inputs[0], []).append(node)
+    assert [len(nodes) for nodes in readers.values()] == [3, 1, 1, 1]
+
+
+def test_what_core_level_takes_apart():
+    assert counts(imported("resnet18")) == {
+        "conv2d": 20,
+        "_native_batch_norm_legit_no_training": 20,
+        "relu": 17,
+        "add": 8,
+        "max_pool2d": 1,
+        "adaptive_avg_pool2d": 1,
+        "view": 1,
+        "linear": 1,
+    }
+    core = counts(imported("transformer", "core"))
+    assert {name: core[name] for name in ("view", "permute", "addmm", "expand", "clone")} == {
+        "view": 22,
+        "permute": 11,
+        "addmm": 6,
+        "expand": 4,
+        "clone": 4,
+    }
+
+
+def test_operators_know_the_module_and_the_line_they_come_from():
+    node = named(imported("resnet18"), "conv2d")[1]
+    assert node.place.module == "4.conv1"
+    assert node.place.line.startswith("models.py:")
+
+
+def test_constants_have_the_names_and_values_of_parameters_and_buffers():
+    held = {constant.name: constant.data for constant in imported("mobilenet_v2").constants}
+    wanted = {k: v for k, v in model("mobilenet_v2").state_dict().items() if "num_batches" not in k}
+    assert held.keys() == wanted.keys()
+    assert all(torch.equal(held[name], wanted[name]) for name in wanted)
+
+
+# ---------------------------------------------------------------------- back to PyTorch
+
+
+@pytest.mark.parametrize("name", ["squeezenet1_1", "transformer"])
+def test_the_module_that_came_out_compiles_and_can_be_exported_again(name):
+    graph, x = imported(name), example(name)
+    module = to_module(graph)
+    with torch.no_grad():
+        expected = module(x)
+        assert torch.equal(torch.compile(module, backend="eager", fullgraph=True)(x), expected)
+    again = from_module(module, (x,))
+    assert counts(again) == counts(graph)
+    assert torch.equal(to_module(again)(x), expected)
+
+
+class Dressed(nn.Module):
+    """Takes and gives tensors inside of structures, and a number."""
+
+    def forward(self, pair, *, scale, named):
+        return {"sum": pair[0] + scale * pair[1], "rest": [named["a"] - named["b"]]}
+
+
+def test_arguments_and_results_keep_their_structure():
+    x, y = torch.randn(2, 3), torch.randn(2, 3)
+    module = to_module(from_module(Dressed(), ((x, y),), {"scale": 3, "named": {"a": x, "b": y}}))
+    for given in ({"scale": 3, "named": {"a": y, "b": x}}, {"named": {"a": y, "b": x}, "scale": 3}):
+        results = module((y, x), **given)
+        assert results.keys() == {"sum", "rest"}
+        assert torch.equal(results["sum"], y + 3 * x)
+        assert torch.equal(results["rest"][0], y - x)
+
+
+# ---------------------------------------------------------------------- training
+
+
+class Small(nn.Module):
+    """A convolution, norms, units with a way past, a mean; small enough to train in a test."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 2, 1)
+        self.units = nn.Sequential(InvertedResidual(8, 8, 1, 2), ShuffleUnit(8, 8, 1), ShuffleUnit(8, 16, 2))
+        self.top = nn.Linear(16, 5)
+
+    def forward(self, x):
+        return self.top(F.adaptive_avg_pool2d(self.units(self.stem(x)), 1).flatten(1))
+
+
+def trained(module, steps=2):
+    """The losses of a few steps of gradient descent."""
+    generator = torch.Generator().manual_seed(3)
+    descent = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for _ in range(steps):
+        x = torch.randn(4, 3, 16, 16, generator=generator, dtype=torch.float64)
+        labels = torch.randint(5, (4,), generator=generator)
+        descent.zero_grad()
+        loss = F.cross_entropy(module(x), labels)
+        loss.backward()
+        descent.step()
+        losses.append(float(loss.detach()))
+    return losses
+
+
+@pytest.mark.parametrize("level", ["functional", "core"])
+def test_training_through_the_graph_changes_parameters_and_statistics_as_training_the_module(level):
+    original = stirred(Small, torch.randn(4, 3, 16, 16)).double().train()
+    x = torch.randn(4, 3, 16, 16, dtype=torch.float64)
+    graph = from_module(copy.deepcopy(original), (x,), level=level, training=True)
+    graph.verify()
+    changed = [mutation.name for mutation in graph.interface.mutations]
+    assert sorted(changed) == sorted(name for name, _ in original.named_buffers())
+    assert len(graph.outputs) == len(changed) + 1
+    parameters = [name for name, _ in original.named_parameters()]
+    assert sorted(c.name for c in graph.constants if c.trainable) == sorted(parameters + changed)
+    computed = to_module(graph)
+    before = copy.deepcopy(original.state_dict())
+    assert trained(computed) == pytest.approx(trained(original), rel=1e-12)
+    after = {name.removeprefix("program."): value for name, value in computed.state_dict().items()}
+    for name, value in original.state_dict().items():
+        assert torch.allclose(after[name], value, rtol=1e-9, atol=1e-12), name
+    for name in (*changed, "top.weight", "stem.weight"):
+        assert not torch.equal(after[name], before[name]), name
+
+
+def test_in_evaluation_parameters_are_known_and_a_call_changes_nothing():
+    graph = imported("resnet18")
+    assert graph.interface.mutations == ()
+    assert not any(constant.trainable for constant in graph.constants)
+    assert list(to_module(graph).parameters()) == []
+
+
+class Remembers(nn.Module):
+    """Writes one buffer that it never reads, and counts in another one."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.seen = x * 2
+        self.count += 1
+        return x + self.count
+
+
+def test_a_buffer_that_is_only_written_is_written():
+    module = to_module(from_module(Remembers(), (torch.zeros(3),)))
+    x = torch.randn(3)
+    assert torch.equal(module(x), x + 1)
+    assert torch.equal(module(x), x + 2)
+    assert torch.equal(module.program.get_buffer("seen"), x * 2)
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x + 1
+        return x - 1
+
+
+class Chooses(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,))
+
+
+class Counts(nn.Module):
+    def forward(self, x):
+        return torch.nonzero(x).float() * 2
+
+
+class Reads(nn.Module):
+    def forward(self, x):
+        return x * x.max().item()
+
+
+class Gives(nn.Module):
+    def forward(self, x):
+        return x + 1, 3
+
+
+def line_in(module):
+    """A pattern for `test_models.py:line` of a line of its forward."""
+    first = type(module).forward.__code__.co_firstlineno
+    return rf"at test_models\.py:({first + 1}|{first + 2})\b"
+
+
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        (Branches(), "PyTorch cannot export Branches .*data-dependent"),
+        (Chooses(), "cond .* is no operator .*without control flow"),
+        (Counts(), "the shape of nonzero is not fixed"),
+        (Reads(), "depends on the data"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
+)
+def test_what_depends_on_the_data_is_refused_with_its_place(module, says):
+    with pytest.raises(ExportError, match=says) as caught:
+        from_module(module, (torch.randn(3),))
+    caught.match(line_in(module))
+
+
+def test_an_input_that_pytorch_does_not_take_is_refused():
+    with pytest.raises(ExportError, match=r"cannot export Gives: Unsupported input type .*object"):
+        from_module(Gives(), (object(),))
+
+
+def test_a_result_that_is_no_tensor_is_refused():
+    with pytest.raises(ExportError, match="gives 3 among its results; only tensors"):
+        from_module(Gives(), (torch.randn(3),))
+
+
+def test_shapes_that_are_not_fixed_are_refused():
+    program = torch.export.export(
+        nn.Linear(3, 2), (torch.randn(4, 3),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
+    )
+    with pytest.raises(ExportError, match=r"shape of input is not fixed: .*without dynamic shapes"):
+        from_exported(program)
+
+
+def test_an_unknown_level_is_refused():
+    with pytest.raises(UnknownNameError, match="functional, core"):
+        from_exported(exported("transformer"), level="edge")
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "says"),
+    [
+        ((), {}, "takes 1 positional arguments .*; 0 positional arguments"),
+        ((torch.zeros(2, 10, 64), torch.zeros(1)), {}, "takes 1 positional arguments .*; 2 positional"),
+        ((), {"x": torch.zeros(2, 10, 64)}, "takes 1 positional .*; 0 positional arguments and the keywords x"),
+        ((torch.zeros(3, 10, 64),), {}, r"x has the shape \(3, 10, 64\); the graph was made for \(2, 10, 64\)"),
+        ((3,), {}, "x must be a tensor .*; a int was given"),
+    ],
+)
+def test_a_call_with_other_arguments_is_refused(args, kwargs, says):
+    with pytest.raises(OperatorError, match=says):
+        to_module(imported("transformer"))(*args, **kwargs)
+
+
+def test_a_number_that_was_fixed_cannot_be_another_one():
+    x = torch.randn(2, 3)
+    named_pair = {"a": x, "b": x}
+    module = to_module(from_module(Dressed(), ((x, x),), {"scale": 3, "named": named_pair}))
+    with pytest.raises(OperatorError, match="was 3 when the module was exported, and is fixed; 4 was given"):
+        module((x, x), scale=4, named=named_pair)
+
+
+def test_a_graph_by_hand_takes_as_many_tensors_as_it_has_inputs():
+    graph = imported("transformer")
+    plain = FunctionGraph(graph.inputs, graph.outputs)
+    with pytest.raises(OperatorError, match="takes 1 tensors; 2 were given"):
+        to_module(plain)(torch.zeros(2, 10, 64), torch.zeros(1))
+
+
+def test_a_copy_of_the_module_keeps_its_own_state():
+    module = to_module(from_module(Remembers(), (torch.zeros(3),)))
+    other = copy.deepcopy(module)
+    module(torch.ones(3))
+    assert float(other(torch.zeros(3))[0]) == 1.0

@@ -1,0 +1,169 @@
+"""Channels last: transposes where a loader puts them, equal values, and few transposes once they have met."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from explorer.errors import UnknownNameError
+from explorer.tensor import from_module, to_module, to_nhwc
+from explorer.tensor.nhwc import activation_transposes, nhwc_rewriter
+from explorer.tensor.passes import passes
+from explorer.tensor.record import record_module
+from tests.tensor.models import PICTURES, example, exported, imported, model, plain_convolutions, stirred
+from tests.tensor.test_models import Small, trained
+
+SINKING = ("EliminateNoop", "FoldChannelShuffle", "SinkCode", "OptimizeTransposeIntoReshape", "TransposeConstants")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_kernels_by_shape():
+    with plain_convolutions():
+        yield
+
+
+def close(graph, name):
+    """Whether a graph gives what the model does, in double precision."""
+    x = example(name, dtype=torch.float64)
+    with torch.no_grad():
+        return torch.allclose(to_module(graph).double()(x), model(name).double()(x), rtol=1e-11, atol=1e-12)
+
+
+def sunk(graph):
+    for name in SINKING:
+        while passes[name].run(graph).applied:
+            pass
+    return graph
+
+
+def test_densenet_121_has_its_batch_norms_and_is_imported_bit_by_bit():
+    graph = imported("densenet121")
+    graph.verify()
+    norms = [node for node in graph.nodes if node.op.name == "_native_batch_norm_legit_no_training"]
+    above = [node.inputs[0].owner for node in norms]
+    assert sum(owner is not None and owner.op.name == "conv2d" for owner in above) == 59
+    assert len(norms) == 59 + 62
+    x = example("densenet121")
+    with torch.no_grad():
+        assert torch.equal(to_module(graph)(x), model("densenet121")(x))
+
+
+@pytest.mark.parametrize(
+    ("name", "at_first", "in_the_end"),
+    [
+        ("resnet18", 43, 1),
+        ("mobilenet_v2", 105, 1),
+        ("squeezenet1_1", 59, 1),
+        ("densenet121", 249, 1),
+        ("densenet_small", 29, 1),
+        ("shufflenet_v2", 115, 1),
+    ],
+)
+def test_all_transposes_but_that_of_the_input_meet(name, at_first, in_the_end):
+    graph = to_nhwc(imported(name).clone())
+    graph.verify()
+    assert len(activation_transposes(graph)) == at_first
+    assert close(graph, name)
+    sunk(graph)
+    graph.verify()
+    left = activation_transposes(graph)
+    assert len(left) == in_the_end
+    assert left[0].inputs[0] is graph.inputs[0]
+    assert not any(node.op.name == "permute" for node in graph.nodes if node not in left)
+    assert close(graph, name)
+
+
+def test_every_operator_on_pictures_has_its_form_with_channels_last():
+    assert set(PICTURES) >= {"resnet18", "squeezenet1_1"}
+    for name, level in (("resnet18", "functional"), ("resnet18", "core"), ("squeezenet1_1", "functional")):
+        graph = to_nhwc(imported(name, level).clone())
+        found = {node.op.name for node in graph.nodes}
+        assert not found & {"conv2d", "convolution", "max_pool2d", "max_pool2d_with_indices", "adaptive_avg_pool2d"}
+        assert "conv2d_nhwc" in found
+        assert close(graph, name)
+
+
+def test_types_name_the_order_of_their_axes():
+    graph = sunk(to_nhwc(imported("resnet18").clone()))
+    assert graph.inputs[0].tensor_type.layout == "NCHW"
+    layouts = {v.tensor_type.layout for node in graph.nodes for v in node.outputs if v.tensor_type.rank == 4}
+    assert layouts == {"NHWC", ""}  # the last reshape, to one place for each channel, has no name
+    convolutions = [node for node in graph.nodes if node.op.name == "conv2d_nhwc"]
+    assert {node.inputs[0].tensor_type.layout for node in convolutions} == {"NHWC"}
+
+
+def test_an_import_can_ask_for_the_layout():
+    graph = from_module(model("densenet_small"), (example("densenet_small"),), layout="nhwc")
+    assert len(activation_transposes(graph)) == 29
+    with pytest.raises(UnknownNameError, match="nchw"):
+        from_module(model("densenet_small"), (example("densenet_small"),), layout="nchw")
+
+
+def test_the_step_is_recorded_with_its_rewrites_and_can_be_run():
+    x = example("densenet_small")
+    trace = record_module(exported("densenet_small"), (x,), nhwc_rewriter)
+    last = trace.steps[-1]
+    assert last.path == "nhwc"
+    rules = [rewrite.rule for rewrite in last.rewrites]
+    assert rules.count("convolution_with_channels_last") == 12
+    assert rules.count("batch_norm_with_axis") == 13
+    with torch.no_grad():
+        wanted = model("densenet_small")(x)
+        for step in trace.steps:
+            assert torch.allclose(step.snapshot.results((x,))[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+class Others(nn.Module):
+    """What has no form with channels last here."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.ConvTranspose2d(3, 4, 2)
+        self.pool = nn.MaxPool2d(2, return_indices=True)
+        self.line = nn.Conv1d(4, 2, 3)
+
+    def forward(self, x):
+        pooled, places = self.pool(self.up(x))
+        return self.line(pooled.flatten(2)), places, x.mean((1, 2))
+
+
+def test_what_has_no_form_with_channels_last_stays_and_says_why():
+    module, x = Others(), torch.randn(2, 3, 5, 5)
+    graph = from_module(module, (x,), level="core")
+    before = graph.text()
+    trace = record_module(graph, (x,), nhwc_rewriter)
+    assert to_nhwc(graph).text() == before
+    reasons = [refusal.found for step in trace.steps for refusal in step.refusals]
+    assert sorted(reasons) == sorted(
+        [
+            "it is a transposed convolution, which has no form with channels last here",
+            "the places of the greatest numbers are read too",
+            "it is not in two dimensions, or takes no batch",
+            "it is not over height and width",
+        ]
+    )
+
+
+def test_a_graph_with_channels_last_trains_as_the_module():
+    original = stirred(Small, torch.randn(4, 3, 16, 16)).double().train()
+    x = torch.randn(4, 3, 16, 16, dtype=torch.float64)
+    graph = from_module(copy.deepcopy(original), (x,), layout="nhwc", training=True)
+    sunk(graph)
+    graph.verify()
+    computed = to_module(graph)
+    assert trained(computed) == pytest.approx(trained(original), rel=1e-10)
+
+
+def test_a_module_with_channels_last_compiles_and_can_be_exported_again():
+    x = example("densenet_small")
+    graph = sunk(to_nhwc(imported("densenet_small").clone()))
+    module = to_module(graph)
+    with torch.no_grad():
+        wanted = module(x)
+        assert torch.equal(torch.compile(module, backend="eager", fullgraph=True)(x), wanted)
+    again = from_module(module, (x,))
+    assert [node.op.name for node in again.nodes].count("conv2d_nhwc") == 12
+    core = from_module(module, (x,), level="core")
+    assert not any(node.op.name.endswith("_nhwc") for node in core.nodes)
+    assert torch.allclose(to_module(core)(x), wanted, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,86 @@
+"""Random graphs through the whole database: values stay, a second run changes nothing."""
+
+import warnings
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.errors import OperatorError
+from explorer.tensor import call, to_module
+from explorer.tensor.optdb import optdb
+from tests.tensor.rule_checks import aten, graph_of, sample, tensor, values
+
+UNARY = [
+    lambda x: call(aten.exp.default, call(aten.clamp.default, x, -3, 3)),
+    lambda x: call(aten.log.default, call(aten.add.Tensor, call(aten.abs.default, x), 1.0)),
+    lambda x: call(aten.neg.default, x),
+    lambda x: call(aten.relu.default, x),
+    lambda x: call(aten.sigmoid.default, x),
+    lambda x: call(aten.softmax.int, x, -1),
+    lambda x: call(aten.square.default, call(aten.tanh.default, x)),
+    lambda x: call(aten.transpose.int, x, 0, 1),
+    lambda x: call(aten.clone.default, x),
+    lambda x: call(aten.unsqueeze.default, x, 0),
+    lambda x: call(aten.squeeze.default, x),
+    lambda x: call(aten.reshape.default, x, [-1]),
+    lambda x: call(aten.reshape.default, x, [4, 2, 2]),
+    lambda x: call(aten.slice.Tensor, x, 0, 1, 3),
+    lambda x: call(aten.sum.dim_IntList, x, [0], True),
+    lambda x: call(aten.amax.default, x, [-1], True),
+    lambda x: call(aten.mul.Tensor, x, 2.0),
+    lambda x: call(aten.div.Tensor, x, 2.0),
+    lambda x: call(aten.add.Tensor, x, 0.5, alpha=2),
+    lambda x: call(aten._to_copy.default, call(aten._to_copy.default, x, dtype=torch.float64), dtype=torch.float32),
+    lambda x: call(aten.expand.default, x, [2, 4, 4]),
+    lambda x: call(aten.select.int, x, 0, 0),
+    lambda x: call(aten.sqrt.default, call(aten.abs.default, x)),
+]
+BINARY = [
+    lambda x, y: call(aten.add.Tensor, x, y),
+    lambda x, y: call(aten.sub.Tensor, x, y),
+    lambda x, y: call(aten.mul.Tensor, x, y),
+    lambda x, y: call(aten.div.Tensor, x, call(aten.add.Tensor, call(aten.abs.default, y), 1.0)),
+    lambda x, y: call(aten.maximum.default, x, y),
+    lambda x, y: call(aten.mm.default, x, y),
+]
+
+
+@st.composite
+def graphs(draw):
+    x, y = tensor("x", 4, 4), tensor("y", 4, 4)
+    known = [x, y]
+    for _ in range(draw(st.integers(2, 14))):
+        first = known[draw(st.integers(0, len(known) - 1))]
+        try:
+            if draw(st.booleans()):
+                new = draw(st.sampled_from(UNARY))(first)
+            else:
+                new = draw(st.sampled_from(BINARY))(first, known[draw(st.integers(0, len(known) - 1))])
+        except OperatorError:
+            continue
+        if new.tensor_type.size <= 4096:
+            known.append(new)
+    outputs = [known[-1]]
+    if draw(st.booleans()):
+        outputs.append(known[draw(st.integers(0, len(known) - 1))])
+    return graph_of([x, y], *outputs)
+
+
+@pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(graph=graphs())
+def test_the_whole_database_keeps_the_values_of_random_graphs(mode, graph):
+    arguments = sample(graph)
+    before = values(graph, arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a limit that is hit is a warning
+        optdb.query(f"+{mode}").rewrite(graph)
+    graph.verify()
+    given_ = [argument.clone() for argument in arguments]
+    after = to_module(graph)(*given_)
+    for old, new in zip(before, after if isinstance(after, tuple) else (after,), strict=True):
+        scale = float(old.abs().max()) + 1e-3 if old.numel() else 1.0
+        torch.testing.assert_close(new, old, rtol=1e-3, atol=1e-4 * scale)  # differences of large numbers
+    assert all(map(torch.equal, given_, arguments)), "the inputs of the caller stay"
