@@ -37,6 +37,7 @@ from explorer.bench.report import (
 )
 from explorer.bench.sitting import Progress
 from explorer.bench.step_times import BATCH_SIZES, measure_steps, measure_sweep
+from explorer.bench.tensor_counts import TensorCounts, measure_tensor, tensor_table, tensor_to_json
 from explorer.bench.timing import Job, Samples, clock_for, ratio, time_interleaved
 from explorer.bench.worker import Worker, WorkerState
 from explorer.timings import Estimate, Limits, Run, Setup, Timing, crossover, default_steps, estimate, state_step
@@ -60,6 +61,7 @@ __all__ = [
     "Run",
     "Samples",
     "Setup",
+    "TensorCounts",
     "Timing",
     "Worker",
     "WorkerState",
@@ -85,6 +87,7 @@ __all__ = [
     "measure_modes",
     "measure_steps",
     "measure_sweep",
+    "measure_tensor",
     "num_compile_runs",
     "peer_is_installed",
     "random_inputs",
@@ -93,6 +96,8 @@ __all__ = [
     "runs_from_json",
     "save_runs",
     "state_step",
+    "tensor_table",
+    "tensor_to_json",
     "time_interleaved",
     "why_no_cuda",
     "write_json",

@@ -159,6 +159,39 @@ def bench_views(
         b.write_json(json, conditions, views_to_json(figures))
 
 
+@bench.command("tensor")
+def bench_tensor(
+    circuits: Annotated[
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all circuits of the gallery if none")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    json: JsonOption = None,
+) -> None:
+    """Count the operators of folded circuits before and after the default passes, with equal values; and time both."""
+    with notes().status("Loading torch"):
+        import torch
+
+        from explorer import bench as b
+        from explorer.templates import gallery
+
+        torch.set_num_threads(threads)
+        conditions = b.Conditions(threads, 15, b.keep_freed_memory())
+    names = tuple(circuits or gallery.names())
+    counts: list[b.TensorCounts] = []
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=len(names), note="")
+        with _kept_when_stopped():
+            for name in names:
+                bar.update(task, note=name)
+                counts.append(b.measure_tensor(name, threads))
+                bar.advance(task)
+    console = results()
+    console.print(b.tensor_table(counts))
+    _tell_conditions(conditions)
+    if json is not None:
+        b.write_json(json, conditions, b.tensor_to_json(counts))
+
+
 @contextmanager
 def _kept_when_stopped() -> Iterator[None]:
     """Ctrl-C ends measuring; the cases that were finished are reported."""

@@ -1,0 +1,117 @@
+"""What the tensor level makes of folded circuits: operators before and after the default passes, with equal values."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from explorer.bench.inputs import random_inputs
+from explorer.bench.stopwatch import one_lap, stopwatch
+from explorer.compiler import TorchCompiler
+from explorer.templates import gallery
+from explorer.timings import CPU
+
+ROWS = 64
+LAPS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCounts:
+    """One circuit: operators before and after, the largest difference of outputs, and times in milliseconds.
+
+    `circuit_ms` is the time of the folded circuit as it is, which keeps what depends on parameters only. `ratio` is the
+    time of the module that came out over that of the exported program that went in.
+    """
+
+    name: str
+    before: int
+    after: int
+    difference: float
+    circuit_ms: float
+    before_ms: float
+    after_ms: float
+    rewrite_s: float
+
+    @property
+    def fewer(self) -> float:
+        """The share of operators that are gone."""
+        return 1 - self.after / max(self.before, 1)
+
+    @property
+    def ratio(self) -> float:
+        """Time after over time before."""
+        return self.after_ms / self.before_ms
+
+
+def measure_tensor(name: str, num_threads: int = 1) -> TensorCounts:
+    """Export a folded circuit of the gallery, run the default passes, compare values, count and time.
+
+    The module that goes in is the exported program as it is, so both sides compute parameters at each call unless a
+    pass has evaluated them. Raises: UnknownNameError for a circuit.
+    """
+    from explorer.tensor import from_module, to_module
+    from explorer.tensor.managed import ManagedPipeline
+    from explorer.tensor.pipelines import DEFAULT_PIPELINE
+
+    compiled = TorchCompiler().compile(gallery.load_named(name))
+    x = random_inputs(compiled, ROWS)
+    graph = from_module(compiled, (x,))
+    plain, before = to_module(graph.clone()), len(graph)
+    started = perf_counter()
+    ManagedPipeline(DEFAULT_PIPELINE).rewrite(graph)
+    seconds = perf_counter() - started
+    rewritten = to_module(graph)
+    with torch.no_grad():
+        wanted, found = compiled(x), rewritten(x)
+        difference = (found - wanted).abs()
+        difference[found == wanted] = 0
+    watch = stopwatch(CPU, num_threads)
+    modules = {"circuit": compiled.eval(), "plain": plain, "rewritten": rewritten}
+    times: dict[str, list[float]] = {side: [] for side in modules}
+    with torch.no_grad():
+        for lap in range(LAPS + 1):  # they take turns; the first lap warms up
+            for side, module in modules.items():
+                taken = watch(one_lap(lambda module=module: module(x)), 1)
+                times[side] += taken if lap else []
+    middle = {side: 1000 * sorted(laps)[len(laps) // 2] for side, laps in times.items()}
+    return TensorCounts(
+        name,
+        before,
+        len(graph),
+        float(difference.max()),
+        middle["circuit"],
+        middle["plain"],
+        middle["rewritten"],
+        seconds,
+    )
+
+
+def tensor_table(counts: Sequence[TensorCounts]) -> Table:
+    """The counts of all circuits as a table."""
+    table = Table(title=f"The tensor level: default passes for inference, {ROWS} rows")
+    table.add_column("circuit")
+    headings = ("operators before", "after", "fewer", "max |difference|", "ms circuit", "ms before", "ms after")
+    for heading in (*headings, "ratio", "s"):
+        table.add_column(heading, justify="right")
+    for one in counts:
+        table.add_row(
+            one.name,
+            f"{one.before:,}",
+            f"{one.after:,}",
+            f"{one.fewer:.0%}",
+            f"{one.difference:.2g}",
+            f"{one.circuit_ms:.3g}",
+            f"{one.before_ms:.3g}",
+            f"{one.after_ms:.3g}",
+            f"{one.ratio:.2f}",
+            f"{one.rewrite_s:.2f}",
+        )
+    return table
+
+
+def tensor_to_json(counts: Sequence[TensorCounts]) -> dict[str, Any]:
+    """As data of JSON types."""
+    return {"tensor": [{**asdict(one), "fewer": one.fewer, "ratio": one.ratio} for one in counts]}
