@@ -1,0 +1,78 @@
+"""The tensor level in the dashboard: stepping, asking why not, and editing the pipeline while it is open."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.conftest import WAIT_MS, Dashboard
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Dashboard]
+LEVEL = "?circuit=conflict&level=tensor"
+
+
+def changing(page: Dashboard) -> list[str]:
+    return [step["path"] for step in json.loads(page.trait("steps")) if step["changed"]]
+
+
+def test_the_level_is_chosen_and_stepped_through(dashboard: Open) -> None:
+    page = dashboard("?circuit=conflict")
+    page.choose("Level", "tensor")
+    page.wait(lambda: "level=tensor" in page.page.url, "the link of the level")
+    page.wait(lambda: changing(page)[0] == "import", "a trace of the tensor level")
+    titles = {node["title"] for node in page.picture()["nodes"]}
+    assert {"softmax", "bmm", "log"} <= titles
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("ArrowRight")
+    first = next(step["index"] for step in json.loads(page.trait("steps"))[1:] if step["changed"])
+    shown = page.wait_for_step(first)
+    assert shown["hulls"]
+    page.choose("Level", "compiled")
+    page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
+
+
+def test_why_not_names_the_operator(dashboard: Open) -> None:
+    page = dashboard(f"{LEVEL}&step=2")
+    page.tool("Why not")
+    page.choose("Pattern", "remove_identity_reshape")
+    kinds = {node["id"]: node["title"] for node in page.picture()["nodes"]}
+    seen = page.page.viewport_size or {"height": 0}
+    boxes = page.page.locator(".ce-box").all()
+    places = {box.get_attribute("data-id"): box.bounding_box() or {"y": -1.0} for box in boxes}
+    shown = [n for n, place in places.items() if n in kinds and 200 < place["y"] < seen["height"] / 2 - 40]
+    asked = next(node for node in shown if kinds[node] not in ("view", "reshape"))
+    page.page.locator(f".ce-box[data-id='{asked}']").first.click()
+    page.see(f"is {kinds[asked]}; remove_identity_reshape is tried at")
+
+
+def test_the_pipeline_is_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
+    page = dashboard(LEVEL)
+    page.tool("Pipeline")
+    entries = page.page.get_by_label("Passes, in order")
+    entries.select_option(label="2. OptimizeReshape")
+    page.press("Remove")
+    page.wait(lambda: "2. OptimizeReshape" not in entries.inner_text(), "the entry is gone")
+    page.press("Run this pipeline")
+    page.wait(lambda: "passes=" in page.page.url, "the link with the passes")
+    page.wait(lambda: changing(page)[1] != "OptimizeReshape", "the trace of the shorter pipeline")
+    again = Dashboard(page.page, page.page.url)
+    assert changing(again)[1] != "OptimizeReshape"
+
+
+def test_the_pipeline_is_saved_as_yaml(dashboard: Open) -> None:
+    page = dashboard(LEVEL)
+    page.tool("Pipeline")
+    with page.page.expect_download(timeout=WAIT_MS) as download:
+        page.page.get_by_role("button", name="Save as YAML").last.click()
+    text = download.value.path().read_text()
+    assert text.startswith("- passName: OptimizeArithmeticNodes")
+    assert "convergenceMode: until_fixed_point" in text
+
+
+def test_a_tool_that_is_about_circuits_says_so(dashboard: Open) -> None:
+    page = dashboard(LEVEL)
+    page.tool("Folds")
+    page.see("Folds looks at circuits; this trace is of the tensor level.")
+    page.choose("Level", "compiled")
+    page.see("Which layers became one")
