@@ -12,6 +12,7 @@ from explorer.tensor.exporting import TensorModule, to_module
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.importing import from_exported, from_module
 from explorer.tensor.managed import ManagedPipeline
+from explorer.tensor.nhwc import LAYOUTS, nhwc_rewriter
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub
 from explorer.tensor.rewriting.rewriters import checked_tracks, tracked_name
 from explorer.tensor.snapshot import TensorSnapshot
@@ -64,7 +65,7 @@ def record_module(
 
     `pipeline` is a pipeline of passes, a rewriter, or several; None: the default passes. With `one_by_one` each
     rewrite is a step of its own; else rewrites that do not look at each other's work share one. A graph is rewritten
-    as a copy.
+    as a copy. With the layout "nhwc" the first step makes channels last explicit.
     Raises: ExportError, UnknownNameError, and what a rule raises; the error then carries the trace up to there.
     """
     if mode not in MODES:
@@ -72,7 +73,9 @@ def record_module(
     graph = _graph_of(subject, example_inputs, operators, mode == "train")
     recorder = Recorder()
     graph.observer.listen((recorder, *listeners), one_by_one)
-    steps = _pipelines(pipeline, mode)
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, LAYOUTS)
+    steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
     rules = described(steps)
     options = {
         "level": TENSOR,

@@ -1,5 +1,6 @@
 """`circuit-explorer trace`: compile a circuit, record every decision, print the steps and write the trace."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +9,7 @@ from rich.markup import escape
 
 from explorer.app.console import check_writable, command, notes, results, say_note
 from explorer.app.seed import MAX_SEED
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, unknown_name
 
 if TYPE_CHECKING:
     from explorer.symbolic import Circuit
@@ -43,6 +44,9 @@ def trace(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
+    level: Annotated[
+        str, typer.Option(help="compiled, or tensor: then the folded circuit is exported and its operators rewritten")
+    ] = "compiled",
     times: Annotated[
         bool, typer.Option("--times/--no-times", help="keep times in the file; without, equal runs give equal bytes")
     ] = True,
@@ -66,7 +70,7 @@ def trace(
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_writable(out)
-    recorded = _record(load_circuit(circuit), options, out, times)
+    recorded = _record(load_circuit(circuit), options, out, times, _level(level, circuit))
     results().print(str(recorded), markup=False, soft_wrap=True)
     if out is not None:
         save(recorded, out, times)
@@ -80,13 +84,32 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
         recorded.save(out, times=times)
 
 
-def _record(circuit: "Circuit", options: dict[str, Any], out: Path | None, times: bool) -> "Trace":
+Recorder = Callable[..., "Trace"]
+
+
+def _level(level: str, name: str) -> Recorder:
+    """What makes the trace of a level of the ladder. Raises: UnknownNameError."""
+    from explorer.app.options import LEVELS, TENSOR_LEVEL, TensorOptions
+    from explorer.compiler import TorchCompiler, record
+
+    if level not in LEVELS:
+        raise unknown_name("level", level, LEVELS)
+    if level != TENSOR_LEVEL:
+        return record
+
+    def at_tensor_level(circuit: "Circuit", **options: Any) -> "Trace":
+        from explorer.app.tensor_opening import tensor_trace
+
+        return tensor_trace(circuit, TorchCompiler(**options), TensorOptions(TENSOR_LEVEL), name)
+
+    return at_tensor_level
+
+
+def _record(circuit: "Circuit", options: dict[str, Any], out: Path | None, times: bool, recorder: Recorder) -> "Trace":
     """The trace; when a rule fails, what was recorded until then is printed and written before the error goes on."""
     with notes().status(f"Compiling {len(circuit.graph):,} layers"):
-        from explorer.compiler import record
-
         try:
-            return record(circuit, **options)
+            return recorder(circuit, **options)
         except CircuitError as error:
             partial: Trace | None = getattr(error, "trace", None)
             if partial is not None and partial.steps:
