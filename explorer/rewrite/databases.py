@@ -173,6 +173,14 @@ class RewriteDatabase(ABC, Generic[Item]):
             raise unknown_name(f"entry of the database {self.name or type(self).__name__}", name, list(self._entries))
         return self._entries[name].item
 
+    def database(self, name: str) -> "RewriteDatabase[Any]":
+        """The database inside of a name. Raises: UnknownNameError if there is none."""
+        inner = _database(self[name])
+        if inner is None:
+            known = [entry.name for entry in self.entries() if _database(entry.item) is not None]
+            raise unknown_name(f"database inside of {self.name or type(self).__name__}", name, known)
+        return inner
+
     def __contains__(self, name: object) -> bool:
         return name in self._entries
 

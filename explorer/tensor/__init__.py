@@ -1,7 +1,8 @@
 """The tensor level: graphs of PyTorch operators, rewriting as Theano taught it, passes as Glow has them."""
 
-from explorer.tensor import library
+from explorer.tensor import library, quantized
 from explorer.tensor.circuits import from_circuit
+from explorer.tensor.destroy import DestroyHandler
 from explorer.tensor.exporting import TensorModule, to_fx, to_module
 from explorer.tensor.features import AlreadyThere, ChangeTracker, Feature, History, NodeFinder, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
@@ -18,6 +19,7 @@ __all__ = [
     "Apply",
     "ChangeTracker",
     "Constant",
+    "DestroyHandler",
     "Feature",
     "FunctionGraph",
     "History",
@@ -39,6 +41,7 @@ __all__ = [
     "from_exported",
     "from_module",
     "library",
+    "quantized",
     "slots",
     "to_fx",
     "to_module",

@@ -61,7 +61,10 @@ def _program(graph: FunctionGraph) -> tuple[fx.GraphModule, dict[str, Constant]]
     program = fx.Graph()
     made: dict[Variable, fx.Node] = {}
     for i, variable in enumerate(graph.inputs):
-        made[variable] = program.placeholder(_identifier(variable.name) or f"input_{i}")
+        name = _identifier(variable.name) or f"input_{i}"
+        while any(node.target == name for node in made.values()):
+            name += "_"
+        made[variable] = program.placeholder(name)
     if any(map(destroys, graph.nodes)):
         graph.attach_feature(DestroyHandler())  # it knows what must run before what is overwritten
     nodes = graph.toposort()

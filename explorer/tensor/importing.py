@@ -18,6 +18,7 @@ from explorer.errors import ExportError, OperatorError
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.interface import Interface, Mutation
 from explorer.tensor.nhwc import LAYOUTS, to_nhwc
+from explorer.tensor.quantized import name_quantization
 from explorer.tensor.types import TensorType, type_of
 from explorer.tensor.variables import Constant, SourcePlace, Variable, make_apply
 from explorer.trace import Listener
@@ -65,8 +66,8 @@ def from_exported(
     """An exported program as a graph; parameters and buffers are constants with their names.
 
     With `training` parameters that ask for gradients are constants that may change; `layout` is as in `from_module`.
-    Raises: UnknownNameError for a level or layout; ExportError for shapes that depend on the data, and for what is no operator
-    (control flow, tokens, objects), with its place.
+    Raises: UnknownNameError for a level or layout; ExportError for shapes that depend on the data, and for what is no
+    operator (control flow, tokens, objects), with its place.
     """
     from explorer.errors import unknown_name
 
@@ -148,6 +149,7 @@ class _Reader:
             return args[0][args[1]]
         _static(node)
         try:
+            name_quantization(target, args, kwargs)
             made = make_apply(target, args, kwargs, _place(node))
         except OperatorError as error:
             raise ExportError(f"{error} ({node.name}){_where(node)}") from error

@@ -4,7 +4,7 @@ Each has a kernel made of PyTorch's operators and a fake kernel for the shape; t
 gradient. They are named `explorer::...`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -72,6 +72,8 @@ channel_shuffle_op: OpOverload = torch.ops.explorer.channel_shuffle.default
 # gradients and fake kernels, `torch.compile` looks into them, and the core level of an import takes them apart. A
 # tensor (B, H, W, C) seen as (B, C, H, W) is what PyTorch calls channels_last: its kernels take it without a copy.
 
+Sizes = list[int] | tuple[int, ...]
+
 _TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 _COMPOSED = torch.library.Library("explorer", "FRAGMENT")
@@ -97,9 +99,9 @@ def conv2d_nhwc(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Sequence[int] = (1, 1),
-    padding: Sequence[int] = (0, 0),
-    dilation: Sequence[int] = (1, 1),
+    stride: Sizes = (1, 1),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
     groups: int = 1,
 ) -> Tensor:
     """Convolution of (batch, height, width, channels) with a weight (outputs, height, width, inputs / groups).
@@ -107,7 +109,7 @@ def conv2d_nhwc(
     Source: Glow, Convolution.
     """
     _four_axes("conv2d_nhwc", input)
-    found = torch.conv2d(input.permute(_TO_NCHW), weight.permute(_TO_NCHW), bias, stride, padding, dilation, groups)  # pyright: ignore[reportCallIssue]
+    found = torch.conv2d(input.permute(_TO_NCHW), weight.permute(_TO_NCHW), bias, stride, padding, dilation, groups)
     return found.permute(_TO_NHWC)
 
 
@@ -117,10 +119,10 @@ def conv2d_nhwc(
 )
 def max_pool2d_nhwc(
     input: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
-    dilation: Sequence[int] = (1, 1),
+    kernel_size: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0, 0),
+    dilation: Sizes = (1, 1),
     ceil_mode: bool = False,
 ) -> Tensor:
     """The greatest number of each window of (batch, height, width, channels)."""
@@ -135,9 +137,9 @@ def max_pool2d_nhwc(
 )
 def avg_pool2d_nhwc(
     input: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0, 0),
+    kernel_size: Sizes,
+    stride: Sizes = (),
+    padding: Sizes = (0, 0),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -151,7 +153,7 @@ def avg_pool2d_nhwc(
 
 
 @_composed("adaptive_avg_pool2d_nhwc(Tensor input, SymInt[2] output_size) -> Tensor")
-def adaptive_avg_pool2d_nhwc(input: Tensor, output_size: Sequence[int]) -> Tensor:
+def adaptive_avg_pool2d_nhwc(input: Tensor, output_size: Sizes) -> Tensor:
     """Means of as many windows of (batch, height, width, channels) as the result has places."""
     _four_axes("adaptive_avg_pool2d_nhwc", input)
     return torch.ops.aten.adaptive_avg_pool2d(input.permute(_TO_NCHW), output_size).permute(_TO_NHWC)

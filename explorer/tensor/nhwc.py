@@ -106,7 +106,7 @@ nhwc_rewriter = SweepRewriter(
 
 
 def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
-    """Make the order of axes explicit, channels last, in this graph; gives the graph. What it is recorded as: `nhwc`."""
+    """Make the order of axes explicit, channels last, in this graph, and give it. The step is recorded as `nhwc`."""
     nhwc_rewriter.rewrite(graph)
     return graph
 

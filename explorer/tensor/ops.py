@@ -10,7 +10,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from explorer.errors import OperatorError, UnknownNameError
-from explorer.tensor.types import Quantization, TensorType, ValueType, type_of
+from explorer.tensor.types import LETTERS, Quantization, TensorType, ValueType, type_of
 
 
 class Slot:
@@ -269,6 +269,7 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
     for kind in inputs:
         if not isinstance(kind, TensorType):
             raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
+    _check_quantization(op, inputs)
     try:
         with FAKE, torch.no_grad():
             tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
@@ -282,6 +283,36 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
     return tuple(map(type_of, results))
 
 
+def _check_quantization(op: Op, inputs: Sequence[ValueType]) -> None:
+    """Whether scales and offsets among the arguments are those of the tensors. Raises: OperatorError.
+
+    An operator of ours that takes `x_scale` and `x_offset` takes a tensor `x` that is quantized so (None: a plain
+    one). Operators that move numbers must find all of them quantized alike.
+    """
+    kinds = [kind for kind in inputs if isinstance(kind, TensorType)]
+    if op.name in MOVES_DATA and any(kind.quantization != kinds[0].quantization for kind in kinds):
+        raise OperatorError(f"{op.name} takes tensors quantized alike; found {', '.join(map(str, kinds))}")
+    if op.target.namespace != "explorer":
+        return
+    given = dict(op.arguments)
+    for name, kind in zip(op.input_names(), kinds, strict=True):
+        if f"{name}_scale" not in given:
+            continue
+        scale, offset = given[f"{name}_scale"], given[f"{name}_offset"]
+        wanted = None if scale is None else Quantization(scale, offset)
+        if kind.quantization != wanted:
+            told = f"quantized by {wanted}" if wanted is not None else "of plain numbers"
+            raise OperatorError(f"{op.name} takes a tensor {name} {told}; it is a {kind}")
+        if wanted is not None:
+            _check_offset(op, kind.dtype, wanted)
+
+
+def _check_offset(op: Op, dtype: torch.dtype, quantization: Quantization) -> None:
+    if dtype.is_floating_point or not torch.iinfo(dtype).min <= quantization.offset <= torch.iinfo(dtype).max:
+        name = LETTERS.get(dtype, dtype)
+        raise OperatorError(f"{op.name} has a tensor of {name} with the offset {quantization.offset}, which is none")
+
+
 def _with_names(op: Op, inputs: Sequence[ValueType], result: ValueType) -> ValueType:
     """The type of a result with what fake tensors do not know: layout and quantization."""
     if not isinstance(result, TensorType) or not inputs or not isinstance(inputs[0], TensorType):
@@ -291,6 +322,7 @@ def _with_names(op: Op, inputs: Sequence[ValueType], result: ValueType) -> Value
     quantization = first.quantization if op.name in MOVES_DATA and result.dtype == first.dtype else None
     if "out_scale" in names:
         quantization = Quantization(names["out_scale"], names["out_offset"])
+        _check_offset(op, result.dtype, quantization)
     return TensorType(result.dtype, result.shape, _layout(op, first, result), quantization)
 
 
@@ -320,7 +352,7 @@ KEEPS_AXES = frozenset(
 
 MOVES_DATA = frozenset(
     (
-        *("permute", "transpose", "t", "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze"),
+        *("permute", "transpose", "t", "numpy_T", "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze"),
         *("unsqueeze", "clone", "expand", "slice", "select", "narrow", "cat", "stack", "split", "split_with_sizes"),
         *("chunk", "repeat", "max_pool2d", "max_pool2d_nhwc", "alias", "contiguous"),
     )

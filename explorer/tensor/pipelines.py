@@ -22,6 +22,7 @@ def _inference(pass_id: str, convergence: ConvergenceMode = ConvergenceMode.ONE_
 DCE = FunctionPassConfig("DCE", dce=DCERequiredMode.NONE)
 
 FOLD_PIPELINE = FunctionPassPipeline.of(
+    _inference("RaiseQuantization", ConvergenceMode.UNTIL_FIXED_POINT),
     "OptimizeArithmeticNodes",
     "OptimizeReshape",
     "FoldLeakyRelu",
@@ -56,9 +57,13 @@ OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
     "EliminateConcatSlice",
     "MergeTransposeIntoMatMulOrFC",
     "OptimizeConversions",
+    "OptimizeQuantFCFloatRelu",
     "OptimizeClips",
+    _fixed_point("OptimizeQuantization"),
+    "OptimizeConcatQuantization",
     "OptimizeReshape",
     "ConstantFold",
+    "OptimizeQuantizeClip",
     "RemoveIdentityRelu",
     "RemoveIdentityClip",
     "OptimizeReshape",
@@ -70,6 +75,7 @@ OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
     "CSE",
     _fixed_point("SinkReshapes"),
     "OptimizeReshape",
+    "ConvertQuantizedConstants",
     DCE,
 )
 """Everything else that makes a graph smaller or faster without changing its values beyond rounding."""

@@ -1,6 +1,5 @@
 """Tensor graphs as text: an expression for small ones, one line an application for all."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -94,11 +93,6 @@ def constant_text(constant: Constant) -> str:
     text = repr(number)
     text = text.removesuffix(".0") if isinstance(number, float) else text
     return text if not constant.tensor_type.shape else f"full({text})"
-
-
-def _mark(content: "str | bytes") -> str:
-    """Eight letters that differ for different contents; short contents stand in a signature as they are."""
-    return (hashlib.blake2b(content, digest_size=16).hexdigest() if isinstance(content, bytes) else content)[:8]
 
 
 def settings_text(settings: dict[str, Any]) -> list[str]:

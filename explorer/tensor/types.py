@@ -5,6 +5,8 @@ from math import prod
 
 import torch
 
+from explorer.errors import ValueRangeError
+
 LETTERS = {
     torch.float16: "f16",
     torch.bfloat16: "bf16",
@@ -21,15 +23,24 @@ LETTERS = {
 }
 
 
+SCALES = (2.0**-100, 2.0**100)
+"""Scales between these can be multiplied with, and divided by, in 32 bits without loss of digits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantization:
     """Affine quantization of a whole tensor: real = (stored - offset) * scale.
 
+    Raises: ValueRangeError for a scale that is not positive, or is outside of `SCALES`.
     Source: Glow, Quantization: a tensor's type carries its scale and offset.
     """
 
     scale: float
     offset: int
+
+    def __post_init__(self) -> None:
+        if not SCALES[0] <= self.scale <= SCALES[1]:
+            raise ValueRangeError(f"the scale {self.scale:g} is not between {SCALES[0]:.3g} and {SCALES[1]:.3g}")
 
     def __str__(self) -> str:
         return f"s{self.scale:g}o{self.offset}"

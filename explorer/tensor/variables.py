@@ -105,7 +105,10 @@ class Constant(Variable):
     @cached_property
     def digest(self) -> str:
         """A check sum of its bytes."""
-        raw = self.data.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        flat = self.data.detach().cpu().contiguous().reshape(-1)
+        if flat.stride(0) != 1:  # one number that was expanded
+            flat = flat.clone(memory_format=torch.contiguous_format)
+        raw = flat.view(torch.uint8).numpy().tobytes()
         return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
     @property

@@ -3,7 +3,7 @@
 import pytest
 
 from explorer.errors import DuplicateNameError, QueryError, RuleError, UnknownNameError
-from explorer.rewrite import FromQuery, Query, RewriteDatabase
+from explorer.rewrite import FromQuery, Position, Query, RewriteDatabase
 
 
 class Thing:
@@ -25,7 +25,7 @@ class Shelf(RewriteDatabase):
 
     ordered = True
 
-    def register(self, name, thing, *tags, position="last"):
+    def register(self, name, thing, *tags, position: Position = "last"):
         self._register(name, thing, tags, position)
 
     def _accepts(self, item):
@@ -84,7 +84,7 @@ def test_the_short_form_of_a_query():
     with pytest.raises(QueryError, match=r"write include=\['red'\]"):
         Query(include="red")
     with pytest.raises(QueryError, match="holds 3"):
-        Query(include=[3])
+        Query(include=[3])  # pyright: ignore[reportArgumentType]
 
 
 def test_what_a_query_gave_can_be_asked_for_another_choice():

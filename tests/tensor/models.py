@@ -255,13 +255,15 @@ def model(name: str) -> nn.Module:
 
 
 @contextmanager
-def plain_convolutions() -> Iterator[None]:
-    """Convolutions inside compile no kernels for their shapes, which takes longer than a test computes."""
-    before = torch.backends.mkldnn.set_flags(False)
+def plain_kernels() -> Iterator[None]:
+    """Inside, convolutions compile no kernels for their shapes and one thread computes: faster for small models."""
+    before, threads = torch.backends.mkldnn.set_flags(False), torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.backends.mkldnn.set_flags(before[0])
+        torch.set_num_threads(threads)
 
 
 def example(name: str, batch_size: int = 2, dtype: torch.dtype = torch.float32) -> Tensor:

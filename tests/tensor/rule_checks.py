@@ -3,8 +3,8 @@
 import torch
 
 from explorer.tensor import FunctionGraph, TensorType, Variable, to_module
-from explorer.tensor.optdb import optdb
-from explorer.tensor.rewriting import EquilibriumRewriter, LocalRewriter, in2out
+from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter, in2out
+from explorer.tensor.rules import canonicalize, specialize, stabilize
 
 aten = torch.ops.aten
 
@@ -32,7 +32,7 @@ def sample(graph, seed=0, low=0.2, high=1.5):
     return found
 
 
-def values(graph, arguments):
+def values(graph, arguments) -> tuple[torch.Tensor, ...]:
     """The outputs for these values, as a tuple."""
     with torch.no_grad():
         found = to_module(graph)(*[argument.clone() for argument in arguments])
@@ -63,17 +63,17 @@ def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
 
 def canonical(inputs, *outputs, **options):
     """The graph after `canonicalize`, as an expression."""
-    return repr(apply(optdb["canonicalize"].query("+fast_run"), inputs, *outputs, **options))
+    return repr(apply(canonicalize.query("+fast_run"), inputs, *outputs, **options))
 
 
 def stable(inputs, *outputs, **options):
     """The graph after `stabilize`, as an expression."""
-    return repr(apply(optdb["stabilize"].query("+fast_run"), inputs, *outputs, **options))
+    return repr(apply(stabilize.query("+fast_run"), inputs, *outputs, **options))
 
 
 def special(inputs, *outputs, **options):
     """The graph after `specialize`, as an expression."""
-    return repr(apply(optdb["specialize"].query("+fast_run"), inputs, *outputs, **options))
+    return repr(apply(specialize.query("+fast_run"), inputs, *outputs, **options))
 
 
 def declined(rule, inputs, *outputs):
@@ -83,5 +83,5 @@ def declined(rule, inputs, *outputs):
     reasons = [rule.transform(node) for node in graph.toposort()]
     in2out(rule).rewrite(graph)
     assert repr(graph) == text
-    found = [reason.reason for reason in reasons if reason is not False and reason is not None]
+    found = [reason.reason for reason in reasons if isinstance(reason, Declined)]
     return found[-1] if found else ""

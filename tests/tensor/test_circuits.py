@@ -8,8 +8,8 @@ import torch
 import explorer
 from explorer.bench.inputs import random_inputs
 from explorer.symbolic import GaussianLayer, constant
-from explorer.tensor import from_circuit, to_module
 from explorer.templates import gallery
+from explorer.tensor import from_circuit, to_module
 
 LARGE = ("mnist", "poon-domingos")
 """Exporting these takes longer than 5 seconds."""
@@ -65,4 +65,6 @@ def test_parameters_of_a_circuit_are_trained_through_the_graph():
     assert len(found) == len(list(circuit.parameters()))
     wanted = torch.autograd.grad(-circuit(x).mean(), list(circuit.parameters()))
     for parameter, gradient in zip(circuit.parameters(), wanted, strict=True):
-        assert torch.allclose(found[id(parameter)], gradient, rtol=1e-5, atol=1e-7)
+        given = found[id(parameter)]
+        assert given is not None
+        assert torch.allclose(given, gradient, rtol=1e-5, atol=1e-7)

@@ -17,7 +17,7 @@ from tests.tensor.models import (
     exported,
     imported,
     model,
-    plain_convolutions,
+    plain_kernels,
     stirred,
 )
 
@@ -30,8 +30,8 @@ AT_CORE_LEVEL = ("resnet18", "squeezenet1_1", "transformer", "transformer_sdpa")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def without_kernels_by_shape():
-    with plain_convolutions():
+def with_plain_kernels():
+    with plain_kernels():
         yield
 
 
@@ -173,8 +173,9 @@ def test_the_module_that_came_out_compiles_and_can_be_exported_again(name):
     with torch.no_grad():
         expected = module(x)
         assert torch.equal(torch.compile(module, backend="eager", fullgraph=True)(x), expected)
-    again = from_module(module, (x,))
-    assert counts(again) == counts(graph)
+    again, wanted = from_module(module, (x,)), counts(graph)
+    wanted["view"] += wanted.pop("_unsafe_view", 0)  # a view is computed as a reshape, which an export makes a view
+    assert counts(again) == wanted
     assert torch.equal(to_module(again)(x), expected)
 
 

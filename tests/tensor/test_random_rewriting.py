@@ -84,3 +84,13 @@ def test_the_whole_database_keeps_the_values_of_random_graphs(mode, graph):
         scale = float(old.abs().max()) + 1e-3 if old.numel() else 1.0
         torch.testing.assert_close(new, old, rtol=1e-3, atol=1e-4 * scale)  # differences of large numbers
     assert all(map(torch.equal, given_, arguments)), "the inputs of the caller stay"
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(graph=graphs())
+def test_what_the_whole_database_made_is_its_own_fixpoint(graph):
+    pipeline = optdb.query("+fast_run", "-inplace")
+    pipeline.rewrite(graph)
+    text = graph.text()
+    pipeline.rewrite(graph)
+    assert graph.text() == text

@@ -99,13 +99,13 @@ def splat_number(variable: Variable) -> Any:
     value = 0 if name.startswith("zeros") else 1 if name.startswith("ones") else None
     if value is None:
         value = node.op["s" if name == "scalar_tensor" else "fill_value"]
-    return torch.tensor(value).to(kind.dtype).item()
+    return torch.tensor(value, dtype=kind.dtype).item()
 
 
 def splat(kind: TensorType, number: Any, like: Variable | None = None) -> Constant:
     """A constant with one number everywhere; it takes the memory of one number. Lies where the constant `like` does."""
     device = like.data.device if isinstance(like, Constant) else None
-    data = torch.tensor(number, device=device).to(kind.dtype).expand(kind.shape)
+    data = torch.tensor(number, dtype=kind.dtype, device=device).expand(kind.shape)
     return Constant(data, layout=kind.layout, quantization=kind.quantization)
 
 

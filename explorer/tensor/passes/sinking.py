@@ -44,6 +44,7 @@ from explorer.tensor.passes.facts import (
     splat_number,
 )
 from explorer.tensor.passes.shuffles import shuffle, shuffle_of
+from explorer.tensor.passes.slices import SLICES, SPLITS
 from explorer.tensor.passes.transposes import merge_transposes, remove_identity_transpose
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.types import TensorType
@@ -171,6 +172,17 @@ def transpose_below_concat(node: Apply) -> Any:
     sources = [v.owner.inputs[0] for v in node.inputs if v.owner is not None]
     axis = order[axis_of(node.op["dim"], len(order))]
     return fitting(node, permute(reapplied(node, sources, dim=axis), order))
+
+
+@sink_code.rule([*SPLITS, *SLICES], exactness=Exactness.EXACT)
+def transpose_below_slice(node: Apply) -> Any:
+    """Parts of a transposed tensor are transposed parts of the tensor."""
+    found = _above(node)
+    if found is None:
+        return False
+    source, order = found
+    axis = order[axis_of(node.op["dim"], len(order))]
+    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source], node.place).outputs]
 
 
 @sink_code.rule([aten.repeat.default, aten.tile.default], exactness=Exactness.EXACT)

@@ -21,7 +21,8 @@ from explorer.tensor.rewriting.sweep import SweepRewriter
 class SequenceDB(RewriteDatabase[Rewriter]):
     """Global rewriters in the order of their positions, and of their names where those are equal.
 
-    `not_before` gives for a tag the position behind which everything that has it must stand.
+    `not_before` gives for a tag the position behind which everything that has it must stand; at that position stands
+    the mark itself, which is the first that is registered there.
     """
 
     ordered: ClassVar[bool] = True
@@ -50,7 +51,8 @@ class SequenceDB(RewriteDatabase[Rewriter]):
         place = "last" if position is None else position
         for tag, least in self.not_before.items():
             why = f"what has this tag must stand behind position {least:g}, and position {place} is not"
-            if isinstance(place, str) or place > least:
+            marked = any(entry.position == least for entry in self.entries())
+            if isinstance(place, str) or place > least or (place == least and not marked):
                 continue
             if tag in tags:
                 raise RuleError(f"{name!r} is tagged {tag!r}: {why}")

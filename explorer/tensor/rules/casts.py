@@ -51,7 +51,7 @@ def merge_casts(node: Apply) -> Any:
     first, middle, last = (v.tensor_type.dtype for v in (below.inputs[0], node.inputs[0], node.outputs[0]))
     if not _holds(middle, first):
         return Declined(f"a {middle} does not hold every {first}", below)
-    if last != first and _kind(middle) != _kind(first):
+    if last != first and first != torch.bool and _kind(middle) != _kind(first):
         return Declined(f"from {first} to {last} the way over {middle} may round otherwise", below)
     if last == first:
         return bare(node, below.inputs[0])

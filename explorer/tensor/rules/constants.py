@@ -6,6 +6,7 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.ops import MOVES_DATA
+from explorer.tensor.quantized import DEQUANTIZES
 from explorer.tensor.rewriting import Declined, in2out, node_rewriter
 from explorer.tensor.rules.families import canonicalize
 from explorer.tensor.rules.reading import plain
@@ -31,6 +32,8 @@ def evaluate_constant(node: Apply) -> Any:
     kinds = [variable.type for variable in node.outputs]
     if not all(isinstance(kind, TensorType) for kind in kinds):
         return Declined("a result of it is no tensor")
+    if node.op.name in DEQUANTIZES:
+        return Declined("its integers take less memory than the numbers that they stand for")
     made = sum(kind.size_bytes for kind in kinds if isinstance(kind, TensorType))
     given = sum(constant.tensor_type.size_bytes for constant in constants)
     if made > max(given, LARGEST_BYTES) and node.op.packet is not torch.ops.aten.expand:

@@ -5,7 +5,7 @@ from typing import Any
 from explorer.rewrite import Exactness
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.reading import aten, bare, full_like, instead, number_of, owned_by, read_once, shape_of
+from explorer.tensor.rules.reading import aten, full_like, instead, number_of, owned_by, read_once, shape_of
 from explorer.tensor.variables import Apply, call
 
 EXACT = Exactness.EXACT
@@ -145,7 +145,7 @@ def drop_second_time(node: Apply) -> Any:
 def drop_two_negations(node: Apply) -> Any:
     """What is negated twice is as it was."""
     below = owned_by(node.inputs[0], node.op.target)
-    return bare(node, below.inputs[0]) if below is not None else False
+    return instead(node, below.inputs[0]) if below is not None else False
 
 
 @register_canonicalize
@@ -155,7 +155,7 @@ def drop_first_power(node: Apply) -> Any:
     exponent = node.op["exponent"]
     if exponent == 0:
         return instead(node, full_like(node.outputs[0], 1))
-    return bare(node, node.inputs[0]) if exponent == 1 else False
+    return instead(node, node.inputs[0]) if exponent == 1 else False
 
 
 @register_canonicalize
@@ -183,7 +183,7 @@ def drop_known_truth(node: Apply) -> Any:
         if not isinstance(value, bool):
             continue
         if value is not node.op.name.endswith("_or"):
-            return bare(node, other)
+            return instead(node, other)
         return instead(node, full_like(node.outputs[0], value))
     return False
 

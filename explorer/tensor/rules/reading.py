@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from explorer.tensor.aliasing import memory_roots, memory_views
+from explorer.tensor.aliasing import memory_roots, memory_views, shared_inputs
 from explorer.tensor.ops import Op
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.types import TensorType
@@ -56,7 +56,8 @@ def instead(node: Apply, new: Variable) -> "list[Variable] | Declined":
 
 def bare(node: Apply, source: Variable) -> "list[Variable] | Declined":
     """A source as the replacement of its copy, if no output of the graph becomes memory of the caller by that."""
-    if any(client is None for view in memory_views(node.outputs[0]) for client, _ in view.clients):
+    copied = all(node.inputs[i] is not source for i in shared_inputs(node)[0])
+    if copied and any(client is None for view in memory_views(node.outputs[0]) for client, _ in view.clients):
         root = next((v for v in memory_roots(source) if v.owner is None), None)
         if root is not None:
             what = root.name or ("a constant" if isinstance(root, Constant) else "an input")

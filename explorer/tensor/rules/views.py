@@ -156,7 +156,7 @@ def permute_before_reshape(node: Apply) -> Any:
 def drop_copy(node: Apply) -> Any:
     """A copy holds the numbers of what it copies, and a graph without overwriting needs no second one."""
     wanted = node.op.attributes.get("memory_format")
-    if wanted not in (None, torch.preserve_format, torch.contiguous_format):
+    if wanted not in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: as the schema writes the default
         return Declined(f"the copy is laid out as {wanted}, which what follows may be faster with")
     return bare(node, node.inputs[0])
 

@@ -13,7 +13,7 @@ from explorer.rewrite import (
     PassOptions,
 )
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, to_module
-from explorer.tensor.passes import passes
+from explorer.tensor.passes import GraphPass, passes
 
 aten = torch.ops.aten
 
@@ -41,7 +41,8 @@ def values(graph, seed=0):
     """Random values for the inputs."""
     generator = torch.Generator().manual_seed(seed)
     return [
-        (torch.randn(v.type.shape, generator=generator, dtype=torch.float64) * 3).to(v.type.dtype) for v in graph.inputs
+        (torch.randn(v.tensor_type.shape, generator=generator, dtype=torch.float64) * 3).to(v.tensor_type.dtype)
+        for v in graph.inputs
     ]
 
 
@@ -67,7 +68,7 @@ def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, exac
     configs = [FunctionPassConfig(name, convergence, dce=DCERequiredMode.NONE) for name in names]
     manager = PassManager(FunctionPassPipeline.of(*configs), passes, PassOptions(verify_before="all"))
     done = manager.run(graph, mode)
-    promised = [passes[name].exactness for name in names]
+    promised = [graph_pass(name).exactness for name in names]
     if exactness is None:
         exactness = Exactness.EXACT if all(p is Exactness.EXACT for p in promised) else Exactness.REAL
     for old, new in zip(before, results(graph, given), strict=True):
@@ -78,6 +79,19 @@ def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, exac
         else:
             torch.testing.assert_close(new, old, rtol=TOLERANCE.get(old.dtype, 0), atol=TOLERANCE.get(old.dtype, 0))
     return done
+
+
+def held(variable) -> Constant:
+    """A variable that must be a constant."""
+    assert isinstance(variable, Constant)
+    return variable
+
+
+def graph_pass(name) -> GraphPass:
+    """A pass by name."""
+    made = passes[name]
+    assert isinstance(made, GraphPass)
+    return made
 
 
 def ops(graph):

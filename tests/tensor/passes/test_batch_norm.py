@@ -7,7 +7,7 @@ from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_module, library
 from explorer.tensor.passes import passes
 from explorer.tensor.pipelines import OPTIMIZATION_PIPELINE
-from tests.tensor.passes.checking import aten, constant, full, ops, optimized, reasons, run, tensor
+from tests.tensor.passes.checking import aten, constant, full, held, ops, optimized, reasons, run, tensor
 
 NORM = "_native_batch_norm_legit_no_training"
 CHAIN = "FoldBatchNormalizationWithArithmeticChain"
@@ -20,7 +20,7 @@ def norm(x, channels, dtype, parts=None, eps=1e-3):
 
 
 def conv(x, dtype, outputs=4, bias=True, filter=None, **settings):
-    inputs = x.type.shape[1]
+    inputs = x.tensor_type.shape[1]
     filter = filter or constant(outputs, inputs, 3, 3, dtype=dtype, seed=9, name="conv.weight")
     return call(aten.conv2d.default, x, filter, constant(outputs, dtype=dtype, seed=8) if bias else None, **settings)
 
@@ -150,8 +150,8 @@ def test_a_chain_of_arithmetic_becomes_part_of_the_batch_norm_above_it(dtype):
     assert ops(graph) == [NORM]
     new = graph.toposort()[0]
     shift = constant(4, dtype=dtype, seed=5).data
-    torch.testing.assert_close(new.inputs[1].data, parts[0].data * 4 / 2)
-    torch.testing.assert_close(new.inputs[2].data, ((parts[1].data - shift) * 4 + 3) / 2)
+    torch.testing.assert_close(held(new.inputs[1]).data, parts[0].data * 4 / 2)
+    torch.testing.assert_close(held(new.inputs[2]).data, ((parts[1].data - shift) * 4 + 3) / 2)
 
 
 def test_a_chain_of_arithmetic_under_a_convolution_becomes_a_batch_norm(dtype):
@@ -170,8 +170,8 @@ def test_a_batch_norm_taken_from_a_constant_changes_its_sign(scalar, dtype):
     taken = call(aten.rsub.Scalar, below, 3.0) if scalar else call(aten.sub.Tensor, full(3.0, dtype=dtype), below)
     graph = optimized([x], taken, CHAIN)
     assert ops(graph) == [NORM]
-    torch.testing.assert_close(graph.toposort()[0].inputs[1].data, -parts[0].data)
-    torch.testing.assert_close(graph.toposort()[0].inputs[2].data, 3 - parts[1].data)
+    torch.testing.assert_close(held(graph.toposort()[0].inputs[1]).data, -parts[0].data)
+    torch.testing.assert_close(held(graph.toposort()[0].inputs[2]).data, 3 - parts[1].data)
 
 
 def test_a_factor_of_the_second_summand_counts(dtype):

@@ -59,7 +59,7 @@ def test_bounds_in_the_wrong_order_stay_as_they_are(dtype):
 def test_a_clip_of_integers_by_fractions_stays():
     x = tensor(4, dtype=torch.int64)
     graph = optimized([x], clip(call(aten.relu.default, x), 0.5, 2.5), "OptimizeClips")
-    assert graph.outputs[0].type.dtype == torch.float32
+    assert graph.outputs[0].tensor_type.dtype == torch.float32
 
 
 @pytest.mark.parametrize("make", [

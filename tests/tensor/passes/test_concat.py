@@ -62,7 +62,7 @@ def test_a_join_of_a_split_is_the_tensor(dtype):
 
 def test_a_join_of_reshapes_is_a_reshape_of_a_join(dtype):
     x, y = tensor(2, 3, 4, dtype=dtype), tensor(2, 5, 4, dtype=dtype, name="y")
-    reshaped = [call(aten.view.default, v, [2, v.type.shape[1], 2, 2]) for v in (x, y)]
+    reshaped = [call(aten.view.default, v, [2, v.tensor_type.shape[1], 2, 2]) for v in (x, y)]
     graph = optimized([x, y], cat(reshaped, 1), "OptimizeConcatNodes")
     assert ops(graph) == ["cat", "reshape"]
     told = reasons([x, y], cat([call(aten.view.default, v, [-1, 2]) for v in (x, y)], 0), "OptimizeConcatNodes")

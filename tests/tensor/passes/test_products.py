@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, call, library
-from tests.tensor.passes.checking import aten, constant, full, ops, optimized, reasons, run, tensor
+from tests.tensor.passes.checking import aten, constant, full, held, ops, optimized, reasons, run, tensor
 
 
 @pytest.mark.parametrize("target", [aten.mm.default, aten.matmul.default])
@@ -45,7 +45,7 @@ def test_query_key_and_value_are_one_linear_layer(dtype):
     ]
     graph = optimized([x], layers, "MergeMatMulOnLHS")
     assert ops(graph) == ["linear", "split_with_sizes"]
-    assert graph.toposort()[0].inputs[1].type.shape == (11, 4)
+    assert graph.toposort()[0].inputs[1].tensor_type.shape == (11, 4)
 
 
 @pytest.mark.parametrize("form", ["mm", "addmm", "bmm", "matmul"])
@@ -92,7 +92,7 @@ def test_a_transpose_before_a_product_is_done_to_the_weight(dtype):
     flat = call(aten.view.default, call(aten.clone.default, call(aten.permute.default, x, [0, 2, 1])), [1, 6])
     graph = optimized([x], call(aten.mm.default, flat, weight), "EliminateNoop", "MergeTransposeIntoMatMulOrFC")
     assert ops(graph) == ["reshape", "mm"]
-    assert graph.toposort()[1].inputs[1].data.flatten().tolist() == [0, 2, 4, 1, 3, 5]
+    assert held(graph.toposort()[1].inputs[1]).data.flatten().tolist() == [0, 2, 4, 1, 3, 5]
 
 
 def test_flattening_channels_last_is_done_to_the_weight_of_a_linear_layer(dtype):
@@ -136,7 +136,7 @@ def test_padding_with_zeros_becomes_part_of_a_convolution(form, dtype):
 def test_other_padding_stays_before_a_convolution(pad, value, why, dtype):
     x = tensor(2, 3, 6, 7, dtype=dtype)
     padded = call(aten.constant_pad_nd.default, x, pad, value)
-    filter = constant(4, padded.type.shape[1], 3, 3, dtype=dtype)
+    filter = constant(4, padded.tensor_type.shape[1], 3, 3, dtype=dtype)
     told = reasons([x], call(aten.conv2d.default, padded, filter, None, [1, 1], [2, 2]), "MergePadIntoConvolution")
     assert told == [why]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, call
-from tests.tensor.passes.checking import aten, constant, full, ops, optimized, reasons, tensor
+from tests.tensor.passes.checking import aten, constant, full, graph_pass, held, ops, optimized, reasons, tensor
 
 NCHW2NHWC = [0, 2, 3, 1]
 NHWC2NCHW = [0, 3, 1, 2]
@@ -35,7 +35,7 @@ def test_four_transposes_are_one(dtype):
         y = transposed(y, order)
     graph = optimized([x], y, "SinkCode", until_fixed_point=True)
     assert ops(graph) == ["permute"]
-    assert graph.outputs[0].type.shape == y.type.shape
+    assert graph.outputs[0].tensor_type.shape == y.tensor_type.shape
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_transpose_of_a_constant_is_a_constant(dtype):
     c = constant(2, 3, 4, 5, dtype=dtype)
     graph = optimized([], transposed(c), "TransposeConstants")
     assert ops(graph) == []
-    assert torch.equal(graph.outputs[0].data, c.data.permute(NCHW2NHWC))
+    assert torch.equal(held(graph.outputs[0]).data, c.data.permute(NCHW2NHWC))
 
 
 def test_a_transpose_of_a_parameter_that_may_change_stays(dtype):
@@ -89,7 +89,7 @@ ELEMENTWISE = {
     "tanh": lambda x: call(aten.tanh.default, x),
     "gelu": lambda x: call(aten.gelu.default, x),
     "silu": lambda x: call(aten.silu.default, x),
-    "prelu": lambda x: call(aten.prelu.default, x, full(0.25, 1, dtype=x.type.dtype)),
+    "prelu": lambda x: call(aten.prelu.default, x, full(0.25, 1, dtype=x.tensor_type.dtype)),
 }
 
 
@@ -98,7 +98,7 @@ def test_a_transpose_goes_below_an_operator_on_each_number(name, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     graph = optimized([x], ELEMENTWISE[name](transposed(x)), "SinkCode")
     assert ops(graph) == [name, "permute"]
-    assert graph.toposort()[0].outputs[0].type.shape == SHAPE
+    assert graph.toposort()[0].outputs[0].tensor_type.shape == SHAPE
 
 
 def test_prelu_with_slopes_along_a_moved_axis_stays_where_it_is(dtype):
@@ -177,7 +177,7 @@ def test_padding_goes_with_its_axes(dtype):
     assert ops(graph) == ["constant_pad_nd", "permute"]
     pad = graph.toposort()[0]
     assert pad.op["pad"] == (4, 6, 3, 1, 7, 5, 0, 2)
-    assert pad.outputs[0].type.shape == (3, 17, 14, 25)
+    assert pad.outputs[0].tensor_type.shape == (3, 17, 14, 25)
 
 
 def test_padding_by_reflection_stays_below_a_transpose(dtype):
@@ -261,9 +261,7 @@ def test_values_hold_where_a_view_follows_a_moved_transpose(dtype):
 def test_a_graph_of_the_passes_says_what_it_did_in_one_line_for_each_rewrite():
     x = tensor(*SHAPE)
     graph = FunctionGraph([x], [call(aten.relu.default, transposed(x))])
-    from explorer.tensor.passes import passes
-
-    profile = passes["SinkCode"].run(graph)
+    profile = graph_pass("SinkCode").run(graph)
     assert profile.rules["transpose_below_elementwise"].applied == 1
 
 
@@ -271,10 +269,10 @@ def test_a_graph_of_the_passes_says_what_it_did_in_one_line_for_each_rewrite():
 def test_a_transpose_that_moves_the_channels_goes_below_a_batch_norm_with_an_axis(order, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = transposed(x, order)
-    graph = optimized([x], norm(y, y.type.shape[1], dtype), "SinkCode")
+    graph = optimized([x], norm(y, y.tensor_type.shape[1], dtype), "SinkCode")
     assert ops(graph) == ["batch_norm", "permute"]
     assert graph.toposort()[0].op["axis"] == order[1]
     again = optimized(
-        [x], transposed(norm(y, y.type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
+        [x], transposed(norm(y, y.tensor_type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
     )
     assert ops(again) == ["batch_norm"]

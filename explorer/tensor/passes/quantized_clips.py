@@ -1,0 +1,135 @@
+"""Clips and relus beside quantization, which clips anyway.
+
+Source: Glow, OptimizeQuantizeClip, RemoveIdentityRelu, RemoveIdentityClip.
+"""
+
+from typing import Any
+
+import torch
+
+from explorer.errors import ValueRangeError
+from explorer.rewrite import Exactness
+from explorer.tensor import quantized as q
+from explorer.tensor.passes.base import GraphPass, passes
+from explorer.tensor.passes.clips import identity_clip, identity_relu
+from explorer.tensor.passes.facts import CLIPS, RELUS, clip_bounds, fitting, is_read_once, only_user, owner_in
+from explorer.tensor.passes.quantization import relu_of_never_negative
+from explorer.tensor.passes.quantized_facts import read_once_from
+from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
+from explorer.tensor.types import Quantization
+from explorer.tensor.variables import Apply
+
+identity_relu.add(relu_of_never_negative)
+
+
+@identity_clip.rule([q.clip], exactness=Exactness.EXACT)
+def clip_of_narrower_integers(node: Apply) -> Any:
+    """A clip of integers that only stand for numbers between its bounds does nothing, or only rescales."""
+    source = node.inputs[0]
+    low, high = q.real_range(q.quantization_of(source))
+    if low < node.op["min"] or high > node.op["max"]:
+        return Declined(f"its input can hold numbers from {low:g} to {high:g}", node)
+    return fitting(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+
+
+def _around(node: Apply, of: Quantization) -> "bool | None":
+    """Whether the bounds of a clip lie around all numbers of a quantization; None if it has no bounds."""
+    bounds = clip_bounds(node)
+    if bounds is None:
+        return None
+    low, high = q.real_range(of)
+    return bounds[0] <= low and high <= bounds[1]
+
+
+@node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
+def quantize_without_clip(node: Apply) -> Any:
+    """quantize(clip(x)) is quantize(x) if the clip lets all numbers pass that the integers can stand for."""
+    above = owner_in(node.inputs[0], (*CLIPS, *RELUS))
+    to = q.quantization_of(node.outputs[0])
+    around = _around(above, to) if above is not None else None
+    if above is None or around is None or node.outputs[0].tensor_type.dtype is not torch.int8:
+        return False
+    if not around:
+        return Declined("the clip is narrower than the range of the integers", above)
+    return fitting(node, q.quantize(above.inputs[0], to, place=node.place))
+
+
+@node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)
+def clip_of_dequantize(node: Apply) -> Any:
+    """clip(dequantize(x)) is dequantize(x) if all numbers that x can hold lie between the bounds."""
+    above = owner_in(node.inputs[0], (q.dequantize_op,))
+    if above is None or not q.is_quantized_in_8_bits(above.inputs[0]):
+        return False
+    if not _around(node, q.quantization_of(above.inputs[0])):
+        return Declined("the clip is narrower than the range of the integers", node)
+    return fitting(node, node.inputs[0])
+
+
+def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
+    """Scale and offset for the numbers of a quantization that a clip lets pass."""
+    bounds = clip_bounds(node)
+    low, high = q.real_range(of)
+    if bounds is None or max(low, bounds[0]) > min(high, bounds[1]):
+        return Declined("the clip lets no number of the integers pass", node)
+    try:
+        return q.quantization_of_range(max(low, bounds[0]), min(high, bounds[1]))
+    except ValueRangeError as error:
+        return Declined(str(error), node)
+
+
+@node_rewriter([q.quantize_op], exactness=Exactness.LOSSY)
+def quantize_to_range_of_clip(node: Apply) -> Any:
+    """quantize(clip(x)) is quantize(x) with integers for the range of the clip: the integers then do the clipping."""
+    above = read_once_from(node.inputs[0], (*CLIPS, *RELUS))
+    if not isinstance(above, Apply) or node.outputs[0].tensor_type.dtype is not torch.int8:
+        return False if isinstance(above, Apply) else above
+    reader = only_user(node.outputs[0])
+    if reader is None or reader.op.target not in (*q.QUANTIZED, q.dequantize_op, q.rescale_op):
+        return Declined("what reads the integers cannot be told another scale", reader or node)
+    to = _narrowed(above, q.quantization_of(node.outputs[0]))
+    if isinstance(to, Declined):
+        return to
+    made = q.quantize(above.inputs[0], to, place=node.place)
+    return {reader.outputs[0]: q.requantized(reader, [made if v is node.outputs[0] else v for v in reader.inputs])}
+
+
+@node_rewriter((*CLIPS, *RELUS), exactness=Exactness.LOSSY)
+def operator_to_range_of_clip(node: Apply) -> Any:
+    """clip(dequantize(op(x))) is dequantize(op(x)) with integers for the range of the clip."""
+    above = read_once_from(node.inputs[0], (q.dequantize_op,))
+    if not isinstance(above, Apply):
+        return above
+    operator = owner_in(above.inputs[0], (*q.QUANTIZED, q.quantize_op, q.rescale_op))
+    if operator is None or not is_read_once(above.inputs[0]):
+        return Declined("what gives the integers cannot be told another scale, or they are read elsewhere too", above)
+    to = _narrowed(node, q.quantization_of(above.inputs[0]))
+    if isinstance(to, Declined):
+        return to
+    return fitting(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.place))
+
+
+RULES: tuple[LocalRewriter, ...] = (
+    quantize_without_clip,
+    clip_of_dequantize,
+    quantize_to_range_of_clip,
+    operator_to_range_of_clip,
+)
+
+
+def optimize_quantize_clip(
+    name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True, doc: str = ""
+) -> GraphPass:
+    """The pass, under a name. The lossy rules change scales, so they need both permissions."""
+    lossy = lossy and enable_quant_param_changes
+    wanted = [rule for rule in RULES if lossy or rule.exactness is not Exactness.LOSSY]
+    return GraphPass(name, doc or "A clip beside integers that cannot hold more goes.", rules=wanted)
+
+
+passes.register(optimize_quantize_clip("OptimizeQuantizeClip"))
+passes.register(
+    optimize_quantize_clip(
+        "OptimizeQuantizeClipLossy",
+        lossy=True,
+        doc="As OptimizeQuantizeClip, and integers are made to hold no more than a clip lets pass: other roundings.",
+    )
+)

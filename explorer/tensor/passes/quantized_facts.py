@@ -1,0 +1,40 @@
+"""Questions that rules ask about quantized operators, and how they make new ones."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from torch._ops import OpOverload
+
+from explorer.tensor import library
+from explorer.tensor import quantized as q
+from explorer.tensor.passes.facts import RESHAPES, TRANSPOSES, aten, is_read_once, owner_in
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.types import Quantization
+from explorer.tensor.variables import Apply, SourcePlace, Variable
+
+PICKS = (
+    *RESHAPES,
+    *TRANSPOSES,
+    aten.slice.Tensor,
+    aten.select.int,
+    aten.narrow.default,
+    aten.clone.default,
+    aten.max_pool2d.default,
+    library.max_pool2d_nhwc,
+)
+"""One tensor in, one out, not larger: numbers of the input, picked by place or as the greatest of several."""
+
+
+def read_once_from(variable: Variable, targets: Sequence[OpOverload]) -> "Apply | Declined | Literal[False]":
+    """The application of one of these operators that gives a variable, if only one place reads it; or why not."""
+    above = owner_in(variable, targets)
+    if above is None:
+        return False
+    return above if is_read_once(variable) else Declined(f"what {above.op.name} gives is read elsewhere too", above)
+
+
+def quantized_clip(variable: Variable, low: float, high: float, to: Quantization, place: SourcePlace) -> Variable:
+    """A quantized tensor between two bounds; a relu if that is all."""
+    if (low, high) == (0.0, float("inf")):
+        return q.quantized(q.relu, [variable], to, place)
+    return q.quantized(q.clip, [variable], to, place, min=low, max=high)

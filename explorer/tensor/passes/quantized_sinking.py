@@ -1,0 +1,70 @@
+"""What SinkCode and TransposeConstants do beside quantization: transposes and reshapes move below conversions.
+
+Source: Glow, SinkCode and TransposeConstants on Quantize, Dequantize and RescaleQuantized.
+"""
+
+from typing import Any
+
+from explorer.rewrite import Exactness
+from explorer.tensor import quantized as q
+from explorer.tensor.passes.facts import (
+    RESHAPES,
+    TRANSPOSES,
+    constant_like,
+    fitting,
+    known_tensor,
+    owner_in,
+    permutation_of,
+    permute,
+    reapplied,
+    reshape,
+    shape_of,
+)
+from explorer.tensor.passes.quantized_facts import read_once_from
+from explorer.tensor.passes.sinking import sink_code
+from explorer.tensor.passes.transposes import constants
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.variables import Apply, Variable
+
+CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
+
+
+def _all_read_alike(variable: Variable, node: Apply) -> bool:
+    """Whether everything that reads a variable is a conversion of the kind of a node."""
+    return all(reader is not None and reader.op.target is node.op.target for reader, _ in variable.clients)
+
+
+@sink_code.rule(CONVERSIONS, exactness=Exactness.EXACT)
+def transpose_below_conversion(node: Apply) -> Any:
+    """A tensor is converted before a transpose as well as after it, each number by itself."""
+    above = owner_in(node.inputs[0], TRANSPOSES)
+    order = permutation_of(node.inputs[0])
+    if above is None or order is None:
+        return False
+    if node.op.target is q.quantize_op and not _all_read_alike(node.inputs[0], node):
+        return Declined("the transposed tensor is read in floating point too", above)
+    return fitting(node, permute(reapplied(node, [above.inputs[0]]), order))
+
+
+@sink_code.rule([q.quantize_op], exactness=Exactness.EXACT)
+def reshape_below_quantize(node: Apply) -> Any:
+    """A tensor is quantized before a reshape as well as after it."""
+    above = owner_in(node.inputs[0], RESHAPES)
+    if above is None:
+        return False
+    if not _all_read_alike(node.inputs[0], node):
+        return Declined("the reshaped tensor is read in floating point too", above)
+    return fitting(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+
+
+@constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
+def transpose_quantized_constant(node: Apply) -> Any:
+    """A transpose of a quantized constant is the quantized transpose of the constant, which is done now."""
+    above = read_once_from(node.inputs[0], (q.quantize_op,))
+    order = permutation_of(node.outputs[0])
+    if not isinstance(above, Apply) or order is None:
+        return above
+    data = known_tensor(above.inputs[0])
+    if data is None:
+        return False
+    return fitting(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))

@@ -1,0 +1,324 @@
+"""Pipelines and the pass manager, on a graph that is a list of numbers; and pipelines as files."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from explorer.errors import (
+    DuplicateNameError,
+    FileFormatError,
+    GraphError,
+    LimitWarning,
+    RuleError,
+    UnknownNameError,
+    ValueRangeError,
+)
+from explorer.rewrite import (
+    CompilationMode,
+    ConvergenceMode,
+    DCERequiredMode,
+    FunctionPassConfig,
+    FunctionPassPipeline,
+    PassManager,
+    PassOptions,
+    PassRegistry,
+    pipeline_from_yaml,
+    pipeline_to_yaml,
+    read_pipeline,
+    write_pipeline,
+)
+
+FIXED_POINT = ConvergenceMode.UNTIL_FIXED_POINT
+NO_DCE = DCERequiredMode.NONE
+
+
+class Observer:
+    def __init__(self):
+        self.path = []
+        self.told = []
+
+    @contextmanager
+    def scope(self, name, rules=()):
+        self.path.append(name)
+        self.told.append("/".join(self.path))
+        yield
+        self.path.pop()
+
+    def limit(self, what, limit, message):
+        self.told.append(f"limit of {limit} {what}")
+
+
+class Numbers:
+    """A graph of numbers; a negative one is not legal, 0 is dead."""
+
+    def __init__(self, *numbers):
+        self.numbers = list(numbers)
+        self.observer = Observer()
+        self.changes = 0
+
+    def checkpoint(self):
+        return self.changes
+
+    def set(self, numbers):
+        if numbers != self.numbers:
+            self.numbers = numbers
+            self.changes += 1
+
+    def verify(self):
+        if min(self.numbers, default=0) < 0:
+            raise GraphError("a number is below 0")
+
+    def __len__(self):
+        return len(self.numbers)
+
+
+class Toy:
+    """A pass that does something with each number, and says that it changed something whatever it did."""
+
+    def __init__(self, name, function):
+        self.name = name
+        self.doc = f"{name} of each number."
+        self.function = function
+
+    def rule_names(self):
+        return (f"rule of {self.name}",)
+
+    def run(self, graph):
+        graph.set([self.function(number) for number in graph.numbers])
+        return True
+
+
+class Dead(Toy):
+    def run(self, graph):
+        graph.set([number for number in graph.numbers if number])
+        return True
+
+
+@pytest.fixture
+def passes():
+    registry = PassRegistry()
+    registry.register(Dead("DCE", None))
+    registry.register(Toy("Halve", lambda n: n // 2))
+    registry.register(Toy("Keep", lambda n: n))
+    registry.register(Toy("Grow", lambda n: n + 1))
+    registry.register(Toy("Negate", lambda n: -n))
+    return registry
+
+
+def only(name, convergence=ConvergenceMode.ONE_PASS, **more):
+    return FunctionPassConfig(name, convergence, dce=NO_DCE, **more)
+
+
+# ---------------------------------------------------------------------- configurations and pipelines
+
+
+def test_a_configuration_has_the_defaults_of_glow():
+    config = FunctionPassConfig()
+    assert config.pass_id == "EmptyPass"
+    assert config.convergence is ConvergenceMode.ONE_PASS
+    assert set(config.modes) == {CompilationMode.INFER, CompilationMode.TRAIN}
+    assert config.dce is DCERequiredMode.BEFORE_PASS
+    assert config == FunctionPassConfig(modes=[CompilationMode.TRAIN, CompilationMode.INFER])
+    assert str(config) == "EmptyPass: one_pass, infer, train, dce before_pass"
+
+
+def test_dce_cannot_ask_for_dce_before_it():
+    with pytest.raises(ValueRangeError, match="DCE cannot ask for DCE"):
+        FunctionPassConfig("DCE")
+
+
+def test_a_pipeline_is_changed_by_making_another_one():
+    pipeline = FunctionPassPipeline.of("Halve", "DCE", "Grow")
+    assert pipeline.push_front("Keep").pass_ids == ("Keep", "Halve", "DCE", "Grow")
+    assert pipeline.push_back("Halve").remove_first("Halve").pass_ids == ("DCE", "Grow", "Halve")
+    assert pipeline.push_back("Halve").remove_all_instances_of("Halve").pass_ids == ("DCE", "Grow")
+    assert pipeline.insert(1, "Keep").pass_ids == ("Halve", "Keep", "DCE", "Grow")
+    assert pipeline.remove_first("nothing") == pipeline
+    assert (pipeline + pipeline)[3] == pipeline[0]
+    assert len(pipeline) == 3
+    with pytest.raises(ValueRangeError, match="position 4 is outside"):
+        pipeline.insert(4, "Keep")
+
+
+def test_a_pipeline_is_dumped_one_line_an_entry():
+    pipeline = FunctionPassPipeline.of("DCE", only("Halve", FIXED_POINT, modes={CompilationMode.INFER}))
+    assert pipeline.text().splitlines() == [
+        "0. DCE: one_pass, infer, train, dce none",
+        "1. Halve: until_fixed_point, infer, dce none",
+    ]
+
+
+def test_all_entries_of_a_pass_are_changed_by_name():
+    pipeline = FunctionPassPipeline.of("Halve", "Grow", "Halve").with_changes("Halve", convergence=FIXED_POINT)
+    assert [config.convergence is FIXED_POINT for config in pipeline] == [True, False, True]
+    with pytest.raises(UnknownNameError, match="no pass in the pipeline named 'Keep'; known are: Halve, Grow"):
+        pipeline.with_changes("Keep", convergence=FIXED_POINT)
+    with pytest.raises(UnknownNameError, match="known are: pass_id, convergence, modes, dce"):
+        pipeline.with_changes("Halve", speed=3)
+
+
+def test_a_name_is_registered_once(passes):
+    with pytest.raises(DuplicateNameError, match="a pass named 'Halve' is registered already"):
+        passes.register(Toy("Halve", None))
+    with pytest.raises(UnknownNameError, match="no pass named 'Half'; known are: EmptyPass, DCE, Halve"):
+        passes["Half"]
+    assert "Halve" not in passes.without(["Halve"])
+
+
+# ---------------------------------------------------------------------- running
+
+
+def test_a_pass_is_run_once_or_until_it_changes_nothing(passes):
+    graph = Numbers(40, 10)
+    PassManager(FunctionPassPipeline.of(only("Halve")), passes).run(graph)
+    assert graph.numbers == [20, 5]
+    done = PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT)), passes).run(graph)
+    assert graph.numbers == [0, 0]
+    assert [(entry.changed, entry.rounds) for entry in done] == [(True, 6)]
+
+
+def test_what_changed_is_read_from_the_graph_not_from_the_pass(passes):
+    graph = Numbers(3)
+    done = PassManager(FunctionPassPipeline.of(only("Keep"), only("Keep", FIXED_POINT)), passes).run(graph)
+    assert [(entry.changed, entry.rounds) for entry in done] == [(False, 1), (False, 1)]
+
+
+def test_dead_numbers_go_before_a_pass_that_asks_for_it(passes):
+    graph = Numbers(0, 3)
+    done = PassManager(FunctionPassPipeline.of("Keep"), passes).run(graph)
+    assert graph.numbers == [3]
+    assert [(entry.changed, entry.nodes_before) for entry in done] == [(False, 1)]
+    graph = Numbers(0, 3)
+    PassManager(FunctionPassPipeline.of(only("Keep")), passes).run(graph)
+    assert graph.numbers == [0, 3]
+
+
+def test_a_registry_without_dce_does_without(passes):
+    graph = Numbers(0, 3)
+    PassManager(FunctionPassPipeline.of("Keep"), passes.without(["DCE"])).run(graph)
+    assert graph.numbers == [0, 3]
+
+
+def test_a_pass_is_skipped_in_a_mode_for_which_it_is_not(passes):
+    pipeline = FunctionPassPipeline.of(only("Halve", modes={CompilationMode.INFER}), only("Grow"))
+    graph = Numbers(8)
+    done = PassManager(pipeline, passes).run(graph, CompilationMode.TRAIN)
+    assert graph.numbers == [9]
+    assert [entry.skipped for entry in done] == ["it is not enabled for the mode train", ""]
+
+
+def test_it_stops_after_so_many_passes(passes):
+    pipeline = FunctionPassPipeline.of(*[only("Grow")] * 5)
+    for count in (0, 2, 7):
+        graph = Numbers(0)
+        done = PassManager(pipeline, passes, PassOptions(stop_after=count)).run(graph)
+        assert graph.numbers == [min(count, 5)]
+        assert sum(not entry.skipped for entry in done) == min(count, 5)
+
+
+def test_the_empty_pass_does_nothing(passes):
+    graph = Numbers(0, 1)
+    done = PassManager(FunctionPassPipeline.of("EmptyPass"), passes).run(graph)
+    assert graph.numbers == [0, 1]
+    assert not done[0].changed
+
+
+def test_a_fixed_point_that_is_not_reached_ends_with_a_warning(passes):
+    graph = Numbers(0)
+    manager = PassManager(FunctionPassPipeline.of(only("Grow", FIXED_POINT)), passes, PassOptions(max_rounds=7))
+    with pytest.warns(LimitWarning, match="Stopped Grow at the limit of 7 rounds"):
+        done = manager.run(graph)
+    assert graph.numbers == [7]
+    assert done[0].rounds == 7
+    assert graph.observer.told[-1] == "limit of 7 rounds"
+
+
+def test_passes_and_rounds_are_parts_of_the_record(passes):
+    graph = Numbers(2)
+    PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT), "Grow"), passes).run(graph)
+    assert graph.observer.told == ["Halve", "Halve/round 1", "Halve/round 2", "Halve/round 3", "Grow"]
+
+
+def test_the_graph_is_checked_around_passes(passes):
+    pipeline = FunctionPassPipeline.of(only("Negate"), only("Negate"))
+    with pytest.raises(RuleError, match="not legal after the pass Negate: a number is below 0"):
+        PassManager(pipeline, passes).run(Numbers(1))
+    PassManager(pipeline, passes, PassOptions(verify_after=())).run(Numbers(1))
+    with pytest.raises(RuleError, match="not legal before the pass Negate"):
+        PassManager(pipeline, passes, PassOptions(verify_after=(), verify_before=["Negate"])).run(Numbers(1))
+
+
+def test_the_graph_is_dumped_around_all_passes_or_some(passes):
+    told = []
+    options = PassOptions(
+        dump_before=["Grow"], dump_after="all", dump=lambda when, name, graph: told.append((when, name, *graph.numbers))
+    )
+    PassManager(FunctionPassPipeline.of(only("Halve"), only("Grow")), passes, options).run(Numbers(8))
+    assert told == [("after", "Halve", 4), ("before", "Grow", 4), ("after", "Grow", 5)]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"verify_after": ["Half"]}, "no pass named 'Half'"),
+    ({"max_rounds": 0}, "at least one round"),
+    ({"stop_after": -1}, "stop_after is -1"),
+    ({"dump_after": "all"}, "without dump"),
+])  # fmt: skip
+def test_options_that_make_no_sense_are_refused(options, message, passes):
+    with pytest.raises((UnknownNameError, ValueRangeError), match=message):
+        PassManager(FunctionPassPipeline(), passes, PassOptions(**options))
+    with pytest.raises(UnknownNameError, match="no pass named 'Half'"):
+        PassManager(FunctionPassPipeline.of("Half"), passes)
+
+
+# ---------------------------------------------------------------------- files
+
+
+PIPELINE = FunctionPassPipeline.of(
+    "DCE", only("Halve", FIXED_POINT, modes={CompilationMode.INFER}), "Grow", FunctionPassConfig(modes=())
+)
+
+
+def test_a_pipeline_is_the_same_after_a_file(tmp_path, passes):
+    write_pipeline(PIPELINE, tmp_path / "pipeline.yaml")
+    assert read_pipeline(tmp_path / "pipeline.yaml", passes.names) == PIPELINE
+
+
+def test_a_file_has_the_keys_of_glow(passes):
+    assert pipeline_to_yaml(FunctionPassPipeline.of("Grow")).splitlines() == [
+        "- passName: Grow",
+        "  convergenceMode: one_pass",
+        "  enabledCompilationModes: [infer, train]",
+        "  dceMode: before_pass",
+    ]
+    assert pipeline_from_yaml("- passName: DCE\n- passName: Grow", passes.names) == PIPELINE.remove_first(
+        "Halve"
+    ).remove_first("EmptyPass")
+    assert pipeline_from_yaml("", passes.names) == FunctionPassPipeline()
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("passName: Grow", "a pipeline is a list of maps"),
+    ("- Grow", "line 1: an entry is a map with the keys passName, convergenceMode"),
+    ("- passName: [Grow]", "line 1: a text is needed for passName"),
+    ("- dceMode: none", "line 1: the entry has no passName"),
+    ("- passName: Grow\n  speed: 3", "line 2: no key named 'speed'; known are: passName"),
+    ("- passName: Grow\n  passName: Grow", "line 2: the key passName stands twice"),
+    ("- passName: Grow\n  dceMode: never", "line 2: dceMode is 'never'; known are: before_pass, none"),
+    ("- passName: Grow\n  convergenceMode: twice", "known are: one_pass, until_fixed_point"),
+    ("- passName: Grow\n  enabledCompilationModes: infer", "is a list, such as"),
+    ("- passName: Grow\n  enabledCompilationModes: [infer, test]", "is 'test'; known are: infer, train"),
+    ("- passName: DCE\n  dceMode: before_pass", "line 1: the pass DCE cannot ask for DCE"),
+    ("- [", "is no YAML"),
+])  # fmt: skip
+def test_a_file_that_makes_no_sense_is_refused_with_its_place(text, message, passes):
+    with pytest.raises(FileFormatError, match=message):
+        pipeline_from_yaml(text, passes.names)
+
+
+def test_an_unknown_pass_in_a_file_is_refused_with_its_place(tmp_path, passes):
+    path = tmp_path / "pipeline.yaml"
+    path.write_text("- passName: Grow\n- passName: Half\n")
+    with pytest.raises(UnknownNameError, match=r"pipeline.yaml, line 2\) named 'Half'; known are: EmptyPass, DCE"):
+        read_pipeline(path, passes.names)
+    with pytest.raises(FileFormatError, match="cannot read"):
+        read_pipeline(tmp_path / "nothing.yaml", passes.names)

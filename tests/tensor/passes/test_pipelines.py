@@ -1,0 +1,150 @@
+"""The default pipelines, on real models and on random programs: what they find, what is recorded, equal values."""
+
+import pytest
+import torch
+
+from explorer.errors import DuplicateNameError
+from explorer.rewrite import (
+    CompilationMode,
+    ConvergenceMode,
+    Exactness,
+    FunctionPassConfig,
+    FunctionPassPipeline,
+    PassManager,
+    PassOptions,
+    pipeline_from_yaml,
+    pipeline_to_yaml,
+)
+from explorer.tensor import FunctionGraph, call, to_module
+from explorer.tensor.passes import GraphPass, GraphPasses, passes
+from explorer.tensor.pipelines import DEFAULT_PIPELINE, FOLD_PIPELINE
+from explorer.trace import StepStarted
+from tests.tensor.models import example, imported, model
+from tests.tensor.passes.checking import aten, graph_pass, ops, results, tensor
+from tests.tensor.passes.random_programs import random_graph, random_values
+
+
+def counts(graph):
+    names = ops(graph)
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+FOUND = {  # model: the operators before, and after, that the passes are about
+    "resnet18": ({"conv2d": 20, "_native_batch_norm_legit_no_training": 20}, {"conv2d": 20}),
+    "mobilenet_v2": ({"conv2d": 52, "_native_batch_norm_legit_no_training": 52}, {"conv2d": 52, "hardtanh": 35}),
+    "shufflenet_v2": ({"conv2d": 56, "channel_shuffle": 0}, {"conv2d": 56, "channel_shuffle": 16, "transpose": 0}),
+    "squeezenet1_1": ({"relu": 26, "cat": 8, "max_pool2d": 3}, {"relu": 18, "cat": 8, "max_pool2d": 3}),
+    "densenet_small": ({"_native_batch_norm_legit_no_training": 13}, {"_native_batch_norm_legit_no_training": 7}),
+    "transformer": ({"linear": 6}, {"linear": 4, "split_with_sizes": 1}),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_the_passes_find_in_real_models(name):
+    before, after = FOUND[name]
+    graph = imported(name).clone()
+    found = counts(graph)
+    assert {key: found.get(key, 0) for key in before} == before
+    PassManager(DEFAULT_PIPELINE, passes).run(graph)
+    found = counts(graph)
+    assert {key: found.get(key, 0) for key in after} == after
+    assert found.get("clone", 0) == 0
+    x = example(name, dtype=torch.float64)
+    with torch.no_grad():
+        want, got = model(name).double()(x), to_module(graph).double()(x)
+    # Weights are float32: those that a batch norm was put into are rounded once more.
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
+
+
+def test_in_training_the_gradients_are_the_same_after_the_passes():
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.ReLU(), torch.nn.Linear(6, 2)]
+    module = torch.nn.Sequential(*layers).double()
+    from explorer.tensor import from_module
+
+    x = torch.randn(5, 4, dtype=torch.float64)
+    graph = from_module(module, (x,), training=True)
+    PassManager(DEFAULT_PIPELINE, passes).run(graph, CompilationMode.TRAIN)
+    assert ops(graph) == ["linear", "relu", "linear"]
+    rewritten = to_module(graph)
+    module(x).square().sum().backward()
+    rewritten(x).square().sum().backward()
+    gradients = dict(rewritten.program.named_parameters())
+    for name, parameter in module.named_parameters():
+        torch.testing.assert_close(gradients[name].grad, parameter.grad)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_programs_keep_their_values_through_every_pass(seed):
+    graph = random_graph(seed, torch.float64, length=6 + seed % 14)
+    given = random_values(graph, seed)
+    wanted = results(graph, given)
+
+    seen = [graph.checkpoint()]
+
+    def compare(when, name, present):
+        if present.checkpoint() == seen[-1]:
+            return
+        seen.append(present.checkpoint())
+        for old, new in zip(wanted, results(present, given), strict=True):
+            torch.testing.assert_close(new, old, rtol=1e-9, atol=1e-9 * (1 + float(old.abs().max())))
+
+    options = PassOptions(verify_before="all", dump_after="all", dump=compare)
+    PassManager(DEFAULT_PIPELINE, passes, options).run(graph)
+    length = len(graph)
+    PassManager(DEFAULT_PIPELINE, passes, options).run(graph)
+    assert len(graph) <= length
+
+
+def test_rounds_of_a_fixed_point_are_steps_below_the_pass():
+    x = tensor(2, 3, 4)
+    y = call(aten.relu.default, call(aten.permute.default, x, [1, 0, 2]))
+    told = []
+    graph = FunctionGraph(
+        [x], [y], listeners=[lambda event: told.append(event) if isinstance(event, StepStarted) else None]
+    )
+    pipeline = FunctionPassPipeline.of(FunctionPassConfig("SinkCode", ConvergenceMode.UNTIL_FIXED_POINT), "CSE")
+    PassManager(pipeline, passes).run(graph)
+    assert [event.path for event in told] == ["SinkCode/round 1", "SinkCode/round 2", "CSE"]
+    assert "transpose_below_elementwise" in told[0].rules
+
+
+def test_a_pass_behind_one_that_does_not_fit_is_still_tried_everywhere():
+    """Glow leaves a whole pass at the first layer that does not fit; here the next one is looked at."""
+    x, y = tensor(2, 3, 4, 4), tensor(2, 3, 4, 4, name="y")
+    shared = call(aten.relu.default, x)
+    outputs = [
+        call(aten.max_pool2d.default, shared, [2, 2]),
+        shared,
+        call(aten.max_pool2d.default, call(aten.relu.default, y), [2, 2]),
+    ]
+    graph = FunctionGraph([x, y], outputs)
+    PassManager(FunctionPassPipeline.of("OptimizePool"), passes).run(graph)
+    assert ops(FunctionGraph(graph.inputs, graph.outputs[2:])) == ["max_pool2d", "relu"]
+
+
+def test_every_pass_says_what_it_does_and_promises_no_less_than_its_rules():
+    for made in passes:
+        assert isinstance(made, GraphPass)
+        assert made.doc
+        assert made.doc.endswith(".")
+        assert made.rule_names()
+        assert made.exactness is not Exactness.LOSSY or made.name not in DEFAULT_PIPELINE.pass_ids
+        for rule in made.local_rewriters():
+            assert rule.doc, rule.label
+            assert rule.source.partition(":")[0].endswith(".py")
+
+
+def test_the_default_pipelines_survive_a_file():
+    for pipeline in (FOLD_PIPELINE, DEFAULT_PIPELINE):
+        assert pipeline_from_yaml(pipeline_to_yaml(pipeline), passes.names) == pipeline
+
+
+def test_a_pass_and_a_rule_are_registered_once():
+    registry = GraphPasses()
+    made = registry.new("Mine", "Does something.")
+    with pytest.raises(DuplicateNameError, match="'Mine' is registered already"):
+        registry.new("Mine", "Does something else.")
+    made.add(*graph_pass("OptimizePool").rules)
+    with pytest.raises(DuplicateNameError, match="Mine has a rule named 'relu_below_max_pool' already"):
+        made.add(*graph_pass("OptimizePool").rules)

@@ -1,0 +1,193 @@
+"""Clips, relus, joins and transposes beside quantization."""
+
+import pytest
+import torch
+
+from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
+from explorer.tensor.passes.quantized_clips import optimize_quantize_clip
+from tests.tensor.quantization.building import (
+    A,
+    B,
+    C,
+    aten,
+    integers,
+    ops,
+    optimized,
+    reals,
+    reasons,
+    run,
+    with_passes,
+)
+
+EXACT, LOSSY = "OptimizeQuantizeClip", "OptimizeQuantizeClipLossy"
+POSITIVE = Quantization(0.05, -128)
+"""Of the numbers from 0 to 12.75."""
+
+
+def clip(x, low, high):
+    return call(aten.clamp.default, x, low, high)
+
+
+def test_a_clip_that_lets_all_numbers_of_the_integers_pass_is_removed():
+    x = reals()
+    assert ops(optimized([x], quantized.quantize(clip(x, -7.0, 6.5), A), EXACT)) == ["quantize"]
+    assert ops(optimized([x], quantized.quantize(call(aten.relu.default, x), POSITIVE), EXACT)) == ["quantize"]
+    y = integers(A)
+    assert ops(optimized([y], clip(quantized.dequantize(y), -7.0, 6.5), EXACT)) == ["dequantize"]
+
+
+def test_a_clip_that_is_narrower_than_the_integers_stays():
+    x, y = reals(), integers(A, name="y")
+    told = reasons([x], quantized.quantize(clip(x, 0.0, 1.0), A), EXACT)
+    assert told == ["the clip is narrower than the range of the integers"]
+    assert reasons([y], clip(quantized.dequantize(y), 0.0, 1.0), EXACT) == told
+
+
+def test_integers_take_the_range_of_a_clip_before_they_are_read():
+    x, y = reals(), integers(B, name="y")
+    sum_ = quantized.quantized(quantized.add, [quantized.quantize(clip(x, 0.0, 6.0), A), y], C)
+    graph = optimized([x, y], sum_, LOSSY, within=1)
+    assert ops(graph) == ["quantize", "quantized_add"]
+    assert graph.toposort()[0].outputs[0].type.quantization == Quantization(6.0 / 255, -128)
+
+
+def test_an_operator_gives_the_range_of_the_clip_that_follows():
+    x, y = integers(A), integers(B, name="y")
+    sum_ = quantized.dequantize(quantized.quantized(quantized.add, [x, y], C))
+    graph = optimized([x, y], clip(sum_, 0.0, 6.0), LOSSY, within=C.scale)
+    assert ops(graph) == ["quantized_add", "dequantize"]
+    graph = optimized([x, y], call(aten.relu.default, sum_), LOSSY, within=C.scale)
+    assert ops(graph) == ["quantized_add", "dequantize"]
+
+
+def test_a_join_of_integers_keeps_their_scales_alike():
+    """Glow: a quantize that a concat reads keeps its parameters."""
+    x, y = reals(), integers(A, name="y")
+    joined = call(aten.cat.default, [quantized.quantize(clip(x, 0.0, 6.0), A), y], 1)
+    assert reasons([x, y], joined, LOSSY) == [
+        "the clip is narrower than the range of the integers",
+        "what reads the integers cannot be told another scale",
+    ]
+
+
+def test_what_others_read_keeps_its_scale():
+    x, y = integers(A), integers(B, name="y")
+    whole = quantized.quantized(quantized.add, [x, y], C)
+    told = reasons([x, y], [clip(quantized.dequantize(whole), 0.0, 6.0), whole], LOSSY)
+    assert told[-1].startswith("what gives the integers cannot be told another scale, or they are read elsewhere")
+
+
+@pytest.mark.parametrize("options", [{"lossy": False}, {"lossy": True, "enable_quant_param_changes": False}])
+def test_ranges_change_only_with_both_permissions(options):
+    x, y = integers(A), integers(B, name="y")
+    made = optimize_quantize_clip("Careful", **options)
+    graph = FunctionGraph([x, y], [clip(quantized.dequantize(quantized.quantized(quantized.add, [x, y], C)), 0.0, 6.0)])
+    (done,) = run(graph, "Careful", registry=with_passes(made))
+    assert not done.changed
+
+
+def test_a_quantized_clip_of_narrower_integers_is_removed():
+    x = integers(A)
+    y = quantized.quantized(quantized.clip, [x], A, min=-7.0, max=6.5)
+    assert ops(optimized([x], y, "RemoveIdentityClip")) == []
+    y = quantized.quantized(quantized.clip, [x], B, min=-7.0, max=6.5)
+    assert ops(optimized([x], y, "RemoveIdentityClip")) == ["rescale_quantized"]
+    y = quantized.quantized(quantized.clip, [x], A, min=0.0, max=6.5)
+    assert reasons([x], y, "RemoveIdentityClip") == ["its input can hold numbers from -6.55 to 6.2"]
+
+
+# ---------------------------------------------------------------------- joins
+
+
+def test_a_join_between_dequantize_and_quantize_joins_integers():
+    x, y = integers(A), integers(B, name="y")
+    joined = call(aten.cat.default, [quantized.dequantize(x), quantized.dequantize(y)], 1)
+    graph = optimized([x, y], quantized.quantize(joined, B), "OptimizeConcatQuantization")
+    assert ops(graph) == ["rescale_quantized", "cat"]
+    assert graph.outputs[0].type.quantization == B
+
+
+def test_a_join_that_is_read_in_floating_point_or_not_all_of_integers_stays():
+    x, y = integers(A), reals(name="y")
+    parts = [quantized.dequantize(x), y]
+    told = reasons([x, y], quantized.quantize(call(aten.cat.default, parts), A), "OptimizeConcatQuantization")
+    assert told == ["not all inputs of the join are dequantized"]
+    joined = call(aten.cat.default, parts[:1] * 2)
+    told = reasons([x], [quantized.quantize(joined, A), joined], "OptimizeConcatQuantization")
+    assert told == ["the join is read in floating point too"]
+
+
+# ---------------------------------------------------------------------- linear layer and relu
+
+
+def linear(x, outputs=6):
+    """A quantized linear layer, dequantized."""
+    features = x.type.shape[-1]
+    weight = Constant(torch.arange(outputs * features, dtype=torch.int8).reshape(outputs, features), quantization=B)
+    return quantized.dequantize(quantized.quantized(quantized.linear, [x, weight], Quantization(4.0, 20)))
+
+
+def test_a_relu_of_a_linear_layer_is_done_with_integers():
+    x = integers(A, 4, 5)
+    graph = optimized([x], call(aten.relu.default, linear(x)), "OptimizeQuantFCFloatRelu")
+    assert ops(graph) == ["quantized_linear", "quantized_relu", "dequantize"]
+
+
+def test_a_relu_of_something_else_does_not_end_the_search():
+    """Glow ends the pass at the first relu that is not of a linear layer."""
+    x, y = integers(A, 4, 5), reals(4, 5, name="y")
+    other = call(aten.relu.default, quantized.dequantize(quantized.quantized(quantized.mul, [x, x], C)))
+    outputs = [call(aten.relu.default, y), other, call(aten.relu.default, linear(x))]
+    graph = optimized([x, y], outputs, "OptimizeQuantFCFloatRelu")
+    assert ops(graph).count("quantized_relu") == 1
+    assert ops(graph).count("relu") == 2
+
+
+def test_a_linear_layer_that_others_read_keeps_its_relu():
+    x = integers(A, 4, 5)
+    y = linear(x)
+    told = reasons([x], [call(aten.relu.default, y), y], "OptimizeQuantFCFloatRelu")
+    assert told == ["what the linear layer gives is read elsewhere too"]
+
+
+# ---------------------------------------------------------------------- transposes and reshapes
+
+CONVERSIONS = [
+    (lambda x: quantized.quantize(x, A), reals(1, 5, 10, 15)),
+    (quantized.dequantize, integers(A, 1, 5, 10, 15)),
+    (lambda x: quantized.rescale(x, B), integers(A, 1, 5, 10, 15)),
+]
+
+
+@pytest.mark.parametrize(("convert", "x"), CONVERSIONS, ids=["quantize", "dequantize", "rescale"])
+def test_a_transpose_goes_below_a_conversion(convert, x):
+    graph = optimized([x], convert(call(aten.permute.default, x, [0, 2, 3, 1])), "SinkCode")
+    assert len(graph) == 2
+    assert ops(graph)[1] == "permute"
+    assert graph.toposort()[0].outputs[0].type.shape == (1, 5, 10, 15)
+
+
+def test_a_transpose_stays_above_quantize_if_others_read_it():
+    x = reals(1, 5, 10, 15)
+    moved = call(aten.permute.default, x, [0, 2, 3, 1])
+    told = reasons([x], [quantized.quantize(moved, A), moved], "SinkCode")
+    assert told == ["the transposed tensor is read in floating point too"]
+    graph = optimized([x], [quantized.quantize(moved, A), quantized.quantize(moved, B)], "SinkCode")
+    assert ops(graph) == ["quantize", "permute"] * 2
+
+
+def test_a_reshape_goes_below_quantize():
+    x = reals()
+    assert ops(optimized([x], quantized.quantize(call(aten.view.default, x, [6, 16]), A), "SinkCode")) == [
+        "quantize",
+        "reshape",
+    ]
+
+
+def test_a_transpose_of_a_quantized_constant_is_done_with_the_constant():
+    """Glow: Transpose(Quantize(Constant)) is Quantize(Constant), the constant transposed."""
+    weight = Constant(torch.rand(1, 10, 20, 3), "weight")
+    y = call(aten.permute.default, quantized.quantize(weight, A), [0, 3, 1, 2])
+    graph = optimized([], y, "TransposeConstants")
+    assert ops(graph) == ["quantize"]
+    assert graph.toposort()[0].inputs[0].type.shape == (1, 3, 10, 20)

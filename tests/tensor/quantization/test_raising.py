@@ -1,0 +1,256 @@
+"""Raising PyTorch's quantization to quantized operators, and that nothing removes it before."""
+
+from collections import Counter
+
+import pytest
+import torch
+from torch import nn
+
+from explorer.rewrite import CompilationMode, PassManager
+from explorer.tensor import Constant, FunctionGraph, Quantization, call
+from explorer.tensor.passes import passes
+from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from tests.tensor.models import example, plain_kernels
+from tests.tensor.quantization import pt2e
+from tests.tensor.quantization.building import A, B, aten, manager, ops, optimized, reals, reasons, results, run
+
+RAISE = "RaiseQuantization"
+QUANTIZATION = (
+    "OptimizeQuantization",
+    "OptimizeQuantizationLossy",
+    "OptimizeConcatQuantization",
+    "OptimizeQuantizeClip",
+    "OptimizeQuantizeClipLossy",
+    "OptimizeQuantFCFloatRelu",
+    "RemoveIdentityRelu",
+    "RemoveIdentityClip",
+    "ConvertQuantizedConstants",
+    "ConstantFold",
+)
+
+
+def counts(graph):
+    return Counter(ops(graph))
+
+
+# ---------------------------------------------------------------------- graphs by hand
+
+
+def pairs():
+    """PyTorch's operators; registered by a module of torch that torchao imports."""
+    pytest.importorskip("torch.ao.quantization.fx._decomposed")
+    return torch.ops.quantized_decomposed
+
+
+def put(x, of=A, low=-128, dtype=torch.int8):
+    return call(pairs().quantize_per_tensor.default, x, of.scale, of.offset, low, torch.iinfo(dtype).max, dtype)
+
+
+def get(x, of=A, dtype=torch.int8):
+    return call(pairs().dequantize_per_tensor.default, x, of.scale, of.offset, -128, torch.iinfo(dtype).max, dtype)
+
+
+def through(x, of=A):
+    """Quantized and dequantized again."""
+    return get(put(x, of), of)
+
+
+def constant(*shape):
+    generator = torch.Generator().manual_seed(1)
+    return Constant(torch.randint(-127, 128, shape, generator=generator).to(torch.int8), "weight")
+
+
+def test_a_pair_becomes_a_quantized_tensor():
+    x = reals()
+    graph = optimized([x], through(x), RAISE)
+    assert [str(node.op.target) for node in graph.toposort()] == [
+        "explorer.quantize.default",
+        "explorer.dequantize.default",
+    ]
+    assert graph.toposort()[0].outputs[0].type.quantization == A
+
+
+def test_all_dequantizations_of_a_tensor_become_one():
+    x = reals()
+    whole = put(x)
+    graph = optimized([x], [get(whole), call(aten.neg.default, get(whole))], RAISE)
+    assert counts(graph) == {"quantize": 1, "dequantize": 1, "neg": 1}
+
+
+def test_a_convolution_between_pairs_becomes_one_on_integers():
+    x = reals(1, 2, 5, 5)
+    weight = get(constant(3, 2, 3, 3), B)
+    y = through(call(aten.relu.default, call(aten.conv2d.default, through(x), weight, None, padding=[1, 1])), B)
+    graph = optimized([x], y, RAISE)
+    assert ops(graph) == ["quantize", "quantized_conv2d", "quantized_relu", "dequantize"]
+    inner = graph.toposort()[1]
+    assert inner.inputs[1].name == "weight"
+    assert inner.inputs[1].type.dtype is torch.int8
+    assert inner.op["padding"] == (1, 1)
+
+
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda x: call(aten.add.Tensor, through(x), through(x, B)), "quantized_add"),
+    (lambda x: call(aten.sub.Tensor, through(x), through(x, B)), "quantized_sub"),
+    (lambda x: call(aten.mul.Tensor, through(x), through(x, B)), "quantized_mul"),
+    (lambda x: call(aten.maximum.default, through(x), through(x, B)), "quantized_max"),
+    (lambda x: call(aten.minimum.default, through(x), through(x, B)), "quantized_min"),
+    (lambda x: call(aten.relu.default, through(x)), "quantized_relu"),
+    (lambda x: call(aten.hardtanh.default, through(x), 0.0, 6.0), "quantized_clip"),
+    (lambda x: call(aten.matmul.default, through(x), through(x)), "quantized_matmul"),
+    (lambda x: call(aten.linear.default, through(x), get(constant(6, 4), B)), "quantized_linear"),
+    (lambda x: call(aten.avg_pool2d.default, through(x), [2, 2]), "quantized_avg_pool2d"),
+    (lambda x: call(aten.adaptive_avg_pool2d.default, through(x), [1, 1]), "quantized_adaptive_avg_pool2d"),
+    (lambda x: call(aten.max_pool2d.default, through(x, B), [2, 2]), "max_pool2d"),
+    (lambda x: call(aten.view.default, through(x, B), [6, 16]), "view"),
+    (lambda x: call(aten.permute.default, through(x), [0, 2, 3, 1]), "permute"),
+    (lambda x: call(aten.cat.default, [through(x), through(x, B)]), "cat"),
+])  # fmt: skip
+def test_an_operator_between_pairs_becomes_one_on_integers(make, name):
+    x = reals()
+    graph = optimized([x], through(make(x), B), RAISE)
+    assert name in ops(graph)
+    assert not [node for node in graph.nodes if node.op.target.namespace == "quantized_decomposed"]
+    arithmetic = [node for node in graph.nodes if node.op.name not in ("quantize", "dequantize")]
+    assert all(node.outputs[0].type.quantization is not None for node in arithmetic)
+
+
+def test_a_bias_of_32_bits_stays_one():
+    x, step = reals(4, 5), Quantization(A.scale * B.scale, 0)
+    bias = get(Constant(torch.arange(6, dtype=torch.int32) * 100, "bias"), step, torch.int32)
+    y = call(aten.linear.default, through(x), get(constant(6, 5), B), bias)
+    graph = optimized([x], through(y, Quantization(0.5, 0)), RAISE)
+    assert ops(graph) == ["quantize", "quantized_linear", "dequantize"]
+    assert graph.toposort()[1].inputs[2].type.quantization == step
+
+
+@pytest.mark.parametrize(("make", "told"), [
+    (lambda x: call(aten.exp.default, through(x)), "exp has no quantized form"),
+    (lambda x: call(aten.add.Tensor, through(x), through(x), alpha=2), "it multiplies one side with 2"),
+    (lambda x: call(aten.add.Tensor, through(x), x), "its other is not dequantized from 8 bits"),
+    (lambda x: call(aten.relu.default, call(aten.exp.default, x)), "exp above it has no quantized form"),
+])  # fmt: skip
+def test_what_has_no_quantized_form_stays_and_says_why(make, told):
+    x = reals()
+    graph = optimized([x], through(make(x), B), RAISE)
+    before = len(graph)
+    assert any(told in reason for reason in reasons(graph.inputs, list(graph.outputs), RAISE))
+    assert len(graph) == before
+
+
+def test_other_ranges_and_readers_stay_and_say_why():
+    x = reals()
+    whole = put(x)
+    assert "its integers with another meaning, or as they are" in reasons([x], [get(whole), whole], RAISE)[0]
+    assert "its integers with another meaning" in reasons([x], get(put(x), B), RAISE)[0]
+    narrow = get(put(x, low=-127))
+    assert reasons([x], narrow, RAISE)[0] == "it stores torch.int8 between -127 and 127; only whole int8 is raised"
+    bytes_ = get(put(x, dtype=torch.uint8, low=0), dtype=torch.uint8)
+    assert "only whole int8 is raised" in reasons([x], bytes_, RAISE)[0]
+
+
+def test_a_result_that_others_read_in_floating_point_stays_so():
+    x = reals()
+    y = call(aten.relu.default, through(x))
+    graph = optimized([x], [through(y, B), y], RAISE)
+    assert "quantized_relu" not in ops(graph)
+    told = reasons(graph.inputs, list(graph.outputs), RAISE)
+    assert told == ["what relu gives in floating point is read elsewhere too"]
+
+
+@pytest.mark.parametrize("name", QUANTIZATION)
+def test_no_other_pass_on_quantization_touches_the_pairs(name):
+    x = reals()
+    y = call(aten.cat.default, [through(call(aten.relu.default, through(x))), through(x, B)])
+    y = through(call(aten.clamp.default, through(y), -100.0, 100.0))
+    graph = FunctionGraph([x], [call(aten.add.Tensor, y, get(constant(4), B))])
+    before = graph.text()
+    manager(name).run(graph)
+    assert graph.text() == before
+
+
+# ---------------------------------------------------------------------- models
+
+
+def test_resnet18_runs_on_integers_and_gives_the_same_bits():
+    module, graph = pt2e.resnet18()
+    graph = graph.clone()
+    before = counts(graph)
+    assert (before["quantize_per_tensor"], before["dequantize_per_tensor"]) == (33, 62)
+    manager(RAISE).run(graph)
+    graph.verify()
+    assert counts(graph) == {
+        "quantize": 1,
+        "quantized_conv2d": 20,
+        "quantized_relu": 17,
+        "max_pool2d": 1,
+        "quantized_add": 8,
+        "quantized_adaptive_avg_pool2d": 1,
+        "view": 1,
+        "quantized_linear": 1,
+        "dequantize": 1,
+    }
+    weights = [node.inputs[1] for node in graph.nodes if node.op.name in ("quantized_conv2d", "quantized_linear")]
+    assert {w.type.dtype for w in weights} == {torch.int8}
+    data = example("resnet18")
+    with plain_kernels(), torch.no_grad():
+        assert torch.equal(results(graph, [data])[0], module(data))
+
+
+def test_resnet18_loses_its_relus_to_the_range_of_the_integers():
+    """The scales of PyTorch begin at 0 behind a relu, so that it does nothing any more."""
+    module, graph = pt2e.resnet18()
+    graph = graph.clone()
+    manager(RAISE, "OptimizeQuantization").run(graph)
+    assert counts(graph)["quantized_relu"] == 0
+    assert len(graph) == 34
+    data = example("resnet18")
+    with plain_kernels(), torch.no_grad():
+        assert torch.equal(results(graph, [data])[0], module(data))
+
+
+def test_the_default_pipeline_raises_resnet18_and_keeps_its_bits():
+    module, graph = pt2e.resnet18()
+    graph = graph.clone()
+    PassManager(DEFAULT_PIPELINE, passes).run(graph)
+    assert len(graph) == 34
+    data = example("resnet18")
+    with plain_kernels(), torch.no_grad():
+        assert torch.equal(results(graph, [data])[0], module(data))
+
+
+def test_pairs_are_not_raised_in_training():
+    x = reals()
+    graph = FunctionGraph([x], [through(x)])
+    PassManager(DEFAULT_PIPELINE, passes).run(graph, CompilationMode.TRAIN)
+    assert counts(graph) == {"quantize_per_tensor": 1, "dequantize_per_tensor": 1}
+
+
+def test_lossy_rules_keep_a_raised_resnet18_on_integers():
+    _, graph = pt2e.resnet18()
+    graph = graph.clone()
+    manager(RAISE, "OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(graph)
+    assert len(graph) == 34
+    assert sum(count for name, count in counts(graph).items() if name.startswith("quantized_")) == 30
+
+
+def test_the_rules_leave_the_pairs_of_resnet18_if_it_was_not_raised():
+    """Glow's DQ(Q(x)) → x would delete the quantization of this graph."""
+    _, graph = pt2e.resnet18()
+    graph = graph.clone()
+    manager(*QUANTIZATION).run(graph)
+    assert (counts(graph)["quantize_per_tensor"], counts(graph)["dequantize_per_tensor"]) == (33, 62)
+
+
+def test_scales_for_each_channel_stay_as_they_are_and_say_why():
+    def make():
+        return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+
+    data = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    graph = pt2e.pt2e_graph(make, data, is_per_channel=True)
+    before = counts(graph)
+    given = [data]
+    run(graph, RAISE, given=given)
+    assert counts(graph)["conv2d"] == counts(graph)["dequantize_per_channel"] == before["conv2d"] == 1
+    told = reasons(graph.inputs, list(graph.outputs), RAISE)
+    assert "dequantize_per_channel has not one scale and offset for the whole tensor" in told

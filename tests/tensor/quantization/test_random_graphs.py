@@ -1,0 +1,96 @@
+"""Random quantized graphs: the exact passes keep every bit, and the lossy ones do not hide in them."""
+
+import random
+
+import pytest
+import torch
+
+from explorer.rewrite import Exactness, FunctionPassPipeline, PassManager
+from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
+from explorer.tensor.passes import passes
+from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from tests.tensor.quantization.building import A, B, C, SHAPE, aten, integers, manager, results, run, values
+
+SCALES = (A, B, C, Quantization(0.02, -128), Quantization(0.05, 127))
+EXACT = tuple(
+    made.name
+    for made in passes
+    if made.exactness is Exactness.EXACT
+    and any(
+        word in made.name for word in ("Quant", "Identity", "Clip", "Sink", "Concat", "Transpose", "Constant", "CSE")
+    )
+)
+
+
+def random_graph(seed, length):
+    """Arithmetic, conversions and moves on tensors of one shape, with two scales for everything."""
+    draw = random.Random(seed)
+    inputs = [integers(of, name=f"x{i}") for i, of in enumerate(draw.sample(SCALES, 2))]
+    number = torch.full(SHAPE, draw.choice((-128, 0, 40)), dtype=torch.int8)
+    found = [*inputs, Constant(number, quantization=draw.choice(SCALES))]
+
+    def scale():
+        return draw.choice(SCALES)
+
+    def convert(x, between):
+        return quantized.quantize(between(quantized.dequantize(x)), scale())
+
+    steps = [
+        lambda x, y: quantized.quantized(quantized.add, [x, y], scale()),
+        lambda x, y: quantized.quantized(quantized.maximum, [x, y], scale()),
+        lambda x, y: quantized.quantized(quantized.maximum, [quantized.rescale(x, A), quantized.rescale(y, A)], A),
+        lambda x, y: quantized.quantized(quantized.mul, [x, y], scale()),
+        lambda x, _: quantized.quantized(quantized.relu, [x], scale()),
+        lambda x, _: quantized.quantized(quantized.clip, [x], scale(), min=-30.0, max=30.0),
+        lambda x, _: quantized.rescale(x, scale()),
+        lambda x, _: quantized.rescale(x, scale()),
+        lambda x, _: convert(x, lambda r: r),
+        lambda x, _: convert(x, lambda r: call(aten.relu.default, r)),
+        lambda x, _: convert(x, lambda r: call(aten.clamp.default, r, -9.0, 40.0)),
+        lambda x, _: convert(x, lambda r: call(aten.permute.default, r, [0, 1, 3, 2])),
+        lambda x, _: call(aten.max_pool2d.default, x, [3, 3], [1, 1], [1, 1]),
+        lambda x, _: call(aten.permute.default, x, [0, 1, 3, 2]),
+        lambda x, _: call(aten.view.default, call(aten.reshape.default, x, [2, 3, 16]), list(SHAPE)),
+        lambda x, y: call(
+            aten.slice.Tensor, convert(x, lambda r: call(aten.cat.default, [r, quantized.dequantize(y)], 1)), 1, 2, 5
+        ),
+    ]
+    for _ in range(length):
+        found.append(draw.choice(steps)(*draw.choices(found[-4:], k=2)))
+    return FunctionGraph(inputs, [found[-1], quantized.dequantize(found[-2])])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exact_passes_keep_every_bit(seed):
+    graph = random_graph(seed, 5 + seed % 12)
+    run(graph, *EXACT, given=values(graph, seed))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_default_pipeline_keeps_every_bit(seed):
+    graph = random_graph(100 + seed, 14)
+    given = values(graph, seed)
+    before = results(graph, given)
+    PassManager(DEFAULT_PIPELINE, passes).run(graph)
+    for old, new in zip(before, results(graph, given), strict=True):
+        assert torch.equal(old, new)
+
+
+def test_lossy_passes_would_be_noticed_by_this():
+    """Else the comparison above is blind: on some of these graphs the lossy passes give other bits."""
+    different = 0
+    for seed in range(12):
+        graph = random_graph(seed, 12)
+        given = values(graph, seed)
+        before = results(graph, given)
+        manager("OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(graph)
+        graph.verify()
+        different += any(not torch.equal(a, b) for a, b in zip(before, results(graph, given), strict=True))
+    assert different >= 6
+
+
+def test_no_lossy_pass_is_in_the_default_pipeline():
+    assert "OptimizeQuantization" in DEFAULT_PIPELINE.pass_ids
+    wanted = [name for name in DEFAULT_PIPELINE.pass_ids if passes[name].exactness is Exactness.LOSSY]
+    assert wanted == []
+    assert FunctionPassPipeline.of("OptimizeQuantizationLossy").pass_ids[0] in passes

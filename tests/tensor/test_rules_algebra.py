@@ -1,0 +1,243 @@
+"""Products and sums in one form, elementary operators: structure and values."""
+
+import pytest
+import torch
+
+from explorer.tensor import Constant, call, doubles
+from explorer.tensor.rewriting import EquilibriumRewriter
+from explorer.tensor.rules import algebra, canonicalize, elementary
+from explorer.tensor.scalars import add, div, mul, sub
+from tests.tensor.rule_checks import aten, canonical, declined, graph_of, special, tensor, values
+
+a, b, c, d, x, y, z = doubles("a b c d x y z")
+
+
+def power(base, exponent):
+    return call(aten.pow.Tensor_Scalar, base, exponent)
+
+
+def neg(value):
+    return call(aten.neg.default, value)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expression", "expected"),
+    [
+        ([x, y, z], div(div(x, y), z), "[div(x, mul(y, z))]"),
+        ([x, y, z], div(x, div(y, z)), "[div(mul(x, z), y)]"),
+        ([a, b, c, d], mul(mul(div(a, b), div(b, c)), div(c, d)), "[div(a, d)]"),
+        ([x, y], div(mul(2.0, x), mul(4.0, y)), "[div(mul(0.5, x), y)]"),
+        ([x], div(mul(2.0, x), 2.0), "[x]"),
+        ([x, y], div(mul(y, x), y), "[x]"),
+        ([x], mul(x, x), "[pow(x, exponent=2)]"),
+        ([x], mul(mul(x, x), x), "[pow(x, exponent=3)]"),
+        ([x], div(power(x, 3), x), "[pow(x, exponent=2)]"),
+        ([x], div(x, mul(x, x)), "[reciprocal(x)]"),
+        ([x], div(x, x), "[1]"),
+        ([x], div(1.0, x), "[reciprocal(x)]"),
+        ([x, y], div(div(1.0, x), y), "[reciprocal(mul(x, y))]"),
+        ([x, y], mul(mul(mul(x, 2.0), y), 3.0), "[mul(mul(6, x), y)]"),
+        ([x, y], mul(neg(x), neg(y)), "[mul(x, y)]"),
+        ([x], mul(x, 0.0), "[0]"),
+        ([x, y], add(mul(x, 0.0), y), "[y]"),
+        ([x], div(x, 3.0), "[div(x, 3)]"),
+        ([x, y], mul(x, y), "[mul(x, y)]"),
+        ([x, y, z], add(z, mul(div(mul(y, x), y), div(z, x))), "[mul(z, 2)]"),
+    ],
+)
+def test_products(inputs, expression, expected):
+    assert canonical(inputs, expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expression", "expected"),
+    [
+        ([x, y], sub(add(x, y), y), "[x]"),
+        ([x], sub(x, x), "[0]"),
+        ([x], add(x, x), "[mul(x, 2)]"),
+        ([x], add(mul(x, 2.0), mul(x, 3.0)), "[mul(x, 5)]"),
+        ([x], add(add(x, 2.0), 3.0), "[add(x, 5)]"),
+        ([x, y], sub(x, neg(y)), "[add(x, y)]"),
+        ([x, y], neg(sub(x, y)), "[sub(y, x)]"),
+        ([x, y], add(neg(x), y), "[sub(y, x)]"),
+        ([x], sub(0.0, x), "[neg(x)]"),
+        ([x], add(x, 0.0), "[x]"),
+        ([x], sub(3.0, sub(1.0, x)), "[add(x, 2)]"),
+        ([x, y, z], sub(sub(x, y), z), "[sub(sub(x, y), z)]"),
+        ([x, y], call(aten.add.Tensor, x, y, alpha=3), "[add(x, mul(y, 3))]"),
+        ([x, y], neg(neg(add(x, y))), "[add(x, y)]"),
+        ([x], mul(2.0, add(x, x)), "[mul(4, x)]"),
+    ],
+)
+def test_sums(inputs, expression, expected):
+    assert canonical(inputs, expression) == expected
+
+
+def test_a_result_keeps_its_shape():
+    row, column = tensor("row", 4), tensor("column", 3, 1)
+    assert canonical([row, column], div(mul(row, column), column)) == "[expand(row, size=[3, 4])]"
+    assert canonical([row, column], sub(add(row, column), row)) == "[expand(column, size=[3, 4])]"
+
+
+def test_what_is_read_elsewhere_is_not_computed_again():
+    product = mul(x, y)
+    text = canonical([x, y, z], product, div(div(product, z), y))
+    assert text == "[mul(x, y), div(x, z)]", "the quotient needs one operator instead of two"
+    text = canonical([x, y, z], product, mul(product, z))
+    assert text == "[*1 -> mul(x, y), mul(*1, z)]"
+
+
+def test_whole_numbers_are_left_alone():
+    i, j = tensor("i", 3, dtype=torch.int64), tensor("j", 3, dtype=torch.int64)
+    assert canonical([i, j], sub(add(i, j), j)) == "[sub(add(i, j), j)]"
+    assert canonical([i], mul(i, 1)) == "[i]"
+
+
+def test_numbers_that_together_leave_the_range_are_declined():
+    large = 1e200
+    assert "too large or too small" in declined(algebra.canonical_product, [x], mul(mul(x, large), large))
+    assert "divides by zero" in declined(algebra.canonical_product, [x], mul(div(x, 0.0), 2.0))
+
+
+def test_a_number_of_another_dtype_is_left_alone():
+    single, double = tensor("single", 3), tensor("double", 3, dtype=torch.float64)
+    product = div(mul(single, double), double)
+    assert canonical([single, double], product) == "[div(mul(single, double), double)]"
+
+
+def test_trained_factors_are_cancelled_as_variables_but_never_as_numbers():
+    weight = Constant(torch.nn.Parameter(torch.full((3,), 2.0)), "weight", trainable=True)
+    x = tensor("x", 3)
+    assert canonical([x], div(mul(x, weight), weight)) == "[x]"
+    assert canonical([x], mul(mul(x, weight), weight)) == "[mul(x, pow(weight, exponent=2))]"
+
+
+i3 = tensor("i", 3, dtype=torch.int64)
+f3, g3 = tensor("f", 3), tensor("g", 3)
+b3, c3 = tensor("b", 3, dtype=torch.bool), tensor("c", 3, dtype=torch.bool)
+TRUE = Constant(torch.ones(3, dtype=torch.bool))
+FALSE = Constant(torch.zeros(3, dtype=torch.bool))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expression", "expected"),
+    [
+        ([f3, g3], call(aten.multiply.Tensor, f3, g3), "[mul(f, g)]"),
+        ([f3], call(aten.mul.Scalar, f3, 3), "[mul(f, 3)]"),
+        ([f3], call(aten.rsub.Scalar, f3, 3), "[sub(3, f)]"),
+        ([f3], call(aten.square.default, f3), "[pow(f, exponent=2)]"),
+        ([f3], call(aten.hardtanh.default, f3, 0, 1), "[clamp(f, min=0, max=1)]"),
+        ([f3], call(aten.relu6.default, f3), "[clamp(f, min=0, max=6)]"),
+        ([f3], call(aten.clamp_min.default, f3, 1), "[clamp(f, min=1)]"),
+        ([f3], call(aten.clamp.default, call(aten.clamp.default, f3, 0, 1), 0.5, 3), "[clamp(f, min=0.5, max=1)]"),
+        ([f3, g3], call(aten.max.other, f3, g3), "[maximum(f, g)]"),
+        ([f3], call(aten.relu.default, call(aten.relu.default, f3)), "[relu(f)]"),
+        ([f3], power(f3, 1), "[f]"),
+        ([f3], power(f3, 0), "[full(1)]"),
+        ([i3], call(aten.eq.Tensor, i3, i3), "[full(True)]"),
+        ([i3], call(aten.ne.Tensor, i3, i3), "[full(False)]"),
+        ([f3], call(aten.eq.Tensor, f3, f3), "[eq(f, f)]"),
+        ([b3, c3], call(aten.__and__.Tensor, b3, c3), "[bitwise_and(b, c)]"),
+        ([b3], call(aten.bitwise_and.Tensor, b3, TRUE), "[b]"),
+        ([b3], call(aten.bitwise_and.Tensor, FALSE, b3), "[full(False)]"),
+        ([b3], call(aten.logical_or.default, b3, TRUE), "[full(True)]"),
+        ([b3], call(aten.logical_or.default, b3, FALSE), "[b]"),
+        ([b3], call(aten.logical_not.default, call(aten.logical_not.default, b3)), "[b]"),
+        ([f3, g3], call(aten.addcmul.default, f3, g3, f3), "[add(f, mul(g, f))]"),
+        ([f3, g3], call(aten.addcdiv.default, f3, g3, f3, value=2), "[add(f, mul(div(g, f), 2))]"),
+    ],
+)
+def test_elementary_operators(inputs, expression, expected):
+    assert canonical(inputs, expression) == expected
+
+
+def test_products_of_matrices_by_their_number_of_axes():
+    m, n = tensor("m", 2, 3), tensor("n", 3, 4)
+    assert canonical([m, n], call(aten.matmul.default, m, n)) == "[mm(m, n)]"
+    m, n = tensor("m", 5, 2, 3), tensor("n", 5, 3, 4)
+    assert canonical([m, n], call(aten.matmul.default, m, n)) == "[bmm(m, n)]"
+    m, n = tensor("m", 5, 2, 3), tensor("n", 3, 4)
+    assert canonical([m, n], call(aten.matmul.default, m, n)) == "[matmul(m, n)]"
+
+
+def test_clamps_without_a_common_number_stay_two():
+    twice = call(aten.clamp.default, call(aten.clamp.default, f3, 2, 3), 0, 1)
+    assert declined(elementary.merge_clamps, [f3], twice) == "the two ranges have no number in common"
+
+
+def test_nan_and_negative_zero_where_a_rule_calls_itself_exact():
+    odd = torch.tensor([float("nan"), float("inf"), -0.0, 0.0, -1.5])
+    v = tensor("v", 5)
+    for expression in (
+        power(v, 0),
+        power(v, 1),
+        call(aten.clamp.default, call(aten.clamp.default, v, 0, 1), -1, 0.5),
+        neg(neg(v)),
+        mul(v, 1.0),
+        sub(v, 0.0),
+        call(aten.relu.default, call(aten.relu.default, v)),
+        call(aten.square.default, v),
+        call(aten.hardtanh.default, v),
+    ):
+        graph = graph_of([v], expression)
+        before = values(graph, [odd])[0]
+        EquilibriumRewriter(canonicalize_exact()).rewrite(graph)
+        after = values(graph, [odd])[0]
+        assert torch.equal(before.isnan(), after.isnan())
+        before, after = before.nan_to_num(7.0), after.nan_to_num(7.0)  # the sign of a NaN says nothing
+        assert torch.equal(before.view(torch.int32), after.view(torch.int32))
+
+
+def canonicalize_exact():
+    return canonicalize.query("+exact", "-constant_evaluation").local
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expression", "expected"),
+    [
+        ([f3], power(f3, 2), "[mul(f, f)]"),
+        ([f3], power(f3, 0.5), "[sqrt(f)]"),
+        ([f3], power(f3, -1), "[reciprocal(f)]"),
+        ([f3], power(f3, -0.5), "[rsqrt(f)]"),
+        ([f3], power(f3, 3), "[pow(f, exponent=3)]"),
+        ([f3, g3], div(f3, call(aten.sqrt.default, g3)), "[mul(f, rsqrt(g))]"),
+        ([f3], call(aten.reciprocal.default, call(aten.sqrt.default, f3)), "[rsqrt(f)]"),
+        ([f3], mul(f3, call(aten.sigmoid.default, f3)), "[silu(f)]"),
+        ([f3, g3], mul(call(aten.exp.default, f3), call(aten.exp.default, g3)), "[exp(add(f, g))]"),
+        ([f3, g3], add(f3, mul(g3, 3.0)), "[add(f, g, alpha=3.0)]"),
+        ([f3, g3], sub(f3, mul(3.0, g3)), "[sub(f, g, alpha=3.0)]"),
+        ([f3, g3], add(f3, mul(g3, f3)), "[addcmul(f, g, f)]"),
+        ([f3, g3], add(div(g3, f3), f3), "[addcdiv(f, g, f)]"),
+        ([i3], add(i3, mul(i3, i3)), "[add(i, mul(i, i))]"),
+    ],
+)
+def test_specialized_operators(inputs, expression, expected):
+    assert special(inputs, expression) == expected
+
+
+def test_sums_go_into_products_of_matrices():
+    m, n, bias = tensor("m", 2, 3), tensor("n", 3, 4), tensor("bias", 4)
+    assert special([m, n, bias], add(call(aten.mm.default, m, n), bias)) == "[addmm(bias, m, n)]"
+    assert special([m, n, bias], add(bias, call(aten.mm.default, m, n))) == "[addmm(bias, m, n)]"
+    m, n, bias = tensor("m", 5, 2, 3), tensor("n", 5, 3, 4), tensor("bias", 5, 1, 4)
+    assert special([m, n, bias], add(call(aten.bmm.default, m, n), bias)) == "[baddbmm(bias, m, n)]"
+    wide = tensor("wide", 2, 5, 2, 4)
+    assert special([m, n, wide], add(call(aten.bmm.default, m, n), wide)) == "[add(bmm(m, n), wide)]"
+    v, w, bias = tensor("v", 2, 3), tensor("w", 4, 3), tensor("bias", 4)
+    assert special([v, w, bias], add(call(aten.linear.default, v, w), bias)) == "[linear(v, w, bias)]"
+    assert special([v, w], add(call(aten.linear.default, v, w), call(aten.linear.default, v, w))).startswith("[add")
+
+
+def test_the_sum_of_all_slices_is_a_sum():
+    source = tensor("source", 5, 4, 3)
+
+    def chain(indices, dim=1):
+        total = call(aten.select.int, source, dim, indices[0])
+        for index in indices[1:]:
+            total = add(total, call(aten.select.int, source, dim, index))
+        return total
+
+    assert special([source], chain([0, 1, 2, 3])) == "[sum(source, dim=[1])]"
+    assert special([source], chain([2, 0, -1, 1])) == "[sum(source, dim=[1])]"
+    for some in ([0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 3, 3]):
+        assert special([source], chain(some)).startswith("[add(add("), some
