@@ -35,6 +35,7 @@ from explorer.bench.report import (
     growth_table,
     write_json,
 )
+from explorer.bench.rewrite_times import MISSING_PYTENSOR, SIZES, RewriteTime, measure_rewriting, rewrite_table
 from explorer.bench.sitting import Progress
 from explorer.bench.step_times import BATCH_SIZES, measure_steps, measure_sweep
 from explorer.bench.tensor_counts import TensorCounts, measure_tensor, tensor_table, tensor_to_json
@@ -47,8 +48,10 @@ __all__ = [
     "DEFAULT_CASES",
     "GROWTH_CASES",
     "MISSING_PEER",
+    "MISSING_PYTENSOR",
     "PEER_CASES",
     "RECORDED_FOLDER",
+    "SIZES",
     "Case",
     "CompileTimes",
     "Conditions",
@@ -58,6 +61,7 @@ __all__ = [
     "Limits",
     "Progress",
     "RecordedFile",
+    "RewriteTime",
     "Run",
     "Samples",
     "Setup",
@@ -85,6 +89,7 @@ __all__ = [
     "measure_growth",
     "measure_layers",
     "measure_modes",
+    "measure_rewriting",
     "measure_steps",
     "measure_sweep",
     "measure_tensor",
@@ -94,6 +99,7 @@ __all__ = [
     "ratio",
     "recorded_runs",
     "runs_from_json",
+    "rewrite_table",
     "save_runs",
     "state_step",
     "tensor_table",

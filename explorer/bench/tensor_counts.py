@@ -9,6 +9,7 @@ import torch
 from rich.table import Table
 
 from explorer.bench.inputs import random_inputs
+from explorer.bench.rewrite_times import RewriteTime
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.compiler import TorchCompiler
 from explorer.templates import gallery
@@ -112,6 +113,9 @@ def tensor_table(counts: Sequence[TensorCounts]) -> Table:
     return table
 
 
-def tensor_to_json(counts: Sequence[TensorCounts]) -> dict[str, Any]:
+def tensor_to_json(counts: Sequence[TensorCounts], grown: Sequence[RewriteTime] = ()) -> dict[str, Any]:
     """As data of JSON types."""
-    return {"tensor": [{**asdict(one), "fewer": one.fewer, "ratio": one.ratio} for one in counts]}
+    return {
+        "tensor": [{**asdict(one), "fewer": one.fewer, "ratio": one.ratio} for one in counts],
+        "growth": [{**asdict(one), "ratio": one.ratio} for one in grown],
+    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -165,6 +166,9 @@ def bench_tensor(
         list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all circuits of the gallery if none")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    growth: Annotated[
+        bool, typer.Option("--growth/--no-growth", help="also time rewriting of 1k to 20k operators, beside PyTensor")
+    ] = True,
     json: JsonOption = None,
 ) -> None:
     """Count the operators of folded circuits before and after the default passes, with equal values; and time both."""
@@ -178,18 +182,30 @@ def bench_tensor(
         conditions = b.Conditions(threads, 15, b.keep_freed_memory())
     names = tuple(circuits or gallery.names())
     counts: list[b.TensorCounts] = []
+    grown: tuple[b.RewriteTime, ...] = ()
+    if growth and find_spec("pytensor") is None:
+        say_note(b.MISSING_PYTENSOR)
     with progress(notes()) as bar:
-        task = bar.add_task("Measuring", total=len(names), note="")
+        task = bar.add_task("Measuring", total=len(names) + (len(b.SIZES) if growth else 0), note="")
+
+        def tell(name: str) -> None:
+            bar.advance(task)
+            bar.update(task, note=name)
+
         with _kept_when_stopped():
             for name in names:
                 bar.update(task, note=name)
                 counts.append(b.measure_tensor(name, threads))
                 bar.advance(task)
+            if growth:
+                grown = b.measure_rewriting(on_run=tell)
     console = results()
     console.print(b.tensor_table(counts))
+    if grown:
+        console.print(b.rewrite_table(grown))
     _tell_conditions(conditions)
     if json is not None:
-        b.write_json(json, conditions, b.tensor_to_json(counts))
+        b.write_json(json, conditions, b.tensor_to_json(counts, grown))
 
 
 @contextmanager
