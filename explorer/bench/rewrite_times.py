@@ -91,7 +91,7 @@ def pytensor(size: int) -> tuple[int, float]:
         from pytensor.graph.fg import FunctionGraph  # pyright: ignore[reportMissingImports]
         from pytensor.graph.rewriting.db import RewriteDatabaseQuery  # pyright: ignore[reportMissingImports]
 
-        peer.config.cxx = ""
+        peer.config.cxx = ""  # pyright: ignore[reportPrivateImportUsage]
         build = {
             "add": lambda x, y: x + y,
             "mul": lambda x, y: x * y,

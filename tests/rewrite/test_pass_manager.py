@@ -250,9 +250,11 @@ def test_the_graph_is_checked_around_passes(passes):
 
 def test_the_graph_is_dumped_around_all_passes_or_some(passes):
     told = []
-    options = PassOptions(
-        dump_before=["Grow"], dump_after="all", dump=lambda when, name, graph: told.append((when, name, *graph.numbers))
-    )
+
+    def dump(when, name, graph):
+        told.append((when, name, *graph.numbers))
+
+    options = PassOptions(dump_before=["Grow"], dump_after="all", dump=dump)
     PassManager(FunctionPassPipeline.of(only("Halve"), only("Grow")), passes, options).run(Numbers(8))
     assert told == [("after", "Halve", 4), ("before", "Grow", 4), ("after", "Grow", 5)]
 

@@ -19,9 +19,15 @@ from explorer.tensor import FunctionGraph, call, to_module
 from explorer.tensor.passes import GraphPass, GraphPasses, passes
 from explorer.tensor.pipelines import DEFAULT_PIPELINE, FOLD_PIPELINE
 from explorer.trace import StepStarted
-from tests.tensor.models import example, imported, model
+from tests.tensor.models import example, imported, model, plain_kernels
 from tests.tensor.passes.checking import aten, graph_pass, ops, results, tensor
 from tests.tensor.passes.random_programs import random_graph, random_values
+
+
+@pytest.fixture(autouse=True, scope="module")
+def without_kernels_by_shape():
+    with plain_kernels():
+        yield
 
 
 def counts(graph):

@@ -1,10 +1,12 @@
 """Quantized graphs in tests: made in few words, and compared before and after passes in quanta."""
 
+from typing import Any
+
 import torch
 
 from explorer.rewrite import ConvergenceMode, Exactness, FunctionPassConfig, FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, Quantization, TensorType, Variable, quantized, to_module
-from explorer.tensor.passes import GraphPasses, passes
+from explorer.tensor.passes import GraphPass, GraphPasses, passes
 from explorer.trace import AttemptsRefused
 
 aten = torch.ops.aten
@@ -14,12 +16,12 @@ A, B, C = Quantization(0.05, 3), Quantization(0.11, -20), Quantization(0.3, 0)
 SHAPE = (2, 3, 4, 4)
 
 
-def integers(of=A, *shape, name="x"):
+def integers(of=A, *shape, name="x") -> Any:
     """An input of a graph, quantized in 8 bits."""
     return Variable(TensorType(torch.int8, shape or SHAPE, quantization=of), name=name)
 
 
-def reals(*shape, name="x"):
+def reals(*shape, name="x") -> Any:
     """An input of a graph in floating point."""
     return Variable(TensorType(torch.float32, shape or SHAPE), name=name)
 
@@ -48,7 +50,7 @@ def manager(*names, registry=passes):
     return PassManager(FunctionPassPipeline.of(*configs), registry)
 
 
-def optimized(inputs, outputs, *names, within=0.0, given=None):
+def optimized(inputs, outputs, *names, within=0.0, given=None) -> Any:
     """The graph after some passes, which is legal and differs by at most `within` quanta (of floats: units)."""
     graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs])
     run(graph, *names, within=within, given=given)
@@ -61,12 +63,19 @@ def run(graph, *names, within=0.0, given=None, registry=passes):
     before = results(graph, given)
     done = manager(*names, registry=registry).run(graph)
     graph.verify()
-    lossy = any(registry[name].exactness is Exactness.LOSSY for name in names)
+    lossy = any(exactness(name, registry) is Exactness.LOSSY for name in names)
     assert lossy == (within > 0), "a pass with lossy rules needs a bound, and no other"
     for old, new in zip(before, results(graph, given), strict=True):
         assert (old.dtype, old.shape) == (new.dtype, new.shape)
         assert (old.double() - new.double()).abs().max().item() <= within
     return done
+
+
+def exactness(name, registry=passes):
+    """What a pass promises."""
+    made = registry[name]
+    assert isinstance(made, GraphPass)
+    return made.exactness
 
 
 def ops(graph):

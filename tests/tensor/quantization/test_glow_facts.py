@@ -7,7 +7,6 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
-from explorer.tensor.passes import passes
 from explorer.tensor.passes.quantization import CHANGE_PARAMETERS, RULES, optimize_quantization
 from tests.tensor.quantization.building import (
     A,
@@ -15,6 +14,7 @@ from tests.tensor.quantization.building import (
     C,
     aten,
     binary,
+    exactness,
     integers,
     ops,
     optimized,
@@ -210,7 +210,7 @@ def test_rescale_of_a_result_becomes_the_scale_of_the_result(target, middle):
     x, y = integers(A), integers(B, name="y")
     result = quantized.rescale(binary(target, x, y, middle), WIDE if target is quantized.mul else C)
     assert len(optimized([x, y], result, EXACT)) == 2
-    graph = optimized([x, y], result, LOSSY, within=quanta(middle, result.type.quantization))
+    graph = optimized([x, y], result, LOSSY, within=quanta(middle, result.tensor_type.quantization))
     assert len(graph) == 1
     assert graph.outputs[0].type == result.type
 
@@ -316,8 +316,8 @@ def test_a_rescale_that_others_read_stays_above():
 
 
 def test_the_default_pass_promises_the_same_bits_and_the_other_says_that_it_does_not():
-    assert passes[EXACT].exactness is Exactness.EXACT
-    assert passes[LOSSY].exactness is Exactness.LOSSY
+    assert exactness(EXACT) is Exactness.EXACT
+    assert exactness(LOSSY) is Exactness.LOSSY
     assert [rule.label for rule in RULES if rule.exactness is Exactness.LOSSY] == [
         "dequantize_of_quantize",
         "dequantize_of_rescale",

@@ -191,7 +191,7 @@ def test_resnet18_runs_on_integers_and_gives_the_same_bits():
         "dequantize": 1,
     }
     weights = [node.inputs[1] for node in graph.nodes if node.op.name in ("quantized_conv2d", "quantized_linear")]
-    assert {w.type.dtype for w in weights} == {torch.int8}
+    assert {w.tensor_type.dtype for w in weights} == {torch.int8}
     data = example("resnet18")
     with plain_kernels(), torch.no_grad():
         assert torch.equal(results(graph, [data])[0], module(data))

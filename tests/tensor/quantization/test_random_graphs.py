@@ -5,17 +5,17 @@ import random
 import pytest
 import torch
 
-from explorer.rewrite import Exactness, FunctionPassPipeline, PassManager
+from explorer.rewrite import Exactness, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
 from explorer.tensor.passes import passes
 from explorer.tensor.pipelines import DEFAULT_PIPELINE
-from tests.tensor.quantization.building import A, B, C, SHAPE, aten, integers, manager, results, run, values
+from tests.tensor.quantization.building import SHAPE, A, B, C, aten, exactness, integers, manager, results, run, values
 
 SCALES = (A, B, C, Quantization(0.02, -128), Quantization(0.05, 127))
 EXACT = tuple(
     made.name
     for made in passes
-    if made.exactness is Exactness.EXACT
+    if exactness(made.name) is Exactness.EXACT
     and any(
         word in made.name for word in ("Quant", "Identity", "Clip", "Sink", "Concat", "Transpose", "Constant", "CSE")
     )
@@ -79,18 +79,17 @@ def test_the_default_pipeline_keeps_every_bit(seed):
 def test_lossy_passes_would_be_noticed_by_this():
     """Else the comparison above is blind: on some of these graphs the lossy passes give other bits."""
     different = 0
-    for seed in range(12):
-        graph = random_graph(seed, 12)
+    for seed in range(20):
+        graph = random_graph(seed, 5 + seed % 12)
         given = values(graph, seed)
         before = results(graph, given)
         manager("OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(graph)
         graph.verify()
         different += any(not torch.equal(a, b) for a, b in zip(before, results(graph, given), strict=True))
-    assert different >= 6
+    assert different >= 5
 
 
 def test_no_lossy_pass_is_in_the_default_pipeline():
     assert "OptimizeQuantization" in DEFAULT_PIPELINE.pass_ids
-    wanted = [name for name in DEFAULT_PIPELINE.pass_ids if passes[name].exactness is Exactness.LOSSY]
+    wanted = [name for name in DEFAULT_PIPELINE.pass_ids if exactness(name) is Exactness.LOSSY]
     assert wanted == []
-    assert FunctionPassPipeline.of("OptimizeQuantizationLossy").pass_ids[0] in passes
