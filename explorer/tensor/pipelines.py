@@ -1,7 +1,8 @@
-"""The default pipelines of graph passes, in the order of Glow.
+"""The default pipelines of graph passes.
 
-`FOLD_PIPELINE` finds operators that were written out in parts; `OPTIMIZATION_PIPELINE` is the rest. Passes that are
-for inference only say so in their configuration, so that one pipeline serves both modes.
+`GLOW_PIPELINE` has Glow's passes in Glow's order: `FOLD_PIPELINE` finds operators that were written out in parts,
+`OPTIMIZATION_PIPELINE` is the rest. `DEFAULT_PIPELINE` brings the graph into one form before, and specializes it
+behind. Passes that are for inference only say so in their configuration, so that one pipeline serves both modes.
 Source: Glow, FunctionPassPipeline; the passes on regression and pooling, which the documentation has and later
 versions do not, stand at the beginning and behind the sinking.
 """
@@ -80,5 +81,17 @@ OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
 )
 """Everything else that makes a graph smaller or faster without changing its values beyond rounding."""
 
-DEFAULT_PIPELINE = FOLD_PIPELINE + OPTIMIZATION_PIPELINE
+GLOW_PIPELINE = FOLD_PIPELINE + OPTIMIZATION_PIPELINE
 """Both, one after the other."""
+
+DEFAULT_PIPELINE = FunctionPassPipeline.of(
+    GLOW_PIPELINE[0],  # before anything else touches pairs of quantize and dequantize
+    "CSE",
+    "Canonicalize",
+    "Stabilize",
+    *GLOW_PIPELINE.configs[1:],
+    "Specialize",
+    "CSE",
+    DCE,
+)
+"""All that a graph goes through if nothing else is asked for."""

@@ -18,6 +18,7 @@ from explorer.tensor.passes.facts import (
     reshape,
     shape_of,
 )
+from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply
 
 optimize_reshape = passes.new("OptimizeReshape", "Reshapes in a row are one; a reshape to the same shape is removed.")
@@ -52,6 +53,8 @@ def _sink(node: Apply) -> Any:
     above = owner_in(node.inputs[0], RESHAPES)
     if above is None or node.op.attributes.get("memory_format") is not None:
         return False
+    if len(above.outputs[0].clients) > 1:
+        return Declined("the reshape is read by others too, and would be done again below each of them", above)
     return fitting(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 

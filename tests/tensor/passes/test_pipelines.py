@@ -17,7 +17,7 @@ from explorer.rewrite import (
 )
 from explorer.tensor import FunctionGraph, call, to_module
 from explorer.tensor.passes import GraphPass, GraphPasses, passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE, FOLD_PIPELINE
+from explorer.tensor.pipelines import FOLD_PIPELINE, GLOW_PIPELINE
 from explorer.trace import StepStarted
 from tests.tensor.models import example, imported, model, plain_kernels
 from tests.tensor.passes.checking import aten, graph_pass, ops, results, tensor
@@ -51,7 +51,7 @@ def test_what_the_passes_find_in_real_models(name):
     graph = imported(name).clone()
     found = counts(graph)
     assert {key: found.get(key, 0) for key in before} == before
-    PassManager(DEFAULT_PIPELINE, passes).run(graph)
+    PassManager(GLOW_PIPELINE, passes).run(graph)
     found = counts(graph)
     assert {key: found.get(key, 0) for key in after} == after
     assert found.get("clone", 0) == 0
@@ -70,7 +70,7 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
 
     x = torch.randn(5, 4, dtype=torch.float64)
     graph = from_module(module, (x,), training=True)
-    PassManager(DEFAULT_PIPELINE, passes).run(graph, CompilationMode.TRAIN)
+    PassManager(GLOW_PIPELINE, passes).run(graph, CompilationMode.TRAIN)
     assert ops(graph) == ["linear", "relu", "linear"]
     rewritten = to_module(graph)
     module(x).square().sum().backward()
@@ -96,9 +96,9 @@ def test_random_programs_keep_their_values_through_every_pass(seed):
             torch.testing.assert_close(new, old, rtol=1e-9, atol=1e-9 * (1 + float(old.abs().max())))
 
     options = PassOptions(verify_before="all", dump_after="all", dump=compare)
-    PassManager(DEFAULT_PIPELINE, passes, options).run(graph)
+    PassManager(GLOW_PIPELINE, passes, options).run(graph)
     length = len(graph)
-    PassManager(DEFAULT_PIPELINE, passes, options).run(graph)
+    PassManager(GLOW_PIPELINE, passes, options).run(graph)
     assert len(graph) <= length
 
 
@@ -135,14 +135,14 @@ def test_every_pass_says_what_it_does_and_promises_no_less_than_its_rules():
         assert made.doc
         assert made.doc.endswith(".")
         assert made.rule_names()
-        assert made.exactness is not Exactness.LOSSY or made.name not in DEFAULT_PIPELINE.pass_ids
+        assert made.exactness is not Exactness.LOSSY or made.name not in GLOW_PIPELINE.pass_ids
         for rule in made.local_rewriters():
             assert rule.doc, rule.label
             assert rule.source.partition(":")[0].endswith(".py")
 
 
 def test_the_default_pipelines_survive_a_file():
-    for pipeline in (FOLD_PIPELINE, DEFAULT_PIPELINE):
+    for pipeline in (FOLD_PIPELINE, GLOW_PIPELINE):
         assert pipeline_from_yaml(pipeline_to_yaml(pipeline), passes.names) == pipeline
 
 
