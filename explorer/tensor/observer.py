@@ -89,9 +89,9 @@ class Observer:
         """The first step of a record: the graph as it is."""
         if self.listeners:
             self._state = GraphState.of(self._graph)
-            self._scopes.append(name)
-            self._close(always=True)
-            self._scopes.pop()
+            self._tell(StepStarted(name, TENSOR))
+            self._tell(StepEnded(True, 0.0, self._snapshot()))
+            self._started = perf_counter()
 
     def limit(self, what: str, limit: int, message: str) -> None:
         """A bound was reached while more was possible."""

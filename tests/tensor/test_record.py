@@ -41,7 +41,7 @@ def trace():
 
 def test_steps_are_passes_and_rounds(trace):
     assert [(step.path, step.summary) for step in trace.steps] == [
-        ("import", "nothing to do"),
+        ("import", "changed"),
         ("merge", "1 of 1 matches applied: merge x1"),
         ("canonicalize/round 1", "2 of 2 matches applied: Simplify x2"),
         ("canonicalize/round 2", "nothing to do (2 near misses)"),

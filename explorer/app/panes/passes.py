@@ -38,7 +38,7 @@ class PassesForm:
         self.draft = PipelineDraft()
         self._filling = False
         guard = desk.guard
-        self.list = pn.widgets.MultiSelect(name="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
+        self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
         self.convergence = pmui.Select(label="It runs", options=list(CONVERGENCE), width=200, **SMALL)
         self.modes = pmui.Select(label="To", options=list(MODES), width=150, **SMALL)
         self.on = pmui.Checkbox(label="on", value=True, **SMALL)
