@@ -93,16 +93,12 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     page.see("MyPattern matches 21 times.")
     page.until("MyPattern does not match.", lambda: page.choose("Layer 2", "TorchKroneckerLayer"))
     page.until("MyPattern matches 21 times.", lambda: page.choose("Layer 2", "TorchHadamardLayer"))
-    page.page.get_by_role("button", name="Condition", exact=True).last.click()
+    conditions = page.page.get_by_role("button", name="Condition", exact=True)
+    page.wait(lambda: conditions.count() == 2, "the rows of both layers")  # one comes after the other
+    conditions.last.click()
+    page.choose("Field", "arity")
     value = page.page.get_by_label("whole number")
-
-    def ask_for_arity_4() -> None:
-        page.choose("Field", "num_input_units")
-        page.choose("Field", "arity")
-        value.fill("")
-        value.fill("4")
-
-    page.until("MyPattern matches 21 times.", ask_for_arity_4)
+    page.until("MyPattern matches 21 times.", lambda: (value.fill(""), value.fill("4")))
     page.until("MyPattern does not match.", lambda: (value.fill(""), value.fill("3")))
     page.until("MyPattern matches 21 times.", lambda: (value.fill(""), value.fill("4")))
     page.choose("What replaces a match", "one layer")

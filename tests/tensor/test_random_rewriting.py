@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.errors import OperatorError
-from explorer.tensor import call, to_module
+from explorer.tensor import Feature, call, to_module
 from explorer.tensor.optdb import optdb
 from tests.tensor.rule_checks import aten, graph_of, sample, tensor, values
 
@@ -94,3 +94,30 @@ def test_what_the_whole_database_made_is_its_own_fixpoint(graph):
     text = graph.text()
     pipeline.rewrite(graph)
     assert graph.text() == text
+
+
+class Texts(Feature):
+    """The text of the graph after every change, by how many changes there were."""
+
+    def __init__(self, graph):
+        self.after = {0: graph.text()}
+
+    def on_change_input(self, graph, node, index, old, new, reason):
+        self.after[len(graph.changes)] = graph.text()
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(graph=graphs(), data=st.data())
+def test_undoing_any_suffix_restores_the_same_text(graph, data):
+    texts = Texts(graph)
+    graph.attach_feature(texts)
+    optdb.query("+fast_run", "-inplace").rewrite(graph)
+    graph.remove_feature(texts)
+    mark = graph.checkpoint()
+    while True:
+        assert graph.text() == texts.after[mark]
+        graph.verify()
+        if mark == 0:
+            return
+        mark = data.draw(st.integers(0, mark - 1))
+        graph.undo(mark)
