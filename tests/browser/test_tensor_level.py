@@ -16,7 +16,7 @@ def changing(page: Dashboard) -> list[str]:
     return [step["path"] for step in json.loads(page.trait("steps")) if step["changed"]]
 
 
-def test_the_level_is_chosen_and_stepped_through(dashboard: Open) -> None:
+def test_the_level_is_chosen_and_stepped_through_and_tools_about_circuits_say_so(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
     page.choose("Level", "tensor")
     page.wait(lambda: "level=tensor" in page.page.url, "the link of the level")
@@ -28,7 +28,10 @@ def test_the_level_is_chosen_and_stepped_through(dashboard: Open) -> None:
     first = next(step["index"] for step in json.loads(page.trait("steps"))[1:] if step["changed"])
     shown = page.wait_for_step(first)
     assert shown["hulls"]
+    page.tool("Folds")
+    page.see("Folds looks at circuits; this trace is of the tensor level.")
     page.choose("Level", "compiled")
+    page.see("Which layers became one")
     page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
 
 
@@ -46,10 +49,15 @@ def test_why_not_names_the_operator(dashboard: Open) -> None:
     page.see(f"is {kinds[asked]}; remove_identity_reshape is tried at")
 
 
-def test_the_pipeline_is_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
+def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
     page = dashboard(LEVEL)
     page.tool("Pipeline")
     entries = page.page.get_by_label("Passes, in order")
+    with page.page.expect_download(timeout=WAIT_MS) as download:
+        page.page.get_by_role("button", name="Save as YAML").last.click()
+    text = download.value.path().read_text()
+    assert text.startswith("- passName: RaiseQuantization")
+    assert "convergenceMode: until_fixed_point" in text
     listed = entries.inner_text().splitlines()
     entry = next(label for label in listed if label.endswith(" OptimizeReshape"))
     entries.select_option(label=entry)
@@ -63,21 +71,3 @@ def test_the_pipeline_is_edited_run_and_kept_in_the_link(dashboard: Open) -> Non
     again.page.get_by_label("Passes, in order").wait_for(timeout=WAIT_MS)
     assert len(again.page.get_by_label("Passes, in order").inner_text().splitlines()) == len(listed) - 1
     assert before[0] == "import"
-
-
-def test_the_pipeline_is_saved_as_yaml(dashboard: Open) -> None:
-    page = dashboard(LEVEL)
-    page.tool("Pipeline")
-    with page.page.expect_download(timeout=WAIT_MS) as download:
-        page.page.get_by_role("button", name="Save as YAML").last.click()
-    text = download.value.path().read_text()
-    assert text.startswith("- passName: RaiseQuantization")
-    assert "convergenceMode: until_fixed_point" in text
-
-
-def test_a_tool_that_is_about_circuits_says_so(dashboard: Open) -> None:
-    page = dashboard(LEVEL)
-    page.tool("Folds")
-    page.see("Folds looks at circuits; this trace is of the tensor level.")
-    page.choose("Level", "compiled")
-    page.see("Which layers became one")

@@ -1,63 +1,11 @@
-"""Glow's passes on tensor graphs, by Glow's names. Importing this package registers all of them in `passes`."""
+"""Passes on tensor graphs, by Glow's names. Importing this package registers those of every file in it in `passes`."""
 
-from explorer.tensor.passes import (
-    arithmetic,
-    batch_norm,
-    clips,
-    concat,
-    constants,
-    convolution,
-    cse,
-    databases,
-    dce,
-    layer_norm,
-    matmul,
-    noops,
-    pool,
-    quantization,
-    quantized_clips,
-    quantized_concat,
-    quantized_sinking,
-    raise_quantized,
-    reduce_mean,
-    regression,
-    reshapes,
-    shuffles,
-    sinking,
-    softmax,
-    splats,
-    transposes,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from explorer.tensor.passes.base import GraphPass, GraphPasses, passes
 
-__all__ = [
-    "GraphPass",
-    "GraphPasses",
-    "arithmetic",
-    "batch_norm",
-    "clips",
-    "concat",
-    "constants",
-    "convolution",
-    "cse",
-    "databases",
-    "dce",
-    "layer_norm",
-    "matmul",
-    "noops",
-    "passes",
-    "pool",
-    "quantization",
-    "quantized_clips",
-    "quantized_concat",
-    "quantized_sinking",
-    "raise_quantized",
-    "reduce_mean",
-    "regression",
-    "reshapes",
-    "shuffles",
-    "sinking",
-    "softmax",
-    "splats",
-    "transposes",
-]
+for _, _name, _ in iter_modules(__path__):  # in the order of the alphabet
+    import_module(f"{__name__}.{_name}")
+
+__all__ = ["GraphPass", "GraphPasses", "passes"]
