@@ -56,6 +56,8 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
     are told every event.
     Raises: CircuitError if the trace holds no circuit or was made with other rules than its preset's.
     """
+    if trace.is_tensor:
+        raise CircuitError("this is the trace of a module, which is not in it; record the module again")
     if compiler is not None:
         return record(_circuit_of(trace), compiler)
     options = {name: trace.options[name] for name in COMPILER_OPTIONS if name != "rules"}

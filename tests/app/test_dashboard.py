@@ -18,7 +18,7 @@ from explorer.app.dashboard import Dashboard, make_page, new_library
 from explorer.app.desk import Desk
 from explorer.app.library import Library
 from explorer.app.opening import open_place
-from explorer.app.options import CompileOptions
+from explorer.app.options import TENSOR_LEVEL, CompileOptions, TensorOptions
 from explorer.app.panes.tools import TOOLS
 from explorer.app.place import Look, Place
 from explorer.app.session import Session
@@ -50,6 +50,7 @@ PLACES = {
     "conflict": Place(circuit="conflict", step=3),
     "blackboard": Place(circuit="blackboard", step=8),
     "a file": Place(circuit="c.trace.json", step=3),
+    "the tensor level": Place(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
     "neither optimized nor folded": Place(circuit="hmm", options=CompileOptions(optimize=False, fold=False)),
 }
 

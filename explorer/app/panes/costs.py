@@ -62,8 +62,8 @@ class CostTool(Tool):
     help = "What each step cost and bought: layers, parameters, operations, bytes."
 
     def __init__(self, desk: Desk) -> None:
-        names = {title.capitalize(): name for name, (title, _, _) in FIGURES.items()}
-        self.figure = pmui.Select(label="Figure", options=names, value="layers", size="small", width=230)
+        self._filling = False
+        self.figure = pmui.Select(label="Figure", options={}, size="small", width=230)
         self.kind = pmui.RadioButtonGroup(
             label="Shown", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
         )
@@ -78,10 +78,20 @@ class CostTool(Tool):
         return column(controls, self.bars)
 
     def changed(self, names: frozenset[str]) -> None:
-        if "trace" in names:
-            self.draw()
+        if "trace" not in names:
+            return
+        has = self.desk.session.index.trace.figures(0)
+        known = {title.capitalize(): name for name, (title, _, _) in FIGURES.items() if name in has}
+        kept = self.figure.value if self.figure.value in known.values() else next(iter(known.values()))
+        self._filling = True
+        self.figure.param.update(options=known, value=kept)
+        self.levels.visible = not self.desk.session.opened.trace.is_tensor
+        self._filling = False
+        self.draw()
 
     def draw(self) -> None:
         """Fill the bars."""
+        if self._filling:
+            return
         draw = course if self.kind.value == "course" else waterfall
         self.bars.show_bars(draw(self.desk.session.index, self.figure.value, fold_levels=self.levels.value))
