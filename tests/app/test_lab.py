@@ -27,7 +27,7 @@ def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -
     port = free_port()
     command = [sys.executable, "-m", "explorer.app", "lab", "--no-show", "--port", str(port)]
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
-        server = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT)
+        server = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT, preexec_fn=hear_ctrl_c)
         try:
             answer(f"http://127.0.0.1:{port}/api")
             printed = (tmp_path / "out").read_text()
@@ -45,6 +45,11 @@ def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -
             server.send_signal(signal.SIGINT)
             ended = server.wait(20)
     assert ended in (0, 130), (tmp_path / "err").read_text()
+
+
+def hear_ctrl_c() -> None:
+    """What a shell starts in the background does not hear Ctrl-C, and hands that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def answer(address: str) -> None:
