@@ -10,6 +10,7 @@ from explorer.tensor.record import record_module
 from explorer.tensor.rewriting import (
     Declined,
     EquilibriumRewriter,
+    FailurePolicy,
     LocalRewriter,
     PatternSub,
     TopoRewriter,
@@ -210,6 +211,21 @@ def test_a_rule_that_raises_ends_the_record_and_keeps_it_up_to_there():
     assert isinstance(kept, Trace)
     assert [step.path for step in kept.steps] == ["import", "merge", "Broken"]
     assert "by zero" in str(kept.steps[-1].error)
+
+
+@pytest.mark.parametrize("give", [lambda node: [], lambda node: [node.inputs[0], None], lambda node: node.nothing])
+def test_what_a_rule_gives_wrong_is_recorded_where_it_is_passed_over(give):
+    @node_rewriter([add], name="Wrong")
+    def wrong(node):
+        """Gives what it must not."""
+        return give(node)
+
+    graph = FunctionGraph([x, y], [add(x, y)])
+    trace = record_module(graph, DATA[:2], TopoRewriter(wrong, policy=FailurePolicy.REVERT))
+    (miss,) = trace.steps[-1].refusals
+    assert (miss.refusal.kind, miss.refusal.pattern) == (RefusalKind.REVERTED, "Wrong")
+    assert "it failed" in miss.refusal.reason
+    assert str(trace.graph_at(-1)) == str(trace.graph_at(0))
 
 
 def test_an_unknown_mode_is_an_error():

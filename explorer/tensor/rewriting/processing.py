@@ -63,8 +63,11 @@ class Processor:
         before = graph.next_id
         try:
             pairs, remove = _pairs(rewriter, node, given)
-            if not pairs:
-                return False
+        except RuleError as error:
+            return self._fail(rewriter, node, error)
+        if not pairs:
+            return False
+        try:
             counts.matched += 1
             matched = rewriter.matched(node)
             makers = {graph.made_by[n] for n in matched if n in graph.made_by}
@@ -74,7 +77,7 @@ class Processor:
             self.failed.add((rewriter.label, node.id))
             return False  # recorded by the graph as taken back
         except CircuitError as error:
-            return self._fail(rewriter, node, error)
+            return self._fail(rewriter, node, error, is_recorded=True)
         if graph.checkpoint() == mark:
             return False
         counts.applied += 1
@@ -90,7 +93,8 @@ class Processor:
             at = declined.node.id if declined.node is not None and declined.node.id >= 0 else node.id
             observer.refused(Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=declined.reason))
 
-    def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception) -> bool:
+    def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception, is_recorded: bool = False) -> bool:
+        """What the policy does with a failure; `is_recorded`: the graph has recorded already that it was taken back."""
         what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
         message = f"the rule {rewriter.label} ({rewriter.source}) failed at %{node.id} {node.op.name}: {what}"
         if self.policy is FailurePolicy.RAISE:
@@ -99,7 +103,7 @@ class Processor:
         if self.policy is FailurePolicy.WARN:
             warnings.warn(f"{message}; it was passed over", RewriteWarning, stacklevel=2)
         self.failed.add((rewriter.label, node.id))
-        if self.graph.observer and not isinstance(error, CircuitError):
+        if self.graph.observer and not is_recorded:
             self.graph.observer.refused(
                 Refusal(rewriter.label, node.id, 0, node.id, RefusalKind.REVERTED, found=f"it failed: {what}")
             )
