@@ -40,6 +40,11 @@ def browser() -> "Iterator[Browser]":
         browser.close()
 
 
+def _slow_down(page: "Page", factor: float) -> None:
+    """What a test takes for granted shows on a page that is some times slower: SLOW_PAGES=8 pytest tests/browser."""
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": factor})
+
+
 @pytest.fixture
 def page(browser: "Browser") -> "Iterator[Page]":
     context = browser.new_context(viewport={"width": 1280, "height": 800})
@@ -56,6 +61,9 @@ def page(browser: "Browser") -> "Iterator[Page]":
             route.abort()
 
     context.route("**/*", guard)
+    if factor := os.environ.get("SLOW_PAGES"):
+        context.on("page", lambda page: _slow_down(page, float(factor)))
+        _slow_down(page, float(factor))
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     yield page

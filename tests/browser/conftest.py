@@ -63,6 +63,7 @@ class Dashboard:
         self.page = page
         page.goto(url)
         page.wait_for_selector(".ce-box, .ce-canvas", timeout=WAIT_MS)
+        page.wait_for_function("document.documentElement.dataset.theme && !document.body.inert", timeout=WAIT_MS)
 
     def trait(self, name: str, kind: str = "GraphPane", number: int = 0) -> Any:
         """What Python and the browser hold of a drawing."""

@@ -108,13 +108,15 @@ test("closing takes the theme off the page and hears nothing more", async () => 
   assert.deepEqual(written, []);
 });
 
-test("hello is said until an answer comes, and then that the page is there", async () => {
+test("hello is said until an answer comes, then that the page is there; until then nothing in it can be used", async () => {
   system(false);
-  const { model, close } = open({ hello: 0, answer: 0, ready: false });
+  const { document, model, close } = open({ hello: 0, answer: 0, ready: false });
+  assert.equal(document.body.inert, true);
   await new Promise((done) => setTimeout(done, 400));
   assert.ok(model.get("hello") >= 1);
   assert.equal(model.get("ready"), false);
   await model.put({ answer: model.get("hello") });
+  assert.equal(document.body.inert, false);
   assert.equal(model.get("ready"), true);
   const said = model.get("hello");
   await new Promise((done) => setTimeout(done, 350));

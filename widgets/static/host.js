@@ -4,7 +4,8 @@
  * ES module.
  *
  * Puts the theme on the page as `data-theme`: that of the system, until the trait `flips` counts one up, which changes it.
- * Counts `hello` up until `answer` comes, then sets `ready`: from then on what is sent arrives.
+ * Counts `hello` up until `answer` comes, then sets `ready`: from then on what is sent arrives. Until then the page is
+ * inert: a key pressed earlier would move its slider and nothing else.
  * Reads `copy` ({text, n}): puts a text on the clipboard and writes `copied` ({n, ok}).
  */
 
@@ -44,20 +45,25 @@ function render({ model, el }) {
   };
   follow();
   // While a page is being built, messages of both directions can get lost: say hello until an answer comes, then be ready.
+  const opened = () => {
+    clearInterval(hello);
+    doc.body.inert = false;
+  };
   const hello = setInterval(() => {
-    if (model.get("answer") || Number(model.get("hello")) >= MOST_HELLOS) clearInterval(hello);
+    if (model.get("answer") || Number(model.get("hello")) >= MOST_HELLOS) opened();
     else tell("hello", (Number(model.get("hello")) || 0) + 1);
   }, HELLO_MS);
   const answered = () => {
-    clearInterval(hello);
+    opened();
     tell("ready", true);
   };
+  doc.body.inert = !model.get("answer");
   model.on("change:answer", answered);
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
   model.on("change:copy", copy);
   return () => {
-    clearInterval(hello);
+    opened();
     model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);
