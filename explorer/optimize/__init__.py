@@ -1,6 +1,6 @@
 """Optimization of compiled circuits: rules, the cost model, presets, and the rounds that apply them."""
 
-from explorer.optimize.circuit import LimitWarning, OptimizeOptions, _optimize_circuit
+from explorer.optimize.circuit import OptimizeOptions, _optimize_circuit
 from explorer.optimize.cost import cost_change, layer_cost, layers_cost, must_pay
 from explorer.optimize.custom import ONE_LAYER, put_rule_first, replacements_of, rule_replacing
 from explorer.optimize.layers import RuleCompiler
@@ -9,7 +9,6 @@ from explorer.optimize.skips import Skips, SkipWarning, Switches, skips_of
 
 __all__ = [
     "ONE_LAYER",
-    "LimitWarning",
     "OptimizeOptions",
     "Preset",
     "RuleCompiler",

@@ -3,7 +3,6 @@
 Source: handbook, Optimizing the Full Circuit (_optimize_circuit, _optimize_parameter_nodes, _optimize_layers).
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,27 +10,41 @@ from itertools import count, pairwise
 
 from explorer.backend import TorchInnerLayer, TorchInputLayer, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameter, TorchParameterNode
-from explorer.errors import LimitWarning
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.optimize.cost import cost_change
 from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, Switches
+from explorer.optimize.working import StepRunner, WorkingCircuit
 from explorer.rewrite import (
+    ConvergenceMode,
+    DCERequiredMode,
+    FunctionPassConfig,
+    FunctionPassPipeline,
     GraphOptMatch,
     OptMatchStrategy,
+    PassGroup,
+    PassManager,
+    PassOptions,
+    PassRegistry,
     RewriteContext,
     Rule,
     is_possible,
     optimize_graph,
 )
-from explorer.trace import LimitReached, Listener, MatchFound
+from explorer.trace import Listener, MatchFound
 
-Work = Callable[[Graph[TorchLayer]], Graph[TorchLayer] | None]
-"""The work of a step: a new graph, or None if nothing changed."""
+ROUND = FunctionPassPipeline.of(
+    *[FunctionPassConfig(name, dce=DCERequiredMode.NONE) for name in ("parameters", "shatter", "fuse")]
+)
+"""One round of optimization."""
 
-StepRunner = Callable[[str, Graph[TorchLayer], Work], Graph[TorchLayer] | None]
-"""Runs the work of a step at a path: tells listeners that it begins and ends, and times it."""
+OPTIMIZE = FunctionPassPipeline.of(
+    FunctionPassConfig("optimize", ConvergenceMode.UNTIL_FIXED_POINT, dce=DCERequiredMode.NONE)
+)
+"""Rounds until one changes nothing."""
+
+MORE = "more rewrites were possible"
 
 
 @dataclass(frozen=True)
@@ -49,42 +62,87 @@ def _optimize_circuit(
     compiler: RuleCompiler, graph: Graph[TorchLayer], options: OptimizeOptions, fresh: Iterator[int], run: StepRunner
 ) -> Graph[TorchLayer]:
     """Rounds until nothing changes, at most `max_rounds`; a bound that cuts them short is an event and a warning."""
+    if not options.max_rounds:
+        return graph
+    rules = options.rules
+    optimizer = _Optimizer(compiler, options, fresh)
+    once: PassRegistry[WorkingCircuit] = PassRegistry()
+    once.register(_ParameterPass("parameters", "Rules on parameter graphs.", tuple(rules.parameter), optimizer))
+    once.register(_LayerPass("shatter", "Rules that split layers.", tuple(rules.shatter), optimizer))
+    once.register(_LayerPass("fuse", "Rules that join layers.", tuple(rules.fuse), optimizer))
+    rounds: PassRegistry[WorkingCircuit] = PassRegistry()
+    # Each replacement is checked where it is made; the whole graph at the end.
+    unchecked: PassOptions[WorkingCircuit] = PassOptions(verify_after=())
+    rounds.register(PassGroup("optimize", "Rounds of all rules.", PassManager(ROUND, once, unchecked)))
+    working = WorkingCircuit(graph, run, options.listeners)
+    PassManager(OPTIMIZE, rounds, PassOptions(max_rounds=options.max_rounds)).run(working)
+    return working.graph
 
-    def context(path: str = "") -> RewriteContext:
+
+@dataclass(frozen=True)
+class _Optimizer:
+    """What the passes of one compilation have in common."""
+
+    compiler: RuleCompiler
+    options: OptimizeOptions
+    fresh: Iterator[int]
+
+    def context(self, path: str) -> RewriteContext:
         return RewriteContext(
-            compiler,
-            fresh,
-            options.strategy,
+            self.compiler,
+            self.fresh,
+            self.options.strategy,
             check_replacement,
-            lambda match, nodes: cost_change(compiler, match, nodes),
-            options.listeners,
-            partial(options.switches.reason, path),
+            lambda match, nodes: cost_change(self.compiler, match, nodes),
+            self.options.listeners,
+            partial(self.options.switches.reason, path),
         )
 
-    def parameters(path: str, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
-        return _optimize_parameter_nodes(compiler, graph, tuple(options.rules.parameter), options, path)
 
-    def shatter(path: str, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
-        return _optimize_layers(graph, tuple(options.rules.shatter), context(path))
+@dataclass(frozen=True)
+class _LayerPass:
+    """Rules on layers, once through the graph."""
 
-    def fuse(path: str, graph: Graph[TorchLayer]) -> Graph[TorchLayer] | None:
-        return _optimize_layers(graph, tuple(options.rules.fuse), context(path))
+    name: str
+    doc: str
+    rules: tuple[Rule, ...]
+    optimizer: _Optimizer
 
-    for round_number in range(1, options.max_rounds + 1):
-        changed = False
-        for name, work in (("parameters", parameters), ("shatter", shatter), ("fuse", fuse)):
-            path = f"optimize/round {round_number}/{name}"
-            result = run(path, graph, partial(work, path))
-            if result is not None:
-                graph, changed = result, True
-        if not changed:
-            return graph
-    if options.max_rounds and _more_is_possible(graph, options, context()):
-        message = f"Stopped at the limit of {options.max_rounds} rounds; more rewrites were possible."
-        for listener in options.listeners:
-            listener(LimitReached("rounds", options.max_rounds, message))
-        warnings.warn(f"{message} Give a larger max_rounds to go on.", LimitWarning, stacklevel=2)
-    return graph
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(rule.name for rule in self.rules)
+
+    def run(self, graph: WorkingCircuit) -> None:
+        context = self.optimizer.context(graph.path)
+        graph.change(lambda before: _optimize_layers(before, self.rules, context))
+
+    def unfinished(self, graph: WorkingCircuit) -> str | None:
+        return MORE if is_possible(graph.graph, self.rules, self.optimizer.context("")) else None
+
+
+@dataclass(frozen=True)
+class _ParameterPass:
+    """Rules on parameters, once through the parameter graphs of all layers."""
+
+    name: str
+    doc: str
+    rules: tuple[Rule, ...]
+    optimizer: _Optimizer
+
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(rule.name for rule in self.rules)
+
+    def run(self, graph: WorkingCircuit) -> None:
+        compiler, options, path = self.optimizer.compiler, self.optimizer.options, graph.path
+        graph.change(lambda before: _optimize_parameter_nodes(compiler, before, self.rules, options, path))
+
+    def unfinished(self, graph: WorkingCircuit) -> str | None:
+        context = self.optimizer.context("")
+        possible = (
+            is_possible(parameter.graph, self.rules, context, f"{node}.{name}")
+            for node, layer in graph.graph.nodes.items()
+            for name, parameter in all_parameters(layer).items()
+        )
+        return MORE if any(possible) else None
 
 
 def _optimize_layers(
@@ -155,18 +213,6 @@ def _optimized_layer(
         if inner is not nested:
             new[name] = inner
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]
-
-
-def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, context: RewriteContext) -> bool:
-    """Whether another round would change something."""
-    rules = options.rules
-    if is_possible(graph, tuple(rules.shatter), context) or is_possible(graph, tuple(rules.fuse), context):
-        return True
-    return any(
-        is_possible(parameter.graph, tuple(rules.parameter), context, f"{node}.{name}")
-        for node, layer in graph.nodes.items()
-        for name, parameter in all_parameters(layer).items()
-    )
 
 
 def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> float:

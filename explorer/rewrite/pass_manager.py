@@ -205,6 +205,10 @@ class Pass(Protocol[G_contra]):
         """Go through the graph once."""
         ...
 
+    def unfinished(self, graph: G_contra) -> str | None:
+        """What is left to do after a round that changed the graph, in words; None if another would change nothing."""
+        ...
+
 
 @dataclass(eq=False)
 class PassRegistry(Generic[G]):
@@ -361,9 +365,11 @@ class PassManager(Generic[G]):
             if graph.checkpoint() == mark:
                 return number
         limit = self.options.max_rounds
-        message = f"Stopped {made.name} at the limit of {limit} rounds while the last one still changed the graph."
-        graph.observer.limit("rounds", limit, message)
-        warnings.warn(message, LimitWarning, stacklevel=4)
+        why = made.unfinished(graph)
+        if why is not None:
+            message = f"Stopped {made.name} at the limit of {limit} rounds; {why}."
+            graph.observer.limit("rounds", limit, message)
+            warnings.warn(f"{message} Give a larger max_rounds to go on.", LimitWarning, stacklevel=4)
         return limit
 
     def _watch(self, verify: Which, dump: Which, when: str, name: str, graph: G) -> None:
@@ -374,3 +380,28 @@ class PassManager(Generic[G]):
                 graph.verify()
             except CircuitError as error:
                 raise RuleError(f"the graph is not legal {when} the pass {name}: {error}") from error
+
+
+@dataclass(frozen=True)
+class PassGroup(Generic[G]):
+    """A pipeline as one pass: once through it runs each of its passes."""
+
+    name: str
+    doc: str
+    manager: PassManager[G]
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The rules of all its passes."""
+        return tuple(dict.fromkeys(name for made in self._passes() for name in made.rule_names()))
+
+    def run(self, graph: G) -> None:
+        """Run each pass as the pipeline says."""
+        self.manager.run(graph)
+
+    def unfinished(self, graph: G) -> str | None:
+        """What the first pass that is not finished says."""
+        return next((why for made in self._passes() if (why := made.unfinished(graph)) is not None), None)
+
+    def _passes(self) -> Iterator[Pass[G]]:
+        passes = self.manager.passes
+        return (passes[config.pass_id] for config in self.manager.pipeline if config.pass_id != EMPTY_PASS)

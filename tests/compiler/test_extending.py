@@ -17,8 +17,7 @@ from explorer.backend.parameters import (
     apply_op,
 )
 from explorer.compiler import TorchCompiler, initializer_rules, layer_rule, layer_rules, operator_rule, parameter_rules
-from explorer.errors import CircuitError, DuplicateNameError, RuleError
-from explorer.optimize import LimitWarning
+from explorer.errors import CircuitError, DuplicateNameError, LimitWarning, RuleError
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import (
     Circuit,

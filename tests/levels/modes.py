@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
-from explorer.optimize import LimitWarning
+from explorer.errors import LimitWarning
 from explorer.symbolic import Circuit
 from explorer.trace import (
     AttemptsRefused,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorer.compiler import TorchCompiler
-from explorer.optimize import LimitWarning
+from explorer.errors import LimitWarning
 from explorer.symbolic import Circuit
 from explorer.templates import gallery, image_data, load_named
 from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, Watcher, compiled, layer_types, output

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import explorer
-from explorer.optimize import LimitWarning
+from explorer.errors import LimitWarning
 from explorer.templates import gallery
 from tests.oracle import assert_equals_oracle, constant_leaf_values
 from tests.reference import load_reference, reference_paths

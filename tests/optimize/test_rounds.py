@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from explorer.compiler import TorchCompiler
-from explorer.errors import UnknownNameError, ValueRangeError
-from explorer.optimize import LimitWarning, RuleSet, layer_cost, layers_cost, preset_named
+from explorer.errors import LimitWarning, UnknownNameError, ValueRangeError
+from explorer.optimize import RuleSet, layer_cost, layers_cost, preset_named
 from explorer.symbolic import Circuit, CircuitBuilder
 from explorer.templates import load_named, sum_chain
 from tests.levels.modes import PRESETS, Watcher, compiled, layer_types, only, watched
@@ -55,7 +55,9 @@ def test_b10_the_handbook_preset_stops_after_five_rounds_and_says_so(length: int
         module = compiler.compile(circuit)
         assert watcher.limits == []
     else:
-        with pytest.warns(LimitWarning, match=r"Stopped at the limit of 5 rounds.* Give a larger max_rounds to go on"):
+        with pytest.warns(
+            LimitWarning, match=r"Stopped optimize at the limit of 5 rounds.* Give a larger max_rounds to go on"
+        ):
             module = compiler.compile(circuit)
         event = only(watcher.limits)
         assert (event.what, event.limit) == ("rounds", 5)

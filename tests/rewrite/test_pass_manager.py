@@ -19,6 +19,7 @@ from explorer.rewrite import (
     DCERequiredMode,
     FunctionPassConfig,
     FunctionPassPipeline,
+    PassGroup,
     PassManager,
     PassOptions,
     PassRegistry,
@@ -82,6 +83,9 @@ class Toy:
 
     def rule_names(self):
         return (f"rule of {self.name}",)
+
+    def unfinished(self, graph):
+        return "it can grow" if self.name == "Grow" else None
 
     def run(self, graph):
         graph.set([self.function(number) for number in graph.numbers])
@@ -226,7 +230,7 @@ def test_the_empty_pass_does_nothing(passes):
 def test_a_fixed_point_that_is_not_reached_ends_with_a_warning(passes):
     graph = Numbers(0)
     manager = PassManager(FunctionPassPipeline.of(only("Grow", FIXED_POINT)), passes, PassOptions(max_rounds=7))
-    with pytest.warns(LimitWarning, match="Stopped Grow at the limit of 7 rounds"):
+    with pytest.warns(LimitWarning, match="Stopped Grow at the limit of 7 rounds; it can grow"):
         done = manager.run(graph)
     assert graph.numbers == [7]
     assert done[0].rounds == 7
@@ -324,3 +328,30 @@ def test_an_unknown_pass_in_a_file_is_refused_with_its_place(tmp_path, passes):
         read_pipeline(path, passes.names)
     with pytest.raises(FileFormatError, match="cannot read"):
         read_pipeline(tmp_path / "nothing.yaml", passes.names)
+
+
+def test_a_group_is_a_pass_whose_rounds_run_all_its_passes(passes):
+    inner = PassManager(FunctionPassPipeline.of(only("Halve"), "EmptyPass", only("Keep")), passes)
+    group = PassGroup("Shrink", "Halves.", inner)
+    passes.register(group)
+    graph = Numbers(2)
+    PassManager(FunctionPassPipeline.of(only("Shrink", FIXED_POINT)), passes).run(graph)
+    assert graph.numbers == [0]
+    rounds = [name for name in graph.observer.told if name.count("/") == 1]
+    assert rounds == ["Shrink/round 1", "Shrink/round 2", "Shrink/round 3"]
+    assert graph.observer.told[1:4] == ["Shrink/round 1", "Shrink/round 1/Halve", "Shrink/round 1/Keep"]
+    assert group.rule_names() == ("rule of Halve", "rule of Keep")
+
+
+def test_a_group_is_unfinished_as_long_as_one_of_its_passes_is(passes):
+    halves = PassGroup("Shrink", "Halves.", PassManager(FunctionPassPipeline.of(only("Halve")), passes))
+    both = PassGroup("Both", "Both.", PassManager(FunctionPassPipeline.of(only("Halve"), only("Grow")), passes))
+    assert halves.unfinished(Numbers(1)) is None
+    assert both.unfinished(Numbers(1)) == "it can grow"
+
+
+def test_a_bound_that_is_reached_with_nothing_left_to_do_is_no_limit(passes):
+    graph = Numbers(1)
+    manager = PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT)), passes, PassOptions(max_rounds=1))
+    assert manager.run(graph)[0].rounds == 1
+    assert not any(name.startswith("limit") for name in graph.observer.told)

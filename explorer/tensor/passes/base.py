@@ -74,6 +74,11 @@ class GraphPass:
         rewriter.add_requirements(graph)
         return rewriter.apply(graph) or Profile()
 
+    def unfinished(self, graph: FunctionGraph) -> str:
+        """A pass on tensors is not tried without being applied: all that is known is what the last round did."""
+        del graph
+        return "the last one still changed the graph"
+
 
 class GraphPasses(PassRegistry[FunctionGraph]):
     """The passes on tensor graphs."""
