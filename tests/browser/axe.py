@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 RUN = "([selector]) => axe.run(selector || document, { resultTypes: ['violations'] }).then((found) => found.violations)"
-RUN_IN = "(part) => axe.run(part, { resultTypes: ['violations'] }).then((found) => found.violations)"
+RUN_IN = """([part, rules]) => axe.run(part, { resultTypes: ['violations'], ...(rules.length ? { runOnly: rules } : {}) })
+  .then((found) => found.violations)"""
 
 
 def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
@@ -23,10 +24,10 @@ def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
     return _serious(page.evaluate(RUN, [selector]))
 
 
-def serious_violations_in(part: "Locator") -> list[str]:
-    """The same in one element, which may stand in a shadow root."""
+def serious_violations_in(part: "Locator", *rules: str) -> list[str]:
+    """The same in one element, which may stand in a shadow root; by some rules, or by all."""
     _load(part.page)
-    return _serious(part.evaluate(RUN_IN))
+    return _serious(part.page.evaluate(RUN_IN, [part.element_handle(), list(rules)]))
 
 
 def _load(page: "Page") -> None:

@@ -15,7 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-WAIT_MS = 20_000
+WAIT_MS = 60_000
+"""Something that comes is seen at once; this is what a machine may take that does much else."""
 
 # The data of the models of a class, in the order in which the page shows them.
 DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]

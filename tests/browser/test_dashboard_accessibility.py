@@ -16,6 +16,7 @@ Open = Callable[..., Dashboard]
 TITLES = [tool.title for tool in TOOLS]
 IN_THE_DARK = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
 """Between them they have every kind of control."""
+COLOURS = "color-contrast"
 CONTROLS = (
     "button, select, textarea, a[href], summary, input:not([type=file]):not([aria-hidden=true]), "
     "[role=combobox], [role=treeitem], [role=slider]"
@@ -78,7 +79,7 @@ def test_tools_can_be_read_in_the_dark(dashboard: Open) -> None:
     page = dashboard("?step=3", color_scheme="dark")
     page.page.wait_for_selector(".ce-root[data-theme=dark]")
     page.page.wait_for_timeout(700)  # colours fade from one theme to the other
-    found = {title: serious_violations_in(open_tool(page, title)) for title in IN_THE_DARK}
+    found = {title: serious_violations_in(open_tool(page, title), COLOURS) for title in IN_THE_DARK}
     assert found == {title: [] for title in IN_THE_DARK}
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import statistics
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,14 +24,14 @@ pytestmark = pytest.mark.browser
 
 READERS = 20
 CIRCUITS = ("digits", "blackboard", "hmm", "conflict", "near-misses")
-STEPS = (3, 7, 8, 1, 9, 5)
+STEPS = (3, 7, 8, 1)
 READY = {
     "kind": "MessageSent",
     "msg_type": "bokeh_event",
     "msg_data": {"type": "event", "name": "document_ready", "values": {"type": "map"}},
 }
-MOST_SECONDS = 8.0
-"""More means that readers wait for each other: it was 16.7 once, and is under 2 where two cores serve all of them."""
+MOST_WAITING = 3
+"""The slowest of n steps at once may take so many times n steps alone; where readers waited for each other it was 20."""
 
 
 class Reader:
@@ -104,11 +105,12 @@ def parts(content: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(part)
 
 
-async def read(server: Server) -> list[tuple[str, int, dict[str, Any], float]]:
-    """All readers go through their steps: (circuit, step, picture that came, seconds)."""
+async def read(server: Server) -> tuple[list[tuple[str, int, dict[str, Any], float]], float]:
+    """All readers go through their steps: (circuit, step, picture that came, seconds); and the seconds of one alone."""
     readers = [Reader(CIRCUITS[number % len(CIRCUITS)]) for number in range(READERS)]
     for reader in readers:
         await asyncio.wait_for(reader.open(server), 60)
+    alone = [await asyncio.wait_for(reader.go(9), 60) for reader in readers]
     found: list[tuple[str, int, dict[str, Any], float]] = []
     for i in range(len(STEPS)):
         # All at the same moment; those of one circuit go to different steps.
@@ -120,14 +122,15 @@ async def read(server: Server) -> list[tuple[str, int, dict[str, Any], float]]:
         reader.socket.close()
         while await asyncio.wait_for(reader.socket.read_message(), 60) is not None:
             pass  # until the connection is closed: a socket left open is a warning in whichever test comes next
-    return found
+    return found, statistics.median(alone)
 
 
 def test_twenty_readers_stepping_at_once_each_get_their_own_picture_soon(server: Server) -> None:
     with ThreadPoolExecutor(1) as pool:  # the browser of other tests has a loop in this thread
-        answers = pool.submit(asyncio.run, read(server)).result()
+        answers, alone = pool.submit(asyncio.run, read(server)).result()
     seconds = sorted(taken for *_, taken in answers)
-    print(f"{len(answers)} steps: median {seconds[len(seconds) // 2]:.2f} s, slowest {seconds[-1]:.2f} s")  # noqa: T201
+    told = f"median {statistics.median(seconds):.2f} s, slowest {seconds[-1]:.2f} s, alone {alone:.2f} s"
+    print(f"{len(answers)} steps: {told}")  # noqa: T201
     traces = {name: TraceIndex(explorer.record(gallery.load_named(name))) for name in CIRCUITS}
     titles = {name: [step["title"] for step in steps(index)] for name, index in traces.items()}
     counts = {name: index.trace.steps[0].snapshot.graph for name, index in traces.items()}
@@ -135,4 +138,4 @@ def test_twenty_readers_stepping_at_once_each_get_their_own_picture_soon(server:
     for circuit, step, picture, _ in answers:
         assert (picture["step"], picture["title"]) == (step, titles[circuit][step])
     assert len({json.dumps(picture, sort_keys=True) for _, _, picture, _ in answers}) == len(CIRCUITS) * len(STEPS)
-    assert seconds[-1] < MOST_SECONDS
+    assert seconds[-1] < MOST_WAITING * READERS * alone, told
