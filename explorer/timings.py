@@ -103,9 +103,9 @@ class Timing:
     """The time of one thing on one device; where `estimate` is None, `missing` says why.
 
     `what` is a path of a step, a mode, a batch, a part of a run of layers. `reached`: the interval is as narrow as was
-    asked for. `operators` counts the tensor operators of one run; `planned_bytes` are those of all activations by the
-    trace, `peak_bytes` what was alive at once, beside parameters and input; `one_row` is the time with one row instead
-    of the batch, in milliseconds.
+    asked for. `layers` are those of the circuit, or the operators of a tensor graph; `operators` those that one run
+    executes; `planned_bytes` are those of all activations by the trace, `peak_bytes` what was alive at once, beside
+    parameters and input; `one_row` is the time with one row instead of the batch, in milliseconds.
     """
 
     what: str
@@ -200,10 +200,11 @@ def state_step(trace: Trace, step: "int | str") -> int:
 
 
 def default_steps(trace: Trace) -> tuple[int, ...]:
-    """The states worth timing: unoptimized, after each round, after each fold level, final; each state once."""
-    last_of_round = {_round(step.path): step.index for step in trace.steps if _round(step.path)}
+    """The states worth timing: the first, after each round or pass, after each fold level, final; each state once."""
+    part = _pass if trace.is_tensor else _round
+    last_of_part = {part(step.path): step.index for step in trace.steps if part(step.path)}
     folds = [step.index for step in trace.steps if step.folds]
-    wanted = (0, *last_of_round.values(), *folds, trace.steps[-1].index)
+    wanted = (0, *last_of_part.values(), *folds, trace.steps[-1].index)
     return tuple(sorted({state_step(trace, step) for step in wanted}))
 
 
@@ -229,6 +230,10 @@ def both_devices(run: Run) -> list[tuple[int, float, float]]:
     cuda = {timing.batch_size: timing.median for timing in run.on(CUDA)}
     rows = [(timing.batch_size, timing.median, cuda.get(timing.batch_size)) for timing in run.on(CPU)]
     return sorted((size, one, other) for size, one, other in rows if one and other)
+
+
+def _pass(path: str) -> str:
+    return path.partition("/")[0]
 
 
 def _round(path: str) -> str:

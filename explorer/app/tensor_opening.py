@@ -13,15 +13,23 @@ ROWS = 8
 
 
 def tensor_trace(
-    circuit: Circuit, compiler: TorchCompiler, options: TensorOptions, name: str, listeners: tuple[Listener, ...] = ()
+    circuit: Circuit,
+    compiler: TorchCompiler,
+    options: TensorOptions,
+    name: str,
+    listeners: tuple[Listener, ...] = (),
+    rows: int = ROWS,
 ) -> Trace:
-    """Compile a circuit, export what came out, rewrite it. Raises: what compiling, exporting and the rules raise."""
+    """Compile a circuit, export what came out for a batch of some rows, rewrite it.
+
+    Raises: what compiling, exporting and the rules raise.
+    """
     from explorer.tensor import from_module
     from explorer.tensor.managed import ManagedPipeline
     from explorer.tensor.record import record_module
 
     compiled = compiler.compile(circuit)
-    x = random_inputs(compiled, ROWS)
+    x = random_inputs(compiled, rows)
     graph = from_module(compiled, (x,), training=options.compile_for == "train")
     pipeline = ManagedPipeline(chosen_pipeline(options), CompilationMode(options.compile_for))
     return record_module(

@@ -1,15 +1,15 @@
-"""Circuits that are timed against each other: equal inputs and values, outputs compared before any time is taken."""
+"""Modules that are timed against each other: equal inputs and values, outputs compared before any time is taken."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from explorer.backend import TorchCircuit
 from explorer.bench.machine import free_bytes
-from explorer.bench.programs import Program, disagreement, program
+from explorer.bench.programs import Program, disagreement, program, rows_of
 from explorer.bench.repeats import Repeated, Section, out_of_memory, repeat_until_precise
 from explorer.bench.sitting import Sitting, with_estimate
 from explorer.bench.stopwatch import one_lap, stopwatch
@@ -29,18 +29,25 @@ Place = tuple[int, str]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Something to time: what it is called, how the circuit is made, its input on the CPU and the output it must give.
+    """Something to time: what it is called, how the module is made, its arguments on the CPU, and what it must give.
 
-    Candidates with the same `build` share the circuit on each device.
+    Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
+    `any_rows`: the module takes any number of rows, not this one only.
     """
 
     what: str
-    build: Callable[[], TorchCircuit]
-    x: Tensor
-    wanted: Tensor
-    layers: int
+    build: Callable[[], nn.Module]
+    arguments: tuple[Any, ...]
+    wanted: tuple[Tensor, ...]
+    layers: int | None
     planned_bytes: int
     step: int | None = None
+    any_rows: bool = True
+
+    @property
+    def rows(self) -> int:
+        """How many rows it is given."""
+        return rows_of(self.arguments)
 
 
 def time_candidates(sitting: Sitting, candidates: Sequence[Candidate]) -> tuple[tuple[Timing, ...], bool]:
@@ -76,13 +83,13 @@ class _Prepared:
                 self.timings[number, device] = Timing(
                     candidate.what,
                     device,
-                    len(candidate.x),
+                    candidate.rows,
                     step=candidate.step,
                     layers=candidate.layers,
-                    planned_bytes=candidate.planned_bytes * len(candidate.x),
+                    planned_bytes=candidate.planned_bytes,
                 )
-        self._circuits: dict[tuple[Callable[[], TorchCircuit], str], TorchCircuit] = {}
-        self._bytes_of_row: dict[tuple[Callable[[], TorchCircuit], str], float] = {}
+        self._modules: dict[tuple[Callable[[], nn.Module], str], nn.Module] = {}
+        self._bytes_of_row: dict[tuple[Callable[[], nn.Module], str], float] = {}
 
     def make(self) -> bool:
         """Make them all; False if the sitting was cancelled meanwhile."""
@@ -116,40 +123,40 @@ class _Prepared:
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
         """Why the candidate cannot be timed; empty if its section stands ready."""
-        made = program(self._circuit(candidate, device), candidate.x, self.sitting.settings.kind, device)
-        reason = disagreement(made.output(), candidate.wanted)
+        made = program(self._module(candidate, device), candidate.arguments, self.sitting.settings.kind, device)
+        reason = disagreement(made.outputs(), candidate.wanted)
         if reason:
             return f"no time: {reason}"
         if monotonic() - self.sitting.started < USAGE_SECONDS:
             made.prepare()
             usage = measure_usage(made.run, device, self.sitting.cancelled)
-            self._bytes_of_row[candidate.build, device] = usage.peak_bytes / len(candidate.x)
+            self._bytes_of_row[candidate.build, device] = usage.peak_bytes / candidate.rows
             self.timings[number, device] = replace(
                 self.timings[number, device],
                 peak_bytes=usage.peak_bytes,
                 operators=usage.operators,
-                one_row=self._one_row(made, device),
+                one_row=self._one_row(made, device) if candidate.any_rows else None,
             )
         self.sections[number, device] = _section(made, device, self.sitting.settings.num_threads)
         return ""
 
     def _one_row(self, made: Program, device: str) -> float:
         """The least milliseconds of three runs with one row: what the circuit costs whatever the batch is."""
-        section = _section(Program(made.circuit, made.x[:1], made.kind), device, self.sitting.settings.num_threads)
+        section = _section(made.with_one_row(), device, self.sitting.settings.num_threads)
         return 1000 * min([section()[0] for _ in range(ONE_ROW_RUNS + 1)][1:])
 
-    def _circuit(self, candidate: Candidate, device: str) -> TorchCircuit:
+    def _module(self, candidate: Candidate, device: str) -> nn.Module:
         key = candidate.build, device
-        if key not in self._circuits:
-            self._circuits[key] = candidate.build()
-        return self._circuits[key]
+        if key not in self._modules:
+            self._modules[key] = candidate.build()
+        return self._modules[key]
 
     def _too_large(self, candidate: Candidate, device: str) -> str:
         of_row = self._bytes_of_row.get((candidate.build, device))
         free = torch.cuda.mem_get_info()[0] if device == CUDA else free_bytes()
-        if of_row is None or free is None or of_row * len(candidate.x) <= MEMORY_SHARE * free:
+        if of_row is None or free is None or of_row * candidate.rows <= MEMORY_SHARE * free:
             return ""
-        needed, there = of_row * len(candidate.x) / 2**30, free / 2**30
+        needed, there = of_row * candidate.rows / 2**30, free / 2**30
         return f"no time: it would need about {needed:.1f} GiB, and {there:.1f} GiB are free"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.backend import Read
+from explorer.backend import Read, TorchCircuit
 from explorer.bench.candidates import Candidate
 from explorer.bench.programs import Program, disagreement, program
 from explorer.bench.repeats import Repeated, Section, repeat_until_precise
@@ -20,7 +20,7 @@ from explorer.bench.sitting import (
     sitting,
     with_estimate,
 )
-from explorer.bench.step_times import Reference, plain_options
+from explorer.bench.step_times import Reference, plain_options, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError, measure_usage
 from explorer.timings import CPU, FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
@@ -45,7 +45,7 @@ def measure_layers(
     on_progress: OnProgress = ignore,
     cancelled: Cancelled = never,
 ) -> Run:
-    """Time each layer of a step, forward, beside the whole forward pass; otherwise as `measure_steps`.
+    """Time each layer of a circuit at a step, forward, beside the whole pass; otherwise as `measure_steps`.
 
     The layers run one after the other as in the forward pass, each with its inputs just made by the layers before; a
     lap is read after each (on CUDA by an event, without waiting). A layer's time includes reading its inputs; where
@@ -53,6 +53,7 @@ def measure_layers(
     forward pass does not do. The run holds the whole forward pass, the sum of the layers, each layer and each read;
     it is precise enough when the first two are.
     """
+    require_circuit(trace, "layers are timed one by one")
     rows = batch_size if x is None else len(x)
     settings = Settings(tuple(devices), FORWARD, rows, num_threads, precision, max_seconds, seed)
     with sitting(settings, on_progress, cancelled) as begun:
@@ -69,10 +70,10 @@ def _time_layers(begun: Sitting, reference: Reference, step: int) -> tuple[tuple
     differs: list[Timing] = []
     for device in begun.devices:
         begun.tell(0.0, f"preparing {candidate.what}")
-        made = program(candidate.build(), candidate.x, FORWARD, device)
-        reason = disagreement(made.output(), candidate.wanted)
+        made = program(candidate.build(), candidate.arguments, FORWARD, device)
+        reason = disagreement(made.outputs(), candidate.wanted)
         if reason:
-            differs.append(Timing(WHOLE, device, len(candidate.x), None, f"no time: {reason}", step=step))
+            differs.append(Timing(WHOLE, device, candidate.rows, None, f"no time: {reason}", step=step))
             continue
         try:
             found[device] = _Layers(made, device, candidate, begun)
@@ -108,10 +109,12 @@ class _Layers:
 
     def __init__(self, made: Program, device: str, candidate: Candidate, begun: Sitting) -> None:
         self.made = made
+        self.circuit: TorchCircuit = made.module  # type: ignore[assignment]
+        (self.x,) = made.arguments
         self.device = device
         self.precision = begun.settings.precision
         self.watch = stopwatch(device, begun.settings.num_threads)
-        self.nodes = tuple(made.circuit.graph.nodes)
+        self.nodes = tuple(self.circuit.graph.nodes)
         self.step = candidate.step
         made.prepare()
         usage = measure_usage(made.run, device, begun.cancelled)
@@ -119,10 +122,10 @@ class _Layers:
             self._timing(WHOLE),
             layers=candidate.layers,
             operators=usage.operators,
-            planned_bytes=candidate.planned_bytes * len(made.x),
+            planned_bytes=candidate.planned_bytes,
             peak_bytes=usage.peak_bytes,
         )
-        self.reads = _copying_reads(made)
+        self.reads = _copying_reads(self.circuit, self.x)
 
     def sections(self) -> Mapping[str, Section]:
         """What is run in turns."""
@@ -141,7 +144,7 @@ class _Layers:
             yield self._with(self._timing(READ, read.node), repeated, READ, lap)
 
     def _timing(self, what: str, node: int | None = None) -> Timing:
-        return Timing(what, self.device, len(self.made.x), step=self.step, node=node)
+        return Timing(what, self.device, len(self.x), step=self.step, node=node)
 
     def _with(self, timing: Timing, repeated: Repeated[Part], part: str, lap: int | None) -> Timing:
         key = self.device, part
@@ -156,22 +159,21 @@ class _Layers:
     def _run_layers(self) -> Sequence[float]:
         self.made.prepare()
         with torch.no_grad():
-            return self.watch(self.made.circuit.activations(self.made.x), len(self.nodes))
+            return self.watch(self.circuit.activations(self.x), len(self.nodes))
 
     def _run_reads(self) -> Sequence[float]:
         with torch.no_grad():
             return self.watch((read.read(read.values, read.index) for read in self.reads), len(self.reads))
 
 
-def _copying_reads(made: Program) -> tuple[_CopyingRead, ...]:
-    """The reads that copy, with the activations they read."""
-    made.prepare()
+def _copying_reads(circuit: TorchCircuit, x: Tensor) -> tuple[_CopyingRead, ...]:
+    """The reads of a prepared circuit that copy, with the activations they read."""
     with torch.no_grad():
-        values = dict(made.circuit.activations(made.x))
+        values = dict(circuit.activations(x))
     found: list[_CopyingRead] = []
-    for node in made.circuit.graph.nodes:
-        read = made.circuit.reads(node)
+    for node in circuit.graph.nodes:
+        read = circuit.reads(node)
         if read is not None and read.kind.copies:
-            index = None if read.index is None else torch.from_numpy(read.index).to(made.x.device)
+            index = None if read.index is None else torch.from_numpy(read.index).to(x.device)
             found.append(_CopyingRead(node, read, tuple(values[source] for source in read.sources), index))
     return tuple(found)

@@ -53,11 +53,11 @@ def measure_modes(
         plain = traces["as written"]
         first = plain.circuit_at(0)
         x = random_inputs(first, batch_size, seed)
-        wanted = program(first, x[:COMPARED_ROWS], FORWARD, CPU).output()
+        wanted = program(first, (x[:COMPARED_ROWS],), FORWARD, CPU).outputs()
         candidates: list[Candidate] = []
         for mode, trace in traces.items():
             figures = trace.figures(-1)
-            layers, num_bytes = figures["layers"], figures["activation_bytes"]
-            candidates.append(Candidate(mode, lambda t=trace: t.circuit_at(-1), x, wanted, layers, num_bytes))
+            layers, num_bytes = figures["layers"], figures["activation_bytes"] * batch_size
+            candidates.append(Candidate(mode, lambda t=trace: t.circuit_at(-1), (x,), wanted, layers, num_bytes))
         timings, stopped = time_candidates(begun, candidates)
         return begun.run(MODES, name, plain_options(plain), timings, stopped)

@@ -1,11 +1,12 @@
-"""What is timed: a circuit with its input on a device, forward or a training step; and whether outputs agree."""
+"""What is timed: a module with its arguments on a device, forward or a training step; and whether outputs agree."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
-from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
 from explorer.timings import TRAINING
 from explorer.trace.trace import HALF_ROUNDING, ROUNDING
@@ -13,59 +14,89 @@ from explorer.trace.trace import HALF_ROUNDING, ROUNDING
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A circuit and its input x (B, D) on one device.
+    """A module and its arguments on one device: for a circuit its input x (B, D).
 
     `forward` is in `eval()` without gradients, so what depends on parameters only is there already; `training` is
-    forward and backward of the mean negative log-likelihood, without a step of an optimizer.
+    forward and backward of the mean of the first output, negated (for a circuit the mean negative log-likelihood),
+    without a step of an optimizer.
     """
 
-    circuit: TorchCircuit
-    x: Tensor
+    module: nn.Module
+    arguments: tuple[Any, ...]
     kind: str
 
     def prepare(self) -> None:
         """Bring the circuit into the state that a run begins with; not timed."""
         if self.kind != TRAINING:
-            self.circuit.eval()
+            self.module.eval()
             return
-        self.circuit.train()
-        self.circuit.zero_grad(set_to_none=True)
+        self.module.train()
+        self.module.zero_grad(set_to_none=True)
 
     def run(self) -> None:
         """One run."""
         if self.kind == TRAINING:
-            value = self.circuit(self.x)
+            value = _tensors(self.module(*self.arguments))[0]
             (-(value.real if value.is_complex() else value).mean()).backward()
             return
         with torch.no_grad():
-            self.circuit(self.x)
+            self.module(*self.arguments)
 
-    def output(self) -> Tensor:
-        """The value of the circuit, on the CPU."""
-        self.circuit.eval()
-        with torch.no_grad():
-            return self.circuit(self.x).cpu()
+    def outputs(self) -> tuple[Tensor, ...]:
+        """What the module gives, on the CPU; what it draws at random begins with the same seed each time."""
+        self.module.eval()
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(0)
+            return tuple(value.cpu() for value in _tensors(self.module(*self.arguments)))
 
-
-def program(circuit: TorchCircuit, x: Tensor, kind: str, device: str) -> Program:
-    """The program on a device; the circuit is moved there, x is copied. Raises: CircuitError if nothing can learn."""
-    if kind == TRAINING and not any(tensor.requires_grad for tensor in circuit.parameters()):
-        raise CircuitError(
-            "the circuit has no parameter that learns, so it has no training step; choose kind='forward'"
-        )
-    return Program(circuit.to(device), x.to(device), kind)
+    def with_one_row(self) -> "Program":
+        """The same of the first row."""
+        return Program(self.module, first_rows(self.arguments, 1), self.kind)
 
 
-def disagreement(value: Tensor, wanted: Tensor) -> str:
-    """Why an output (B, outputs, classes) must not be timed, in words; empty if it agrees with the wanted one.
+def program(module: nn.Module, arguments: tuple[Any, ...], kind: str, device: str) -> Program:
+    """The program on a device; the module is moved there, tensors are copied. Raises: CircuitError if none learns."""
+    if kind == TRAINING and not any(tensor.requires_grad for tensor in module.parameters()):
+        raise CircuitError("it has no parameter that learns, so there is no training step; choose kind='forward'")
+    there = pytree.tree_map_only(Tensor, lambda value: value.to(device), arguments)
+    return Program(module.to(device), there, kind)
 
-    It may differ by what rounding makes of another order of sums, as in `Trace.check`. Of two numbers of rows the
+
+def first_rows(arguments: tuple[Any, ...], rows: int) -> tuple[Any, ...]:
+    """The first rows of each tensor among the arguments."""
+    return pytree.tree_map_only(Tensor, lambda value: value[:rows], arguments)
+
+
+def rows_of(arguments: tuple[Any, ...]) -> int:
+    """How many rows the first tensor among the arguments has; a number counts as one."""
+    first = next(iter(_tensors(arguments)), None)
+    return len(first) if first is not None and first.ndim else 1
+
+
+def disagreement(values: tuple[Tensor, ...], wanted: tuple[Tensor, ...]) -> str:
+    """Why outputs must not be timed, in words; empty if they agree with the wanted ones (for a circuit one, (B, K, C)).
+
+    They may differ by what rounding makes of another order of sums, as in `Trace.check`. Of two numbers of rows the
     smaller one is compared.
     """
-    rows = min(len(value), len(wanted))
-    value, wanted = value[:rows], wanted[:rows]
+    found = (_difference(value, expected) for value, expected in zip(values, wanted, strict=True))
+    return next((words for words in found if words), "")
+
+
+def _tensors(given: Any) -> tuple[Tensor, ...]:
+    return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, Tensor))
+
+
+def _difference(value: Tensor, wanted: Tensor) -> str:
+    if value.ndim and wanted.ndim:
+        rows = min(len(value), len(wanted))
+        value, wanted = value[:rows], wanted[:rows]
     if value.shape != wanted.shape:
         return f"the output has shape {tuple(value.shape)}, not {tuple(wanted.shape)}"
+    if not value.numel() or torch.equal(value, wanted):
+        return ""
+    if not (wanted.is_floating_point() or wanted.is_complex()):
+        return "the output differs from the unoptimized one's on the CPU, and whole numbers must not"
     difference = (value - wanted).abs()
     difference[value == wanted] = 0  # infinities that agree
     size = wanted.abs()
@@ -74,4 +105,4 @@ def disagreement(value: Tensor, wanted: Tensor) -> str:
     found = float(difference.max())
     if found <= allowed:
         return ""
-    return f"the output differs from the unoptimized circuit's on the CPU by {found:.3g}, more than {allowed:.3g}"
+    return f"the output differs from the unoptimized one's on the CPU by {found:.3g}, more than {allowed:.3g}"

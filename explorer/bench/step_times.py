@@ -1,6 +1,7 @@
-"""The time of a circuit as it was after the steps of its compilation, on CPU and CUDA."""
+"""The time of a circuit or a tensor graph as it was after the steps of its trace, on CPU and CUDA."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +9,9 @@ from torch import Tensor
 
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.inputs import random_inputs
-from explorer.bench.programs import program
+from explorer.bench.programs import first_rows, program, rows_of
 from explorer.bench.sitting import Cancelled, OnProgress, Settings, Sitting, ignore, never, sitting
+from explorer.errors import CircuitError
 from explorer.timings import CPU, FORWARD, STEPS, SWEEP, Run, default_steps
 from explorer.trace import Trace
 
@@ -29,7 +31,7 @@ def measure_steps(
     precision: float = 0.1,
     max_seconds: float = 20.0,
     seed: int = 0,
-    x: Tensor | None = None,
+    x: "Tensor | tuple[Any, ...] | None" = None,
     name: str = "",
     on_progress: OnProgress = ignore,
     cancelled: Cancelled = never,
@@ -37,11 +39,12 @@ def measure_steps(
     """Time the circuit as it was after each of some steps (`default_steps` of the trace unless given).
 
     Every step has the same parameter values and, on every device, the same input: `x` (B, D), or `batch_size` rows
-    made from `seed`. Its output is first compared with the unoptimized circuit's on the CPU; a step that differs gets
-    no time but the reason. Then the steps take turns until the 95 % interval of each median reaches no farther than
-    `precision` from it, relative to it, or `max_seconds` are over (`reached` is then False). `kind` is `forward` or
-    `training`; `num_threads` are torch's, set back afterwards. A device that is not there is in `run.missing`, with
-    the reason.
+    made from `seed`. A trace of a tensor graph has fixed shapes: it takes a tuple of arguments, by default those it was
+    made with, and `batch_size` does not count. The output of a step is first compared with the unoptimized one's on
+    the CPU; a step that differs gets no time but the reason. Then the steps take turns until the 95 % interval of each
+    median reaches no farther than `precision` from it, relative to it, or `max_seconds` are over (`reached` is then
+    False). `kind` is `forward` or `training`; `num_threads` are torch's, set back afterwards. A device that is not
+    there is in `run.missing`, with the reason.
 
     `on_progress` is called between timed sections, at most five times a second, and waited for. When `cancelled()`
     is true, measuring ends after the section that runs, and the run holds what was found until then.
@@ -49,8 +52,7 @@ def measure_steps(
     Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit that cannot learn
     if `kind` is training; UnknownNameError, ValueRangeError for settings that make no sense.
     """
-    rows = batch_size if x is None else len(x)
-    settings = Settings(tuple(devices), kind, rows, num_threads, precision, max_seconds, seed)
+    settings = Settings(tuple(devices), kind, _rows(trace, x, batch_size), num_threads, precision, max_seconds, seed)
     chosen = default_steps(trace) if steps is None else tuple(sorted({trace.step(step).index for step in steps}))
     with sitting(settings, on_progress, cancelled) as begun:
         if cancelled():
@@ -79,7 +81,9 @@ def measure_sweep(
     """Time one step with batches of several sizes, each the first rows of the largest; otherwise as `measure_steps`.
 
     A batch that would not fit into memory gets no time but the reason. Outputs are compared on the first 256 rows.
+    Raises besides: CircuitError for the trace of a tensor graph, whose shapes are fixed.
     """
+    require_circuit(trace, "batches of other sizes are timed")
     sizes = sorted(set(batch_sizes))
     settings = Settings(tuple(devices), kind, min(sizes, default=0), num_threads, precision, max_seconds, seed)
     with sitting(settings, on_progress, cancelled) as begun:
@@ -88,7 +92,14 @@ def measure_sweep(
         reference = Reference(begun, trace, None, max(sizes))
         whole = reference.candidate(trace.step(step).index)
         candidates = [
-            replace(whole, what=f"batch {size:,}", x=whole.x[:size], wanted=whole.wanted[:size]) for size in sizes
+            replace(
+                whole,
+                what=f"batch {size:,}",
+                arguments=first_rows(whole.arguments, size),
+                wanted=first_rows(whole.wanted, size),
+                planned_bytes=whole.planned_bytes // max(sizes) * size,
+            )
+            for size in sizes
         ]
         timings, stopped = time_candidates(begun, candidates)
         return begun.run(SWEEP, name, plain_options(trace), timings, stopped)
@@ -99,32 +110,53 @@ def plain_options(trace: Trace) -> Mapping[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in trace.options.items()}
 
 
-class Reference:
-    """The unoptimized circuit on the CPU, the input, and what every step must give for its first rows."""
+def require_circuit(trace: Trace, what: str) -> None:
+    """Raises: CircuitError for the trace of a tensor graph."""
+    if trace.is_tensor:
+        raise CircuitError(f"{what} for circuits; this trace is of a tensor graph of fixed shapes: time its steps")
 
-    def __init__(self, begun: Sitting, trace: Trace, x: Tensor | None, rows: int) -> None:
+
+def _rows(trace: Trace, x: Any, batch_size: int) -> int:
+    """How many rows are timed."""
+    if trace.is_tensor:
+        return rows_of(trace.examples if x is None else x)
+    return batch_size if x is None else len(x)
+
+
+class Reference:
+    """The first step on the CPU, its arguments, and what every step must give for them, or for their first rows."""
+
+    def __init__(self, begun: Sitting, trace: Trace, x: Any, rows: int) -> None:
         begun.tell(0.0, "preparing the unoptimized circuit")
         self.trace = trace
-        circuit = trace.circuit_at(0)
-        self.x = random_inputs(circuit, rows, begun.settings.seed) if x is None else x.cpu()
-        self.output = program(circuit, self.x[:COMPARED_ROWS], FORWARD, CPU).output()
+        module = trace.circuit_at(0)
+        if trace.is_tensor:
+            self.arguments: tuple[Any, ...] = trace.examples if x is None else x
+            self.compared = self.arguments
+        else:
+            data = random_inputs(module, rows, begun.settings.seed) if x is None else x.cpu()
+            self.arguments, self.compared = (data,), (data[:COMPARED_ROWS],)
+        self.outputs = program(module, self.compared, FORWARD, CPU).outputs()
 
     def candidate(self, step: int) -> Candidate:
         """A step, to be timed."""
         figures = self.trace.figures(step)
+        # A tensor graph's module holds the constants of the trace, which must not move to a device.
+        is_tensor = self.trace.is_tensor
         return Candidate(
             self.trace.step(step).path,
-            lambda: self.trace.circuit_at(step),
-            self.x,
+            lambda: deepcopy(self.trace.circuit_at(step)) if is_tensor else self.trace.circuit_at(step),
+            self.arguments,
             self._wanted(step),
-            figures["layers"],
-            figures["activation_bytes"],
+            figures["operators" if is_tensor else "layers"],
+            figures["activation_bytes"] * (1 if is_tensor else rows_of(self.arguments)),
             step,
+            any_rows=not is_tensor,
         )
 
-    def _wanted(self, step: int) -> Tensor:
-        """The unoptimized circuit's output; after a lossy rule the step's own on the CPU, as they differ by design."""
+    def _wanted(self, step: int) -> tuple[Tensor, ...]:
+        """What the first step gives; after a lossy rule what this one gives on the CPU, as they differ by design."""
         lossy = {rule.name for rule in self.trace.rules if rule.exactness == "lossy"}
         if not any(rewrite.rule in lossy for known in self.trace.steps[: step + 1] for rewrite in known.rewrites):
-            return self.output
-        return program(self.trace.circuit_at(step), self.x[:COMPARED_ROWS], FORWARD, CPU).output()
+            return self.outputs
+        return program(self.trace.circuit_at(step), self.compared, FORWARD, CPU).outputs()

@@ -126,7 +126,7 @@ def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limit
     """By the bytes that reads copy, where layers were not timed."""
     if timing.estimate is None:
         return []
-    time, copied = timing.estimate.median, index.trace.figures(step)["copied_bytes"] * timing.batch_size
+    time, copied = timing.estimate.median, index.trace.figures(step).get("copied_bytes", 0) * timing.batch_size
     copying = 2 * copied / limits.bytes_per_second * 1000
     if copying < GATHER_SHARE * time:
         return []
@@ -139,7 +139,7 @@ def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limit
 
 
 def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Lint]:
-    if timing.estimate is None or timing.batch_size < MEMORY_ROWS:
+    if timing.estimate is None or timing.batch_size < MEMORY_ROWS or index.trace.is_tensor:
         return []
     time, figures = timing.estimate.median, index.trace.figures(step)
     moved = 2 * (figures["activation_bytes"] + figures["copied_bytes"]) * timing.batch_size

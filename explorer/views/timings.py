@@ -103,10 +103,10 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
     title = f"{NAMES_OF_KINDS[run.kind]} after each step"
     chosen = {step: known[step] for step in steps}
     bars = time_bars(index, chosen, run.missing, title, _note(run), _asked(run))
-    return {**bars, "table": _step_table(run, steps)}
+    return {**bars, "table": _step_table(run, steps, "operators" if index.trace.is_tensor else "layers")}
 
 
-def _step_table(run: Run, steps: Sequence[int]) -> TableView:
+def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:
     """The times, what the whole way brought, and memory, the last two on the first device that has times."""
     device = next(iter(run.devices), CPU)
     there = [device for device in _asked(run) if device not in run.missing]
@@ -124,7 +124,7 @@ def _step_table(run: Run, steps: Sequence[int]) -> TableView:
         rows.append([label, layers, *(_estimate_text(one, "not measured") for one in known), gained, peak])
     what = "the first" if first is None else "unoptimized" if first.step == 0 else path_text(first.what)
     names = [NAMES_OF_TIMES[one] for one in there]
-    return {"columns": ["step", "layers", *names, f"against {what}", "alive at once"], "rows": rows}
+    return {"columns": ["step", nodes, *names, f"against {what}", "alive at once"], "rows": rows}
 
 
 def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:

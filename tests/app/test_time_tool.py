@@ -12,7 +12,8 @@ pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circu
 from explorer.app.desk import Desk
 from explorer.app.library import Library
 from explorer.app.opening import open_place
-from explorer.app.panes.timing import MODES, TimeTool
+from explorer.app.options import TENSOR_LEVEL, TensorOptions
+from explorer.app.panes.timing import LAYERS, MODES, STEPS, WATERFALL, TimeTool
 from explorer.app.place import Place
 from explorer.app.session import Session
 
@@ -76,3 +77,15 @@ def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> No
     assert reader.tool.bars.bars == ""  # a new measurement begins with none
     reader.desk.background.cancel()
     assert "Cancelled before anything was timed." in reader.tool.words.object
+
+
+def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reader: Reader) -> None:
+    place = Place(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
+    reader.tool.what.value = LAYERS
+    reader.desk.session.open(open_place(reader.desk.library, place), place)
+    reader.tool.changed(frozenset({"trace"}))
+    assert set(reader.tool.what.options.values()) == {STEPS, WATERFALL}
+    assert reader.tool.what.value == STEPS
+    assert reader.tool.batch.disabled
+    seen = reader.measure(STEPS, lambda: reader.tool.facts.object != "")
+    assert seen[-1]["table"]["columns"][1] == "operators"  # type: ignore[index]

@@ -107,7 +107,7 @@ def test_a_step_that_gives_another_value_gets_no_time_but_the_reason(digits):
     good, bad = run.timings
     assert good.estimate is not None
     assert bad.estimate is None
-    assert bad.missing.startswith("no time: the output differs from the unoptimized circuit's on the CPU by")
+    assert bad.missing.startswith("no time: the output differs from the unoptimized one's on the CPU by")
     whole = bench.measure_layers(trace, **FEW).timings[0]
     assert (whole.estimate, whole.missing) == (None, bad.missing)
 

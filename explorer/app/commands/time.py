@@ -1,4 +1,4 @@
-"""`circuit-explorer time`: the time of a circuit after the steps of its compilation, on CPU and CUDA."""
+"""`circuit-explorer time`: the time of a circuit, or of its operators, after the steps of a trace, on CPU and CUDA."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,6 +36,7 @@ def time(
     layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
+    level: Annotated[str, typer.Option(help="compiled, or tensor: the operators of the exported circuit")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="time for each part, unless it is precise before")] = 20.0,
     json: Annotated[
@@ -53,8 +54,7 @@ def time(
         from explorer.app.options import options_of
         from explorer.views import TraceIndex, lints
 
-    trace, name = _trace(source), Path(source).name
-    circuit = circuit_of(trace)
+    trace, name = _trace(source, level, batch), Path(source).name
     kind = "training" if training else "forward"
     chosen = _steps(trace, steps)
     last = -1 if chosen is None else max(trace.step(step).index for step in chosen)
@@ -64,7 +64,7 @@ def time(
 
     def timed_modes(tell: "Callable[[Progress], None]") -> "Run":
         options = options_of(trace).changed()
-        return b.measure_modes(circuit, options, kind=kind, batch_size=batch, on_progress=tell, **common)
+        return b.measure_modes(circuit_of(trace), options, kind=kind, batch_size=batch, on_progress=tell, **common)
 
     def timed_layers(tell: "Callable[[Progress], None]") -> "Run":
         return b.measure_layers(trace, last, batch_size=batch, on_progress=tell, **common)
@@ -86,7 +86,7 @@ def time(
     found = lints(index, runs, last)
     for lint in found:
         results().print(str(lint), markup=False, soft_wrap=True)
-    if runs and not found:
+    if runs and not found and not trace.is_tensor:
         results().print("Neither launch-bound, gather-bound nor memory-bound by what was measured.", markup=False)
     if runs:
         _tell_conditions(runs)
@@ -171,14 +171,14 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
     return [int(part) if part.lstrip("-").isdigit() else part for part in asked]
 
 
-def _trace(source: str) -> "Trace":
+def _trace(source: str, level: str, batch: int) -> "Trace":
     """The trace of a circuit compiled now; one from a file is compiled again, because a file holds no tensors."""
-    from explorer.compiler import record, rerun
+    from explorer.app.circuits import load_circuit
+    from explorer.app.commands.trace import recorder_of
+    from explorer.compiler import rerun
     from explorer.trace import Trace
 
     with notes().status("Compiling"):
         if source.endswith(TRACE_ENDINGS):
             return rerun(Trace.load(source))
-        from explorer.app.circuits import load_circuit
-
-        return record(load_circuit(source))
+        return recorder_of(level, source, batch)(load_circuit(source))

@@ -70,7 +70,7 @@ def trace(
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_writable(out)
-    recorded = _record(load_circuit(circuit), options, out, times, _level(level, circuit))
+    recorded = _record(load_circuit(circuit), options, out, times, recorder_of(level, circuit))
     results().print(str(recorded), markup=False, soft_wrap=True)
     if out is not None:
         save(recorded, out, times)
@@ -87,8 +87,8 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
 Recorder = Callable[..., "Trace"]
 
 
-def _level(level: str, name: str) -> Recorder:
-    """What makes the trace of a level of the ladder. Raises: UnknownNameError."""
+def recorder_of(level: str, name: str, rows: int | None = None) -> Recorder:
+    """What makes the trace of a level of the ladder, the tensor level for some rows. Raises: UnknownNameError."""
     from explorer.app.options import LEVELS, TENSOR_LEVEL, TensorOptions
     from explorer.compiler import TorchCompiler, record
 
@@ -98,9 +98,9 @@ def _level(level: str, name: str) -> Recorder:
         return record
 
     def at_tensor_level(circuit: "Circuit", **options: Any) -> "Trace":
-        from explorer.app.tensor_opening import tensor_trace
+        from explorer.app.tensor_opening import ROWS, tensor_trace
 
-        return tensor_trace(circuit, TorchCompiler(**options), TensorOptions(TENSOR_LEVEL), name)
+        return tensor_trace(circuit, TorchCompiler(**options), TensorOptions(TENSOR_LEVEL), name, rows=rows or ROWS)
 
     return at_tensor_level
 

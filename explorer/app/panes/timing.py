@@ -15,7 +15,7 @@ from panel.viewable import Viewable
 from explorer.app.background import Job
 from explorer.app.desk import Desk
 from explorer.app.opening import circuit_of
-from explorer.app.options import COMPILED, options_of
+from explorer.app.options import options_of
 from explorer.app.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.panes.tool import Tool
@@ -58,6 +58,8 @@ WHAT = {
     "The layers of this step": LAYERS,
     "Batch sizes": SWEEP,
 }
+OF_STEPS = {label: what for label, what in WHAT.items() if what in (STEPS, WATERFALL)}
+"""What can be timed of a tensor graph: its shapes are fixed, and it has no layers."""
 LIVE_SECONDS = 0.5
 """The bars are drawn anew at most so often while a measurement runs: between timed sections, and waited for."""
 COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
@@ -70,7 +72,6 @@ class TimeTool(Tool):
     name = "time"
     title = "Time"
     help = "Measured times on this machine: medians with their confidence intervals; outputs are compared first."
-    looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
         self.missing = why_no_cuda()
@@ -105,6 +106,11 @@ class TimeTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
+        is_tensor = self.desk.session.opened.trace.is_tensor
+        offered = OF_STEPS if is_tensor else WHAT
+        kept = self.what.value if self.what.value in offered.values() else STEPS
+        self.what.param.update(options=offered, value=kept)
+        self.batch.disabled = is_tensor
         found = recorded_runs()
         self._files = {file.path.name: file for file in found}
         self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)
