@@ -3,6 +3,11 @@
 A message says what was asked, what was found, where, and what to do.
 """
 
+from difflib import get_close_matches
+
+MOST_NAMES = 40
+"""So many names are listed in a message; of more only the nearest."""
+
 
 class CircuitError(Exception):
     """Base of every error this package raises for bad input or a failing rule.
@@ -92,5 +97,12 @@ class LimitWarning(UserWarning):
 
 
 def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
-    """Make the error for a name that is not known: `kind` is what was looked up, `known` are the names that exist."""
-    return UnknownNameError(f"no {kind} named {asked!r}; known are: {', '.join(map(str, known)) or '(none)'}")
+    """Make the error for a name that is not known: `kind` is what was looked up, `known` are the names that exist.
+
+    Of many names those that look most like the one that was asked for are listed.
+    """
+    names = [str(name) for name in known]
+    if len(names) <= MOST_NAMES:
+        return UnknownNameError(f"no {kind} named {asked!r}; known are: {', '.join(names) or '(none)'}")
+    near = get_close_matches(str(asked), names, n=5, cutoff=0.0)
+    return UnknownNameError(f"no {kind} named {asked!r}; of {len(names)} that are known the nearest: {', '.join(near)}")

@@ -98,6 +98,16 @@ def test_options_of_trace_reach_the_compiler(tmp_path):
     assert loaded.options["semiring"] == "sum-product"
 
 
+def test_the_tensor_level_is_traced_by_the_passes_of_a_file(tmp_path):
+    pipeline, path = tmp_path / "two.yaml", tmp_path / "x.trace.json"
+    pipeline.write_text("- passName: CSE\n- passName: ConstantFold\n")
+    run("trace", "conflict", "--level", "tensor", "--pipeline", str(pipeline), "--mode", "train", "-o", str(path))
+    loaded = Trace.load(path)
+    assert loaded.options["mode"] == "train"
+    assert [entry.partition(":")[0] for entry in loaded.options["pipeline"]] == ["CSE", "ConstantFold"]
+    assert {step.path.partition("/")[0] for step in loaded.steps} == {"import", "CSE", "ConstantFold"}
+
+
 def test_a_circuit_file_is_traced_like_a_name(tmp_path):
     gallery.load_named("hmm").save(tmp_path / "hmm.json")
     assert "fold/level" in run("trace", str(tmp_path / "hmm.json")).output
@@ -116,6 +126,9 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("train", "blackboard"), "the circuit reads 5 variables"),
         (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
         (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
+        (("trace", "conflict", "--mode", "train"), "about the passes of the tensor level; add --level tensor"),
+        (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
+        (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),
         (("bench", "forward", "L9"), "no benchmark case named 'L9'"),
     ],
 )

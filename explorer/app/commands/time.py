@@ -181,4 +181,4 @@ def _trace(source: str, level: str, batch: int) -> "Trace":
     with notes().status("Compiling"):
         if source.endswith(TRACE_ENDINGS):
             return rerun(Trace.load(source))
-        return recorder_of(level, source, batch)(load_circuit(source))
+        return recorder_of(level, source, rows=batch)(load_circuit(source))

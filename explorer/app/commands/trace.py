@@ -47,6 +47,11 @@ def trace(
     level: Annotated[
         str, typer.Option(help="compiled, or tensor: then the folded circuit is exported and its operators rewritten")
     ] = "compiled",
+    pipeline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="the passes of the tensor level, as YAML (the dashboard saves one)"),
+    ] = None,
+    mode: Annotated[str, typer.Option(help="infer or train: what the tensor level is compiled for")] = "infer",
     times: Annotated[
         bool, typer.Option("--times/--no-times", help="keep times in the file; without, equal runs give equal bytes")
     ] = True,
@@ -70,7 +75,7 @@ def trace(
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_writable(out)
-    recorded = _record(load_circuit(circuit), options, out, times, recorder_of(level, circuit))
+    recorded = _record(load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode))
     results().print(str(recorded), markup=False, soft_wrap=True)
     if out is not None:
         save(recorded, out, times)
@@ -87,22 +92,41 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
 Recorder = Callable[..., "Trace"]
 
 
-def recorder_of(level: str, name: str, rows: int | None = None) -> Recorder:
-    """What makes the trace of a level of the ladder, the tensor level for some rows. Raises: UnknownNameError."""
+def recorder_of(
+    level: str, name: str, pipeline: Path | None = None, mode: str = "infer", rows: int | None = None
+) -> Recorder:
+    """What makes the trace of a level of the ladder; the tensor level by a pipeline, for a mode and some rows.
+
+    Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
+    """
     from explorer.app.options import LEVELS, TENSOR_LEVEL, TensorOptions
     from explorer.compiler import TorchCompiler, record
+    from explorer.rewrite import CompilationMode
 
+    if mode not in (modes := tuple(known.value for known in CompilationMode)):
+        raise unknown_name("mode", mode, modes)
     if level not in LEVELS:
         raise unknown_name("level", level, LEVELS)
     if level != TENSOR_LEVEL:
+        if pipeline is not None or mode != "infer":
+            raise CircuitError("--pipeline and --mode are about the passes of the tensor level; add --level tensor")
         return record
+    chosen = TensorOptions(TENSOR_LEVEL, mode, () if pipeline is None else _entries(pipeline))
 
     def at_tensor_level(circuit: "Circuit", **options: Any) -> "Trace":
         from explorer.app.tensor_opening import ROWS, tensor_trace
 
-        return tensor_trace(circuit, TorchCompiler(**options), TensorOptions(TENSOR_LEVEL), name, rows=rows or ROWS)
+        return tensor_trace(circuit, TorchCompiler(**options), chosen, name, rows=rows or ROWS)
 
     return at_tensor_level
+
+
+def _entries(pipeline: Path) -> tuple[str, ...]:
+    from explorer.app.pass_entries import entry_text
+    from explorer.rewrite import read_pipeline
+    from explorer.tensor.passes import passes
+
+    return tuple(entry_text(config) for config in read_pipeline(pipeline, passes.names))
 
 
 def _record(circuit: "Circuit", options: dict[str, Any], out: Path | None, times: bool, recorder: Recorder) -> "Trace":

@@ -1,0 +1,15 @@
+"""The message about a name that is not known."""
+
+from explorer.errors import MOST_NAMES, unknown_name
+
+
+def test_few_names_are_all_listed():
+    assert str(unknown_name("device", "tpu", ("cpu", "cuda"))) == "no device named 'tpu'; known are: cpu, cuda"
+    assert str(unknown_name("pass", "DCE", ())) == "no pass named 'DCE'; known are: (none)"
+
+
+def test_of_many_names_those_are_listed_that_look_like_what_was_asked_for():
+    names = [f"rule_{i}" for i in range(MOST_NAMES)] + ["merge_clamps"]
+    found = str(unknown_name("pattern", "merge_clmps", names))
+    assert found.startswith("no pattern named 'merge_clmps'; of 41 that are known the nearest: merge_clamps, ")
+    assert found.count(", ") == 4
