@@ -16,6 +16,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from explorer.errors import ExportError, OperatorError
 from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.gradient_modes import DETACH, detached_parts
 from explorer.tensor.interface import Interface, Mutation
 from explorer.tensor.nhwc import LAYOUTS, to_nhwc
 from explorer.tensor.quantized import name_quantization
@@ -77,9 +78,19 @@ def from_exported(
         raise unknown_name("layout", layout, LAYOUTS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = program.run_decompositions({}) if level == "functional" else program.run_decompositions()
+        program = _decomposed(program, level, training)
     graph = _Reader(program, training).graph(listeners)
     return to_nhwc(graph) if layout == "nhwc" else graph
+
+
+def _decomposed(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
+    """The program in operators of a level; in training nothing gets a gradient that had none."""
+    table = {} if level == "functional" else torch.export.default_decompositions()
+    if not training:
+        return program.run_decompositions(table)
+    table.pop(DETACH, None)  # it would become an alias, through which gradients flow
+    with detached_parts(program):
+        return program.run_decompositions(table)
 
 
 class _Reader:
