@@ -5,7 +5,7 @@ A message says what was asked, what was found, where, and what to do.
 
 from difflib import get_close_matches
 
-MOST_NAMES = 40
+MOST_NAMES = 60
 """So many names are listed in a message; of more only the nearest."""
 
 

@@ -12,6 +12,7 @@ from explorer.bench.compile_times import (
 )
 from explorer.bench.devices import available_devices, device_name, why_no_cuda
 from explorer.bench.forward_times import DEFAULT_CASES, ForwardTimes, measure_forward
+from explorer.bench.growing_graphs import SHAPES
 from explorer.bench.inputs import random_inputs
 from explorer.bench.layer_times import measure_layers
 from explorer.bench.malloc import keep_freed_memory
@@ -51,6 +52,7 @@ __all__ = [
     "MISSING_PYTENSOR",
     "PEER_CASES",
     "RECORDED_FOLDER",
+    "SHAPES",
     "SIZES",
     "Case",
     "CompileTimes",

@@ -1,9 +1,9 @@
-"""How the time of rewriting grows with the graph, beside PyTensor's on the same expressions where it is installed."""
+"""How the time of rewriting grows with the graph, beside PyTensor's on the same graphs where it is installed."""
 
-import random
+import math
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from time import process_time
@@ -12,21 +12,26 @@ from typing import Any
 import torch
 from rich.table import Table
 
+from explorer.bench.growing_graphs import SHAPES, TERM, Library, Shape
+
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
-TERM = 25
-"""So many operators an expression has; a graph is as many independent ones as it takes."""
 PEER_SIZES = (1_000, 2_000, 5_000)
+LIMIT_S = 30.0
+"""A shape that took longer than this is measured no larger: what grows with the square would go on for hours."""
 MISSING_PYTENSOR = (
     "PyTensor is not installed, so there is nothing to compare with: pip install 'circuit-explorer[bench]'"
 )
 
-Build = Mapping[str, Callable[..., Any]]
-
 
 @dataclass(frozen=True, slots=True)
 class RewriteTime:
-    """The CPU time of rewriting one graph: canonicalize, specialize and merge, until nothing changes."""
+    """The CPU time of rewriting one graph until nothing changes.
 
+    The rules of the database canonicalize, specialize and merge; the shapes that are for passes go through the default
+    passes. `peer_seconds` is None where PyTensor was not asked, or is not there.
+    """
+
+    shape: str
     nodes: int
     after: int
     seconds: float
@@ -46,62 +51,97 @@ class RewriteTime:
         return (self.seconds / self.nodes) / (self.peer_seconds / self.peer_nodes)
 
 
+def exponent(smaller: RewriteTime, larger: RewriteTime) -> float:
+    """The power of the size that the time grew with from one graph to a larger one: 1 is linear, 2 quadratic."""
+    return math.log(larger.seconds / smaller.seconds) / math.log(larger.nodes / smaller.nodes)
+
+
 def measure_rewriting(
-    sizes: Sequence[int] = SIZES, on_run: Callable[[str], None] = lambda name: None
+    sizes: Sequence[int] = SIZES,
+    shapes: Sequence[str] = tuple(SHAPES),
+    limit_s: float = LIMIT_S,
+    on_run: Callable[[str], None] = lambda name: None,
 ) -> tuple[RewriteTime, ...]:
-    """Rewrite graphs of several sizes; the smaller ones with PyTensor too, if it is there."""
+    """Rewrite graphs of several shapes and sizes; the smaller ones with PyTensor too, if it is there.
+
+    A shape for which one graph took longer than the limit is left at that size.
+    """
+    return tuple(time for name in shapes for time in _grown(SHAPES[name], sizes, limit_s, on_run))
+
+
+def _grown(shape: Shape, sizes: Sequence[int], limit_s: float, on_run: Callable[[str], None]) -> list[RewriteTime]:
+    has_peer = find_spec("pytensor") is not None and not shape.is_for_passes
     found: list[RewriteTime] = []
-    has_peer = find_spec("pytensor") is not None
-    ours(TERM)  # what is loaded and cached once
+    ours(shape, TERM)  # what is loaded and cached once
+    if has_peer:
+        pytensor(shape, TERM)
     for size in sizes:
-        on_run(f"{size:,} operators")
-        nodes, after, seconds = ours(size)
-        peer = pytensor(size) if has_peer and size in PEER_SIZES else (None, None)
-        found.append(RewriteTime(nodes, after, seconds, *peer))
-    return tuple(found)
+        on_run(f"{shape.doc}, {size:,} operators")
+        nodes, after, seconds = ours(shape, size)
+        peer = pytensor(shape, size) if has_peer and size in PEER_SIZES else (None, None)
+        found.append(RewriteTime(shape.name, nodes, after, seconds, *peer))
+        if seconds > limit_s:
+            break
+    return found
 
 
-def ours(size: int) -> tuple[int, int, float]:
+def ours(shape: Shape, size: int) -> tuple[int, int, float]:
     """Operators before and after, and seconds."""
     from explorer.rewrite import Query
-    from explorer.tensor import FunctionGraph, Op, doubles
+    from explorer.tensor import FunctionGraph
+    from explorer.tensor.managed import ManagedPipeline
     from explorer.tensor.optdb import optdb
-    from explorer.tensor.scalars import add, div, mul, sub
+    from explorer.tensor.pipelines import DEFAULT_PIPELINE
 
-    aten = torch.ops.aten
-    build = {"add": add, "mul": mul, "div": div, "sub": sub}
-    build |= {"exp": Op.of(aten.exp.default), "log": Op.of(aten.log.default)}
-    inputs = doubles("a b c d e f")
-    graph = FunctionGraph(inputs, expressions(size, build, inputs))
-    rewriter = optdb.query(Query(include=["fast_run"], exclude=["inplace"]))
+    graph = FunctionGraph(*shape.build(size, our_library()))
+    if shape.is_for_passes:
+        rewriter = ManagedPipeline(DEFAULT_PIPELINE)
+    else:
+        rewriter = optdb.query(Query(include=["fast_run"], exclude=["inplace"]))
     before = len(graph)
     started = process_time()
     rewriter.rewrite(graph)
     return before, len(graph), process_time() - started
 
 
-def pytensor(size: int) -> tuple[int, float]:
+def our_library() -> Library:
+    """Operators of PyTorch on tensors of doubles, two numbers along each axis."""
+    from explorer.tensor import Op, TensorType, Variable, call
+    from explorer.tensor.scalars import add, div, mul, sub
+
+    aten = torch.ops.aten
+
+    def variable(name: str, rank: int) -> Variable:
+        return Variable(TensorType(torch.float64, (2,) * rank), name=name)
+
+    return Library(
+        variable,
+        {
+            "add": add,
+            "mul": mul,
+            "div": div,
+            "sub": sub,
+            "exp": Op.of(aten.exp.default),
+            "log": Op.of(aten.log.default),
+            "cat": lambda parts: call(aten.cat.default, parts),
+            "mm": lambda left, right: call(aten.mm.default, left, right),
+        },
+    )
+
+
+def pytensor(shape: Shape, size: int) -> tuple[int, float]:
     """Operators before, and seconds, of PyTensor's rewrites of the same names, without compiling C."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pytensor as peer  # pyright: ignore[reportMissingImports]
-        import pytensor.tensor as tensor  # pyright: ignore[reportMissingImports]
         from pytensor.compile.mode import optdb  # pyright: ignore[reportMissingImports]
         from pytensor.graph.fg import FunctionGraph  # pyright: ignore[reportMissingImports]
         from pytensor.graph.rewriting.db import RewriteDatabaseQuery  # pyright: ignore[reportMissingImports]
 
         peer.config.cxx = ""  # pyright: ignore[reportPrivateImportUsage]
-        build = {
-            "add": lambda x, y: x + y,
-            "mul": lambda x, y: x * y,
-            "div": lambda x, y: x / y,
-            "sub": lambda x, y: x - y,
-            "exp": tensor.exp,
-            "log": tensor.log,
-        }
-        inputs = [tensor.dscalar(name) for name in "abcdef"]
-        graph = FunctionGraph(inputs, expressions(size, build, inputs), clone=True)
+        inputs, outputs = shape.build(size, peer_library())
+        graph = FunctionGraph(inputs, outputs, clone=True)
         names = ["canonicalize", "specialize", "merge1", "merge1.1", "merge1.2", "merge2", "merge3"]
         rewriter = optdb.query(RewriteDatabaseQuery(include=names))
         before = len(graph.apply_nodes)
@@ -110,33 +150,36 @@ def pytensor(size: int) -> tuple[int, float]:
         return before, process_time() - started
 
 
-def expressions(size: int, build: Build, inputs: Sequence[Any]) -> list[Any]:
-    """Random expressions, the same for every library: so many operators in all, `TERM` in each."""
-    source = random.Random(0)
-    outputs: list[Any] = []
-    for _ in range(max(1, size // TERM)):
-        pool = list(inputs)
-        for _ in range(TERM):
-            chance, one, other = source.random(), source.choice(pool[-6:]), source.choice(pool)
-            if chance < 0.8:
-                name = ("add", "mul", "mul", "div", "sub")[int(chance * 6.25)]
-                pool.append(build[name](one, other))
-            elif chance < 0.94:
-                pool.append(build["exp" if chance < 0.87 else "log"](one))
-            else:
-                pool.append(build["mul"](one, source.choice([1.0, 2.0, 0.5])))
-        outputs.append(pool[-1])
-    return outputs
+def peer_library() -> Library:
+    """PyTensor's operators on double numbers."""
+    import pytensor.tensor as tensor  # pyright: ignore[reportMissingImports]
+
+    def variable(name: str, rank: int) -> Any:
+        return tensor.TensorType("float64", (None,) * rank)(name)
+
+    return Library(
+        variable,
+        {
+            "add": lambda x, y: x + y,
+            "mul": lambda x, y: x * y,
+            "div": lambda x, y: x / y,
+            "sub": lambda x, y: x - y,
+            "exp": tensor.exp,
+            "log": tensor.log,
+        },
+    )
 
 
 def rewrite_table(times: Sequence[RewriteTime]) -> Table:
-    """The times as a table; a ratio below 1 says that ours is faster."""
-    table = Table(title="Canonicalize, specialize and merge: CPU time as the graph grows")
-    for heading in ("operators", "after", "s", "µs a node", "PyTensor s", "ratio a node"):
+    """The times as a table. A ratio below 1 says that ours is faster; n^1 is linear growth, n^2 quadratic."""
+    table = Table(title="Canonicalize, specialize and merge (joins, matmuls: default passes): CPU time as graphs grow")
+    table.add_column("shape")
+    for heading in ("operators", "after", "s", "µs a node", "grows as", "PyTensor s", "ratio a node"):
         table.add_column(heading, justify="right")
-    for one in times:
+    for previous, one in zip((None, *times), times, strict=False):
+        grows = "" if previous is None or previous.shape != one.shape else f"n^{exponent(previous, one):.1f}"
         peer = "" if one.peer_seconds is None else f"{one.peer_seconds:.2f}"
         ratio = "" if one.ratio is None else f"{one.ratio:.2f}"
         row = (f"{one.nodes:,}", f"{one.after:,}", f"{one.seconds:.2f}", f"{one.microseconds_per_node:.0f}")
-        table.add_row(*row, peer, ratio)
+        table.add_row(one.shape, *row, grows, peer, ratio)
     return table

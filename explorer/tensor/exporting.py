@@ -11,8 +11,13 @@ from explorer.tensor.aliasing import destroys
 from explorer.tensor.destroy import DestroyHandler
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.interface import Mutation
+from explorer.tensor.numbers import PythonNumber
 from explorer.tensor.ops import split_call
+from explorer.tensor.sharing import outputs_to_copy
 from explorer.tensor.variables import Apply, Constant, Variable
+
+CLONE = torch.ops.aten.clone.default
+CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
 
 
 class TensorModule(nn.Module):
@@ -68,17 +73,22 @@ def _program(graph: FunctionGraph) -> tuple[fx.GraphModule, dict[str, Constant]]
     if any(map(destroys, graph.nodes)):
         graph.attach_feature(DestroyHandler())  # it knows what must run before what is overwritten
     nodes = graph.toposort()
-    read = [*(v for node in nodes for v in node.inputs), *graph.outputs]
+    read = [*(v for node in nodes for v in node.inputs if v not in node.numbers), *graph.outputs]
     names: dict[str, Constant] = {}
     for variable in read:
         if isinstance(variable, Constant) and variable not in made:
             held = program.get_attr(_put(root, variable, names))
             # a call gives it a new value, and the gradient may need the old one
             changed = any(variable.data is mutation.data for mutation in graph.interface.mutations)
-            made[variable] = program.call_function(torch.ops.aten.clone.default, (held,)) if changed else held
+            made[variable] = program.call_function(CLONE, (held,)) if changed else held
     for node in nodes:
         _emit(program, node, made)
-    program.output(tuple(made[variable] for variable in graph.outputs))
+    copied = outputs_to_copy(graph)
+    results = [
+        program.call_function(CLONE, (made[v],), CONTIGUOUS) if i in copied else made[v]
+        for i, v in enumerate(graph.outputs)
+    ]
+    program.output(tuple(results))
     with_names = fx.GraphModule(root, program, "TensorProgram")
     kept = {name for name, _ in with_names.named_parameters(remove_duplicate=False)}
     kept.update(name for name, _ in with_names.named_buffers(remove_duplicate=False))
@@ -104,7 +114,8 @@ AS_VIEWS = {
 
 
 def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
-    values = node.op.bind([made[v] for v in node.inputs])
+    numbers = node.numbers
+    values = node.op.bind([numbers[v] if v in numbers else made[v] for v in node.inputs])
     args, kwargs = split_call(node.op.target, values)
     target = AS_VIEWS.get(node.op.target, node.op.target)
     result = program.call_function(target, args, kwargs)
@@ -146,7 +157,7 @@ def _put(root: nn.Module, constant: Constant, names: dict[str, Constant]) -> str
     if constant.trainable and isinstance(data, nn.Parameter):
         holder.register_parameter(parts[-1], data)
     else:
-        holder.register_buffer(parts[-1], data.detach())
+        holder.register_buffer(parts[-1], data.plain if isinstance(data, PythonNumber) else data.detach())
     return name
 
 

@@ -20,6 +20,7 @@ from explorer.tensor.gradient_modes import DETACH, detached_parts
 from explorer.tensor.interface import Interface, Mutation
 from explorer.tensor.nhwc import LAYOUTS, to_nhwc
 from explorer.tensor.quantized import name_quantization
+from explorer.tensor.sharing import sharing_of
 from explorer.tensor.types import TensorType, type_of
 from explorer.tensor.variables import Constant, SourcePlace, Variable, make_apply
 from explorer.trace import Listener
@@ -114,7 +115,7 @@ class _Reader:
         outputs, mutations = self._outputs(nodes[-1])
         spec = self._program.call_spec
         graph = FunctionGraph(self._inputs, outputs, clone=False, listeners=listeners)
-        graph.interface = Interface(spec.in_spec, spec.out_spec, mutations, tuple(self._fixed))
+        graph.interface = Interface(spec.in_spec, spec.out_spec, mutations, tuple(self._fixed), sharing_of(graph))
         return graph
 
     def _read_inputs(self, placeholders: Sequence[fx.Node]) -> None:

@@ -1,12 +1,15 @@
 """How a tensor graph is called: the structure of arguments and results, and the state that a call changes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from explorer.errors import OperatorError
+
+if TYPE_CHECKING:
+    from explorer.tensor.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +32,8 @@ class Interface:
     mutations: tuple[Mutation, ...] = ()
     fixed: tuple[tuple[int, Any], ...] = ()
     """Flat arguments that are no tensors, and their values: the graph was made for these, and does not take them."""
+    shared: "tuple[Sharing, ...] | None" = None
+    """For each output of the graph whose memory it shared when the graph was made."""
 
     def __deepcopy__(self, memo: object) -> "Interface":
         return self

@@ -12,7 +12,7 @@ from explorer.rewrite import (
     PassRun,
 )
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.rewriting import LocalRewriter
+from explorer.tensor.rewriting import LocalRewriter, Rewriter
 
 
 @dataclass(eq=False)
@@ -46,6 +46,13 @@ class ManagedPipeline:
             for rule in getattr(made, "local_rewriters", tuple)():
                 found.setdefault(rule.label, rule)
         return tuple(found.values())
+
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        """Those of them that look at the whole graph."""
+        from explorer.tensor.passes.base import GraphPass
+
+        made = [made for made in self._made() if isinstance(made, GraphPass)]
+        return tuple(dict.fromkeys(rule for one in made for rule in one.rewriter().global_rewriters()))
 
     def entries(self) -> list[str]:
         """The names of its passes in order, as a record keeps them."""

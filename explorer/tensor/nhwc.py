@@ -6,6 +6,7 @@ transposes can move past it. A mean over height and width needs one transpose on
 channel. Most of the transposes then meet and cancel (the pass SinkCode).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ aten = torch.ops.aten
 LAYOUTS = ("", "nhwc")
 """What an import may ask for: the axes as they are, or channels last."""
 
+NCHW, NHWC = "NCHW", "NHWC"
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
@@ -35,7 +37,7 @@ def convolution_with_channels_last(node: Apply) -> Any:
     weight = call(aten.permute.default, node.inputs[1], TO_NHWC, place=node.place)
     bias = node.input_of("bias")
     settings = (op["stride"], op["padding"], op["dilation"], op["groups"])
-    return [_framed(node, library.conv2d_nhwc, weight, bias, *settings)]
+    return _framed(node, library.conv2d_nhwc, weight, bias, *settings)
 
 
 @node_rewriter([aten.max_pool2d.default, aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
@@ -46,7 +48,7 @@ def max_pool_with_channels_last(node: Apply) -> Any:
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("the places of the greatest numbers are read too", node)
     settings = (node.op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
-    return [_framed(node, library.max_pool2d_nhwc, *settings), *[None] * (len(node.outputs) - 1)]
+    return _framed(node, library.max_pool2d_nhwc, *settings)
 
 
 @node_rewriter([aten.avg_pool2d.default])
@@ -55,7 +57,7 @@ def average_pool_with_channels_last(node: Apply) -> Any:
     if node.inputs[0].tensor_type.rank != 4:
         return Declined("it takes no batch", node)
     names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    return [_framed(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))]
+    return _framed(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))
 
 
 @node_rewriter([aten.adaptive_avg_pool2d.default])
@@ -65,9 +67,9 @@ def adaptive_pool_with_channels_last(node: Apply) -> Any:
         return Declined("it takes no batch", node)
     size = node.op["output_size"]
     if tuple(size) != (1, 1):
-        return [_framed(node, library.adaptive_avg_pool2d_nhwc, size)]
+        return _framed(node, library.adaptive_avg_pool2d_nhwc, size)
     last = _channels_last(node)
-    return [_reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size, place=node.place))]
+    return _reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size, place=node.place))
 
 
 @node_rewriter([aten.mean.dim])
@@ -77,7 +79,7 @@ def mean_with_channels_last(node: Apply) -> Any:
     if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
         return Declined("it is not over height and width", node)
     found = call(aten.mean.dim, _channels_last(node), [1, 2], True, dtype=node.op["dtype"], place=node.place)
-    return [_reshaped(node, found)]
+    return _reshaped(node, found)
 
 
 @node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
@@ -85,10 +87,9 @@ def batch_norm_with_axis(node: Apply) -> Any:
     """A batch norm with known statistics names the axis of its channels, which is 1."""
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("the statistics that it gives are read too", node)
-    _named(node.inputs[0])
     parts = [node.input_of(name) for name in ("weight", "bias", "running_mean", "running_var")]
     found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1, place=node.place)
-    return [found, *[None] * (len(node.outputs) - 1)]
+    return _named(node, _with_names(found, NCHW))
 
 
 nhwc_rewriter = SweepRewriter(
@@ -118,23 +119,32 @@ def activation_transposes(graph: FunctionGraph) -> list[Apply]:
     return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
 
 
-def _framed(node: Apply, target: Any, *arguments: Any) -> Variable:
+def _framed(node: Apply, target: Any, *arguments: Any) -> Mapping[Any, Any]:
     """The operator with channels last between two transposes."""
     found = call(target, _channels_last(node), *arguments, place=node.place)
-    return call(aten.permute.default, found, TO_NCHW, place=node.place)
+    return _named(node, call(aten.permute.default, found, TO_NCHW, place=node.place))
 
 
 def _channels_last(node: Apply) -> Variable:
-    return call(aten.permute.default, _named(node.inputs[0]), TO_NHWC, place=node.place)
+    """The first input with channels last."""
+    return _with_names(call(aten.permute.default, node.inputs[0], TO_NHWC, place=node.place), NHWC)
 
 
-def _reshaped(node: Apply, found: Variable) -> Variable:
-    return call(aten.reshape.default, found, node.outputs[0].tensor_type.shape, place=node.place)
+def _reshaped(node: Apply, found: Variable) -> Mapping[Any, Any]:
+    return _named(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape, place=node.place))
 
 
-def _named(variable: Variable) -> Variable:
-    """The variable, the order of whose axes now has its name."""
-    kind = variable.tensor_type
-    if not kind.layout and kind.rank == 4:
-        variable.type = replace(kind, layout="NCHW")
-    return variable
+def _named(node: Apply, found: Variable) -> Mapping[Any, Any]:
+    """What stands for the first result; the order of the axes of the first input is given its name."""
+    return {node.outputs[0]: found, "layouts": {node.inputs[0]: NCHW} if _is_nameless(node.inputs[0]) else {}}
+
+
+def _with_names(new: Variable, layout: str) -> Variable:
+    """A variable that is in no graph yet, with this name for the order of its axes if it has none."""
+    if _is_nameless(new):
+        new.type = replace(new.tensor_type, layout=layout)
+    return new
+
+
+def _is_nameless(variable: Variable) -> bool:
+    return not variable.tensor_type.layout and variable.tensor_type.rank == 4

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from explorer.tensor.snapshot import GraphState, NodeState, Read, TensorSnapshot, changed_nodes, output_reads
+from explorer.tensor.delta import Delta
+from explorer.tensor.snapshot import TensorSnapshot
 from explorer.trace import (
     TENSOR,
     AttemptsRefused,
@@ -44,16 +45,15 @@ class Observer:
         self._told: list[bool] = [False]
         self._seen: dict[str, int] = {}
         self._parts = 0
-        self._touched: dict[Apply | None, bool] = {}
-        self._leaves: dict[Variable, None] = {}
         self._started = self._began = perf_counter()
-        self._state: GraphState | None = None
+        self.delta = Delta(graph) if self.listeners else None
+        """What changed since the last step; None without listeners."""
         self._clear()
 
     def listen(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
         """Tell these listeners from now on."""
         self.listeners, self.one_by_one = tuple(listeners), one_by_one
-        self._state = None
+        self.delta = Delta(self._graph) if self.listeners else None
 
     def __bool__(self) -> bool:
         return bool(self.listeners)
@@ -87,10 +87,9 @@ class Observer:
 
     def first(self, name: str) -> None:
         """The first step of a record: the graph as it is."""
-        if self.listeners:
-            self._state = GraphState.of(self._graph)
+        if self.delta is not None:
             self._tell(StepStarted(name, TENSOR))
-            self._tell(StepEnded(True, 0.0, self._snapshot()))
+            self._tell(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
             self._started = perf_counter()
 
     def limit(self, what: str, limit: int, message: str) -> None:
@@ -100,85 +99,63 @@ class Observer:
 
     def failed(self, error: str) -> None:
         """A rule raised and the compilation ends."""
-        if self.listeners:
+        if self.delta is not None:
             self._close()
             self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
-            self._tell(StepFailed(error, self._snapshot()))
+            self._tell(StepFailed(error, TensorSnapshot(self.delta.start())))
             self._told[-1] = True
 
     # ------------------------------------------------------------------ what the graph tells
 
     def begin(self) -> None:
         """A transaction begins."""
-        self._touched, self._leaves = {}, {}
-        self._began = perf_counter()
-
-    def imported(self, node: "Apply") -> None:
-        """An application came."""
-        if self.listeners:
-            self._touched[node] = self._touched.get(node, False)
-
-    def pruned(self, node: "Apply") -> None:
-        """An application went."""
-        if self.listeners:
-            self._touched.setdefault(node, True)
-
-    def rewired(self, node: "Apply | None", old: "Variable") -> None:
-        """An application reads something else than `old`."""
-        if self.listeners:
-            self._touched.setdefault(node, True)
-            if old.owner is None:
-                self._leaves[old] = None
-
-    def leaf(self, variable: "Variable") -> None:
-        """An input or a constant came, or lost a reader."""
-        if self.listeners:
-            self._leaves[variable] = None
+        if self.delta is not None:
+            self.delta.start()
+            self.delta.begin()
+            self._began = perf_counter()
 
     def applied(
         self, rule: str, old: Sequence["Variable"], new: Sequence["Variable"], matched: Sequence["Apply"]
     ) -> None:
         """The transaction stands."""
-        if not self.listeners:
+        delta = self.delta
+        if delta is None:
             return
-        graph = self._graph
-        root = next((v.owner for v in old if v.owner is not None), None)
-        gone = [n for n, was in self._touched.items() if n is not None and was and n not in graph.nodes]
-        came = [n for n, was in self._touched.items() if n is not None and not was and n in graph.nodes]
-        removed = sorted((n.id for n in gone), key=lambda i: (root is None or i != root.id, i))
-        looked = [n.id for n in (matched or ([root] if root is not None else []))]
-        looked = list(dict.fromkeys([*looked, *removed]))
-        state = self._present()
-        if self.one_by_one or any(i not in state for i in looked):
-            self._close()
-            state = self._present()
-        known = [i for i in looked if i in state]
-        if not known:  # an input of the graph or a constant was replaced: those that read it are meant
-            known = [n.id for n, was in self._touched.items() if n is not None and was and n.id in state]
-        pairs = [(graph.ids[v], bool(v.clients)) for v in self._leaves if v in graph.ids and v not in graph.declared]
-        exits = {graph.ids[v] for v in graph.outputs if v.owner is None}
-        removed += [i for i, _ in pairs if i in state and i not in exits]
-        added = [i for i, _ in pairs if i not in state and i in exits and i not in self._fresh]
-        added += [n.id for n in graph.order.sorted(came)]
-        top = self._id(new[0]) if new else None
-        added.sort(key=lambda i: i == top)
-        stands = [i for v in new if (i := self._id(v)) is not None and i in state and i not in added]
+        came, went = delta.came_and_went()
+        root = _root(old)
+        removed = [node.id for node in went]
+        if len(removed) > 1:
+            removed.sort(key=lambda number: (number != root, number))
+        looked = [node.id for node in matched] or ([] if root is None else [root])
+        looked = list(dict.fromkeys(looked + removed))
+        if self.one_by_one or not delta.drawn.issuperset(looked):
+            self._close(before_transaction=True)
+            looked = [number for number in looked if number in delta.drawn]
+            removed = [number for number in removed if number in delta.drawn]
+        if not looked:  # an input of the graph or a constant was replaced: those that read it are meant
+            looked = delta.touched()
+        added, gone = delta.exits()
+        added = [number for number in added if number not in self._fresh]
+        added += [node.id for node in (self._graph.order.sorted(came) if len(came) > 1 else came)]
+        results = [self._id(variable) for variable in new]
+        if len(added) > 1 and results and results[0] in added:  # what stands for the root is the last
+            added.remove(results[0])
+            added.append(results[0])
+        became = [node for node in results if node in delta.drawn and node not in added]
         number = len(self._matches)
-        self._matches.append(MatchFound(number, rule, known[0] if known else -1, tuple(known)))
+        self._matches.append(MatchFound(number, rule, looked[0] if looked else -1, tuple(looked)))
         seconds = perf_counter() - self._began
-        gone_ids = tuple(i for i in removed if i in state)
-        self._rewrites.append(Rewritten(number, rule, gone_ids, tuple(added), seconds, became=tuple(stands[:1])))
+        self._rewrites.append(
+            Rewritten(number, rule, tuple(removed + gone), tuple(added), seconds, "", tuple(became[:1]))
+        )
         self._fresh.update(dict.fromkeys(added))
-        self._changed |= changed_nodes(graph, self._touched, self._leaves)
-        self._outputs = output_reads(graph)
-        self._touched, self._leaves = {}, {}
+        delta.commit()
 
-    def reverted(self, rule: str, old: Sequence["Variable"], why: str) -> None:
+    def reverted(self, rule: str, old: Sequence["Variable"], matched: Sequence["Apply"], why: str) -> None:
         """The transaction was taken back."""
         if self.listeners:
-            root = next((v.owner.id for v in old if v.owner is not None), -1)
-            self._touched, self._leaves = {}, {}
-            if root >= 0:
+            root = matched[0].id if matched else _root(old)
+            if root is not None and root >= 0:
                 self.refused(Refusal(rule, root, 0, root, RefusalKind.REVERTED, found=why))
 
     def refused(self, refusal: Refusal) -> None:
@@ -201,45 +178,33 @@ class Observer:
         self._refusals: list[Refusal] = []
         self._later: list[Refusal] = []
         self._fresh: dict[int, None] = {}
-        self._changed: dict[int, NodeState | None] = {}
-        self._outputs: tuple[Read, ...] = ()
 
-    def _present(self) -> GraphState:
-        if self._state is None:
-            self._state = GraphState.of(self._graph)
-        return self._state
-
-    def _id(self, variable: "Variable") -> int | None:
-        return variable.owner.id if variable.owner is not None else self._graph.ids.get(variable)
+    def _id(self, variable: "Variable") -> int:
+        return variable.owner.id if variable.owner is not None else self._graph.ids.get(variable, -1)
 
     def _path(self) -> str:
         self._parts += 1
         part = f", part {self._parts}" if self._parts > 1 else ""
         return "/".join(self._scopes or ["change"]) + part
 
-    def _snapshot(self) -> TensorSnapshot:
-        return TensorSnapshot(self._present())
-
-    def _close(self, always: bool = False) -> None:
-        """End the step that is open, if something happened in it."""
-        if not self.listeners or not (always or self._rewrites or self._refusals):
+    def _close(self, always: bool = False, before_transaction: bool = False) -> None:
+        """End the step that is open, if something happened in it; maybe as it was before the present transaction."""
+        delta = self.delta
+        if delta is None or not (always or self._rewrites or self._refusals):
             return
         self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
         for match in self._matches:
             self._tell(match)
-        before = self._present()
-        refusals = [
-            r for r in (*self._refusals, *(self._later if always else ())) if r.root in before and r.node in before
-        ]
+        delta.start()
+        tried = (*self._refusals, *self._later) if always else self._refusals
+        refusals = tuple([r for r in tried if r.root in delta.drawn and r.node in delta.drawn])
         if refusals:
-            self._tell(AttemptsRefused(tuple(refusals)))
+            self._tell(AttemptsRefused(refusals))
         for rewrite in self._rewrites:
             self._tell(rewrite)
-        changed = bool(self._rewrites)
-        if changed:
-            self._state = before.after(self._changed, self._outputs)
+        state = delta.end_step(before_transaction)
         now = perf_counter()
-        self._tell(StepEnded(changed, now - self._started, self._snapshot()))
+        self._tell(StepEnded(bool(self._rewrites), now - self._started, TensorSnapshot(state)))
         self._started = now
         self._told[-1] = True
         later = [] if always else self._later
@@ -249,3 +214,11 @@ class Observer:
     def _tell(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
+
+
+def _root(variables: Sequence["Variable"]) -> int | None:
+    """The number of the first application that gives one of these."""
+    for variable in variables:
+        if variable.owner is not None:
+            return variable.owner.id
+    return None

@@ -1,7 +1,7 @@
 """An operator: an overload of PyTorch, and its arguments that are no tensors."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from explorer.errors import OperatorError, UnknownNameError
+from explorer.tensor.numbers import operands
 from explorer.tensor.types import LETTERS, Quantization, TensorType, ValueType, type_of
 
 
@@ -34,16 +35,29 @@ Arguments = tuple[tuple[str, Any], ...]
 """All arguments by the names of the schema; where a tensor goes stands `SLOT`, lists are tuples."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """An overload with everything fixed but its tensors. Two are equal if they compute the same of equal tensors.
 
     `target` is a functional overload of PyTorch (`torch.ops.aten.add.Tensor`, or one of our own); `arguments` are all
-    its arguments, defaults included.
+    its arguments, defaults included. To an operator 2, 2.0 and True are different numbers, and so are 0.0 and -0.0.
     """
 
     target: OpOverload
     arguments: Arguments
+    _key: tuple[Any, ...] = field(init=False, repr=False)
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        key = (self.target, exact(self.arguments))
+        object.__setattr__(self, "_key", key)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Op) and self._hash == other._hash and self._key == other._key
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def of(cls, target: OpOverload, **attributes: Any) -> "Op":
@@ -89,7 +103,7 @@ class Op:
     def settings(self) -> dict[str, Any]:
         """The attributes that differ from the defaults of the schema: what a text shows."""
         defaults = _defaults(self.target)
-        return {k: v for k, v in self.attributes.items() if k not in defaults or defaults[k] != v}
+        return {k: v for k, v in self.attributes.items() if k not in defaults or exact(defaults[k]) != exact(v)}
 
     def __getitem__(self, name: str) -> Any:
         """An argument by name. Raises: UnknownNameError."""
@@ -127,7 +141,7 @@ class Op:
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for these tensors, by PyTorch's own kernel."""
-        return flat_results(_call(self.target, self.bind(tensors)))
+        return flat_results(_call(self.target, self.bind(operands(self.target, tensors))))
 
     def result_types(self, inputs: Sequence[ValueType]) -> tuple[ValueType, ...]:
         """Types of the results for inputs of these types, as PyTorch's fake tensors give them.
@@ -194,6 +208,19 @@ def frozen(value: Any) -> Any:
     return value
 
 
+def exact(value: Any) -> Any:
+    """A value that is equal for arguments that an operator cannot tell apart: same kind of number, same bits."""
+    if isinstance(value, tuple):
+        return tuple(map(exact, value))
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, complex):
+        return ("complex", value.real.hex(), value.imag.hex())
+    return value
+
+
 def flat_results(value: Any) -> tuple[Any, ...]:
     """What a kernel returned as a flat tuple: lists of tensors count as so many results."""
     if isinstance(value, list | tuple):
@@ -232,16 +259,16 @@ def split_call(target: OpOverload, values: Mapping[str, Any]) -> tuple[tuple[Any
     defaults = _defaults(target)
     args = [values[name] for name in _positional(target)]
     names = list(_positional(target))
-    while names and names[-1] in defaults and frozen(args[-1]) == defaults[names[-1]] and not _is_tensor(args[-1]):
+    while names and names[-1] in defaults and _is_default(args[-1], defaults[names[-1]]):
         names.pop()
         args.pop()
     rest = {k: v for k, v in values.items() if k not in _positional(target)}
-    kept = {k: v for k, v in rest.items() if _is_tensor(v) or k not in defaults or frozen(v) != defaults[k]}
+    kept = {k: v for k, v in rest.items() if k not in defaults or not _is_default(v, defaults[k])}
     return tuple(args), kept
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+def _is_default(value: Any, default: Any) -> bool:
+    return not isinstance(value, torch.Tensor) and exact(frozen(value)) == exact(default)
 
 
 def kernel(target: OpOverload) -> OpOverload:

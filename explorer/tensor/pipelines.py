@@ -38,6 +38,7 @@ FOLD_PIPELINE = FunctionPassPipeline.of(
 
 OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
     "EliminateNoop",
+    _inference("EliminateIndices"),
     _inference("OptimizeRegression"),
     _fixed_point("SinkCode"),
     "OptimizeTransposeIntoReshape",

@@ -13,7 +13,7 @@ from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.importing import from_exported, from_module
 from explorer.tensor.managed import ManagedPipeline
 from explorer.tensor.nhwc import LAYOUTS, nhwc_rewriter
-from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub
+from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
 from explorer.tensor.rewriting.rewriters import checked_tracks, tracked_name
 from explorer.tensor.snapshot import TensorSnapshot
 from explorer.tensor.variables import Apply
@@ -46,6 +46,10 @@ class Pipeline(Protocol):
 
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
         """Those of them that look at one application."""
+        ...
+
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        """Those of them that look at the whole graph."""
         ...
 
 
@@ -132,15 +136,15 @@ def described(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
     """What a trace says of the rules of pipelines: those that look at one application, then all others."""
     found: dict[str, RuleDescription] = {}
     for pipeline in pipelines:
-        for rewriter in pipeline.local_rewriters():
+        for rewriter in (*pipeline.local_rewriters(), *pipeline.global_rewriters()):
             found.setdefault(rewriter.label, _describe(rewriter))
         for name in pipeline.rule_names():
-            found.setdefault(name, RuleDescription(name, name, (ANY_OPERATOR,), TENSOR, "exact", "", ""))
+            found.setdefault(name, RuleDescription(name, name, (ANY_OPERATOR,), TENSOR, "real", "", ""))
     return tuple(found.values())
 
 
-def _describe(rewriter: LocalRewriter) -> RuleDescription:
-    tracked = checked_tracks(rewriter)
+def _describe(rewriter: LocalRewriter | Rewriter) -> RuleDescription:
+    tracked = checked_tracks(rewriter) if isinstance(rewriter, LocalRewriter) else None
     first = ANY_OPERATOR if tracked is None else OR.join(dict.fromkeys(map(tracked_name, tracked)))
     name = rewriter.label
     return RuleDescription(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from explorer.graph import Graph, topological_order
 from explorer.tensor.interface import Interface
-from explorer.tensor.types import TensorType
+from explorer.tensor.types import TensorType, ValueType
 from explorer.tensor.variables import Apply, Constant, Variable
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
@@ -20,23 +21,42 @@ if TYPE_CHECKING:
 
 Read = tuple[int, int]
 """A result that is read: the number of the node, and which of its results."""
+NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)
 class NodeState:
-    """A node at one state: what it is, and what it reads then; its record is made when it is asked for."""
+    """A node at one state: what it is, reads and gives then; its record is made when it is asked for."""
 
     value: Apply | Variable
-    reads: tuple[Read, ...]
-    constants: tuple[Constant | None, ...] = ()
-    """For each input the constant that stands there."""
+    inputs: tuple[Variable, ...]
+    types: tuple[ValueType, ...]
+    ids: Mapping[Variable, int]
+    """The numbers of inputs and constants in the graph."""
     _record: NodeRecord | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: Apply | Variable,
+        inputs: tuple[Variable, ...],
+        ids: Mapping[Variable, int],
+        types: Mapping[Variable, ValueType] = NO_TYPES,
+    ) -> "NodeState":
+        """A node that reads these inputs; `types` are those of variables that have another one now."""
+        results = value.outputs if isinstance(value, Apply) else (value,)
+        return cls(value, inputs, tuple([types.get(v, v.type) if types else v.type for v in results]), ids)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What it reads."""
+        return _reads(self.inputs, self.ids)
 
     @property
     def record(self) -> NodeRecord:
         """What a trace keeps of it; the constants that it reads are its parameters."""
         if self._record is None:
-            self._record = _make_record(self.value, self.constants)
+            self._record = _make_record(self.value, self.inputs, self.types)
         return self._record
 
 
@@ -47,28 +67,30 @@ class GraphState:
         self,
         before: "GraphState | None",
         changed: Mapping[int, NodeState | None],
-        outputs: tuple[Read, ...],
+        outputs: tuple[Variable, ...],
+        ids: Mapping[Variable, int],
         interface: Interface,
     ) -> None:
         self._before = before
         self._changed = changed
         self.outputs = outputs
         self.interface = interface
-        self._nodes: dict[int, NodeState] | None = None
+        self._ids = ids
+        self._nodes: Mapping[int, NodeState] | None = None
 
     @classmethod
     def of(cls, graph: "FunctionGraph") -> "GraphState":
         """The present state of a graph, its inputs and constants first."""
-        nodes = {number: NodeState(v, ()) for v, number in graph.ids.items() if v.clients or v in graph.inputs}
-        for node in graph.toposort():
-            nodes[node.id] = _state_of(graph, node)
-        state = cls(None, nodes, _reads(graph, graph.outputs), graph.interface)
+        ids = graph.ids
+        nodes = {i: NodeState.of(v, (), ids) for v, i in ids.items() if v.clients or v in graph.declared}
+        nodes |= {node.id: NodeState.of(node, tuple(node.inputs), ids) for node in graph.nodes}
+        state = cls(None, {}, tuple(graph.outputs), ids, graph.interface)
         state._nodes = nodes
         return state
 
-    def after(self, changed: Mapping[int, NodeState | None], outputs: tuple[Read, ...]) -> "GraphState":
+    def after(self, changed: Mapping[int, NodeState | None], outputs: tuple[Variable, ...]) -> "GraphState":
         """The state after some nodes changed, came or went (None)."""
-        return GraphState(self, dict(changed), outputs, self.interface)
+        return GraphState(self, changed, outputs, self._ids, self.interface)
 
     @property
     def nodes(self) -> Mapping[int, NodeState]:
@@ -87,17 +109,31 @@ class GraphState:
             self._nodes = nodes
         return self._nodes
 
+    @cached_property
+    def output_reads(self) -> tuple[Read, ...]:
+        """What the outputs read."""
+        return _reads(self.outputs, self._ids)
+
+    @cached_property
+    def exits(self) -> frozenset[int]:
+        """The constants that are outputs: only these constants are drawn."""
+        return frozenset(self._ids[v] for v in self.outputs if isinstance(v, Constant))
+
+    def drawn(self) -> set[int]:
+        """The nodes that are drawn: applications, inputs, and the constants that are outputs."""
+        return {n for n, node in self.nodes.items() if not isinstance(node.value, Constant)} | self.exits
+
     def __contains__(self, number: int) -> bool:
-        """Whether a node is drawn: applications and inputs are, a constant only if it is an output."""
+        """Whether a node is drawn."""
         node = self.nodes.get(number)
-        return node is not None and (not isinstance(node.value, Constant) or (number, 0) in self.outputs)
+        return node is not None and (not isinstance(node.value, Constant) or number in self.exits)
 
     @cached_property
     def graph(self) -> Graph[NodeRecord]:
         """The nodes that are drawn, as records; those that did not change are the same objects in all states."""
         nodes = {number: state for number, state in self.nodes.items() if number in self}
         inputs = {n: tuple(source for source, _ in state.reads if source in nodes) for n, state in nodes.items()}
-        outputs = tuple(source for source, _ in self.outputs)
+        outputs = tuple(source for source, _ in self.output_reads)
         return Graph[NodeRecord].ordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
 
     def _order(self) -> list[int]:
@@ -117,16 +153,18 @@ class GraphState:
             value = state.value
             if isinstance(value, Apply):
                 node = Apply(value.op, [made[read] for read in state.reads], place=value.place, id=number)
-                node.outputs = [Variable(v.type, node, v.index, v.name) for v in value.outputs]
+                node.outputs = [
+                    Variable(kind, node, v.index, v.name) for v, kind in zip(value.outputs, state.types, strict=True)
+                ]
                 made.update({(number, i): v for i, v in enumerate(node.outputs)})
             elif isinstance(value, Constant):
-                kind = value.tensor_type
-                made[(number, 0)] = Constant(value.data, value.name, value.trainable, kind.layout, kind.quantization)
+                made[(number, 0)] = constant = Constant(value.data, value.name, value.trainable)
+                constant.type = state.types[0]
             else:
-                made[(number, 0)] = Variable(value.type, None, 0, value.name)
+                made[(number, 0)] = Variable(state.types[0], None, 0, value.name)
         declared = [n for n in sorted(order) if not isinstance(self.nodes[n].value, Apply | Constant)]
         inputs = [made[(number, 0)] for number in declared]
-        graph = FunctionGraph(inputs, [made[read] for read in self.outputs], clone=False)
+        graph = FunctionGraph(inputs, [made[read] for read in self.output_reads], clone=False)
         graph.interface = self.interface
         return graph
 
@@ -178,23 +216,23 @@ class TensorSnapshot:
         return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
 
 
-def _make_record(value: Apply | Variable, constants: Sequence[Constant | None]) -> NodeRecord:
+def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Sequence[ValueType]) -> NodeRecord:
     if isinstance(value, Apply):
         config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
-        config |= _results(value.outputs)
+        config |= _results(types)
         place = value.place
         about = {"module": place.module, "source": place.line}
         kind = str(value.op.target).replace("::", ".")
         parameters: dict[str, ParameterRecord] = {}
-        for name, constant in zip(value.op.input_names(), constants, strict=True):
-            if constant is not None:
-                parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(constant)
+        for name, variable in zip(value.op.input_names(), inputs, strict=True):
+            if isinstance(variable, Constant):
+                parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(variable)
         known = {name: text for name, text in about.items() if text}
         return NodeRecord(kind, 1, config, parameters=parameters, about=known)
     if isinstance(value, Constant):
-        config = {**_parameter(value).nodes[0].config, **_results([value])}
+        config = {**_parameter(value).nodes[0].config, **_results(types)}
         return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {})
-    return NodeRecord("Input", 1, {"name": value.name, **_results([value])}, scope=())
+    return NodeRecord("Input", 1, {"name": value.name, **_results(types)}, scope=())
 
 
 def _parameter(constant: Constant) -> ParameterRecord:
@@ -209,34 +247,8 @@ def _parameter(constant: Constant) -> ParameterRecord:
     )
 
 
-def changed_nodes(
-    graph: "FunctionGraph", touched: Iterable[Apply | None], leaves: Iterable[Variable]
-) -> dict[int, NodeState | None]:
-    """What these applications, inputs and constants are now; None for those that are gone."""
-    changed: dict[int, NodeState | None] = {}
-    for node in touched:
-        if node is not None:
-            changed[node.id] = _state_of(graph, node) if node in graph.nodes else None
-    for leaf in leaves:
-        if leaf in graph.ids:
-            used = leaf.clients or leaf in graph.declared
-            changed[graph.ids[leaf]] = NodeState(leaf, ()) if used else None
-    return changed
-
-
-def output_reads(graph: "FunctionGraph") -> tuple[Read, ...]:
-    """What the outputs of a graph read now."""
-    return _reads(graph, graph.outputs)
-
-
-def _state_of(graph: "FunctionGraph", node: Apply) -> NodeState:
-    constants = tuple(v if isinstance(v, Constant) else None for v in node.inputs)
-    return NodeState(node, _reads(graph, node.inputs), constants)
-
-
-def _results(variables: Sequence[Variable]) -> dict[str, Any]:
+def _results(types: Sequence[ValueType]) -> dict[str, Any]:
     """Types of results, and their bytes."""
-    types = [v.type for v in variables]
     return {
         "results": [str(kind) for kind in types],
         "bytes": sum(kind.size_bytes for kind in types if isinstance(kind, TensorType)),
@@ -249,5 +261,5 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) or value is None else str(value)
 
 
-def _reads(graph: "FunctionGraph", variables: Iterable[Variable]) -> tuple[Read, ...]:
-    return tuple((v.owner.id, v.index) if v.owner is not None else (graph.ids[v], 0) for v in variables)
+def _reads(variables: Iterable[Variable], ids: Mapping[Variable, int]) -> tuple[Read, ...]:
+    return tuple((v.owner.id, v.index) if v.owner is not None else (ids[v], 0) for v in variables)

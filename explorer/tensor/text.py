@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from explorer.tensor.sorting import toposorted
 from explorer.tensor.variables import Constant, Variable
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ def expression(outputs: Sequence[Variable]) -> str:
     >>> expression([div(mul(add(y, z), x), add(y, z))])  # doctest: +SKIP
     '[div(mul(add(y, z), x), add(y, z))]'
     """
-    from explorer.tensor.function_graph import toposorted
-
     nodes = toposorted(outputs)
     if len(nodes) > LONGEST:
         return f"[a graph of {len(nodes):,} applications; text() has a line for each]"

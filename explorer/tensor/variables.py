@@ -11,12 +11,9 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
+from explorer.tensor.numbers import NATURAL, PythonNumber, operands, takes_numbers
 from explorer.tensor.ops import SLOT, Op, bound, frozen, takes_tensor
 from explorer.tensor.types import Quantization, TensorType, ValueType, type_of
-
-CONVERTED = (torch.float32, torch.float64, torch.complex64, torch.complex128, torch.int64, torch.int32)
-"""Results of these types give the same with a number as with a constant that holds it; shorter ones round twice."""
-
 
 PYTORCH = str(Path(torch.__file__).parent)
 
@@ -75,7 +72,7 @@ class Variable:
 
 
 class Constant(Variable):
-    """A value that is known: a tensor, with its content as identity.
+    """A value that is known: a tensor, with its content as identity; `data` may be a `PythonNumber`.
 
     `name` is that of the parameter or buffer it comes from. A `trainable` one may change between two calls; passes
     treat it as unknown, and only it itself is the same.
@@ -100,7 +97,8 @@ class Constant(Variable):
         """Equal for constants that hold the same: type and bytes, so NaN equals NaN and 0 differs from -0."""
         if self.trainable:
             return ("trainable", self.name, id(self.data))
-        return (self.type, self.digest)
+        python = (type(self.data.value), repr(self.data.value)) if isinstance(self.data, PythonNumber) else ()
+        return (self.type, self.digest, *python)
 
     @cached_property
     def digest(self) -> str:
@@ -120,6 +118,8 @@ class Constant(Variable):
     def _number(self) -> Any:
         if self.trainable or not self.data.numel():
             return None
+        if isinstance(self.data, PythonNumber):
+            return self.data.number
         first = self.data.detach().reshape(-1)[0]
         if self.data.numel() > 1 and not bool((self.data == first).all()):
             return None
@@ -151,9 +151,16 @@ class Apply:
                 return variable
         return None
 
+    @property
+    def numbers(self) -> dict[Variable, Any]:
+        """The inputs that the operator takes as Python numbers, and these numbers."""
+        data = [v.data if isinstance(v, Constant) else v for v in self.inputs]
+        given = zip(self.inputs, data, operands(self.op.target, data), strict=True)
+        return {variable: value for variable, tensor, value in given if value is not tensor}
+
 
 def apply_op(op: Op, inputs: Sequence["Variable | float"], place: SourcePlace = NOWHERE) -> Apply:
-    """Apply an operator to variables; numbers become constants of the type of the others.
+    """Apply an operator to variables; numbers become constants that act in it as the numbers do.
 
     Raises: OperatorError if the number or the types of the inputs do not fit.
     """
@@ -161,6 +168,8 @@ def apply_op(op: Op, inputs: Sequence["Variable | float"], place: SourcePlace = 
         raise OperatorError(f"{op.name} takes {op.num_inputs} tensors; {len(inputs)} were given")
     known = [value for value in inputs if isinstance(value, Variable)]
     variables = [value if isinstance(value, Variable) else number_constant(value, known) for value in inputs]
+    if not takes_numbers(op.target):
+        variables = [_plain(variable) for variable in variables]
     node = Apply(op, variables, place=place)
     types = op.result_types([variable.type for variable in variables])
     node.outputs = [Variable(kind, node, i) for i, kind in enumerate(types)]
@@ -168,11 +177,18 @@ def apply_op(op: Op, inputs: Sequence["Variable | float"], place: SourcePlace = 
 
 
 def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
-    """A constant of no axes that acts in an operator with `others` as the number does."""
-    tensors = [torch.empty(v.tensor_type.shape, dtype=v.tensor_type.dtype, device="meta") for v in others]
-    kinds = [torch.result_type(tensor, value) for tensor in tensors]
-    kind = kinds[0] if kinds else torch.get_default_dtype()
-    return Constant(torch.tensor(value, dtype=kind))
+    """A constant of no axes that acts in an operator with `others` as the number does. Raises: OperatorError."""
+    python = next(known for known in NATURAL if isinstance(value, known))
+    kinds = [v.tensor_type for v in others if not isinstance(v, Constant) or not isinstance(v.data, PythonNumber)]
+    beside = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
+    return Constant(PythonNumber.of(python(value), torch.result_type(beside, python(1))))
+
+
+def _plain(variable: Variable) -> Variable:
+    """A Python number as the tensor that it acts as; any other variable as it is."""
+    if isinstance(variable, Constant) and isinstance(variable.data, PythonNumber):
+        return Constant(variable.data.plain)
+    return variable
 
 
 def call(target: OpOverload, *args: Any, place: SourcePlace = NOWHERE, **kwargs: Any) -> Any:
@@ -194,10 +210,8 @@ def make_apply(
     inputs: list[Variable] = []
     arguments: list[tuple[str, Any]] = []
     for name, value in values.items():
-        if isinstance(value, int | float | complex) and not isinstance(value, bool) and takes_tensor(target, name):
-            constant = number_constant(value, variables)
-            if constant.tensor_type.dtype in CONVERTED:
-                value = constant
+        if isinstance(value, int | float | complex) and takes_tensor(target, name):
+            value = number_constant(value, variables)
         arguments.append((name, _opened(value, inputs)))
     return apply_op(Op(target, tuple(arguments)), inputs, place)
 

@@ -218,11 +218,12 @@ class RuleStats:
 
 @dataclass(frozen=True)
 class StepCheck:
-    """How far the outputs after a step are from those of the unoptimized circuit.
+    """How far the outputs after a step are from those before it, and whether what the step did may change them so.
 
-    `max_difference` is absolute; `tolerance` is what the rules of the steps so far allow: 0 while all were exact,
-    rounding errors relative to the largest output after a rule that is exact in real arithmetic, any difference after
-    a lossy one.
+    `max_difference` is absolute; `tolerance` is what the rules of this step allow: 0 if all are exact, rounding errors
+    relative to the largest output for a rule that is exact in real arithmetic, any difference for a lossy one.
+    `other_bits` counts the numbers that are not the same, bit by bit: 0 and -0 differ, NaN is the same as NaN. Exact
+    rules allow none.
     """
 
     step: int
@@ -230,14 +231,15 @@ class StepCheck:
     max_difference: float
     exactness: str
     tolerance: float
+    other_bits: int = 0
 
     @property
     def ok(self) -> bool:
-        """Whether the difference is within the tolerance; NaN is not."""
-        return self.max_difference <= self.tolerance
+        """Whether the difference is allowed; a number that became NaN, or the other way, is never."""
+        return self.max_difference <= self.tolerance and not (self.exactness == "exact" and self.other_bits)
 
     def __str__(self) -> str:
-        sign = "equal" if self.max_difference == 0 else "ok" if self.ok else "DIFFERS"
+        sign = "DIFFERS" if not self.ok else "equal" if self.max_difference == 0 else "ok"
         return f"step {self.step} {self.path}: {self.max_difference:.3g} ({self.exactness}: {sign})"
 
     __repr__ = __str__

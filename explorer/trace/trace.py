@@ -110,31 +110,25 @@ class Trace:
         return self.step(step).snapshot.figures
 
     def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
-        """The difference of the outputs on `x` after each step from the plain circuit's, and whether it may be.
+        """The difference of the outputs on `x` after each step from those before it, and whether it may be.
 
         A trace of a module takes a tuple of arguments, by default what it was exported with. `on_step` is told each
         step before it is run, and may end the check by raising.
         Raises: ShapeError if `x` has no rows; CircuitError for a loaded trace.
         """
         x = self.examples if x is None else x
-        wanted: tuple[Any, ...] | None = None
-        values: tuple[Any, ...] = ()
-        exactness = "exact"
+        values: tuple[Any, ...] | None = None
         found: list[StepCheck] = []
         for step in self.steps:
             if step.error is not None:
                 continue
             on_step(step)
-            if wanted is None or step.changed or step.folds:
+            before = values
+            if values is None or step.changed or step.folds:
                 values = step.snapshot.results(x)
             if not any(value.numel() for value in values):
                 raise ShapeError("check needs at least one row; x has none")
-            wanted = values if wanted is None else wanted
-            exactness = max(exactness, self._exactness(step), key=EXACTNESS_ORDER.index)
-            compared = [_compared(value, first) for value, first in zip(values, wanted, strict=True) if value.numel()]
-            difference, rounding = max(compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]))
-            tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
-            found.append(StepCheck(step.index, step.path, difference, exactness, tolerance))
+            found.append(_checked(step, self._exactness(step), values, values if before is None else before))
         return Answers(found)
 
     def _exactness(self, step: Step) -> str:
@@ -477,6 +471,28 @@ def _tries(step: Step, rule: RuleDescription) -> bool:
     if rule.kind == TENSOR:
         return rule.name in step.rules
     return step.path.endswith(f"/{PASS_OF_KIND[rule.kind]}")
+
+
+def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...]) -> StepCheck:
+    """The results after a step compared with those before it."""
+    pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
+    compared = [_compared(value, wanted) for value, wanted in pairs]
+    difference, rounding = max(compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]))
+    tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
+    other_bits = sum(_other_bits(value, wanted) for value, wanted in pairs)
+    return StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)
+
+
+def _other_bits(value: Any, wanted: Any) -> int:
+    """How many numbers of two tensors are not the same, bit by bit; NaN is the same as NaN."""
+    if value.dtype != wanted.dtype:
+        return int(value.numel())
+    if value.is_complex():
+        return _other_bits(value.real, wanted.real) + _other_bits(value.imag, wanted.imag)
+    same = value == wanted
+    if value.is_floating_point():
+        same = (same & (value.signbit() == wanted.signbit())) | ((value != value) & (wanted != wanted))
+    return int((~same).sum())
 
 
 def _compared(value: Any, wanted: Any) -> tuple[float, float]:

@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
     assert "Traceback" not in result.output
 
 
-@pytest.mark.filterwarnings("always::explorer.optimize.LimitWarning")
+@pytest.mark.filterwarnings("always::explorer.errors.LimitWarning")
 def test_a_limit_that_was_hit_is_a_note():
     result = run("trace", "sum-chain", "--max-rounds", "2")
     assert "Note: Stopped optimize at the limit of 2 rounds; more rewrites were possible." in result.stderr

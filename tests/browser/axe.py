@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 RUN = "([selector]) => axe.run(selector || document, { resultTypes: ['violations'] }).then((found) => found.violations)"
-RUN_IN = """([part, rules]) => axe.run(part, { resultTypes: ['violations'], ...(rules.length ? { runOnly: rules } : {}) })
-  .then((found) => found.violations)"""
+RUN_IN = """([part, rules]) => axe.run(part, {
+  resultTypes: ['violations'], ...(rules.length ? { runOnly: rules } : {})
+}).then((found) => found.violations)"""
 
 
 def serious_violations(page: "Page", selector: str | None = None) -> list[str]:

@@ -31,7 +31,7 @@ READY = {
     "msg_data": {"type": "event", "name": "document_ready", "values": {"type": "map"}},
 }
 MOST_WAITING = 3
-"""The slowest of n steps at once may take so many times n steps alone; where readers waited for each other it was 20."""
+"""The slowest of n steps at once may take so many times n steps alone; where they waited for each other it was 20."""
 
 
 class Reader:

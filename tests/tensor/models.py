@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.nn import functional as F
 
-from explorer.tensor import FunctionGraph, from_exported
+from explorer.tensor import FunctionGraph, from_exported, to_module
+from explorer.trace.trace import ROUNDING
 
 SIDE = 64
 """Height and width of the pictures that the tests use."""
@@ -271,6 +272,15 @@ def example(name: str, batch_size: int = 2, dtype: torch.dtype = torch.float32) 
     generator = torch.Generator().manual_seed(1)
     shape = (batch_size, 3, SIDE, SIDE) if name in PICTURES else (batch_size, 10, 64)
     return torch.randn(shape, generator=generator, dtype=dtype)
+
+
+def assert_within_rounding(graph: FunctionGraph, name: str, dtype: torch.dtype = torch.float32) -> None:
+    """A graph gives what a model does, but for what rewrites that are exact in real arithmetic may change."""
+    x = example(name, dtype=dtype)
+    with torch.no_grad():
+        wanted, found = model(name).to(dtype)(x), to_module(graph)(x)
+    assert found.dtype is dtype
+    assert float((found - wanted).abs().max()) <= ROUNDING[str(dtype)] * max(1.0, float(wanted.abs().max()))
 
 
 @cache

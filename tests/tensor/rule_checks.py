@@ -39,6 +39,21 @@ def values(graph, arguments) -> tuple[torch.Tensor, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
+def same_bits(left, right) -> bool:
+    """Whether two tensors are of one dtype and shape and hold the same; NaN is NaN, and -0 is not 0."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    if not (left.is_floating_point() or left.is_complex()):
+        return torch.equal(left, right)
+    left, right = (torch.view_as_real(v) if v.is_complex() else v for v in (left, right))
+    nan, zero = left.isnan(), left == 0
+    return (
+        torch.equal(nan, right.isnan())
+        and torch.equal(left[~nan], right[~nan])
+        and torch.equal(left[zero].signbit(), right[zero].signbit())
+    )
+
+
 def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
     """Rewrite a graph, check that its values stay and that a second time changes nothing; gives the graph."""
     graph = graph_of(inputs, *outputs)

@@ -23,7 +23,7 @@ from tests.tensor.models import (
 
 aten = torch.ops.aten
 HERE = [name for name in MODELS if name != "densenet121"]
-"""DenseNet-121 takes half as long as all others together: test_nhwc.py, which needs it, looks at it."""
+"""DenseNet-121 takes half as long as all others together: test_densenet.py looks at it."""
 
 AT_CORE_LEVEL = ("resnet18", "squeezenet1_1", "transformer", "transformer_sdpa")
 """The others are large and have nothing there that these have not."""
@@ -75,8 +75,9 @@ def test_a_core_graph_computes_what_the_model_does(name):
 
 def test_a_module_of_doubles_gives_a_graph_of_doubles():
     made, x = model("transformer").double(), example("transformer").double()
+    program = torch.export.export(made, (x,))
     for level in ("functional", "core"):
-        graph = from_module(made, (x,), level=level)
+        graph = from_exported(program, level=level)
         assert {v.tensor_type.dtype for node in graph.nodes for v in node.outputs} == {torch.float64}
         assert torch.allclose(to_module(graph)(x), made(x), rtol=1e-12, atol=1e-13)
 

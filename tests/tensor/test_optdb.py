@@ -162,6 +162,20 @@ def test_what_overwrites_inputs_cannot_be_registered_before_the_mark(mine, posit
     mine.register("bold", Nothing(), 50, "fast_run", "inplace")
 
 
+def test_nor_last_where_the_last_place_is_before_the_mark():
+    found = SequenceDB("mine", not_before={"inplace": 49.5})
+    found.register("first", Nothing(), 1, "t")
+    with pytest.raises(RuleError, match=r"must stand behind position 49\.5, and position 2 is not"):
+        found.register("bold", Nothing(), "last", "t", "inplace")
+    inside = EquilibriumDB()
+    found.register("inside", inside, "last", "t")
+    with pytest.raises(RuleError, match="must stand behind"):
+        inside.register("bold rule", local(), "inplace")
+    found.register("mark", Nothing(), 49.5, "t")
+    found.register("bold", Nothing(), "last", "t", "inplace")
+    assert [entry.name for entry in found.entries()] == ["first", "inside", "mark", "bold"]
+
+
 def test_nor_into_a_database_that_stands_before_it(mine):
     inner = mine["canonicalize"]
     assert inner is mine.database("canonicalize")

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from explorer.errors import CircuitError, RuleError, UnknownNameError
-from explorer.tensor import Feature, FunctionGraph, call, doubles
+from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
+from explorer.tensor.optdb import optdb
 from explorer.tensor.record import record_module
 from explorer.tensor.rewriting import (
     Declined,
@@ -55,6 +56,44 @@ def test_one_by_one_every_rewrite_is_a_step():
     trace = record_module(example(), DATA, [merge_rewriter, pipeline], one_by_one=True)
     paths = [step.path for step in trace.steps if step.rewrites]
     assert paths == ["merge", "canonicalize/round 1", "canonicalize/round 1, part 2"]
+
+
+def test_log_of_softmax_by_hand_is_three_steps():
+    v = Variable(TensorType(torch.float64, (2, 3)), name="v")
+    exp, other = call(aten.exp.default, v), call(aten.exp.default, v)
+    by_hand = call(aten.log.default, call(aten.div.Tensor, exp, call(aten.sum.dim_IntList, other, [1], True)))
+    given = (torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.25, 3.0]], dtype=torch.float64),)
+    pipeline = optdb.query("+fast_run", "-inplace")
+    trace = record_module(FunctionGraph([v], [by_hand]), given, pipeline, one_by_one=True)
+    done = [(step.path, [rewrite.rule for rewrite in step.rewrites]) for step in trace.steps if step.rewrites]
+    assert done == [
+        ("optdb/merge1", ["merge1"]),
+        ("optdb/stabilize/round 1, part 2", ["exp_over_sum"]),
+        ("optdb/stabilize/round 2", ["log_of_softmax"]),
+    ]
+    titles = [[n.title for n in trace.graph_at(path).nodes.values()] for path, _ in done]
+    assert [len(names) for names in titles] == [5, 3, 2]
+    assert titles[-1] == ["Input", "log_softmax"]
+    assert all(check.ok for check in trace.check())
+    torch.testing.assert_close(trace.compiled(*given), torch.log_softmax(given[0], 1))
+
+
+def test_one_replacement_is_one_step_however_many_read_what_it_replaces():
+    """PyTensor's history has a step for each reader."""
+    product = mul(x, y)
+    output = add(add(product, product), add(product, product))
+    turn = PatternSub((mul, "a", "b"), (mul, "b", "a"), name="Turn")
+    trace = record_module(FunctionGraph([x, y], [output]), DATA[:2], TopoRewriter(turn, ignore_newtrees=True))
+    assert [(step.path, len(step.rewrites)) for step in trace.steps] == [("import", 0), ("Turn", 1)]
+    (rewrite,) = trace.steps[-1].rewrites
+    assert rewrite.rule == "Turn"
+    assert [check.max_difference for check in trace.check()] == [0.0, 0.0]
+    graph = FunctionGraph([x, y], [output])
+    mark, before = graph.checkpoint(), graph.text()
+    TopoRewriter(turn, ignore_newtrees=True).rewrite(graph)
+    assert repr(graph) == "[add(add(*1 -> mul(y, x), *1), add(*1, *1))]"
+    graph.undo(mark)
+    assert graph.text() == before
 
 
 def test_a_rewrite_of_what_the_step_made_begins_another_step():

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-import explorer
 from explorer.tensor import from_module, to_module
 from explorer.tensor.optdb import optdb
+from tests.tensor.circuits import compiled, imported, rows
 
 VIEWS = {"view", "squeeze", "unsqueeze", "transpose", "clone", "contiguous", "alias", "t", "_unsafe_view"}
 
 
-def rewritten(module, *arguments, query="+fast_run"):
+def rewritten(module, *arguments, query="+fast_run", graph=None):
     """The graph of a module after a query, checked against the module."""
-    graph = from_module(module, arguments)
+    graph = from_module(module, arguments) if graph is None else graph
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optdb.query(query).rewrite(graph)
@@ -36,10 +36,8 @@ def counts(graph):
 
 @pytest.mark.parametrize("name", ["hmm", "near-misses"])
 def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
-    circuit = explorer.record(explorer.gallery.load_named(name)).compiled
-    data = torch.randint(0, 2, (6, circuit.num_variables))
-    start = len(from_module(circuit, (data,)))
-    graph = rewritten(circuit, data)
+    start = len(imported(name))
+    graph = rewritten(compiled(name), rows(name), graph=imported(name).clone())
     found = counts(graph)
     assert not VIEWS & set(found)
     assert not {"softmax", "log_softmax"} & set(found), "they are constants now"
@@ -48,15 +46,14 @@ def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
 
 
 def test_the_digits_circuit_in_numbers():
-    circuit = explorer.record(explorer.gallery.load_named("digits")).compiled
-    data = torch.randint(0, 17, (5, 64))
-    graph = rewritten(circuit, data)
+    given = compiled("digits"), rows("digits")
+    graph = rewritten(*given, graph=imported("digits").clone())
     found = counts(graph)
     assert len(graph) == 45
     assert (found["sum"], found["select"], found["bmm"], found["permute"]) == (3, 0, 4, 1)
     names = {constant.name for constant in graph.constants}
     assert {"tensors.0.log_softmax.moved", "tensors.1.softmax.moved"} <= names
-    assert "_." not in rewritten(circuit, data, query="+fast_compile").text()
+    assert "_." not in rewritten(*given, query="+fast_compile", graph=imported("digits").clone()).text()
 
 
 class Block(nn.Module):

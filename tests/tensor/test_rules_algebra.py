@@ -6,6 +6,7 @@ import torch
 from explorer.tensor import Constant, call, doubles
 from explorer.tensor.rewriting import EquilibriumRewriter
 from explorer.tensor.rules import algebra, canonicalize, elementary
+from explorer.tensor.rules.reading import number_of
 from explorer.tensor.scalars import add, div, mul, sub
 from tests.tensor.rule_checks import aten, canonical, declined, graph_of, special, tensor, values
 
@@ -97,6 +98,78 @@ def test_numbers_that_together_leave_the_range_are_declined():
     large = 1e200
     assert "too large or too small" in declined(algebra.canonical_product, [x], mul(mul(x, large), large))
     assert "divides by zero" in declined(algebra.canonical_product, [x], mul(div(x, 0.0), 2.0))
+
+
+@pytest.mark.parametrize("exponent", [float("inf"), float("nan"), -float("inf"), 0.5])
+def test_powers_that_are_no_whole_numbers_are_not_looked_into(exponent):
+    assert canonical([x], mul(power(x, exponent), 2.0)).startswith("[mul(")
+
+
+def test_high_powers_are_products_of_lower_ones():
+    product = mul(x, x)
+    for _ in range(18):
+        product = mul(product, x)
+    assert canonical([x], product) == "[mul(mul(pow(x, exponent=8), pow(x, exponent=8)), pow(x, exponent=4))]"
+
+
+def visited(monkeypatch, target, count):
+    """How often a rule on sums and products looks at a variable of a left-deep chain of so many operators."""
+    variables = [tensor(f"x{i}", 2) for i in range(count + 1)]
+    chain = variables[0]
+    for variable in variables[1:]:
+        chain = call(target, chain, variable)
+    looked = 0
+
+    def counted(variable):
+        nonlocal looked
+        looked += 1
+        return number_of(variable)
+
+    graph = graph_of(variables, chain)
+    monkeypatch.setattr(algebra, "number_of", counted)
+    EquilibriumRewriter([algebra.canonical_sum, algebra.canonical_product]).rewrite(graph)
+    assert len(graph) == count
+    return looked
+
+
+@pytest.mark.parametrize("target", [aten.add.Tensor, aten.mul.Tensor])
+def test_a_chain_is_looked_at_once_whatever_its_length(monkeypatch, target):
+    short, long = visited(monkeypatch, target, 300), visited(monkeypatch, target, 3000)
+    assert long < 10.1 * short
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (add, "[add(add(mul(c, 1001), mul(a, 1000)), mul(b, 1000))]"),
+        (sub, "[sub(sub(mul(c, -999), mul(a, 1000)), mul(b, 1000))]"),
+    ],
+)
+def test_a_long_chain_of_sums_is_the_sum_of_its_terms(target, expected):
+    total = c
+    for _ in range(1000):
+        for term in (a, b, c):
+            total = target(total, term)
+    graph = graph_of([a, b, c], total)
+    canonicalize.query("+fast_run").rewrite(graph)
+    assert repr(graph) == expected
+
+
+def test_a_long_chain_of_quotients_cancels():
+    quotient = x
+    for _ in range(1500):
+        quotient = mul(div(quotient, y), y)
+    graph = graph_of([x, y], quotient)
+    canonicalize.query("+fast_run").rewrite(graph)
+    assert repr(graph) == "[x]"
+
+
+def test_a_chain_ends_where_another_dtype_comes_in():
+    whole = tensor("i", dtype=torch.int64)
+    single, double = tensor("single"), tensor("double", dtype=torch.float64)
+    inner = div(mul(single, double), double)
+    assert canonical([x, y, whole], mul(div(mul(x, y), y), whole)) == "[mul(x, i)]"
+    assert canonical([single, double], inner) == "[div(mul(single, double), double)]"
 
 
 def test_a_number_of_another_dtype_is_left_alone():

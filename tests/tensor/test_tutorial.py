@@ -10,12 +10,14 @@ from explorer.errors import LimitWarning, OperatorError, RuleError
 from explorer.tensor import FunctionGraph, NodeFinder, ReplaceValidate, call, doubles, to_module
 from explorer.tensor.rewriting import (
     EquilibriumRewriter,
+    FailurePolicy,
     LocalRewriter,
     OpKeyRewriter,
     OpRemove,
     OpSub,
     PatternSub,
     Rewriter,
+    RewriteWarning,
     TopoRewriter,
     merge_rewriter,
 )
@@ -228,14 +230,18 @@ def test_a_mapping_may_replace_results_of_other_applications_and_say_what_must_g
     assert repr(graph) == "[add(div(mul(x, y), y), x)]"
 
 
-def test_a_mapping_that_does_not_remove_what_it_says_is_taken_back():
+def test_a_mapping_that_does_not_remove_what_it_says_is_taken_back_and_is_a_failure():
     graph = FunctionGraph([x, y], [add(mul(x, y), mul(x, y))])
     one, other = graph.toposort()[-1].inputs
 
     def give(node):
         return {one: graph.inputs[0], "remove": [other.owner]} if node.op == add else False
 
-    TopoRewriter(Gives(give)).rewrite(graph)
+    with pytest.raises(RuleError, match="did not remove"):
+        TopoRewriter(Gives(give)).rewrite(graph)
+    with pytest.warns(RewriteWarning, match="did not remove"):
+        TopoRewriter(Gives(give), policy=FailurePolicy.WARN).rewrite(graph)
+    TopoRewriter(Gives(give), policy=FailurePolicy.REVERT).rewrite(graph)
     assert repr(graph) == "[add(mul(x, y), mul(x, y))]"
 
 

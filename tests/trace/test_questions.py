@@ -11,6 +11,7 @@ from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameErro
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import gallery
+from explorer.trace import Rewritten, RuleDescription, Step
 
 
 @pytest.fixture(scope="module")
@@ -269,3 +270,50 @@ def test_a_check_in_half_precision_allows_coarse_rounding(blackboard, dtype):
     trace = explorer.Trace(None, None, blackboard.options, blackboard.rules, steps)
     last = trace.check(torch.ones(2, 1, dtype=dtype))[-1]
     assert (last.tolerance, last.ok) == (1e-2, True)
+
+
+def checked(values, promises):
+    """The check of a trace whose steps give these values, each made by a rule with the promise beside it."""
+
+    class Gives:
+        def __init__(self, value):
+            self.value = value
+
+        def results(self, x):
+            return (self.value,)
+
+    rules = tuple(RuleDescription(name, name, ("any",), "tensor", name, "", "") for name in ("exact", "real", "lossy"))
+    steps = [Step(0, "import", "tensor", True, 0.0, Gives(values[0]))]
+    for i, (value, promise) in enumerate(zip(values[1:], promises, strict=True), start=1):
+        done = (Rewritten(0, promise, (), (), 0.0),)
+        steps.append(Step(i, f"step {i}", "tensor", True, 0.0, Gives(value), rewrites=done))
+    return explorer.Trace(None, None, {"level": "tensor"}, rules, tuple(steps)).check(())
+
+
+def test_each_step_is_checked_by_its_own_promise_against_the_step_before():
+    ones = torch.ones(2)
+    rows = checked(
+        [ones, ones + 1e-6, ones + 1e-6, ones + 2e-6, ones * 3, ones * 3 + 1], ["real", "exact"] * 2 + ["real"]
+    )
+    assert [row.ok for row in rows] == [True, True, True, True, False, False]
+    rows = checked([ones, ones * 3, ones * 3, ones * 4], ["lossy", "exact", "exact"])
+    assert [(row.exactness, row.ok) for row in rows[1:]] == [("lossy", True), ("exact", True), ("exact", False)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        (torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]), False),
+        (torch.tensor([torch.nan]), torch.tensor([7.0]), False),
+        (torch.tensor([torch.nan, -torch.inf]), torch.tensor([-torch.nan, -torch.inf]), True),
+        (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64), False),
+        (torch.tensor([1, 2]), torch.tensor([1, 2]), True),
+        (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
+        (torch.tensor([complex(0.0, 0.0)]), torch.tensor([complex(0.0, -0.0)]), False),
+        (torch.tensor([-0.0], dtype=torch.bfloat16), torch.tensor([-0.0], dtype=torch.bfloat16), True),
+    ],
+)
+def test_an_exact_step_keeps_every_bit(before, after, same):
+    row = checked([before, after], ["exact"])[-1]
+    assert row.ok is same
+    assert ("DIFFERS" in str(row)) is not same

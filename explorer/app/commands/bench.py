@@ -167,7 +167,10 @@ def bench_tensor(
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
     growth: Annotated[
-        bool, typer.Option("--growth/--no-growth", help="also time rewriting of 1k to 20k operators, beside PyTensor")
+        bool,
+        typer.Option(
+            "--growth/--no-growth", help="also time rewriting of 1k to 20k operators in several shapes, beside PyTensor"
+        ),
     ] = True,
     json: JsonOption = None,
 ) -> None:
@@ -186,7 +189,7 @@ def bench_tensor(
     if growth and find_spec("pytensor") is None:
         say_note(b.MISSING_PYTENSOR)
     with progress(notes()) as bar:
-        task = bar.add_task("Measuring", total=len(names) + (len(b.SIZES) if growth else 0), note="")
+        task = bar.add_task("Measuring", total=len(names) + (len(b.SIZES) * len(b.SHAPES) if growth else 0), note="")
 
         def tell(name: str) -> None:
             bar.advance(task)

@@ -3,12 +3,14 @@
 Source: Glow, OptimizeArithmeticNodes.
 """
 
+from math import isfinite
 from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten, fitting, splat, splat_number
+from explorer.tensor.passes.facts import aten, fitting, known_tensor, splat, splat_number
 from explorer.tensor.rewriting.patterns import is_commutative
+from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.variables import Apply, Constant, call
 
 arithmetic = passes.new(
@@ -16,25 +18,34 @@ arithmetic = passes.new(
 )
 
 
-@arithmetic.rule([aten.add.Tensor, aten.sub.Tensor], exactness=Exactness.EXACT)
+@arithmetic.rule([aten.add.Tensor, aten.sub.Tensor])
 def add_zero(node: Apply) -> Any:
-    """Adding or taking away 0 does nothing: x + 0, 0 + x, x - 0."""
+    """Adding or taking away 0 does nothing, but for the sign of a zero: x + 0, 0 + x, x - 0."""
     left, right = node.inputs
-    if splat_number(right) == 0 and left.type == node.outputs[0].type:
-        return [left]
+    if splat_number(right) == 0 and left.type == node.outputs[0].type and _is_finite(node.op["alpha"]):
+        return without_copy(node, left)
     if node.op.target is aten.add.Tensor and node.op["alpha"] == 1 and splat_number(left) == 0:
-        return [right] if right.type == node.outputs[0].type else False
+        return without_copy(node, right) if right.type == node.outputs[0].type else False
     return False
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int | float) and isfinite(number)
 
 
 @arithmetic.rule([aten.mul.Tensor, aten.div.Tensor], exactness=Exactness.EXACT)
 def multiply_by_one(node: Apply) -> Any:
-    """Multiplying or dividing by 1 does nothing: x * 1, 1 * x, x / 1."""
+    """Multiplying or dividing a real number by 1 does nothing: x * 1, 1 * x, x / 1.
+
+    A product of complex numbers is a sum of products, which changes signs of zeros and what is infinite.
+    """
     left, right = node.inputs
+    if node.outputs[0].tensor_type.dtype.is_complex:
+        return False
     if splat_number(right) == 1 and left.type == node.outputs[0].type:
-        return [left]
+        return without_copy(node, left)
     if node.op.target is aten.mul.Tensor and splat_number(left) == 1 and right.type == node.outputs[0].type:
-        return [right]
+        return without_copy(node, right)
     return False
 
 
@@ -46,7 +57,7 @@ def multiply_zero(node: Apply) -> Any:
     """
     left, right = node.inputs
     if splat_number(left) == 0 or (node.op.target is aten.mul.Tensor and splat_number(right) == 0):
-        return [splat(node.outputs[0].tensor_type, 0)]
+        return [splat(node.outputs[0].tensor_type, 0, node.outputs[0])]
     return False
 
 
@@ -55,10 +66,10 @@ def small_powers(node: Apply) -> Any:
     """The power of 1 of x is x, that of 2 is x * x, that of 0 is 1."""
     x, exponent = node.inputs[0], node.op["exponent"]
     if exponent == 1:
-        return [x] if x.type == node.outputs[0].type else False
+        return without_copy(node, x) if x.type == node.outputs[0].type else False
     if exponent == 2 and x.type == node.outputs[0].type:
         return fitting(node, call(aten.mul.Tensor, x, x, place=node.place))
-    return [splat(node.outputs[0].tensor_type, 1)] if exponent == 0 else False
+    return [splat(node.outputs[0].tensor_type, 1, node.outputs[0])] if exponent == 0 else False
 
 
 @arithmetic.rule(
@@ -67,11 +78,22 @@ def small_powers(node: Apply) -> Any:
 def constant_to_the_right(node: Apply) -> Any:
     """Where the inputs may change places, a number goes to the right, so that other rules look for it there."""
     left, right = node.inputs
-    if not is_commutative(node.op):
+    if not is_commutative(node.op) or _place_matters(node):
         return False
     if _is_number(left) and not _is_number(right):
         return fitting(node, call(node.op.target, right, left, place=node.place))
     return False
+
+
+def _place_matters(node: Apply) -> bool:
+    """Whether kernels may give other bits for inputs in other places: complex products, the greater of 0 and -0."""
+    dtype = node.outputs[0].tensor_type.dtype
+    if node.op.target not in (aten.maximum.default, aten.minimum.default):
+        return dtype.is_complex
+    number, data = splat_number(node.inputs[0]), known_tensor(node.inputs[0])
+    if number is None:
+        return data is None or bool((data == 0).any())
+    return number == 0
 
 
 def _is_number(variable: Any) -> bool:

@@ -28,7 +28,8 @@ class GraphPass:
     name: str
     doc: str
     order: Order = "in_to_out"
-    whole: Rewriter | None = None
+    whole: Callable[[], Rewriter] | None = None
+    """Makes the rewriter of whole graphs, anew for every run: a database may have got more rules since."""
     whole_exactness: Exactness = Exactness.EXACT
     rules: list[LocalRewriter] = field(default_factory=list[LocalRewriter])
 
@@ -54,11 +55,16 @@ class GraphPass:
     @property
     def exactness(self) -> Exactness:
         """What the pass promises: the weakest promise of its rules."""
-        return max((rule.exactness for rule in self.rules), key=WEAKEST.index, default=self.whole_exactness)
+        own = [self.whole_exactness] if self.whole is not None else []
+        return max(
+            (*own, *(rule.exactness for rule in self.local_rewriters())), key=WEAKEST.index, default=Exactness.EXACT
+        )
 
     def rewriter(self) -> Rewriter:
         """The pass as a rewriter."""
-        return self.whole or SweepRewriter(self.rules, name=self.name, order=self.order)
+        if self.whole is not None:
+            return self.whole()
+        return SweepRewriter(self.rules, name=self.name, order=self.order)
 
     def rule_names(self) -> tuple[str, ...]:
         """The rules that it tries."""
@@ -89,10 +95,13 @@ class GraphPasses(PassRegistry[FunctionGraph]):
         doc: str,
         *,
         order: Order = "in_to_out",
-        whole: Rewriter | None = None,
+        whole: Callable[[], Rewriter] | None = None,
         exactness: Exactness = Exactness.EXACT,
     ) -> GraphPass:
-        """Make a pass and register it; `exactness` is that of a whole one. Raises: DuplicateNameError."""
+        """Make a pass and register it; `whole` makes a rewriter of graphs, and `exactness` is what that promises.
+
+        Raises: DuplicateNameError.
+        """
         made = GraphPass(name, doc, order, whole, exactness)
         self.register(made)
         return made

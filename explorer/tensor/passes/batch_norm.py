@@ -20,8 +20,9 @@ from explorer.tensor.passes.channels import (
     new_batch_norm,
     weight_axis,
 )
-from explorer.tensor.passes.facts import aten, constant_like, fitting, is_read_once, known_tensor, shape_of
+from explorer.tensor.passes.facts import aten, constant_like, device_of, fitting, is_read_once, known_tensor, shape_of
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.variables import Apply, Constant, Variable, call
 
 ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor, aten.rsub.Scalar)
@@ -59,7 +60,7 @@ def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.
 def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tensor] | Declined":
     """An arithmetic node as (x, a, b) with the result a x + b per channel, or why it is none."""
     if node.op.target is aten.rsub.Scalar:
-        one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64)
+        one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64, device=device_of(node.inputs[0]))
         return node.inputs[0], -node.op["alpha"] * one, node.op["other"] * one
     left, right = node.inputs
     constant_first = isinstance(left, Constant)
@@ -73,6 +74,7 @@ def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tens
     number = per_channel(other, shape_of(x), axis)
     if number is None:
         return Declined("the constant differs within a channel", node)
+    number = number.to(device_of(x))
     one, zero = torch.ones_like(number), torch.zeros_like(number)
     if node.op.target is aten.mul.Tensor:
         return x, number, zero
@@ -144,7 +146,8 @@ def remove_batch_norm_that_does_nothing(node: Apply) -> Any:
     size = max(float(old.mean.abs().max()), 1.0)
     if bool(((old.scale - 1).abs() > tolerance).any()) or bool((old.shift.abs() > tolerance * size).any()):
         return False
-    return batch_norm_results(node, old.input)
+    found = without_copy(node, old.input)
+    return found if isinstance(found, Declined) else batch_norm_results(node, old.input)
 
 
 @batch_norm.rule(None)

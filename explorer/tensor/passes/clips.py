@@ -19,11 +19,14 @@ from explorer.tensor.passes.facts import (
     clip,
     clip_bounds,
     fitting,
+    gradient_on_ties,
     owner_in,
     shape_of,
     splat_number,
 )
+from explorer.tensor.passes.pool import may_hold_padding_only
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.variables import Apply, Variable, call
 
 clips = passes.new("OptimizeClips", "Clips of clips are one clip.")
@@ -52,7 +55,7 @@ def merge_clips(node: Apply) -> Any:
     if above is None or outer is None or inner is None:
         return False
     low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
-    return fitting(node, bounded(above.inputs[0], low, high))
+    return gradient_on_ties(node) or fitting(node, bounded(above.inputs[0], low, high))
 
 
 PASSES_ON = (
@@ -71,6 +74,13 @@ PASSES_ON = (
 
 UNIT = (aten.sigmoid.default, aten.softmax.int, aten._softmax.default)
 NOT_NEGATIVE = (aten.abs.default, aten.exp.default, aten.sqrt.default, aten.square.default)
+"""In floating point; the square of a large integer and the absolute value of the least one are negative."""
+
+FLAT_AT_BOUNDS = (
+    *(aten.relu.default, aten.relu6.default, aten.hardtanh.default, aten.sigmoid.default),
+    *(aten.abs.default, aten.exp.default, aten.square.default),
+)
+"""Operators whose gradient is 0 where they give the least or greatest number that they can give."""
 
 
 def value_range(variable: Variable, steps: int = MOST_STEPS) -> tuple[float, float]:
@@ -88,6 +98,8 @@ def value_range(variable: Variable, steps: int = MOST_STEPS) -> tuple[float, flo
         low, high = value_range(node.inputs[0], steps - 1)
         return max(low, bounds[0]) if low <= bounds[1] else bounds[1], min(high, bounds[1])
     target = node.op.target
+    if target is aten.max_pool2d.default and may_hold_padding_only(node):
+        return widest
     if target in PASSES_ON:
         return value_range(node.inputs[0], steps - 1)
     if target is aten.cat.default:
@@ -95,7 +107,7 @@ def value_range(variable: Variable, steps: int = MOST_STEPS) -> tuple[float, flo
         return min(low for low, _ in ranges), max(high for _, high in ranges)
     if target in UNIT:
         return 0.0, 1.0
-    return (0.0, inf) if target in NOT_NEGATIVE else widest
+    return (0.0, inf) if target in NOT_NEGATIVE and kind.dtype.is_floating_point else widest
 
 
 def _without_effect(node: Apply) -> Any:
@@ -105,7 +117,14 @@ def _without_effect(node: Apply) -> Any:
     low, high = value_range(node.inputs[0])
     if low < bounds[0] or high > bounds[1]:
         return False
-    return fitting(node, node.inputs[0])
+    return (None if _is_flat(node) else gradient_on_ties(node)) or without_copy(node, node.inputs[0])
+
+
+def _is_flat(node: Apply) -> bool:
+    """Whether no gradient comes through a clip on its bounds that would not without it, or the other way round."""
+    above = node.inputs[0].owner
+    passes_all = node.op.target in (aten.clamp.default, aten.clip.default)
+    return passes_all or (above is not None and above.op.target in FLAT_AT_BOUNDS)
 
 
 @identity_relu.rule(RELUS, exactness=Exactness.EXACT)
@@ -133,11 +152,11 @@ def _with_number(node: Apply) -> tuple[Variable, float] | None:
     return None
 
 
-@min_max.rule((*MIN, *MAX), exactness=Exactness.EXACT)
+@min_max.rule((*MIN, *MAX))
 def min_max_is_clip(node: Apply) -> Any:
-    """min(max(x, a), b) and max(min(x, b), a) are clip(x, a, b) if a is not above b."""
+    """min(max(x, a), b) and max(min(x, b), a) are clip(x, a, b) if a is not above b, but for the sign of a zero."""
     outer = _with_number(node)
-    if outer is None:
+    if outer is None or node.outputs[0].tensor_type.dtype is torch.bool:
         return False
     below, outer_number = outer
     wanted = MAX if node.op.target in MIN else MIN
@@ -149,12 +168,12 @@ def min_max_is_clip(node: Apply) -> Any:
     low, high = (inner_number, outer_number) if node.op.target in MIN else (outer_number, inner_number)
     if low > high:
         return Declined(f"the bounds {low:g} and {high:g} leave one number only", inner_node)
-    return fitting(node, clip(source, low, high))
+    return gradient_on_ties(node) or fitting(node, clip(source, low, high))
 
 
-@leaky.rule(MAX, exactness=Exactness.EXACT)
+@leaky.rule(MAX)
 def max_is_leaky_relu(node: Apply) -> Any:
-    """max(x, s x) with one number s of at most 1 is leaky_relu(x, s)."""
+    """max(x, s x) with one number s of at most 1 is leaky_relu(x, s), but for the sign of a zero."""
     near: Declined | None = None
     for x, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         product = owner_in(other, (aten.mul.Tensor,))
@@ -173,5 +192,5 @@ def max_is_leaky_relu(node: Apply) -> Any:
             continue
         if not x.tensor_type.dtype.is_floating_point:
             continue
-        return fitting(node, call(aten.leaky_relu.default, x, slope, place=node.place))
+        return gradient_on_ties(node) or fitting(node, call(aten.leaky_relu.default, x, slope, place=node.place))
     return near or False

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from explorer.rewrite import Exactness
+from explorer.tensor.aliasing import memory_roots, memory_views
 from explorer.tensor.ops import Op, slots
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.facts import (
@@ -17,6 +18,7 @@ from explorer.tensor.passes.facts import (
     axis_of,
     fitting,
     is_read_once,
+    only_user,
     owner_in,
     permute,
     reshape,
@@ -24,6 +26,7 @@ from explorer.tensor.passes.facts import (
 )
 from explorer.tensor.passes.slices import SLICES, SPLITS, Slice, slice_of, sliced
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.variables import Apply, Variable, apply_op
 
 CAT = (aten.cat.default,)
@@ -49,37 +52,48 @@ def cat_axis(node: Apply) -> int | None:
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
 def single_input(node: Apply) -> Any:
     """A join of one tensor is that tensor."""
-    return fitting(node, node.inputs[0]) if len(node.inputs) == 1 else False
+    return without_copy(node, node.inputs[0]) if len(node.inputs) == 1 else False
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
 def merge_concats(node: Apply) -> Any:
-    """Joins along the same axis among the inputs of a join, read nowhere else, are taken into it."""
+    """Joins along the same axis among the inputs of a join, read nowhere else, are taken into it, at any depth.
+
+    A join that another one takes in is left for that one: each is looked at once, however deep it lies.
+    """
     axis = cat_axis(node)
+    inner = [owner for v in node.inputs if (owner := _joined_alike(v, node, axis)) is not None]
+    if axis is None or not inner:
+        return False
+    if not any(is_read_once(found.outputs[0]) for found in inner):
+        return Declined("the inner join is read elsewhere too", inner[-1])
+    outer = only_user(node.outputs[0])
+    if outer is not None and _joined_alike(node.outputs[0], outer, axis) is node:
+        return False
+    return fitting(node, concat(_flattened(node, axis), axis))
+
+
+def _joined_alike(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
+    """The join that gives a variable, if a join that reads it goes along the same axis and has the same dtype."""
+    inner = owner_in(variable, CAT)
+    if inner is None or outer.op.target not in CAT or axis is None:
+        return None
+    same = cat_axis(inner) == cat_axis(outer) == axis
+    return inner if same and variable.tensor_type.dtype is outer.outputs[0].tensor_type.dtype else None
+
+
+def _flattened(node: Apply, axis: int) -> list[Variable]:
+    """The inputs of a join with those of the joins in place of joins that nothing else reads."""
     found: list[Variable] = []
-    merged = False
-    shared: Apply | None = None
-    for variable in node.inputs:
-        inner = owner_in(variable, CAT)
-        if (
-            inner is None
-            or axis is None
-            or cat_axis(inner) != axis
-            or (
-                variable.type != node.outputs[0].type
-                and (variable.tensor_type.dtype != node.outputs[0].tensor_type.dtype)
-            )
-        ):
-            found.append(variable)
-        elif not is_read_once(variable):
-            shared = inner
-            found.append(variable)
+    waiting = list(reversed(node.inputs))
+    while waiting:
+        variable = waiting.pop()
+        inner = _joined_alike(variable, node, axis)
+        if inner is not None and is_read_once(variable):
+            waiting.extend(reversed(inner.inputs))
         else:
-            merged = True
-            found.extend(inner.inputs)
-    if not merged or axis is None:
-        return Declined("the inner join is read elsewhere too", shared) if shared is not None else False
-    return fitting(node, concat(found, axis))
+            found.append(variable)
+    return found
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
@@ -95,7 +109,7 @@ def concat_of_all_slices(node: Apply) -> Any:
         return False
     if not _consecutive(whole) or first.start != 0 or whole[-1].stop != shape_of(first.source)[axis]:
         return Declined("the slices are not all of the tensor in its order", node)
-    return fitting(node, first.source)
+    return without_copy(node, first.source)
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
@@ -135,8 +149,17 @@ def slice_of_concat(node: Apply) -> Any:
             return Declined("it takes numbers of several inputs of the join", join)
         if new is not None and new.type != variable.type:
             return Declined("the join changes the type of its inputs", join)
+        if new is not None and (root := _becomes_an_output(variable, new)) is not None:
+            return Declined(f"an output of the graph would share its memory with {root.name or 'a constant'}", node)
         given.append(new)
     return given
+
+
+def _becomes_an_output(old: Variable, new: Variable) -> Variable | None:
+    """What the caller holds of which a part would be an output, if `new` stood for `old`; None if nothing."""
+    if not any(client is None for view in memory_views(old) for client, _ in view.clients):
+        return None
+    return next((root for root in memory_roots(new) if root.owner is None), None)
 
 
 def _part_of_concat(join: Apply, axis: int, part: Slice) -> Variable | None:
@@ -165,7 +188,7 @@ def concat_of_slices(node: Apply) -> Any:
     if len(runs) == len(node.inputs):
         return False
     merged = [_merged(run) for run in runs]
-    return fitting(node, merged[0] if len(merged) == 1 else concat(merged, axis))
+    return without_copy(node, merged[0] if len(merged) == 1 else concat(merged, axis))
 
 
 def _runs(node: Apply, axis: int) -> list[list[Variable]]:
@@ -222,4 +245,4 @@ def concat_of_slices_of_the_next_axis(node: Apply) -> Any:
         order = list(range(len(shape_of(new))))
         order[axis], order[axis + 1] = axis + 1, axis
         new = permute(new, order)
-    return fitting(node, reshape(new, shape_of(node.outputs[0])))
+    return without_copy(node, reshape(new, shape_of(node.outputs[0])))

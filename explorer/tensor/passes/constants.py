@@ -12,6 +12,7 @@ from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.facts import FULLS, aten, known_tensor
 from explorer.tensor.quantized import DEQUANTIZES
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.reading import plain
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
 
@@ -33,7 +34,7 @@ evaluate = passes.new("ConstantFold", "What needs only constants is computed onc
 @evaluate.rule(None, exactness=Exactness.EXACT)
 def evaluate_constants(node: Apply) -> Any:
     """An operator on constants is a constant: what its own kernel gives."""
-    if not node.inputs or torch.Tag.nondeterministic_seeded in node.op.target.tags or node.op.target in FULLS:
+    if not node.inputs or not plain(node.op) or node.op.target in FULLS:
         return False
     tensors = [_content(variable) for variable in node.inputs]
     known = [tensor for tensor in tensors if tensor is not None]

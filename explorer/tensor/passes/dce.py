@@ -2,7 +2,8 @@
 
 A `FunctionGraph` holds only what its outputs need: an application goes with its last reader, a constant that nothing
 reads is no longer among its constants, and inputs stay. Changes of buffers are outputs, so they are kept. What is left
-for a pass are operators that compute several results of which only the first is read.
+for a pass are operators that compute several results of which only the first is read. Where that also changes
+gradients, and signs of zeros, it is a pass of its own, for inference.
 Source: Glow, Dead code elimination.
 """
 
@@ -10,10 +11,11 @@ from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten
+from explorer.tensor.passes.facts import aten, gradient_on_ties
 from explorer.tensor.variables import Apply, call
 
 dce = passes.new("DCE", "Results that nothing reads are not computed.")
+indices = passes.new("EliminateIndices", "The place of the greatest number that nothing reads is not looked for.")
 
 
 @dce.rule([aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
@@ -26,10 +28,15 @@ def max_pool_without_indices(node: Apply) -> Any:
     return [call(aten.max_pool2d.default, node.inputs[0], *given, place=node.place), None]
 
 
-@dce.rule([aten.max.dim, aten.min.dim], exactness=Exactness.EXACT)
-def extremum_without_indices(node: Apply) -> Any:
-    """The extremum along an axis without its index, if nothing reads that."""
+@indices.rule([aten.max.dim, aten.min.dim])
+def extremum_without_index(node: Apply) -> Any:
+    """The extremum along an axis without its index, if nothing reads that; of 0 and -0 it may be the other one.
+
+    Among equal numbers max gives the gradient to one of them, amax a part of it to each.
+    """
     if node.outputs[1].clients or not node.inputs[0].tensor_type.shape:
         return False
+    if (trained := gradient_on_ties(node)) is not None:
+        return trained
     target = aten.amax.default if node.op.target is aten.max.dim else aten.amin.default
     return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"], place=node.place), None]

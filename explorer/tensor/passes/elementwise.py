@@ -3,6 +3,7 @@
 from torch._ops import OpOverload
 
 from explorer.tensor.passes.facts import CLIPS, RELUS, aten
+from explorer.tensor.variables import Apply
 
 SELECTING: tuple[OpOverload, ...] = (
     *RELUS,
@@ -26,7 +27,7 @@ SELECTING: tuple[OpOverload, ...] = (
     aten.threshold.default,
     *(getattr(aten, name).Scalar for name in ("eq", "ne", "lt", "le", "gt", "ge")),
 )
-"""One tensor in, one out, at most one rounding: the same bits wherever a number stands."""
+"""One tensor in, one out, at most one rounding if `keeps_bits` says so: the same bits wherever a number stands."""
 
 COMPUTING: tuple[OpOverload, ...] = (
     aten.sigmoid.default,
@@ -68,23 +69,36 @@ BINARY: tuple[OpOverload, ...] = (
     aten.sub.Tensor,
     aten.mul.Tensor,
     aten.div.Tensor,
-    aten.div.Tensor_mode,
     aten.rsub.Tensor,
-    aten.floor_divide.default,
-    aten.maximum.default,
-    aten.minimum.default,
-    aten.max.other,
-    aten.min.other,
     aten.logical_and.default,
     aten.logical_or.default,
     *(getattr(aten, name).Tensor for name in ("eq", "ne", "lt", "le", "gt", "ge")),
 )
-"""Two tensors in, broadcast to one shape, one out, at most one rounding."""
+"""Two tensors in, broadcast to one shape, one out, at most one rounding, if `keeps_bits` says so."""
 
 BINARY_COMPUTING: tuple[OpOverload, ...] = (
     aten.pow.Tensor_Tensor,
     aten.fmod.Tensor,
     aten.remainder.Tensor,
     aten.atan2.default,
+    aten.div.Tensor_mode,
+    aten.floor_divide.default,
+    aten.maximum.default,
+    aten.minimum.default,
+    aten.max.other,
+    aten.min.other,
 )
-"""Two tensors in, broadcast to one shape, one out; the bits may depend on the place."""
+"""Two tensors in, broadcast to one shape, one out; the bits may depend on the place.
+
+Of 0 and -0 vectorized kernels take another one for the greater than the rest of a row does.
+"""
+
+
+def keeps_bits(node: Apply) -> bool:
+    """Whether it gives the same bits wherever a number stands: in an exact table, and rounding once.
+
+    Arithmetic on complex numbers rounds more than once, and so does a sum with a factor of a summand.
+    """
+    if node.op.target not in (*SELECTING, *BINARY) or node.op.attributes.get("alpha", 1) not in (1, -1):
+        return False
+    return not any(v.tensor_type.dtype.is_complex for v in (*node.inputs, *node.outputs))

@@ -1,13 +1,14 @@
 """Questions that rules ask of the operators around an application: is it a transpose, a reshape, a known number."""
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
+from math import copysign, prod
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.reading import trained_below
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
 
@@ -102,9 +103,44 @@ def splat_number(variable: Variable) -> Any:
     return torch.tensor(value, dtype=kind.dtype).item()
 
 
+def device_of(variable: Variable) -> torch.device | None:
+    """The device of a variable, as far as what it is made of or read with tells; None if nothing does.
+
+    A constant of no axes on the processor tells nothing: PyTorch combines it with tensors on any device.
+    """
+    seen = {variable}
+    waiting = [variable]
+    for current in waiting:
+        device = _own_device(current)
+        if device is not None:
+            return device
+        found = [near for near in _beside(current) if near not in seen]
+        seen.update(found)
+        waiting.extend(found)
+    return None
+
+
+def _own_device(variable: Variable) -> torch.device | None:
+    if isinstance(variable, Constant):
+        device = variable.data.device
+        return device if variable.data.ndim or device.type != "cpu" else None
+    named = variable.owner.op.attributes.get("device") if variable.owner is not None else None
+    return None if named is None else torch.device(named)
+
+
+def _beside(variable: Variable) -> Iterator[Variable]:
+    """What a variable is made of, then what is made of it, and what that is made of too; never across a conversion."""
+    if variable.owner is not None:
+        yield from variable.owner.inputs
+    for client, _ in variable.clients:
+        if client is not None and client.op.attributes.get("device") is None:
+            yield from client.inputs
+            yield from client.outputs
+
+
 def splat(kind: TensorType, number: Any, like: Variable | None = None) -> Constant:
-    """A constant with one number everywhere; it takes the memory of one number. Lies where the constant `like` does."""
-    device = like.data.device if isinstance(like, Constant) else None
+    """A constant with one number everywhere; it takes the memory of one number. Lies where `like` does."""
+    device = device_of(like) if like is not None else None
     data = torch.tensor(number, dtype=kind.dtype, device=device).expand(kind.shape)
     return Constant(data, layout=kind.layout, quantization=kind.quantization)
 
@@ -182,14 +218,37 @@ def clip_bounds(node: Apply) -> tuple[float, float] | None:
         high = high if node.op["max"] is None else node.op["max"]
     else:
         return None
-    if low != low or high != high or low > high:
-        return None  # NaN, or bounds that PyTorch resolves in an order of its own
+    if low != low or high != high or low > high or _is_minus_zero(low) or _is_minus_zero(high):
+        return None  # NaN, -0, or bounds that PyTorch resolves in an order of its own
     return low, high
 
 
+def _is_minus_zero(bound: float) -> bool:
+    return bound == 0 and copysign(1.0, bound) < 0
+
+
 def clip(variable: Variable, low: float, high: float) -> Variable:
-    """The variable between two bounds, an infinite one left out."""
-    return call(aten.clamp.default, variable, None if low == -torch.inf else low, None if high == torch.inf else high)
+    """The variable between two bounds, an infinite one left out; integers between integers stay integers."""
+    floating = variable.tensor_type.dtype.is_floating_point
+
+    def given(bound: float) -> float | None:
+        if abs(bound) == torch.inf:
+            return None
+        return int(bound) if not floating and bound == int(bound) else bound
+
+    return call(aten.clamp.default, variable, given(low), given(high))
+
+
+# ---------------------------------------------------------------------- training
+
+
+def gradient_on_ties(node: Apply) -> Declined | None:
+    """Why a rule that changes the gradient where numbers are equal, or on a bound, must not apply; None if it may."""
+    found = next((below for v in node.inputs if (below := trained_below(v)) is not None), None)
+    if found is None:
+        return None
+    name = found.name or "a constant"
+    return Declined(f"{name} is trained, and its gradient would be another one where numbers are equal", node)
 
 
 # ---------------------------------------------------------------------- making replacements

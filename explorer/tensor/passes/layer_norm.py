@@ -9,7 +9,7 @@ import torch
 
 from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten, fitting, is_read_once, known_tensor, owner_in
+from explorer.tensor.passes.facts import aten, device_of, fitting, is_read_once, known_tensor, owner_in
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, Constant, call
 
@@ -34,9 +34,10 @@ def arithmetic_into_layer_norm(node: Apply) -> Any:
         extra = constant.ndim - len(shape)
         if below.type != node.outputs[0].type or any(size != 1 for size in constant.shape[: max(extra, 0)]):
             return Declined("the constant is not one for each place of the norm", node)
-        number = constant.reshape(constant.shape[max(extra, 0) :]).to(torch.float64).expand(shape)
+        exact: dict[str, Any] = {"dtype": torch.float64, "device": device_of(below)}
+        number = constant.reshape(constant.shape[max(extra, 0) :]).to(**exact).expand(shape)
         kind = below.tensor_type.dtype
-        parts = {"weight": torch.ones(shape, dtype=torch.float64), "bias": torch.zeros(shape, dtype=torch.float64)}
+        parts = {"weight": torch.ones(shape, **exact), "bias": torch.zeros(shape, **exact)}
         for name in parts:
             variable = norm.input_of(name)
             data = known_tensor(variable)

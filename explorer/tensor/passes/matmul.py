@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import torch
 
-from explorer.errors import CircuitError
 from explorer.rewrite import Exactness
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import SLOT
@@ -98,18 +97,32 @@ class MergeMatMul(Rewriter):
         profile = Profile()
         groups: dict[Any, list[Apply]] = {}
         for node in graph.toposort():
-            found = _joining(node, self.side) if node.op.target in PRODUCTS else None
+            if node.op.target not in PRODUCTS:
+                continue
+            found = _joining(node, self.side)
             if found is None:
+                self.decline(graph, node, "its shapes or settings do not allow to join it with another product")
                 continue
             profile.rule(self.label).tried += 1
             kinds = [(v.tensor_type.dtype, shape_of(v)[:axis], shape_of(v)[axis + 1 :]) for _, v, axis in found.joined]
             groups.setdefault((found.shared, tuple(kinds)), []).append(node)
         for nodes in groups.values():
-            members = _independent(graph, [node for node in nodes if node in graph.nodes], self.side)
+            present = [node for node in nodes if node in graph.nodes]
+            members = _independent(graph, present)
+            self._tell_left_out(graph, present, members)
             if len(members) > 1:
                 profile.rule(self.label).matched += 1
                 profile.rule(self.label).applied += self._merge(graph, members)
         return profile
+
+    def _tell_left_out(self, graph: FunctionGraph, nodes: Sequence[Apply], members: Sequence[Apply]) -> None:
+        """Record why products with one factor are not merged."""
+        if len(nodes) == 1:
+            self.decline(graph, nodes[0], "no other product has the same factor, with another one that fits")
+        merged = set(members)
+        for node in nodes:
+            if node not in merged:
+                self.decline(graph, node, "it needs the result of another product with the same factor")
 
     def _merge(self, graph: FunctionGraph, members: Sequence[Apply]) -> int:
         ways = [way for node in members if (way := _joining(node, self.side)) is not None]
@@ -123,25 +136,28 @@ class MergeMatMul(Rewriter):
         sizes = [shape_of(node.outputs[0])[axis] for node in members]
         pieces = call(aten.split_with_sizes.default, product, sizes, axis)
         pairs = list(zip([node.outputs[0] for node in members], pieces, strict=True))
-        try:
-            graph.replace_all_validate(pairs, self.label, matched=members)
-        except CircuitError:
-            return 0  # a feature has something against it; the graph has recorded why
-        return 1
+        return int(self.replace_all(graph, pairs, members))
 
 
-def _independent(graph: FunctionGraph, nodes: Sequence[Apply], side: Side) -> list[Apply]:
-    """Those of the nodes of which none needs another one, the first ones first."""
+def _independent(graph: FunctionGraph, nodes: Sequence[Apply]) -> list[Apply]:
+    """Those of the nodes of which none needs another one, the first ones first.
+
+    What needs a kept one is marked from there on, as far as the last of the nodes, and nothing is marked twice.
+    """
     kept: list[Apply] = []
-    parts: list[Variable] = []
-    for node in nodes:
-        way = _joining(node, side)
-        own = [variable for _, variable, _ in way.joined] if way is not None else []
-        blocked = any(graph.order.path(v, kept) is not None for v in own)
-        if way is None or blocked or any(graph.order.path(v, [node]) is not None for v in parts):
+    needing: set[Apply] = set()
+    ordered = graph.order.sorted(nodes)
+    last = graph.order.label(ordered[-1]) if ordered else 0.0
+    for node in ordered:
+        if node in needing:
             continue
         kept.append(node)
-        parts.extend(own)
+        waiting = [node]
+        while waiting:
+            users = [user for user in graph.users(waiting.pop()) if user not in needing]
+            near = [user for user in users if graph.order.label(user) <= last]
+            needing.update(near)
+            waiting.extend(near)
     return kept
 
 
@@ -156,13 +172,13 @@ def _joined(variables: Sequence[Variable], axis: int) -> Variable:
 on_lhs = passes.new(
     "MergeMatMulOnLHS",
     "Products that share the left factor are one.",
-    whole=MergeMatMul("lhs"),
+    whole=lambda: MergeMatMul("lhs"),
     exactness=Exactness.REAL,
 )
 on_rhs = passes.new(
     "MergeMatMulOnRHS",
     "Products that share the right factor are one.",
-    whole=MergeMatMul("rhs"),
+    whole=lambda: MergeMatMul("rhs"),
     exactness=Exactness.REAL,
 )
 
@@ -185,6 +201,8 @@ def add_into_linear(node: Apply) -> Any:
         columns = shape_of(weight)[1]
         if prod(shape_of(bias)) != columns or shape_of(bias)[-1:] != (columns,) or bias.type == product.type:
             return Declined("the other summand is not one number for each column", node)
+        if bias.tensor_type.dtype is not product.tensor_type.dtype:
+            return Declined("the other summand has another type than the product", node)
         row = bias if len(shape_of(bias)) == 1 else _as_row(bias)
         data = known_tensor(weight)
         if data is not None:

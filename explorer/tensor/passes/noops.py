@@ -11,6 +11,9 @@ from explorer.rewrite import Exactness
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.facts import aten, fitting
 from explorer.tensor.passes.slices import SLICES, slice_of
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.layout_readers import without_copy
+from explorer.tensor.rules.reading import trained_below
 from explorer.tensor.variables import Apply, call
 
 noop = passes.new("EliminateNoop", "Copies, empty paddings, whole slices and the like are left out.")
@@ -31,14 +34,19 @@ def remove_copy(node: Apply) -> Any:
     """A copy, or an expansion to the same shape, is what it copies; a value is never changed, so one will do."""
     kept = node.inputs[0].type == node.outputs[0].type
     moved = node.op.attributes.get("device") is not None or node.op.attributes.get("layout") is not None
-    return [node.inputs[0]] if kept and not moved else False
+    if not kept or moved:
+        return False
+    trained = trained_below(node.inputs[0]) if node.op.target is aten.detach.default else None
+    if trained is not None:
+        return Declined(f"it keeps the gradient from {trained.name or 'a constant'}, which is trained", node)
+    return without_copy(node, node.inputs[0])
 
 
 @noop.rule(SLICES, exactness=Exactness.EXACT)
 def remove_whole_slice(node: Apply) -> Any:
     """A slice of everything is what it is of."""
     part = slice_of(node.outputs[0])
-    return fitting(node, node.inputs[0]) if part is not None and part.is_whole else False
+    return without_copy(node, node.inputs[0]) if part is not None and part.is_whole else False
 
 
 @noop.rule([aten.repeat.default, aten.tile.default], exactness=Exactness.EXACT)
@@ -46,13 +54,13 @@ def remove_single_tile(node: Apply) -> Any:
     """Repeating once is not repeating."""
     name = "repeats" if node.op.target is aten.repeat.default else "dims"
     once = all(count == 1 for count in node.op[name])
-    return [node.inputs[0]] if once and node.inputs[0].type == node.outputs[0].type else False
+    return without_copy(node, node.inputs[0]) if once and node.inputs[0].type == node.outputs[0].type else False
 
 
 @noop.rule([aten.constant_pad_nd.default, aten.pad.default], exactness=Exactness.EXACT)
 def remove_empty_pad(node: Apply) -> Any:
     """Padding by nothing does nothing."""
-    return fitting(node, node.inputs[0]) if not any(node.op["pad"]) else False
+    return without_copy(node, node.inputs[0]) if not any(node.op["pad"]) else False
 
 
 @noop.rule([aten.dropout.default], exactness=Exactness.EXACT)
@@ -60,18 +68,28 @@ def remove_dropout(node: Apply) -> Any:
     """Dropout outside of training, or with the probability 0, does nothing."""
     if node.op["train"] and node.op["p"] != 0:
         return False
-    return fitting(node, node.inputs[0])
+    return without_copy(node, node.inputs[0])
 
 
-@noop.rule([aten.max_pool2d.default, aten.avg_pool2d.default], exactness=Exactness.EXACT)
-def remove_pool_of_one(node: Apply) -> Any:
-    """Pooling with a window of 1 and a stride of 1 does nothing."""
+@noop.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)
+def greatest_of_one(node: Apply) -> Any:
+    """Max pooling with a window of 1 and a stride of 1 does nothing."""
+    return _pool_of_one(node)
+
+
+@noop.rule([aten.avg_pool2d.default])
+def average_of_one(node: Apply) -> Any:
+    """Average pooling with a window of 1 and a stride of 1 does nothing, but makes 0 of -0."""
+    return _pool_of_one(node)
+
+
+def _pool_of_one(node: Apply) -> Any:
     op = node.op
     ones = set(op["kernel_size"]) == {1} and set(op["stride"] or (1,)) == {1}
     plain = not any(op["padding"]) and op.attributes.get("divisor_override") is None
     if not ones or not plain or set(op.attributes.get("dilation", (1,))) != {1}:
         return False
-    return fitting(node, node.inputs[0])
+    return without_copy(node, node.inputs[0])
 
 
 LOSSLESS = {
@@ -91,7 +109,10 @@ conversions = passes.new("OptimizeConversions", "A conversion to a wider type an
 
 @conversions.rule([aten._to_copy.default], exactness=Exactness.EXACT)
 def merge_conversions(node: Apply) -> Any:
-    """Going over a type that holds all numbers of the first one is going straight, or not at all."""
+    """Going over a type that holds all numbers of the first one is going straight, or not at all.
+
+    What a number in floating point becomes that an integer type does not hold is left open, so that case stays.
+    """
     inner = node.inputs[0].owner
     if inner is None or inner.op.target is not aten._to_copy.default or not (_only_type(node) and _only_type(inner)):
         return False
@@ -100,13 +121,19 @@ def merge_conversions(node: Apply) -> Any:
         return False
     last = node.outputs[0].tensor_type.dtype
     source = inner.inputs[0]
-    return fitting(node, source if last is first else call(aten._to_copy.default, source, dtype=last, place=node.place))
+    if last is first:
+        return without_copy(node, source)
+    to_integers = middle.is_floating_point and not (first.is_floating_point or last.is_floating_point)
+    if to_integers and last not in LOSSLESS.get(first, ()):
+        return False
+    return fitting(node, call(aten._to_copy.default, source, dtype=last, place=node.place))
 
 
 @conversions.rule([aten._to_copy.default], exactness=Exactness.EXACT)
 def remove_conversion_to_the_same(node: Apply) -> Any:
     """A conversion to the type that is there already is left out."""
-    return [node.inputs[0]] if _only_type(node) and node.inputs[0].type == node.outputs[0].type else False
+    same = _only_type(node) and node.inputs[0].type == node.outputs[0].type
+    return without_copy(node, node.inputs[0]) if same else False
 
 
 def _only_type(node: Apply) -> bool:

@@ -5,19 +5,24 @@ Source: Glow, Pool operations optimization.
 
 from typing import Any
 
-from explorer.rewrite import Exactness
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import MAX_POOLS, schema_name
-from explorer.tensor.passes.facts import CLIPS, RELUS, is_read_once, owner_in
+from explorer.tensor.passes.facts import CLIPS, RELUS, aten, gradient_on_ties, is_read_once, owner_in
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, apply_op
 
 pool = passes.new("OptimizePool", "A relu above max pooling goes below it: it then runs on fewer numbers.")
 
 
-@pool.rule(None, exactness=Exactness.EXACT)
+def may_hold_padding_only(node: Apply) -> bool:
+    """Whether a window of max pooling may lie on padding only, for which it gives -inf: windows with holes may."""
+    op = node.op.attributes
+    return any(op.get("padding") or ()) and any(step > 1 for step in op.get("dilation") or ())
+
+
+@pool.rule(None)
 def relu_below_max_pool(node: Apply) -> Any:
-    """max_pool(relu(x)) is relu(max_pool(x)), also for NaN and padding: a relu keeps the order."""
+    """max_pool(relu(x)) is relu(max_pool(x)), also for NaN: a relu keeps the order, but for zeros of both signs."""
     if schema_name(node) not in MAX_POOLS:
         return False
     above = owner_in(node.inputs[0], (*RELUS, *CLIPS))
@@ -27,6 +32,11 @@ def relu_below_max_pool(node: Apply) -> Any:
         return Declined("the relu is read elsewhere too", above)
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("the places of the greatest numbers are read too; a relu makes several numbers equal", node)
+    if may_hold_padding_only(node):
+        return Declined("a window may hold padding only, which counts as -inf", node)
+    passes_on_bounds = above.op.target in (aten.clamp.default, aten.clip.default)
+    if passes_on_bounds and (trained := gradient_on_ties(above)) is not None:
+        return trained
     pooled = apply_op(node.op, [above.inputs[0]], node.place)
     new = apply_op(above.op, pooled.outputs[:1], above.place).outputs[0]
     return [new, *[None] * (len(node.outputs) - 1)]

@@ -30,6 +30,7 @@ from explorer.tensor.passes.facts import (
 )
 from explorer.tensor.passes.quantized_facts import PICKS, read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
+from explorer.tensor.rules.reading import bare
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
 
@@ -47,14 +48,14 @@ def quantize_of_dequantize(node: Apply) -> Any:
     source = above.inputs[0]
     if not q.is_quantized_in_8_bits(source) or not q.is_quantized_in_8_bits(node.outputs[0]):
         return Declined(NOT_8_BITS, node)
-    return fitting(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+    return bare(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_quantize(node: Apply) -> Any:
     """dequantize(quantize(x)) is x: leaves out the rounding, and the clipping, whose size nothing bounds."""
     above = owner_in(node.inputs[0], (q.quantize_op,))
-    return False if above is None else fitting(node, above.inputs[0])
+    return False if above is None else bare(node, above.inputs[0])
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
@@ -69,7 +70,7 @@ def rescale_to_the_same(node: Apply) -> Any:
     """A rescale to the scale and offset that are there already does nothing."""
     if node.inputs[0].type != node.outputs[0].type:
         return False
-    return [node.inputs[0]] if q.is_quantized_in_8_bits(node.inputs[0]) else Declined(NOT_8_BITS, node)
+    return bare(node, node.inputs[0]) if q.is_quantized_in_8_bits(node.inputs[0]) else Declined(NOT_8_BITS, node)
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
@@ -139,7 +140,7 @@ def max_with_splat(node: Apply) -> Any:
         found = q.real(torch.tensor(number, dtype=other.tensor_type.dtype), *_parts(other)).item()
         least, _ = q.real_range(q.quantization_of(x))
         if found <= least:
-            return fitting(node, x)
+            return bare(node, x)
         return Declined(f"{found:g} is above {least:g}, the least number of the other input", node)
     return False
 
@@ -151,7 +152,7 @@ def relu_of_never_negative(node: Apply) -> Any:
     least, _ = q.real_range(q.quantization_of(source))
     if least < 0:
         return Declined(f"its input can hold {least:g}", node)
-    return fitting(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+    return bare(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
 
 
 def _parts(variable: Variable) -> tuple[float, int]:

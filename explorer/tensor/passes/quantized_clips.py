@@ -16,6 +16,7 @@ from explorer.tensor.passes.facts import CLIPS, RELUS, clip_bounds, fitting, is_
 from explorer.tensor.passes.quantization import relu_of_never_negative
 from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
+from explorer.tensor.rules.reading import bare
 from explorer.tensor.types import Quantization
 from explorer.tensor.variables import Apply
 
@@ -29,7 +30,7 @@ def clip_of_narrower_integers(node: Apply) -> Any:
     low, high = q.real_range(q.quantization_of(source))
     if low < node.op["min"] or high > node.op["max"]:
         return Declined(f"its input can hold numbers from {low:g} to {high:g}", node)
-    return fitting(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+    return bare(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
 
 
 def _around(node: Apply, of: Quantization) -> "bool | None":

@@ -7,7 +7,7 @@ from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.elementwise import COMPUTING, SELECTING
+from explorer.tensor.passes.elementwise import COMPUTING, SELECTING, keeps_bits
 from explorer.tensor.passes.facts import (
     RESHAPES,
     constant_like,
@@ -61,10 +61,10 @@ def _sink(node: Apply) -> Any:
 @sink_reshapes.rule(SELECTING, exactness=Exactness.EXACT)
 def reshape_below_elementwise(node: Apply) -> Any:
     """An operator on each number by itself is done before a reshape as well as after it."""
-    return _sink(node)
+    return _sink(node) if keeps_bits(node) else False
 
 
-@sink_reshapes.rule(COMPUTING)
+@sink_reshapes.rule((*SELECTING, *COMPUTING))
 def reshape_below_function(node: Apply) -> Any:
     """A function of each number by itself is taken before a reshape as well as after it."""
-    return _sink(node)
+    return False if keeps_bits(node) else _sink(node)

@@ -18,7 +18,7 @@ from explorer.tensor.passes.channels import (
     batch_norm_results,
     schema_name,
 )
-from explorer.tensor.passes.elementwise import BINARY, BINARY_COMPUTING, COMPUTING, SELECTING
+from explorer.tensor.passes.elementwise import BINARY, BINARY_COMPUTING, COMPUTING, SELECTING, keeps_bits
 from explorer.tensor.passes.facts import (
     CLIPS,
     RELUS,
@@ -48,7 +48,7 @@ from explorer.tensor.passes.slices import SLICES, SPLITS
 from explorer.tensor.passes.transposes import merge_transposes, remove_identity_transpose
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Variable, apply_op
+from explorer.tensor.variables import Apply, Variable, apply_op, call
 
 sink_code = passes.new(
     "SinkCode", "Transposes, reshapes, clips and batch norms move below other operators, where they meet and cancel."
@@ -76,13 +76,13 @@ def _below_one(node: Apply) -> Any:
 @sink_code.rule(SELECTING, exactness=Exactness.EXACT)
 def transpose_below_elementwise(node: Apply) -> Any:
     """An operator on each number by itself is done before a transpose as well as after it."""
-    return _below_one(node)
+    return _below_one(node) if keeps_bits(node) else False
 
 
-@sink_code.rule(COMPUTING)
+@sink_code.rule((*SELECTING, *COMPUTING))
 def transpose_below_function(node: Apply) -> Any:
     """A function of each number by itself is taken before a transpose as well as after it."""
-    return _below_one(node)
+    return False if keeps_bits(node) else _below_one(node)
 
 
 @sink_code.rule([aten.prelu.default], exactness=Exactness.EXACT)
@@ -115,13 +115,13 @@ def transpose_below_batch_norm(node: Apply) -> Any:
 @sink_code.rule(BINARY, exactness=Exactness.EXACT)
 def transpose_below_arithmetic(node: Apply) -> Any:
     """Two tensors transposed alike are combined before the transpose; a constant is transposed back for it, now."""
-    return _below_both(node)
+    return _below_both(node) if keeps_bits(node) else False
 
 
-@sink_code.rule(BINARY_COMPUTING)
+@sink_code.rule((*BINARY, *BINARY_COMPUTING))
 def transpose_below_power(node: Apply) -> Any:
     """A function of two numbers is taken before a transpose of both tensors as well as after it."""
-    return _below_both(node)
+    return False if keeps_bits(node) else _below_both(node)
 
 
 def _below_both(node: Apply) -> Any:
@@ -253,7 +253,7 @@ def transpose_below_channel_shuffle(node: Apply) -> Any:
     return fitting(node, permute(shuffle(source, groups, order[axis]), order))
 
 
-@sink_code.rule(None, exactness=Exactness.EXACT)
+@sink_code.rule(None)
 def reshape_below_batch_norm(node: Apply) -> Any:
     """A batch norm does not care how the axes beside batch and channel are divided."""
     old = batch_norm_of(node)
@@ -277,7 +277,10 @@ def clip_below_relu(node: Apply) -> Any:
     low, high = bounds
     if high < 0:
         return Declined(f"the upper bound {high:g} is below 0: it would come out instead of 0", above)
-    return fitting(node, clip(reapplied(node, [above.inputs[0]]), max(low, 0.0), high))
+    relu, low = reapplied(node, [above.inputs[0]]), max(low, 0.0)
+    if above.op.target in (aten.clamp.default, aten.clip.default):
+        return fitting(node, clip(relu, low, high))
+    return fitting(node, call(aten.hardtanh.default, relu, low, high))  # no gradient on the bounds
 
 
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
@@ -293,7 +296,7 @@ def relu_below_concat(node: Apply) -> Any:
     return fitting(node, apply_op(first.op, [joined], first.place).outputs[0])
 
 
-@sink_code.rule([aten.slice.Tensor], exactness=Exactness.EXACT)
+@sink_code.rule([aten.slice.Tensor])
 def batch_norm_below_slice(node: Apply) -> Any:
     """A batch norm that is only read in part is done on that part."""
     old = batch_norm_of(node.inputs[0].owner)

@@ -48,11 +48,11 @@ class SequenceDB(RewriteDatabase[Rewriter]):
             if position is not None:
                 raise RuleError(f"{name!r} is given two positions, {tags[0]} and {position}; give one")
             position, tags = tags[0], tags[1:]
-        place = "last" if position is None else position
+        place = self._place("last" if position is None else position)
         for tag, least in self.not_before.items():
-            why = f"what has this tag must stand behind position {least:g}, and position {place} is not"
+            why = f"what has this tag must stand behind position {least:g}, and position {place:g} is not"
             marked = any(entry.position == least for entry in self.entries())
-            if isinstance(place, str) or place > least or (place == least and not marked):
+            if place > least or (place == least and not marked):
                 continue
             if tag in tags:
                 raise RuleError(f"{name!r} is tagged {tag!r}: {why}")

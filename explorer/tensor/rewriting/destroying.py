@@ -3,6 +3,7 @@
 Source: Theano, add_destroy_handler.
 """
 
+from explorer.rewrite import Exactness
 from explorer.tensor.destroy import DestroyHandler
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.rewriting.profile import Profile
@@ -13,6 +14,7 @@ class AddDestroyHandler(Rewriter):
     """Changes nothing; from here on the graph is watched for operators that overwrite their inputs."""
 
     name = "add_destroy_handler"
+    exactness = Exactness.EXACT
 
     def add_requirements(self, graph: FunctionGraph) -> None:
         graph.attach_feature(DestroyHandler())

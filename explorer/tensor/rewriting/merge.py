@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from explorer.errors import CircuitError
+from explorer.rewrite import Exactness
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import Rewriter
@@ -20,6 +20,7 @@ class MergeRewriter(Rewriter):
     """Makes one of equal constants, and one of applications of one operator to the same inputs."""
 
     name = "merge"
+    exactness = Exactness.EXACT
 
     def apply(self, graph: FunctionGraph) -> Profile:
         profile = Profile()
@@ -47,11 +48,7 @@ class MergeRewriter(Rewriter):
         if any(isinstance(old.type, TensorType) and old.type != new.type for old, new in pairs):
             return 0
         owners = [v.owner for pair in pairs for v in pair if v.owner is not None]
-        try:
-            graph.replace_all_validate(pairs, self.label, matched=owners)
-        except CircuitError:
-            return 0  # a feature has something against it; the graph has recorded why
-        return 1
+        return int(self.replace_all(graph, pairs, owners))
 
 
 merge_rewriter = MergeRewriter()

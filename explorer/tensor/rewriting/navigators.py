@@ -308,6 +308,10 @@ class EquilibriumRewriter(FromQuery, Rewriter):
         inner = [local for r in (*self.globals, *self.final, *self.cleanup) for local in r.local_rewriters()]
         return tuple(dict.fromkeys([*(local for r in self.local for local in _flat(r)), *inner]))
 
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        inner = [one for r in (*self.globals, *self.final, *self.cleanup) for one in r.global_rewriters()]
+        return tuple(dict.fromkeys(inner))
+
 
 class Arrivals(Feature):
     """The applications that came since it was last asked."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from explorer.errors import CircuitError, CycleError, InconsistencyError, RuleError
+from explorer.errors import CircuitError, InconsistencyError, RuleError
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import Declined, FailurePolicy, LocalRewriter
@@ -62,20 +62,20 @@ class Processor:
         counts = self.profile.rule(rewriter.label)
         before = graph.next_id
         try:
-            pairs, remove = _pairs(rewriter, node, given)
+            wanted = _wanted(node, given)
         except RuleError as error:
             return self._fail(rewriter, node, error)
-        if not pairs:
+        if not wanted.pairs:
             return False
         try:
             counts.matched += 1
             matched = rewriter.matched(node)
             makers = {graph.made_by[n] for n in matched if n in graph.made_by}
             mark = graph.checkpoint()
-            graph.replace_all_validate(pairs, rewriter, remove, matched)
-        except (CycleError, InconsistencyError):
+            graph.replace_all_validate(wanted.pairs, rewriter, wanted.remove, matched, wanted.layouts)
+        except InconsistencyError:  # no failure of the rule; the graph has recorded why
             self.failed.add((rewriter.label, node.id))
-            return False  # recorded by the graph as taken back
+            return False
         except CircuitError as error:
             return self._fail(rewriter, node, error, is_recorded=True)
         if graph.checkpoint() == mark:
@@ -110,14 +110,22 @@ class Processor:
         return False
 
 
-def _pairs(
-    rewriter: LocalRewriter, node: Apply, given: Any
-) -> tuple[list[tuple[Variable, Variable]], Sequence[object]]:
-    """What a transform gave as pairs (old, new), and what it wants removed. Raises: RuleError."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a transform gave: pairs (old, new), what must be gone afterwards, names for the order of axes."""
+
+    pairs: list[tuple[Variable, Variable]]
+    remove: Sequence[object]
+    layouts: Mapping[Variable, str]
+
+
+def _wanted(node: Apply, given: Any) -> _Wanted:
+    """What a transform gave, checked. Raises: RuleError."""
     remove: Sequence[object] = ()
+    layouts: Mapping[Variable, str] = {}
     if isinstance(given, Mapping):
         found: dict[Any, Any] = dict(given)  # pyright: ignore[reportUnknownArgumentType]
-        remove = found.pop("remove", ())
+        remove, layouts = found.pop("remove", ()), found.pop("layouts", {})
         pairs = list(found.items())
     elif isinstance(given, list | tuple):
         if len(given) != len(node.outputs):
@@ -140,4 +148,4 @@ def _pairs(
             raise RuleError(f"it gave {new!r} for {old!r}; only variables can be replaced, by variables")
         if new is not old:
             kept.append((old, new))
-    return kept, remove
+    return _Wanted(kept, remove, layouts)

@@ -11,13 +11,14 @@ from typing import Any
 
 from torch._ops import OpOverload, OpOverloadPacket
 
-from explorer.errors import RuleError
+from explorer.errors import CircuitError, InconsistencyError, RuleError
 from explorer.rewrite import Exactness, FromQuery
 from explorer.tensor.features import Feature, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import Op
 from explorer.tensor.rewriting.profile import Profile
-from explorer.tensor.variables import Apply
+from explorer.tensor.variables import Apply, Variable
+from explorer.trace import Refusal, RefusalKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,11 @@ Replacement = "bool | None | Declined | Sequence[Variable | None] | Mapping[Any,
 
 
 class FailurePolicy(Enum):
-    """What happens when a rule raises or gives what it must not: end with an error, warn, or only record it."""
+    """What happens when a rule raises or gives what it must not: end with an error, warn, or only record it.
+
+    It must not give what depends on what it replaces, has another type, or does not remove what it says. That a
+    feature of the graph has something against a replacement is no failure: it is taken back and recorded in any case.
+    """
 
     RAISE = "raise"
     WARN = "warn"
@@ -77,10 +82,13 @@ class FailurePolicy(Enum):
 class Rewriter(ABC):
     """A global rewriter: changes a graph as a whole.
 
-    Subclasses fill in `apply`, and `add_requirements` if they need features. Call `rewrite`.
+    Subclasses fill in `apply`, and `add_requirements` if they need features. Call `rewrite`. What `apply` does goes
+    through `replace_all`, and what it leaves alone through `decline`, so that the record knows.
     """
 
     name: str = ""
+    exactness: Exactness = Exactness.REAL
+    """What it promises of the values, where it does more than lead other rewriters."""
 
     def add_requirements(self, graph: FunctionGraph) -> None:
         """Attach the features that `apply` needs."""
@@ -96,10 +104,42 @@ class Rewriter(ABC):
         with graph.observer.scope(self.label, self.rule_names()):
             return self.apply(graph) or Profile()
 
+    def replace_all(
+        self, graph: FunctionGraph, pairs: Sequence[tuple[Variable, Variable]], matched: Sequence[Apply] = ()
+    ) -> bool:
+        """Several replacements as one: whether they stand. What a feature has against them is recorded.
+
+        Raises: RuleError for replacements that the graph cannot take.
+        """
+        try:
+            graph.replace_all_validate(pairs, self.label, matched=matched)
+        except InconsistencyError:
+            return False
+        except CircuitError as error:
+            message = f"the rule {self.label} ({self.source}) failed: {error}"
+            graph.observer.failed(message)
+            raise RuleError(message) from error
+        return True
+
+    def decline(self, graph: FunctionGraph, node: Apply, reason: str) -> None:
+        """Record why it leaves an application alone at which it might have done something."""
+        if graph.observer:
+            graph.observer.refused(Refusal(self.label, node.id, 0, node.id, RefusalKind.DECLINED, found=reason))
+
     @property
     def label(self) -> str:
         """The name under which it is recorded."""
         return self.name or type(self).__name__
+
+    @property
+    def doc(self) -> str:
+        """The first line of its docstring."""
+        return _first_line(type(self))
+
+    @property
+    def source(self) -> str:
+        """`file.py:line` where it was written."""
+        return _written_in(type(self).apply)
 
     def rule_names(self) -> tuple[str, ...]:
         """The rules that it tries."""
@@ -109,13 +149,17 @@ class Rewriter(ABC):
         """The local rewriters that it uses, for the description of a record."""
         return ()
 
+    def global_rewriters(self) -> "tuple[Rewriter, ...]":
+        """The global rewriters that change a graph themselves, for the description of a record."""
+        return (self,) if self.label in self.rule_names() and not self.local_rewriters() else ()
+
 
 class LocalRewriter(ABC):
     """A local rewriter: looks at one application and may give what replaces its results.
 
     `transform` gives False (nothing to do; or `Declined` with the reason), or one variable for each result of the
     node, None where a result is not used; or a mapping from variables to what replaces them, in which the key
-    "remove" may list what must be gone afterwards.
+    "remove" may list what must be gone afterwards, and "layouts" may map variables to the names of their axes.
     """
 
     name: str = ""
@@ -147,14 +191,12 @@ class LocalRewriter(ABC):
     @property
     def doc(self) -> str:
         """The first line of its docstring."""
-        return (type(self).__doc__ or "").strip().split("\n")[0]
+        return _first_line(type(self))
 
     @property
     def source(self) -> str:
         """`file.py:line` where it was written."""
-        from explorer.rewrite import source_of_function
-
-        return source_of_function(type(self).transform)  # pyright: ignore[reportArgumentType]
+        return _written_in(type(self).transform)
 
     def __str__(self) -> str:
         return self.label
@@ -205,13 +247,11 @@ class FunctionRewriter(LocalRewriter):
 
     @property
     def doc(self) -> str:
-        return (self._function.__doc__ or "").strip().split("\n")[0]
+        return _first_line(self._function)
 
     @property
     def source(self) -> str:
-        from explorer.rewrite import source_of_function
-
-        return source_of_function(self._function)  # pyright: ignore[reportArgumentType]
+        return _written_in(self._function)
 
 
 def node_rewriter(
@@ -238,9 +278,14 @@ class FunctionGraphRewriter(Rewriter):
     """A global rewriter made of a function; `graph_rewriter` makes them."""
 
     def __init__(
-        self, function: Callable[[FunctionGraph], Any], name: str, requirements: Sequence[Callable[[], Feature]]
+        self,
+        function: Callable[[FunctionGraph], Any],
+        name: str,
+        requirements: Sequence[Callable[[], Feature]],
+        exactness: Exactness,
     ) -> None:
         self.name = name
+        self.exactness = exactness
         self._function = function
         self._requirements = requirements
 
@@ -252,12 +297,23 @@ class FunctionGraphRewriter(Rewriter):
         found = self._function(graph)
         return found if isinstance(found, Profile) else None
 
+    @property
+    def doc(self) -> str:
+        return _first_line(self._function)
+
+    @property
+    def source(self) -> str:
+        return _written_in(self._function)
+
 
 def graph_rewriter(
-    name: str = "", requirements: Sequence[Callable[[], Feature]] = ()
+    name: str = "",
+    requirements: Sequence[Callable[[], Feature]] = (),
+    *,
+    exactness: Exactness = Exactness.REAL,
 ) -> Callable[[Callable[[FunctionGraph], Any]], FunctionGraphRewriter]:
     """Decorator: make a global rewriter of a function of a graph."""
-    return lambda function: FunctionGraphRewriter(function, name or function.__name__, tuple(requirements))
+    return lambda function: FunctionGraphRewriter(function, name or function.__name__, tuple(requirements), exactness)
 
 
 class SequenceRewriter(FromQuery, Rewriter):
@@ -282,5 +338,20 @@ class SequenceRewriter(FromQuery, Rewriter):
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
         return tuple(dict.fromkeys(local for rewriter in self.rewriters for local in rewriter.local_rewriters()))
 
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        return tuple(dict.fromkeys(inner for rewriter in self.rewriters for inner in rewriter.global_rewriters()))
+
     def __str__(self) -> str:
         return "\n".join(map(str, self.rewriters))
+
+
+def _first_line(described: object) -> str:
+    """The first line of a docstring."""
+    return (described.__doc__ or "").strip().split("\n")[0]
+
+
+def _written_in(function: Callable[..., Any]) -> str:
+    """`file.py:line` of a function."""
+    from explorer.rewrite import source_of_function
+
+    return source_of_function(function)

@@ -5,10 +5,12 @@ is `a / c`, `2 * x / 2` is `x`, `x * x` is `x ** 2`. All of it holds for real nu
 0, inf or NaN comes in (x / x at 0, 0 * inf) the value may.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
+
+import torch
 
 from explorer.errors import OperatorError
 from explorer.tensor.rewriting import Declined, node_rewriter
@@ -16,17 +18,18 @@ from explorer.tensor.rules.families import register_canonicalize
 from explorer.tensor.rules.reading import aten, full_like, instead, is_floating, number_of, read_once, shape_of
 from explorer.tensor.variables import Apply, Variable, call
 
-MOST_TERMS = 32
-"""What has more factors or terms than this is looked at no further down."""
+MOST_SHARED = 32
+"""So many operators that are read elsewhere too, and stay, are looked into from the top of a product or sum."""
 
 HIGHEST_POWER = 8
+"""Higher powers are written as products of such, and are not looked into."""
 
 
 @dataclass(slots=True)
 class Terms:
     """A product as powers of factors and a fraction, or a sum as multiples of terms and a number.
 
-    `old_cost` counts what would go; see `cost`.
+    `operators` and what follows count what would go; see `cost`. `shared` counts operators that stay.
     """
 
     counts: dict[Variable, Any] = field(default_factory=dict[Variable, Any])
@@ -37,6 +40,7 @@ class Terms:
     inverses: int = 0
     leaves: int = 0
     numbers: int = 0
+    shared: int = 0
 
     def add(self, variable: Variable, count: Any) -> None:
         """Take in a factor or term that is not looked into."""
@@ -58,6 +62,11 @@ class Builder:
     inverses: int = 0
     leaves: int = 0
     numbers: int = 0
+
+    def holds(self, number: Any) -> bool:
+        """Whether a number is neither too large nor too small for the kernels; those of 16 bits hold 32 bits."""
+        limits = torch.finfo(torch.promote_types(self.node.outputs[0].tensor_type.dtype, torch.float32))
+        return not number or limits.smallest_normal <= abs(number) <= limits.max
 
     def make(self, target: Any, *inputs: Any) -> Variable:
         """Apply an overload to variables and numbers."""
@@ -82,6 +91,25 @@ class Builder:
         return value
 
 
+Parts = Sequence[tuple[Variable, Any]]
+"""Inputs of an operator with their powers, or with the numbers they are multiplied with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Operators that are flattened together from the topmost `roots` on.
+
+    `through` may stand between two of the roots. `split` gives the parts of an operator whose result has a power or a
+    factor, none for another operator; `take` takes in a number.
+    """
+
+    roots: tuple[Any, ...]
+    through: tuple[Any, ...]
+    split: Callable[[Apply, Any, Terms], Parts]
+    take: Callable[[Terms, Any, Any], None]
+    build: Callable[[Terms, Builder], Any]
+
+
 INVERSES = (aten.div.Tensor, aten.reciprocal.default, aten.sub.Tensor, aten.neg.default)
 BINARY = (aten.mul.Tensor, aten.div.Tensor, aten.add.Tensor, aten.sub.Tensor)
 
@@ -90,26 +118,24 @@ BINARY = (aten.mul.Tensor, aten.div.Tensor, aten.add.Tensor, aten.sub.Tensor)
 @node_rewriter([aten.mul.Tensor, aten.div.Tensor, aten.reciprocal.default])
 def canonical_product(node: Apply) -> Any:
     """A product has at most one division, each factor once, and one number in front."""
-    return _rewritten(node, _flat_product, _built_product)
+    return _rewritten(node, PRODUCTS)
 
 
 @register_canonicalize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor, aten.neg.default])
 def canonical_sum(node: Apply) -> Any:
     """A sum has each term once, with a number before it, and one number at the end."""
-    return _rewritten(node, _flat_sum, _built_sum)
+    return _rewritten(node, SUMS)
 
 
-def _rewritten(node: Apply, flatten: Any, build: Any) -> Any:
-    if not is_floating(node.outputs[0]):
+def _rewritten(node: Apply, family: Family) -> Any:
+    if not is_floating(node.outputs[0]) or not _is_uniform(node) or _is_inside(node, family):
         return False
     for through_shared in (True, False):
-        terms = Terms()
-        if not flatten(node.outputs[0], 1, terms, node, through_shared, True):
-            return False
-        builder = Builder(node)
+        terms, builder = Terms(), Builder(node)
         try:
-            value = build(terms, builder)
+            _flatten(node, family, through_shared, terms)
+            value = family.build(terms, builder)
         except (OverflowError, ZeroDivisionError):
             value = None
         if value is None:
@@ -120,41 +146,61 @@ def _rewritten(node: Apply, flatten: Any, build: Any) -> Any:
             return Declined(f"it cannot be written so: {error}")
         if builder.cost < terms.cost:
             return instead(node, made)
+        if not terms.shared:
+            return False
+    return False
+
+
+def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) -> None:
+    """Take in all parts of the product or sum that an application is the top of, from left to right."""
+    waiting: list[tuple[Variable, Any, bool]] = [(root.outputs[0], 1, True)]
+    while waiting:
+        variable, weight, counted = waiting.pop()
+        number = number_of(variable)
+        if number is not None:
+            terms.numbers += counted
+            family.take(terms, number, weight)
+            continue
+        owner = variable.owner
+        goes = counted and (owner is root or read_once(variable))
+        seen = owner is not None and _is_uniform(owner) and (goes or (through_shared and terms.shared < MOST_SHARED))
+        parts = family.split(owner, weight, terms) if owner is not None and seen else ()
+        if not parts or owner is None:
+            terms.add(variable, weight)
+            continue
+        terms.shared += not goes
+        terms.operators += goes
+        terms.numbers += goes * (len(owner.inputs) - len(parts))  # the number of a multiple is no part
+        terms.inverses += goes and owner.op.target in INVERSES
+        waiting.extend((part, inner, goes) for part, inner in reversed(parts))
+
+
+def _is_uniform(node: Apply) -> bool:
+    """Whether all that an operator reads is of the dtype of its result, or a number; of others nothing can be said."""
+    kind = node.outputs[0].tensor_type.dtype
+    return all(v.tensor_type.dtype == kind or number_of(v) is not None for v in node.inputs)
+
+
+def _is_inside(node: Apply, family: Family) -> bool:
+    """Whether only an operator of the family reads an application: the top of a chain knows all its parts."""
+    variable = node.outputs[0]
+    while read_once(variable) and variable.clients:
+        reader = next(iter(variable.clients))[0]
+        if reader is None or reader.op.target not in (*family.roots, *family.through):
+            return False
+        if not _is_uniform(reader) or all(part is not variable for part, _ in family.split(reader, 1, Terms())):
+            return False
+        if reader.op.target in family.roots:
+            return True
+        variable = reader.outputs[0]
     return False
 
 
 # ---------------------------------------------------------------------- products
 
 
-def _flat_product(
-    variable: Variable, power: int, terms: Terms, root: Apply, through_shared: bool, counted: bool
-) -> bool:
-    """Take a factor with all its own factors in; False if it is of another dtype, so that nothing can be said."""
-    owner = variable.owner
-    number = number_of(variable)
-    if number is not None and (not shape_of(variable) or owner is None):
-        terms.numbers += counted
-        return _take_number(terms, number, power)
-    if variable.tensor_type.dtype != root.outputs[0].tensor_type.dtype:
-        return False
-    inner = _inside(variable, root, through_shared, terms)
-    if inner is None or owner is None:
-        terms.add(variable, power)
-        return True
-    parts = _factors(owner, power)
-    if parts is None:
-        terms.add(variable, power)
-        return True
-    counted = counted and inner
-    terms.operators += counted
-    terms.inverses += counted and owner.op.target in INVERSES
-    if owner.op.target is aten.neg.default:
-        terms.above = -terms.above if power % 2 else terms.above
-    return all(_flat_product(part, p, terms, root, through_shared, counted) for part, p in parts)
-
-
-def _factors(owner: Apply, power: int) -> list[tuple[Variable, int]] | None:
-    """The inputs of a product, quotient or power with their powers; None for another operator."""
+def _factors(owner: Apply, power: int, terms: Terms) -> Parts:
+    """The inputs of a product, quotient or power with their powers; none for another operator."""
     target = owner.op.target
     if target is aten.mul.Tensor:
         return [(owner.inputs[0], power), (owner.inputs[1], power)]
@@ -163,37 +209,34 @@ def _factors(owner: Apply, power: int) -> list[tuple[Variable, int]] | None:
     if target is aten.reciprocal.default:
         return [(owner.inputs[0], -power)]
     if target is aten.neg.default:
+        terms.above = -terms.above if power % 2 else terms.above
         return [(owner.inputs[0], power)]
     if target is aten.pow.Tensor_Scalar:
         exponent = owner.op["exponent"]
-        if exponent == int(exponent) and 0 < abs(exponent) <= HIGHEST_POWER:
-            return [(owner.inputs[0], power * int(exponent))]
-    return None
+        if not isinstance(exponent, complex) and isfinite(exponent) and exponent == int(exponent):
+            inner = power * int(exponent)
+            return [(owner.inputs[0], inner)] if 0 < abs(inner) <= HIGHEST_POWER else []
+    return []
 
 
-def _take_number(terms: Terms, number: Any, power: int) -> bool:
-    if abs(power) > HIGHEST_POWER:
-        return False
+def _take_factor(terms: Terms, number: Any, power: int) -> None:
     if power > 0:
         terms.above *= number**power
     else:
         terms.below *= number**-power
-    return True
 
 
 def _built_product(terms: Terms, builder: Builder) -> Any:
     """The product written out; None if its number is not finite, or vanished."""
     above, below = terms.above, terms.below
-    if not below or not _is_finite(above) or not _is_finite(below):
+    if not below or not builder.holds(above) or not builder.holds(below):
         return None
     if not above:
         return 0
     if above != 1 and below != 1:
         above, below = above / below, 1
-        if not above or not _is_finite(above):
+        if not above or not builder.holds(above):
             return None
-    if any(abs(power) > HIGHEST_POWER for power in terms.counts.values()):
-        return None
     upper = [(v, power) for v, power in terms.counts.items() if power > 0]
     lower = [(v, -power) for v, power in terms.counts.items() if power < 0]
     negative = above == -1 and bool(upper)
@@ -212,58 +255,50 @@ def _multiplied(number: Any, powers: list[tuple[Variable, int]], builder: Builde
     """A number times powers, the number first."""
     product: Any = number
     for variable, power in powers:
-        builder.leaves += 1
-        factor = variable if power == 1 else builder.make(aten.pow.Tensor_Scalar, variable, power)
-        one = not isinstance(product, Variable) and product == 1
-        product = factor if one else builder.make(aten.mul.Tensor, product, factor)
+        highest, rest = divmod(power, HIGHEST_POWER)
+        for part in (*[HIGHEST_POWER] * highest, *[rest] * bool(rest)):
+            builder.leaves += 1
+            factor = variable if part == 1 else builder.make(aten.pow.Tensor_Scalar, variable, part)
+            one = not isinstance(product, Variable) and product == 1
+            product = factor if one else builder.make(aten.mul.Tensor, product, factor)
     return product
+
+
+PRODUCTS = Family(
+    (aten.mul.Tensor, aten.div.Tensor, aten.reciprocal.default),
+    (aten.neg.default,),
+    _factors,
+    _take_factor,
+    _built_product,
+)
 
 
 # ---------------------------------------------------------------------- sums
 
 
-def _flat_sum(variable: Variable, factor: Any, terms: Terms, root: Apply, through_shared: bool, counted: bool) -> bool:
-    """Take a term with all its own terms in; False if it is of another dtype, so that nothing can be said."""
-    owner = variable.owner
-    number = number_of(variable)
-    if number is not None:
-        terms.numbers += counted
-        terms.number += factor * number
-        return True
-    if variable.tensor_type.dtype != root.outputs[0].tensor_type.dtype:
-        return False
-    inner = _inside(variable, root, through_shared, terms)
-    parts = list(_summands(owner, factor)) if inner is not None and owner is not None else []
-    if not parts or owner is None:
-        terms.add(variable, factor)
-        return True
-    counted = counted and bool(inner)
-    terms.operators += counted
-    terms.inverses += counted and owner.op.target in INVERSES
-    terms.numbers += counted and owner.op.target is aten.mul.Tensor
-    return all(_flat_sum(part, f, terms, root, through_shared, counted) for part, f in parts)
-
-
-def _summands(owner: Apply, factor: Any) -> Iterator[tuple[Variable, Any]]:
-    """The inputs of a sum, difference or multiple with their factors; nothing for another operator."""
+def _summands(owner: Apply, factor: Any, terms: Terms) -> Parts:
+    """The inputs of a sum, difference or multiple with their factors; none for another operator."""
     target, inputs = owner.op.target, owner.inputs
     if target in (aten.add.Tensor, aten.sub.Tensor):
         alpha = owner.op["alpha"]
-        yield inputs[0], factor
-        yield inputs[1], factor * (alpha if target is aten.add.Tensor else -alpha)
-    elif target is aten.neg.default:
-        yield inputs[0], -factor
-    elif target is aten.mul.Tensor:
-        for number, other in ((inputs[0], inputs[1]), (inputs[1], inputs[0])):
+        return [(inputs[0], factor), (inputs[1], factor * (alpha if target is aten.add.Tensor else -alpha))]
+    if target is aten.neg.default:
+        return [(inputs[0], -factor)]
+    if target is aten.mul.Tensor:
+        for number, other in (inputs, inputs[::-1]):
             value = number_of(number)
             if value is not None and shape_of(other) == shape_of(owner.outputs[0]):
-                yield other, factor * value
-                return
+                return [(other, factor * value)]
+    return []
+
+
+def _take_term(terms: Terms, number: Any, factor: Any) -> None:
+    terms.number += factor * number
 
 
 def _built_sum(terms: Terms, builder: Builder) -> Any:
     """The sum written out; None if its number is not finite."""
-    if not _is_finite(terms.number) or not all(map(_is_finite, terms.counts.values())):
+    if not all(map(builder.holds, (terms.number, *terms.counts.values()))):
         return None
     kept = [(v, factor) for v, factor in terms.counts.items() if factor]
     ordered = [*(t for t in kept if not _is_below(t[1])), *(t for t in kept if _is_below(t[1]))]
@@ -290,24 +325,13 @@ def _built_sum(terms: Terms, builder: Builder) -> Any:
     return builder.make(aten.add.Tensor, total, number) if number else total
 
 
-# ---------------------------------------------------------------------- helpers
-
-
-def _inside(variable: Variable, root: Apply, through_shared: bool, terms: Terms) -> bool | None:
-    """Whether the owner of a variable goes if the root does; None if it is not to be looked into."""
-    owner = variable.owner
-    if owner is None or terms.leaves > MOST_TERMS:
-        return None
-    if owner is root:
-        return True
-    once = read_once(variable)
-    return once if once or through_shared else None
-
-
-def _is_finite(number: Any) -> bool:
-    if isinstance(number, complex):
-        return isfinite(number.real) and isfinite(number.imag)
-    return isfinite(number)
+SUMS = Family(
+    (aten.add.Tensor, aten.sub.Tensor, aten.neg.default),
+    (aten.mul.Tensor,),
+    _summands,
+    _take_term,
+    _built_sum,
+)
 
 
 def _is_below(number: Any) -> bool:

@@ -7,7 +7,8 @@ import torch
 from explorer.rewrite import Exactness
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.reading import aten, bare, instead, owned_by
+from explorer.tensor.rules.layout_readers import without_copy
+from explorer.tensor.rules.reading import aten, instead, owned_by
 from explorer.tensor.variables import Apply, call
 
 EXACT = Exactness.EXACT
@@ -35,7 +36,7 @@ def drop_same_cast(node: Apply) -> Any:
     if source.type != node.outputs[0].type:
         return False
     moved = _moves(node)
-    return Declined(moved) if moved else bare(node, source)
+    return Declined(moved) if moved else without_copy(node, source)
 
 
 @register_canonicalize
@@ -54,7 +55,7 @@ def merge_casts(node: Apply) -> Any:
     if last != first and first != torch.bool and _kind(middle) != _kind(first):
         return Declined(f"from {first} to {last} the way over {middle} may round otherwise", below)
     if last == first:
-        return bare(node, below.inputs[0])
+        return without_copy(node, below.inputs[0])
     return instead(node, call(aten._to_copy.default, below.inputs[0], dtype=last, place=node.place))
 
 

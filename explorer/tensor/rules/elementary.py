@@ -1,12 +1,22 @@
 """Rare operators as elementary ones, and what does nothing or is done twice."""
 
+from math import copysign, isnan
 from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.reading import aten, full_like, instead, number_of, owned_by, read_once, shape_of
-from explorer.tensor.variables import Apply, call
+from explorer.tensor.rules.reading import (
+    aten,
+    full_like,
+    have_dtype_of,
+    instead,
+    number_of,
+    owned_by,
+    read_once,
+    shape_of,
+)
+from explorer.tensor.variables import Apply, Variable, call
 
 EXACT = Exactness.EXACT
 
@@ -38,7 +48,7 @@ RENAMED = {
 def to_one_name(node: Apply) -> Any:
     """Second names are the first one, and a product with a number is one with a constant that holds it."""
     values = node.op.bind(node.inputs)
-    return instead(node, call(RENAMED[node.op.target], *values.values(), place=node.place))
+    return instead(node, call(RENAMED[node.op.target], place=node.place, **values))
 
 
 @register_canonicalize
@@ -65,6 +75,8 @@ def alpha_to_mul(node: Apply) -> Any:
     alpha = node.op["alpha"]
     if alpha == 1:
         return False
+    if not have_dtype_of(node.outputs[0], node.inputs[1]):
+        return Declined("the multiple would be calculated in another dtype than the sum")
     scaled = call(aten.mul.Tensor, node.inputs[1], alpha, place=node.place)
     return instead(node, call(node.op.target, node.inputs[0], scaled, place=node.place))
 
@@ -75,6 +87,8 @@ def addcmul_to_add(node: Apply) -> Any:
     """addcmul(x, y, z) is x + y * z, and addcdiv the same with a quotient."""
     target = aten.mul.Tensor if node.op.target is aten.addcmul.default else aten.div.Tensor
     start, first, second = node.inputs
+    if not have_dtype_of(node.outputs[0], first, second):
+        return Declined("the product would be calculated in another dtype than the sum")
     product = call(target, first, second, place=node.place)
     if node.op["value"] != 1:
         product = call(aten.mul.Tensor, product, node.op["value"], place=node.place)
@@ -104,6 +118,8 @@ def merge_clamps(node: Apply) -> Any:
         return Declined("the clamp below is read elsewhere too", below)
     lows = [op["min"] for op in (below.op, node.op) if op["min"] is not None]
     highs = [op["max"] for op in (below.op, node.op) if op["max"] is not None]
+    if any(isnan(bound) for bound in (*lows, *highs)):
+        return Declined("a bound is NaN, and so is all that is clamped by it", below)
     if lows and highs and max(lows) > min(highs):
         return Declined("the two ranges have no number in common", below)
     low, high = max(lows, default=None), min(highs, default=None)
@@ -188,13 +204,17 @@ def drop_known_truth(node: Apply) -> Any:
     return False
 
 
-for pattern, kept, reason in (
-    ((aten.add.Tensor, "x", 0), Exactness.REAL, "x + 0 is x (but -0 + 0 is 0)."),
-    ((aten.sub.Tensor, "x", 0), EXACT, "x - 0 is x."),
-    ((aten.mul.Tensor, "x", 1), EXACT, "x * 1 is x."),
-    ((aten.div.Tensor, "x", 1), EXACT, "x / 1 is x."),
+def is_positive_zero(variable: Variable) -> bool:
+    """Whether a number that is 0 is not -0."""
+    return copysign(1, complex(number_of(variable)).real) > 0
+
+
+for name, pattern, kept, reason in (
+    ("add_0", (aten.add.Tensor, "x", 0), Exactness.REAL, "x + 0 is x (but -0 + 0 is 0)."),
+    ("sub_0", (aten.sub.Tensor, "x", {"pattern": 0, "constraint": is_positive_zero}), EXACT, "x - 0 is x."),
+    ("mul_1", (aten.mul.Tensor, "x", 1), EXACT, "x * 1 is x."),
+    ("div_1", (aten.div.Tensor, "x", 1), EXACT, "x / 1 is x."),
 ):
-    name = f"{pattern[0].overloadpacket.__name__}_{pattern[2]}"
     register_canonicalize(
         PatternSub(pattern, "x", name=name, commutative=True, allow_cast=False, exactness=kept, doc=reason)
     )

@@ -1,7 +1,8 @@
 """exp and log: each undoes the other, and what overflows or loses digits on the way has an operator that does not.
 
 All of it holds for real numbers. The stabilized operators give finite numbers where the written ones give inf or NaN;
-some of them (logsumexp, softplus) take longer than what they replace.
+some of them (logsumexp, softplus) take longer than what they replace. None of it holds for complex numbers, where log
+has many values, nor for integers, which wrap around before the log is taken.
 """
 
 from typing import Any
@@ -9,16 +10,29 @@ from typing import Any
 from explorer.rewrite import Exactness
 from explorer.tensor.rewriting import Declined, OpPattern, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize, register_stabilize
-from explorer.tensor.rules.reading import aten, axes, instead, never_negative, number_of, owned_by, shape_of
+from explorer.tensor.rules.reading import (
+    aten,
+    axes,
+    instead,
+    is_real,
+    never_negative,
+    number_of,
+    owned_by,
+    shape_of,
+)
 from explorer.tensor.variables import Apply, Variable, call
 
 SUMS = (aten.sum.dim_IntList, aten.sum.default)
 EXACT_FROM = 40
 """From here on log(1 + exp(x)) is x in double precision."""
 
+REAL = {"pattern": "x", "constraint": is_real}
+ADD = OpPattern(aten.add.Tensor, alpha=1)
+SUB = OpPattern(aten.sub.Tensor, alpha=1)
+
 register_canonicalize(
     PatternSub(
-        (aten.log.default, (aten.exp.default, "x")),
+        (aten.log.default, (aten.exp.default, REAL)),
         "x",
         name="log_of_exp",
         allow_multiple_clients=True,
@@ -80,7 +94,7 @@ def log_of_sum_of_exp(node: Apply) -> Any:
     """log(sum(exp(x))) is logsumexp(x), which takes out the largest number first."""
     total = owned_by(node.inputs[0], *SUMS)
     powers = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
-    if total is None or powers is None or not shape_of(powers.inputs[0]):
+    if total is None or powers is None or not shape_of(powers.inputs[0]) or not is_real(powers.inputs[0]):
         return False
     return instead(node, _logsumexp(powers.inputs[0], total, node))
 
@@ -97,6 +111,8 @@ def logsumexp_by_hand(node: Apply) -> Any:
         if found is None or moved is None or moved.op["alpha"] != 1:
             continue
         source, shift = moved.inputs
+        if not is_real(source):
+            return Declined("it is no real number in floating point", moved)
         if not _constant_along(shift, source, _dims(found)):
             return Declined("what is subtracted differs among the numbers that are summed", moved)
         if _kept(shift, source, found) != shape_of(added) or not _same_numbers(shift, added):
@@ -114,7 +130,7 @@ def exp_over_sum(node: Apply) -> Any:
     """exp(x) / sum(exp(x)) along one axis is softmax(x)."""
     top, bottom = node.inputs
     powers, total = owned_by(top, aten.exp.default), owned_by(bottom, aten.sum.dim_IntList)
-    if powers is None or total is None:
+    if powers is None or total is None or not is_real(powers.inputs[0]):
         return False
     if total.inputs[0] is not top:
         return Declined("the sum is one of something else", total)
@@ -132,7 +148,7 @@ def softmax_of_shifted(node: Apply) -> Any:
     if moved is None:
         return False
     source, shift = moved.inputs
-    if shape_of(source) != shape_of(node.outputs[0]):
+    if shape_of(source) != shape_of(node.outputs[0]) or not is_real(source):
         return False
     dims = axes(node.op["dim"], len(shape_of(source)))
     if not _constant_along(shift, source, dims):
@@ -146,7 +162,7 @@ def minus_logsumexp(node: Apply) -> Any:
     """Along one axis x - logsumexp(x) is log_softmax(x)."""
     source, total = node.inputs
     below = owned_by(total, aten.logsumexp.default)
-    if below is None or below.inputs[0] is not source or node.op["alpha"] != 1:
+    if below is None or below.inputs[0] is not source or node.op["alpha"] != 1 or not is_real(source):
         return False
     dims = _dims(below)
     if len(dims) != 1 or not below.op["keepdim"]:
@@ -162,43 +178,43 @@ def _rule(pattern: Any, replacement: Any, name: str, doc: str) -> None:
 
 
 _rule(
-    (aten.log.default, (aten.add.Tensor, "x", 1)),
+    (aten.log.default, (ADD, REAL, 1)),
     (aten.log1p.default, "x"),
     "log_of_one_plus",
     "log(1 + x) is log1p(x), which keeps the digits of a small x.",
 )
 _rule(
-    (aten.sub.Tensor, (aten.exp.default, "x"), 1),
+    (SUB, (aten.exp.default, REAL), 1),
     (aten.expm1.default, "x"),
     "exp_minus_one",
     "exp(x) - 1 is expm1(x), which keeps the digits near zero.",
 )
 _rule(
-    (aten.add.Tensor, (aten.exp.default, "x"), -1),
+    (ADD, (aten.exp.default, REAL), -1),
     (aten.expm1.default, "x"),
     "exp_plus_minus_one",
     "exp(x) - 1 is expm1(x), which keeps the digits near zero.",
 )
 _rule(
-    (aten.log1p.default, (aten.exp.default, "x")),
+    (aten.log1p.default, (aten.exp.default, REAL)),
     (OpPattern(aten.softplus.default, threshold=EXACT_FROM), "x"),
     "log1p_of_exp",
     "log(1 + exp(x)) is softplus(x), which does not overflow.",
 )
 _rule(
-    (aten.reciprocal.default, (aten.add.Tensor, (aten.exp.default, (aten.neg.default, "x")), 1)),
+    (aten.reciprocal.default, (ADD, (aten.exp.default, (aten.neg.default, REAL)), 1)),
     (aten.sigmoid.default, "x"),
     "one_over_one_plus_exp",
     "1 / (1 + exp(-x)) is sigmoid(x).",
 )
 _rule(
-    (aten.sub.Tensor, 1, (aten.sigmoid.default, "x")),
+    (SUB, 1, (aten.sigmoid.default, REAL)),
     (aten.sigmoid.default, (aten.neg.default, "x")),
     "one_minus_sigmoid",
     "1 - sigmoid(x) is sigmoid(-x), which keeps the digits of a small result.",
 )
 _rule(
-    (aten.log.default, (aten.sigmoid.default, "x")),
+    (aten.log.default, (aten.sigmoid.default, REAL)),
     (aten.log_sigmoid.default, "x"),
     "log_of_sigmoid",
     "log(sigmoid(x)) is log_sigmoid(x), which does not take the log of an underflown zero.",

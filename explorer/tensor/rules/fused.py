@@ -3,12 +3,23 @@
 Rounding may differ, because the one operator rounds once.
 """
 
+from cmath import isfinite
 from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_specialize
-from explorer.tensor.rules.reading import aten, instead, is_floating, number_of, owned_by, read_once, shape_of
+from explorer.tensor.rules.reading import (
+    aten,
+    have_dtype_of,
+    instead,
+    is_floating,
+    is_real,
+    number_of,
+    owned_by,
+    read_once,
+    shape_of,
+)
 from explorer.tensor.variables import Apply, Variable, call
 
 EXACT = Exactness.EXACT
@@ -47,7 +58,7 @@ _rule(
     "x / sqrt(y) is x * rsqrt(y): a product is faster than a division.",
 )
 _rule(
-    (aten.mul.Tensor, "x", (aten.sigmoid.default, "x")),
+    (aten.mul.Tensor, {"pattern": "x", "constraint": is_real}, (aten.sigmoid.default, "x")),
     (aten.silu.default, "x"),
     "mul_by_sigmoid",
     "x * sigmoid(x) is silu(x): one operator instead of two.",
@@ -65,6 +76,8 @@ def mul_of_exps(node: Apply) -> Any:
     shape = shape_of(node.outputs[0])
     if any(shape_of(source) != shape for source in node.inputs):
         return Declined("one of the two is smaller, and the sum would not be")
+    if not have_dtype_of(node.outputs[0], *left.inputs, *right.inputs):
+        return Declined("the dtypes differ")
     total = call(aten.add.Tensor, left.inputs[0], right.inputs[0], place=node.place)
     return instead(node, call(aten.exp.default, total, place=node.place))
 
@@ -83,6 +96,10 @@ def mul_into_alpha(node: Apply) -> Any:
         for number, other in (found.inputs, found.inputs[::-1]):
             value = number_of(number)
             if value is not None and shape_of(other) == shape_of(product) and number_of(start) is None:
+                if not have_dtype_of(node.outputs[0], product, other):
+                    return Declined("the dtypes differ", found)
+                if not isfinite(value):
+                    return Declined(f"a sum cannot have the factor {value}", found)
                 return instead(node, call(node.op.target, start, other, alpha=value, place=node.place))
     return False
 
@@ -97,7 +114,7 @@ def add_of_product(node: Apply) -> Any:
         found = _inner(product, node, aten.mul.Tensor, aten.div.Tensor)
         if found is None or any(number_of(v) is not None for v in (start, *found.inputs)):
             continue
-        if any(v.tensor_type.dtype != node.outputs[0].tensor_type.dtype for v in (start, *found.inputs)):
+        if not have_dtype_of(node.outputs[0], start, *found.inputs):
             return Declined("the dtypes differ", found)
         target = aten.addcmul.default if found.op.name == "mul" else aten.addcdiv.default
         return instead(node, call(target, start, *found.inputs, place=node.place))
@@ -135,6 +152,8 @@ def add_to_linear(node: Apply) -> Any:
             continue
         if shape_of(bias) != shape_of(found.inputs[1])[:1]:
             return Declined("what is added is not one number for each output", found)
+        if not have_dtype_of(node.outputs[0], bias, *found.inputs):
+            return Declined("the dtypes differ", found)
         return instead(node, call(aten.linear.default, *found.inputs, bias, place=node.place))
     return False
 
@@ -147,8 +166,8 @@ def sum_of_slices(node: Apply) -> Any:
         return False  # the top of the chain knows all its terms
     if not is_floating(node.outputs[0]):
         return False
-    terms: list[Variable] = []
-    if not _terms_of(node, node, terms) or len(terms) < FEWEST_SLICES:
+    terms = _terms_of(node)
+    if len(terms) < FEWEST_SLICES:
         return False
     slices = [owned_by(term, aten.select.int) for term in terms]
     first = slices[0]
@@ -167,17 +186,20 @@ def sum_of_slices(node: Apply) -> Any:
     return instead(node, call(aten.sum.dim_IntList, source, [dim], place=node.place))
 
 
-def _terms_of(node: Apply, root: Apply, terms: list[Variable]) -> bool:
-    """Collect what a chain of additions adds; False if one of them has a factor."""
-    if node.op["alpha"] != 1:
-        return False
-    for source in node.inputs:
-        inner = _inner(source, root, aten.add.Tensor)
+def _terms_of(root: Apply) -> list[Variable]:
+    """What a chain of additions adds, from left to right; nothing if one of them has a factor."""
+    terms: list[Variable] = []
+    waiting = [root.outputs[0]]
+    while waiting:
+        variable = waiting.pop()
+        inner = root if variable is root.outputs[0] else _inner(variable, root, aten.add.Tensor)
         if inner is None:
-            terms.append(source)
-        elif not _terms_of(inner, root, terms):
-            return False
-    return True
+            terms.append(variable)
+        elif inner.op["alpha"] != 1:
+            return []
+        else:
+            waiting.extend(reversed(inner.inputs))
+    return terms
 
 
 def _inner(variable: Variable, root: Apply, *targets: object) -> Apply | None:

@@ -35,6 +35,17 @@ def read_once(variable: Variable) -> bool:
     return len(variable.clients) < 2
 
 
+def is_real(variable: Variable) -> bool:
+    """Whether its elements are real numbers in floating point: nothing wraps around, and all functions have kernels."""
+    kind = variable.type
+    return isinstance(kind, TensorType) and kind.dtype.is_floating_point
+
+
+def have_dtype_of(result: Variable, *variables: Variable) -> bool:
+    """Whether variables are of the dtype of a result, so that an operator on them calculates in that dtype."""
+    return all(v.tensor_type.dtype == result.tensor_type.dtype for v in variables)
+
+
 def is_floating(variable: Variable) -> bool:
     """Whether its elements are real or complex numbers, so that a division stays in their type."""
     kind = variable.type
@@ -122,17 +133,21 @@ SUMS = frozenset(getattr(aten, name) for name in ("sum", "mean", "mul", "add", "
 
 
 def never_negative(variable: Variable, depth: int = 8) -> bool:
-    """Whether it can be seen that no element is below zero (a NaN may be among them)."""
+    """Whether it can be seen that no element is below zero (a NaN may be among them, and one over -0).
+
+    Only of floating point: an integer may overflow.
+    """
+    if not is_real(variable):
+        return False
     if isinstance(variable, Constant):
-        data = variable.data
-        return not variable.trainable and not data.dtype.is_complex and bool((data >= 0).all())
+        return not variable.trainable and bool((variable.data >= 0).all())
     owner = variable.owner
     if owner is None or depth == 0:
         return False
     if owner.op.packet in NEVER_NEGATIVE:
-        return True
+        return owner.op.attributes.get("beta", 1) > 0
     if owner.op.target is aten.pow.Tensor_Scalar and owner.op["exponent"] in (2, 4):
-        return not variable.tensor_type.dtype.is_complex
+        return True
     if owner.op.packet in KEEPS_SIGN:
         return never_negative(owner.inputs[0], depth - 1)
     if owner.op.packet in SUMS and owner.op.attributes.get("alpha", 1) == 1:

@@ -10,9 +10,9 @@ import torch
 from explorer.rewrite import Exactness
 from explorer.tensor.rewriting import Declined, OpPattern, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.rules.reading import (
     aten,
-    bare,
     instead,
     number_of,
     owned_by,
@@ -78,7 +78,7 @@ def to_expand(node: Apply) -> Any:
 def drop_same_shape(node: Apply) -> Any:
     """A reshape, an expansion or a repetition to the shape that is there changes nothing."""
     source = node.inputs[0]
-    return bare(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
+    return without_copy(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
 
 
 @register_canonicalize
@@ -86,7 +86,7 @@ def drop_same_shape(node: Apply) -> Any:
 def drop_same_order(node: Apply) -> Any:
     """A permutation that leaves every axis in its place changes nothing."""
     dims = _dims(node)
-    return bare(node, node.inputs[0]) if dims == tuple(range(len(dims))) else False
+    return without_copy(node, node.inputs[0]) if dims == tuple(range(len(dims))) else False
 
 
 @register_canonicalize
@@ -158,7 +158,7 @@ def drop_copy(node: Apply) -> Any:
     wanted = node.op.attributes.get("memory_format")
     if wanted not in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: as the schema writes the default
         return Declined(f"the copy is laid out as {wanted}, which what follows may be faster with")
-    return bare(node, node.inputs[0])
+    return without_copy(node, node.inputs[0])
 
 
 @register_canonicalize
@@ -181,7 +181,7 @@ def drop_dropout(node: Apply) -> Any:
         return False
     if len(node.outputs) > 1 and node.outputs[1].clients:
         return Declined("its mask is read")
-    found = bare(node, node.inputs[0])
+    found = without_copy(node, node.inputs[0])
     return found if isinstance(found, Declined) else [*found, *[None] * (len(node.outputs) - 1)]
 
 
@@ -196,7 +196,7 @@ def drop_whole_slice(node: Apply) -> Any:
 @node_rewriter([aten.cat.default], exactness=EXACT)
 def drop_single_cat(node: Apply) -> Any:
     """The concatenation of one tensor is that tensor."""
-    return bare(node, node.inputs[0]) if len(node.inputs) == 1 else False
+    return without_copy(node, node.inputs[0]) if len(node.inputs) == 1 else False
 
 
 @register_canonicalize
@@ -211,8 +211,8 @@ def select_a_range(node: Apply) -> Any:
         return False
     dim = node.op["dim"]
     if len(rows) == shape_of(source)[dim]:
-        return bare(node, source)
-    return bare(node, call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), place=node.place))
+        return without_copy(node, source)
+    return without_copy(node, call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), place=node.place))
 
 
 @register_canonicalize
@@ -258,7 +258,7 @@ def drop_decided_where(node: Apply) -> Any:
     side = node.input_of("self" if decided else "other")
     if side is None:
         return Declined("the side that is taken is a number, not a tensor")
-    return bare(node, side)
+    return without_copy(node, side)
 
 
 def _dims(node: Apply) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from explorer.rewrite import (
 )
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, to_module
 from explorer.tensor.passes import GraphPass, passes
+from explorer.tensor.passes.base import WEAKEST
 
 aten = torch.ops.aten
 
@@ -46,38 +47,92 @@ def values(graph, seed=0):
     ]
 
 
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 6.0, 1e-30, -1e-30, float("inf"), float("-inf"), float("nan"))
+
+
+def special_values(graph, seed=0):
+    """Values for the inputs, half of them special ones: zeros of both signs, infinities, NaN, ends of integers."""
+    generator = torch.Generator().manual_seed(seed)
+    return [_special(v.tensor_type, generator) for v in graph.inputs]
+
+
+def _special(kind, generator):
+    if kind.dtype.is_floating_point:
+        special = torch.tensor(SPECIAL, dtype=torch.float64)
+        plain = torch.randn(kind.shape, generator=generator, dtype=torch.float64) * 3
+    else:
+        ends = (0, 1) if kind.dtype is torch.bool else (torch.iinfo(kind.dtype).min, torch.iinfo(kind.dtype).max)
+        special = torch.tensor([*ends, 0, 1], dtype=torch.int64)
+        plain = torch.randint(max(ends[0], -9), min(ends[1], 9) + 1, kind.shape, generator=generator)
+    picked = special[torch.randint(len(special), kind.shape, generator=generator)]
+    mask = torch.rand(kind.shape, generator=generator) < 0.5
+    return torch.where(mask, picked, plain).to(kind.dtype)
+
+
+def bits(value):
+    """The content of a tensor bit by bit; one NaN is as good as another."""
+    value = torch.view_as_real(value) if value.is_complex() else value
+    value = value.detach().clone(memory_format=torch.contiguous_format)
+    if not value.dtype.is_floating_point:
+        return value
+    value[value.isnan()] = float("nan")
+    return value.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[value.dtype.itemsize])
+
+
+def assert_same_bits(found, wanted):
+    """Two lists of results are the same: also the signs of zeros, and where there is no number."""
+    for new, old in zip(found, wanted, strict=True):
+        assert (new.dtype, new.shape) == (old.dtype, old.shape)
+        assert torch.equal(bits(new), bits(old)), f"{new} differs from {old}"
+
+
+def promised(graph, mark, *names):
+    """The weakest promise among the rules of some passes that changed a graph since a mark."""
+    applied = {str(change.reason) for change in graph.changes[mark:]}
+    found = [Exactness.EXACT]
+    for made in map(graph_pass, names):
+        rules = made.local_rewriters()
+        found += [rule.exactness for rule in rules if rule.label in applied]
+        found += [] if rules or not applied else [made.exactness]
+    return max(found, key=WEAKEST.index)
+
+
 def results(graph, given):
     """What a graph gives, as a list."""
     found = to_module(graph)(*given)
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_point=False, exactness=None, given=None):
-    """The graph after some passes, which is legal and gives what it gave, as exactly as the passes promise."""
+def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
+    """The graph after some passes, which is legal and gives what it gave, as exactly as the rules promise."""
     outputs = outputs if isinstance(outputs, list) else [outputs]
     graph = FunctionGraph(inputs, outputs)
-    run(graph, *names, mode=mode, until_fixed_point=until_fixed_point, exactness=exactness, given=given)
+    run(graph, *names, mode=mode, until_fixed_point=until_fixed_point, given=given)
     return graph
 
 
-def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, exactness=None, given=None):
-    """Run passes on a graph and compare its values; gives what each pass did."""
+def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
+    """Run passes on a graph and compare its values; gives what each pass did.
+
+    Where all rules that were applied promise the same bits, special values are tried too.
+    """
     given = values(graph) if given is None else given
-    before = results(graph, given)
+    special = special_values(graph)
+    before, specially = results(graph, given), results(graph, special)
+    mark = graph.checkpoint()
     convergence = ConvergenceMode.UNTIL_FIXED_POINT if until_fixed_point else ConvergenceMode.ONE_PASS
     configs = [FunctionPassConfig(name, convergence, dce=DCERequiredMode.NONE) for name in names]
     manager = PassManager(FunctionPassPipeline.of(*configs), passes, PassOptions(verify_before="all"))
     done = manager.run(graph, mode)
-    promised = [graph_pass(name).exactness for name in names]
-    if exactness is None:
-        exactness = Exactness.EXACT if all(p is Exactness.EXACT for p in promised) else Exactness.REAL
+    if promised(graph, mark, *names) is Exactness.EXACT:
+        assert_same_bits(results(graph, given), before)
+        assert_same_bits(results(graph, special), specially)
+        return done
     for old, new in zip(before, results(graph, given), strict=True):
         assert old.dtype is new.dtype
         assert old.shape == new.shape
-        if exactness is Exactness.EXACT:
-            assert torch.equal(old.nan_to_num(7.0), new.nan_to_num(7.0))
-        else:
-            torch.testing.assert_close(new, old, rtol=TOLERANCE.get(old.dtype, 0), atol=TOLERANCE.get(old.dtype, 0))
+        near = TOLERANCE.get(old.dtype, 0)
+        torch.testing.assert_close(new, old, rtol=near, atol=near, equal_nan=True)
     return done
 
 

@@ -4,32 +4,64 @@ import random
 
 import torch
 
-from explorer.tensor import FunctionGraph, call, library
+from explorer.tensor import Constant, FunctionGraph, call, library
 from tests.tensor.passes.checking import aten, constant, full, tensor
 
 SIZES = (1, 2, 3, 4, 6)
 
 
-def random_graph(seed, dtype, length=12):
-    """A graph of about so many operators on one or two inputs, with one to three outputs."""
+def random_graph(seed, dtype, length=12, trained=False):
+    """A graph of about so many operators on one or two inputs, with one to three outputs.
+
+    Of integers it has only operators that PyTorch has for them. If it is trained, its first value is a product with a
+    parameter, and constants are parameters too; their numbers are whole or halves.
+    """
     source = random.Random(seed)
+    steps = STEPS if dtype.is_floating_point else INTEGER_STEPS
     shape = tuple(source.choice(SIZES) for _ in range(4))
     inputs = [tensor(*shape, dtype=dtype), tensor(*shape, dtype=dtype, name="y")]
     values = list(inputs)
+    if trained:
+        values.append(call(aten.mul.Tensor, inputs[0], _parameter(shape, dtype, seed)))
     while len(values) < length:
         x = values[-1] if source.random() < 0.7 else source.choice(values[-4:])
-        values.append(source.choice(STEPS)(source, x, values, dtype))
+        values.append(source.choice([*steps, *TRAINED_STEPS] if trained else steps)(source, x, values, dtype))
     outputs = [values[-1], *source.sample(values[2:], source.randint(0, 2))]
     return FunctionGraph(inputs, list(dict.fromkeys(outputs)))
 
 
+def _parameter(shape, dtype, seed):
+    generator = torch.Generator().manual_seed(seed)
+    data = torch.randint(-2, 3, tuple(shape), generator=generator).to(dtype) / 2
+    return Constant(torch.nn.Parameter(data), f"w{seed}", trainable=True)
+
+
+def _trained(source, x, values, dtype):
+    """Arithmetic with a parameter."""
+    target = source.choice([aten.add.Tensor, aten.mul.Tensor, aten.maximum.default])
+    return call(target, x, _parameter(x.tensor_type.shape, dtype, source.randrange(1000)))
+
+
+def _extremum(source, x, values, dtype):
+    if not x.tensor_type.shape:
+        return x
+    return call(source.choice([aten.max.dim, aten.min.dim]), x, source.randrange(len(x.tensor_type.shape)), True)[0]
+
+
+def _detached(source, x, values, dtype):
+    return call(aten.detach.default, x)
+
+
 def _unary(source, x, values, dtype):
-    target = source.choice([aten.relu, aten.tanh, aten.sigmoid, aten.neg, aten.abs, aten.relu6, aten.clone]).default
-    return call(target, x)
+    kinds = [aten.relu, aten.neg, aten.abs, aten.clone]
+    if dtype.is_floating_point:
+        kinds += [aten.tanh, aten.sigmoid, aten.relu6]
+    return call(source.choice(kinds).default, x)
 
 
 def _clip(source, x, values, dtype):
-    low, high = sorted((source.choice([-2.0, -1.0, 0.0, 0.5, 1.0]), source.choice([-1.0, 0.0, 0.5, 1.0, 2.0])))
+    bounds = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0) if dtype.is_floating_point else (-2, -1, 0, 1, 2)
+    low, high = sorted((source.choice(bounds[:-1]), source.choice(bounds[1:])))
     return call(aten.clamp.default, x, source.choice([low, None]), high)
 
 
@@ -122,7 +154,7 @@ def _pad(source, x, values, dtype):
         return x
     pads = [source.choice([0, 1, 2]) for _ in range(2 * source.randint(1, rank))]
     pads = source.choice([pads, [p for p in pads[::2] for _ in (0, 1)]])
-    return call(aten.constant_pad_nd.default, x, pads, source.choice([0.0, 0.0, 1.0]))
+    return call(aten.constant_pad_nd.default, x, pads, source.choice([0, 0, 1]))
 
 
 def _repeat(source, x, values, dtype):
@@ -221,6 +253,14 @@ STEPS = (
     *(_leaky, _cat, _cat, _apart, _pad, _repeat, _norm, _norm, _conv, _conv, _pool, _mean, _product, _flat_product),
     *(_softmax, _shuffle, _layer_norm),
 )
+
+
+INTEGER_STEPS = (
+    *(_unary, _clip, _transpose, _transpose, _back, _reshape, _number, _number, _binary, _cat, _cat, _apart, _pad),
+    *(_repeat, _shuffle),
+)
+
+TRAINED_STEPS = (_trained, _trained, _trained, _trained, _extremum, _extremum, _detached, _clip, _clip, _leaky, _pool)
 
 
 def random_values(graph, seed):

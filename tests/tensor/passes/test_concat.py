@@ -100,14 +100,31 @@ def test_slices_side_by_side_are_one_slice(dtype):
     assert ops(optimized([a, b], cat(mixed, 1), "EliminateSliceConcat")) == ["slice"] * 3 + ["cat"]
 
 
+def test_of_five_slices_in_three_joins_only_neighbours_of_one_tensor_are_one(dtype):
+    """With what Glow saves each join by, 11 operators become 10."""
+    x, y = tensor(10, 4, dtype=dtype), tensor(10, 4, dtype=dtype, name="y")
+    a, b, e = (part(x, 0, *ends) for ends in ((0, 2), (2, 5), (5, 8)))
+    c, d = part(y, 0, 0, 2), part(y, 0, 2, 5)
+    joins = [cat([a, b, c], 0), cat([c, e, d], 0), cat([e, c], 0)]
+    assert len(FunctionGraph([x, y], joins)) == 8
+    graph = optimized([x, y], joins, "EliminateSliceConcat")
+    assert sorted(ops(graph)) == ["cat"] * 3 + ["slice"] * 4
+    first, second, third = (list(node.inputs) for node in graph.toposort() if node.op.name == "cat")
+    assert [len(first), len(second), len(third)] == [2, 3, 2]
+    merged = first[0].owner
+    assert merged is not None
+    assert (merged.inputs[0].name, merged.op["start"], merged.op["end"]) == ("x", 0, 5)
+    assert first[1] is second[0] is third[1]
+
+
 def test_slices_of_the_neighbouring_axis_are_one_slice_that_is_reshaped(dtype):
     x = tensor(3, 7, 4, dtype=dtype)
     after = cat([part(x, 1, i, i + 1) for i in range(3)], 2)
-    graph = optimized([x], after, "EliminateSliceConcat")
-    assert ops(graph) == ["slice", "reshape"]
+    graph = optimized([x], call(aten.relu.default, after), "EliminateSliceConcat")
+    assert ops(graph) == ["slice", "reshape", "relu"]
     before = cat([part(x, 1, i, i + 1) for i in range(2, 6)], 0)
-    graph = optimized([x], before, "EliminateSliceConcat")
-    assert ops(graph) == ["slice", "permute", "reshape"]
+    graph = optimized([x], call(aten.relu.default, before), "EliminateSliceConcat")
+    assert ops(graph) == ["slice", "permute", "reshape", "relu"]
 
 
 def test_few_slices_of_the_neighbouring_axis_stay(dtype):

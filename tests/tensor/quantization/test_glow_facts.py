@@ -46,7 +46,10 @@ def test_quantize_of_dequantize_with_another_scale_is_a_rescale():
 
 def test_quantize_of_dequantize_with_the_same_scale_is_nothing():
     x = integers(A)
-    assert ops(optimized([x], quantized.quantize(quantized.dequantize(x), A), EXACT)) == []
+    same = quantized.quantize(quantized.dequantize(x), A)
+    assert ops(optimized([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
+    told = reasons([x], same, EXACT)
+    assert told == ["an output of the graph would share its memory with x"]
 
 
 def test_quantize_of_dequantize_in_32_bits_stays():
@@ -77,10 +80,10 @@ def test_dequantize_of_rescale_reads_what_was_rescaled():
 
 def test_dequantize_of_quantize_is_removed_only_where_asked_for():
     x = reals()
-    y = quantized.dequantize(quantized.quantize(x, A))
-    assert ops(optimized([x], y, EXACT)) == ["quantize", "dequantize"]
+    y = call(aten.neg.default, quantized.dequantize(quantized.quantize(x, A)))
+    assert ops(optimized([x], y, EXACT)) == ["quantize", "dequantize", "neg"]
     given = [torch.linspace(-3, 3, 96).reshape(2, 3, 4, 4)]
-    assert ops(optimized([x], y, LOSSY, within=A.scale / 2 + 1e-6, given=given)) == []
+    assert ops(optimized([x], y, LOSSY, within=A.scale / 2 + 1e-6, given=given)) == ["neg"]
 
 
 def test_dequantize_of_quantize_also_clips_and_no_bound_holds_for_that():
@@ -108,7 +111,7 @@ def test_quantize_rescale_dequantize_is_nothing():
     assert graph.outputs[0].number == 4.0
     x = reals(4, 10)
     y = quantized.dequantize(quantized.rescale(quantized.quantize(x, Quantization(0.25, 4)), Quantization(0.5, 0)))
-    assert ops(optimized([x], y, LOSSY, within=0.125 + 0.25)) == []
+    assert ops(optimized([x], call(aten.neg.default, y), LOSSY, within=0.125 + 0.25)) == ["neg"]
 
 
 def test_rescale_of_quantize_quantizes_to_the_last_scale():
@@ -157,8 +160,8 @@ def test_a_conversion_of_one_number_everywhere_is_a_number_everywhere():
 def test_max_with_a_number_that_is_never_greater_is_removed(swapped):
     of = Quantization(1.0, -128)
     x, zero = integers(of), Constant(torch.full((2, 3, 4, 4), -128, dtype=torch.int8), quantization=of)
-    graph = optimized([x], binary(quantized.maximum, *((x, zero) if swapped else (zero, x)), of), EXACT)
-    assert ops(graph) == []
+    greatest = binary(quantized.maximum, *((x, zero) if swapped else (zero, x)), of)
+    assert ops(optimized([x], quantized.dequantize(greatest), EXACT)) == ["dequantize"]
 
 
 def test_max_with_a_number_that_may_be_greater_stays():
@@ -173,7 +176,8 @@ def test_max_with_a_number_that_may_be_greater_stays():
 def test_relu_of_integers_that_stand_for_no_number_below_0_is_removed():
     x = integers(of := Quantization(0.1, -128))
     for name in (EXACT, "RemoveIdentityRelu"):
-        assert ops(optimized([x], quantized.quantized(quantized.relu, [x], of), name)) == []
+        same = quantized.dequantize(quantized.quantized(quantized.relu, [x], of))
+        assert ops(optimized([x], same, name)) == ["dequantize"]
         assert ops(optimized([x], quantized.quantized(quantized.relu, [x], B), name)) == ["rescale_quantized"]
     y = integers(A)
     assert reasons([y], quantized.quantized(quantized.relu, [y], A), "RemoveIdentityRelu") == [
@@ -267,6 +271,45 @@ def test_rescales_between_four_operators_go():
         result = binary(target, quantized.rescale(result, Quantization(0.25, 9)), y, to)
     graph = optimized([x, y], result, LOSSY, within=4)
     assert ops(graph) == ["quantized_add", "quantized_sub", "quantized_max", "quantized_min"]
+
+
+def factors(of, low, high):
+    """Integers that stand for numbers from one to another, mixed."""
+    first, last = (round(number / of.scale) + of.offset for number in (low, high))
+    return (first + torch.arange(96) * 7 % (last - first + 1)).reshape(2, 3, 4, 4).to(torch.int8)
+
+
+def test_rescales_between_sum_difference_product_and_quotient_go():
+    x, y = integers(A), integers(B, name="y")
+    middle, last = Quantization(0.25, 9), Quantization(0.15, 0)
+    steps = [(quantized.add, Quantization(0.2, 0)), (quantized.sub, Quantization(0.2, 0))]
+    steps += [(quantized.mul, Quantization(0.2, 1)), (quantized.div, last)]
+    result = x
+    for target, to in steps:
+        result = binary(target, quantized.rescale(result, middle), y, to)
+    assert len(FunctionGraph([x, y], [result])) == 8
+    # four roundings to the one in the middle are left out; factors from 1 to 2 double and divide by no less than 1
+    slack = 4 * 2 * middle.scale / 2 / last.scale + 4
+    graph = optimized([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
+    assert ops(graph) == ["quantized_add", "quantized_sub", "quantized_mul", "quantized_div"]
+
+
+def test_six_operators_each_with_a_rescale_are_six_operators():
+    """Of Glow's graph of 12 operators the rescales behind all, the greater one too, are part of the operators."""
+    x, y = integers(A), integers(B, name="y")
+    last = Quantization(0.2, 0)
+    steps = [(quantized.add, Quantization(0.25, 9)), (quantized.sub, Quantization(0.25, 0))]
+    steps += [(quantized.div, Quantization(0.25, 5)), (quantized.mul, Quantization(0.25, 1))]
+    steps += [(quantized.minimum, Quantization(0.25, 2)), (quantized.maximum, Quantization(0.25, 3))]
+    result = x
+    for target, to in steps:
+        result = quantized.rescale(binary(target, result, y, to), last)
+    assert len(FunctionGraph([x, y], [result])) == 12
+    slack = 6 * 2 * 0.25 / 2 / last.scale + 6  # six roundings to 0.25, at most doubled, and those of the results
+    graph = optimized([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
+    names = ["add", "sub", "div", "mul", "min", "max"]
+    assert ops(graph) == [f"quantized_{name}" for name in names]
+    assert graph.outputs[0].type == result.type
 
 
 def test_two_rescales_below_a_sum_are_part_of_it():

@@ -1,0 +1,173 @@
+"""Whether it is seen how a tensor lies in memory: by operators that look at strides, by outputs of the graph.
+
+A copy has the numbers of what it copies, and may lie in memory in another way. What reads it is run on fake tensors
+that lie as the copy does, and as what it copies does, until the two give results that lie alike. Outputs lie as they
+did if inputs lie in the order of their axes; values are the same also if inputs lie turned around.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+
+from explorer.tensor.aliasing import shared_inputs
+from explorer.tensor.ops import FAKE, Op, flat_results
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.reading import bare
+from explorer.tensor.types import TensorType, ValueType
+from explorer.tensor.variables import Apply, Constant, Variable
+
+aten = torch.ops.aten
+
+Strides = tuple[int, ...]
+
+LOOKS_AT_STRIDES = frozenset(
+    (
+        *(aten.as_strided, aten.as_strided_copy, aten.as_strided_scatter, aten._reshape_alias, aten.view_as_complex),
+        *(aten.native_group_norm, aten._cdist_forward, aten._pdist_forward),
+    )
+)
+"""Operators of PyTorch that give other numbers, or refuse a tensor, depending on how it lies in memory."""
+
+OWN = ("aten", "explorer", "prims", "quantized_decomposed")
+"""Namespaces of operators that are known not to look at strides, but for those above."""
+
+SAME_STRIDES = (aten.alias.default, aten.detach.default, aten.lift_fresh.default)
+
+MOST_ABOVE = 64
+"""So many variables are looked at to find how one lies; from there on it counts as unknown."""
+
+MOST_BELOW = 256
+"""So many operators are looked at to find who sees a difference; with more of them, someone does."""
+
+
+def looks_at_strides(op: Op) -> bool:
+    """Whether it matters for the values of an operator, or for whether it runs, how its tensors lie in memory."""
+    other_numbers = op.target is aten.view.dtype
+    return other_numbers or op.packet in LOOKS_AT_STRIDES or op.target.namespace not in OWN
+
+
+def without_copy(node: Apply, source: Variable) -> "list[Variable] | Declined":
+    """A source as the replacement of its copy, if nothing sees that it lies in memory in another way; else why not."""
+    found = bare(node, source)
+    if isinstance(found, Declined) or _lies_alike(node, source):
+        return found
+    seen = _who_sees(node.outputs[0], source)
+    return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
+
+
+def _lies_alike(node: Apply, source: Variable) -> bool:
+    """Whether a copy surely lies as its source does: a view of all, or what keeps the order of dense new memory."""
+    if node.op.target in SAME_STRIDES:
+        return True
+    keeps = node.op.target in (aten.clone.default, aten._to_copy.default)
+    kept = node.op.attributes.get("memory_format") in (None, torch.preserve_format)
+    owner = source.owner
+    return keeps and kept and owner is not None and not looks_at_strides(owner.op) and not _is_view(source)
+
+
+def _is_view(variable: Variable) -> bool:
+    owner = variable.owner
+    return owner is not None and bool(shared_inputs(owner)[variable.index])
+
+
+def _who_sees(copy: Variable, source: Variable) -> str | None:
+    for turned in (False, True):
+        found = _Layouts(turned).who_sees(copy, source)
+        if found is not None:
+            return found
+    return None
+
+
+class _Layouts:
+    """How the variables of a graph lie in memory, if inputs lie in the order of their axes, or turned around."""
+
+    def __init__(self, turned: bool) -> None:
+        self._turned = turned
+        self._known: dict[Variable, Strides] = {}
+        self._left = MOST_ABOVE
+
+    def of(self, variable: Variable) -> Strides:
+        """The strides of a tensor."""
+        if variable not in self._known:
+            self._known[variable] = self._found(variable)
+        return self._known[variable]
+
+    def _found(self, variable: Variable) -> Strides:
+        if isinstance(variable, Constant):
+            return tuple(variable.data.stride())
+        owner = variable.owner
+        self._left -= 1
+        results = None
+        if owner is not None and self._left > 0 and _are_tensors(owner):
+            results = _results(owner.op, _types(owner), tuple(map(self.of, owner.inputs)))
+        return results[variable.index] if results is not None else _dense(variable.type, self._turned)
+
+    def who_sees(self, copy: Variable, source: Variable) -> str | None:
+        """What would see the difference if a copy lay as its source does; None if nothing would."""
+        if _same(copy, self.of(copy), self.of(source)):
+            return None
+        other = {copy: self.of(source)}
+        waiting = [copy]
+        for _ in range(MOST_BELOW):
+            if not waiting:
+                return None
+            for client in dict.fromkeys(client for client, _ in waiting.pop().clients):
+                if client is None:
+                    if not self._turned:
+                        return "an output of the graph"
+                    continue
+                changed = self._changed(client, other)
+                if changed is None:
+                    return client.op.name
+                other.update(changed)
+                waiting.extend(changed)
+        return "what follows, which was not looked at to the end,"
+
+    def _changed(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
+        """The results of an operator that lie in another way if some variables do; None if it refuses or sees that."""
+        if looks_at_strides(client.op) or not _are_tensors(client):
+            return None
+        strides = tuple(other[v] if v in other else self.of(v) for v in client.inputs)
+        results = _results(client.op, _types(client), strides)
+        if results is None:
+            return None
+        pairs = [(output, results[output.index]) for output in client.outputs if output.clients]
+        return {v: found for v, found in pairs if not _same(v, found, other[v] if v in other else self.of(v))}
+
+
+def _are_tensors(node: Apply) -> bool:
+    return all(isinstance(v.type, TensorType) for v in (*node.inputs, *node.outputs))
+
+
+def _types(node: Apply) -> tuple[ValueType, ...]:
+    return tuple(v.type for v in node.inputs)
+
+
+def _same(variable: Variable, one: Strides, other: Strides) -> bool:
+    """Whether two strides are the same for a tensor, where axes of one number, and tensors of none, have no stride."""
+    shape = variable.tensor_type.shape
+    return 0 in shape or all(a == b for size, a, b in zip(shape, one, other, strict=True) if size != 1)
+
+
+def _dense(kind: ValueType, turned: bool) -> Strides:
+    """Strides without gaps, the last axis running fastest; turned around: the first one."""
+    shape: Sequence[int] = kind.shape if isinstance(kind, TensorType) else ()
+    strides: list[int] = []
+    step = 1
+    for size in shape if turned else reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(strides if turned else reversed(strides))
+
+
+@lru_cache(maxsize=100_000)
+def _results(op: Op, kinds: tuple[ValueType, ...], strides: tuple[Strides, ...]) -> tuple[Strides, ...] | None:
+    """How the results of an operator lie for tensors that lie so; None if it refuses them."""
+    given = [(kind, lies) for kind, lies in zip(kinds, strides, strict=True) if isinstance(kind, TensorType)]
+    try:
+        with FAKE, torch.no_grad():
+            tensors = [torch.empty_strided(kind.shape, lies, dtype=kind.dtype) for kind, lies in given]
+            return tuple(tuple(result.stride()) for result in flat_results(op.run(tensors)))
+    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError):
+        return None

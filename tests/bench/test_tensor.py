@@ -1,0 +1,154 @@
+"""The bench of the tensor level: what it builds, what it counts, and that rewriting does not grow faster than graphs.
+
+Growth is counted in calls, not in seconds: the same on every machine, and on a busy one.
+"""
+
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from explorer import bench
+from explorer.bench import rewrite_times
+from explorer.bench.growing_graphs import SHAPES
+from explorer.bench.rewrite_times import RewriteTime, exponent, our_library, ours, peer_library
+from explorer.errors import UnknownNameError
+from explorer.tensor import FunctionGraph
+from tests.bench.test_measurements import text_of
+
+needs_pytensor = pytest.mark.skipif(find_spec("pytensor") is None, reason="PyTensor is not installed")
+
+AFTER_50 = {
+    "expressions": 47,
+    "chain": 38,  # a quotient and the sum behind it are one operator
+    "sum": 50,
+    "product": 50,
+    "balanced sum": 50,
+    "shared": 50,
+    "joins": 1,
+    "matmuls": 3,
+}
+"""The operators that are left of 50."""
+
+
+def calls(function):
+    """What a function gives, and how many functions of Python and C it calls."""
+    count = 0
+
+    def profile(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        result = function()
+    finally:
+        sys.setprofile(None)
+    return result, count
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_graph_of_a_size_has_so_many_operators(name):
+    for size in (25, 100):
+        graph = FunctionGraph(*SHAPES[name].build(size, our_library()))
+        graph.verify()
+        assert len(graph) == size
+
+
+def test_shapes_are_those_that_can_be_slow():
+    def readers(name):
+        graph = FunctionGraph(*SHAPES[name].build(100, our_library()))
+        read = [variable for node in graph.nodes for variable in set(node.inputs)]
+        return max(map(read.count, read))
+
+    def depth(name):
+        found = {}
+        for node in FunctionGraph(*SHAPES[name].build(100, our_library())).toposort():
+            found[node] = 1 + max((found[v.owner] for v in node.inputs if v.owner is not None), default=0)
+        return max(found.values())
+
+    assert {name: depth(name) for name in SHAPES if depth(name) == 100} == dict.fromkeys(
+        ("chain", "sum", "product", "joins"), 100
+    )
+    assert depth("balanced sum") == 7
+    assert readers("shared") == 99
+    assert readers("matmuls") == 100
+
+
+def test_rewriting_is_measured_for_each_shape_and_size():
+    runs = []
+    times = bench.measure_rewriting((25, 50), on_run=runs.append)
+    assert [(time.shape, time.nodes) for time in times] == [(name, size) for name in SHAPES for size in (25, 50)]
+    assert {time.shape: time.after for time in times if time.nodes == 50} == AFTER_50
+    assert all(time.seconds > 0 for time in times)
+    assert all((time.peer_nodes, time.peer_seconds, time.ratio) == (None, None, None) for time in times)
+    assert runs[:2] == [f"independent expressions of 25 operators, {size} operators" for size in (25, 50)]
+    assert len(runs) == len(times)
+
+
+def test_a_shape_that_took_too_long_is_measured_no_larger():
+    times = bench.measure_rewriting((25, 50, 75), ("chain", "shared"), limit_s=0.0)
+    assert [(time.shape, time.nodes) for time in times] == [("chain", 25), ("shared", 25)]
+
+
+@needs_pytensor
+def test_pytensor_rewrites_the_same_graphs(monkeypatch):
+    monkeypatch.setattr(rewrite_times, "PEER_SIZES", (25,))
+    times = bench.measure_rewriting((25, 50), ("expressions", "joins"))
+    assert [(time.nodes, time.peer_nodes) for time in times] == [(25, 25), (50, None), (25, None), (50, None)]
+    first = times[0]
+    assert first.peer_seconds is not None
+    assert first.ratio == pytest.approx(first.seconds / first.peer_seconds)
+    variable = peer_library().variable("x", 0)
+    assert (variable.name, variable.type.dtype, variable.type.ndim) == ("x", "float64", 0)
+
+
+def test_growth_is_the_power_of_the_size():
+    times = [RewriteTime("sum", 100, 100, 0.5), RewriteTime("sum", 200, 200, 2.0), RewriteTime("chain", 100, 50, 0.1)]
+    assert exponent(*times[:2]) == pytest.approx(2)
+    rows = text_of(bench.rewrite_table(times)).splitlines()
+    assert [("n^2.0" in row, "n^" in row) for row in rows if row.startswith("│")] == [
+        (False, False),
+        (True, True),
+        (False, False),
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in SHAPES if name != "expressions"])
+def test_rewriting_grows_as_graphs_do(name):
+    """From n to 2n operators and from 2n to 4n it takes twice as many more calls; what grows with n² takes 4 times.
+
+    Random expressions are left out: some take far more calls than others.
+    """
+    sizes = (100, 200, 400)
+    ours(SHAPES[name], sizes[-1])  # what is loaded, and what is known of shapes from then on
+    few, more, most = (calls(lambda size=size: ours(SHAPES[name], size))[1] for size in sizes)
+    assert 100 < few < more
+    assert (most - more) / (more - few) < 2.3
+
+
+def test_a_circuit_is_counted_before_and_after_with_equal_values():
+    counts = bench.measure_tensor("conflict")
+    assert (counts.name, counts.before, counts.after, counts.difference) == ("conflict", 68, 33, 0.0)
+    assert counts.fewer == pytest.approx(35 / 68)
+    assert min(counts.circuit_ms, counts.before_ms, counts.after_ms, counts.rewrite_s) > 0
+    assert counts.ratio == counts.after_ms / counts.before_ms
+    written = bench.tensor_to_json([counts], [RewriteTime("sum", 10, 8, 0.5, 10, 0.25)])
+    assert written["tensor"][0]["before"] == 68
+    assert written["growth"] == [
+        {
+            "shape": "sum",
+            "nodes": 10,
+            "after": 8,
+            "seconds": 0.5,
+            "peer_nodes": 10,
+            "peer_seconds": 0.25,
+            "ratio": 2.0,
+        }
+    ]
+    assert "51%" in text_of(bench.tensor_table([counts]))
+
+
+def test_an_unknown_circuit_is_refused():
+    with pytest.raises(UnknownNameError, match="conflict"):
+        bench.measure_tensor("no such circuit")

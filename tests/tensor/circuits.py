@@ -1,0 +1,31 @@
+"""The circuits of the gallery for tests of the tensor level: compiled once and exported once."""
+
+from functools import cache
+
+from torch import Tensor
+
+import explorer
+from explorer.backend import TorchCircuit
+from explorer.bench.inputs import random_inputs
+from explorer.templates import gallery
+from explorer.tensor import FunctionGraph, from_circuit
+
+ROWS = 3
+"""So many rows the graphs are made for."""
+
+
+@cache
+def compiled(name: str) -> TorchCircuit:
+    """A circuit of the gallery; leave it as it is."""
+    return explorer.record(gallery.load_named(name)).compiled
+
+
+@cache
+def imported(name: str) -> FunctionGraph:
+    """A circuit of the gallery as a graph: rewrite a clone of it."""
+    return from_circuit(compiled(name), batch_size=ROWS)
+
+
+def rows(name: str) -> Tensor:
+    """Random data that a circuit takes."""
+    return random_inputs(compiled(name), ROWS)

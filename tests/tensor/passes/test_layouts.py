@@ -1,0 +1,123 @@
+"""How tensors lie in memory: operators that look at strides, and outputs, get what they got before."""
+
+import pytest
+import torch
+
+import explorer
+from explorer.rewrite import PassManager
+from explorer.tensor import FunctionGraph, TensorType, Variable, call, from_module, to_module
+from explorer.tensor.optdb import optdb
+from explorer.tensor.passes import passes
+from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from tests.tensor.passes.checking import aten, full, graph_pass, ops, reasons, tensor
+
+
+class Made(torch.nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *given):
+        return self.function(*given)
+
+
+@torch.library.custom_op("explorer_tests::as_they_lie", mutates_args=())
+def as_they_lie(x: torch.Tensor) -> torch.Tensor:
+    """The numbers in the order of memory: an operator that nobody knows."""
+    return x.as_strided((x.numel(),), (1,)).clone()
+
+
+@as_they_lie.register_fake
+def _(x):
+    return x.new_empty((x.numel(),))
+
+
+LOOKING = {
+    "as_strided": lambda x: (x * 2).transpose(0, 2).contiguous().as_strided((2, 2), (1, 2)),
+    "as_strided behind a view": lambda x: (x * 2).transpose(0, 2).clone().view(4, 6).t().as_strided((3,), (5,)),
+    "as_strided behind an operator": lambda x: (x * 2).transpose(0, 2).contiguous().relu().as_strided((2, 2), (1, 2)),
+    "as_strided behind a sum": lambda x: ((x * 2).transpose(0, 2).contiguous() + x.mT.mT.T).as_strided((3, 2), (2, 5)),
+    "complex": lambda x: torch.view_as_complex((x + 1).permute(1, 2, 0).contiguous()),
+    "bits": lambda x: (x * 2).mT.contiguous().view(torch.int16),
+    "an operator of someone else": lambda x: as_they_lie((x * 2).mT.contiguous()),
+}
+
+
+def run_modes(function, given, pipeline):
+    graph = from_module(Made(function), given)
+    if pipeline == "rules":
+        optdb.query("+fast_run").rewrite(graph)
+    else:
+        PassManager(DEFAULT_PIPELINE, passes).run(graph)
+    return to_module(graph)(*given)
+
+
+@pytest.mark.filterwarnings("ignore:The use of `x.T`")
+@pytest.mark.parametrize("pipeline", ["rules", "passes"])
+@pytest.mark.parametrize("form", LOOKING)
+def test_a_copy_stays_where_its_strides_are_looked_at(form, pipeline):
+    given = (torch.randn(2, 3, 4),)
+    wanted = LOOKING[form](*given)
+    assert torch.equal(run_modes(LOOKING[form], given, pipeline), wanted)
+
+
+def test_a_group_norm_in_parts_runs_on_what_was_transposed():
+    x = torch.randn(2, 2, 3, 4)
+    module = Made(lambda x: torch.nn.functional.group_norm(x.transpose(2, 3), 1))
+    compiled = explorer.record(module, (x,), operators="core").compiled
+    torch.testing.assert_close(compiled(x), module(x))
+
+
+OUTPUTS = {
+    "contiguous": lambda x: (x * 2).mT.contiguous(),
+    "an operator behind": lambda x: (x * 2).mT.contiguous().relu(),
+    "a view behind": lambda x: (x * 2).mT.contiguous()[:, 1:],
+    "expanded": lambda x: (x * 2).sum(0, keepdim=True).expand(5, 3, 4).clone(),
+    "expanded, times one": lambda x: (x * 2).sum(0, keepdim=True).expand(5, 3, 4) * 1,
+    "joined alone": lambda x: torch.cat([(x * 2).mT]),
+    "repeated once": lambda x: (x * 2).mT.repeat(1, 1, 1),
+    "padded by nothing": lambda x: torch.nn.functional.pad((x * 2).sum(0, keepdim=True).expand(5, 3, 4), (0, 0)),
+    "all rows": lambda x: (x * 2).mT.index_select(1, torch.arange(4)),
+}
+
+
+@pytest.mark.parametrize("pipeline", ["rules", "passes"])
+@pytest.mark.parametrize("form", OUTPUTS)
+def test_an_output_lies_as_it_did(form, pipeline):
+    given = (torch.randn(2, 3, 4),)
+    wanted = OUTPUTS[form](*given)
+    found = run_modes(OUTPUTS[form], given, pipeline)
+    assert torch.equal(found, wanted)
+    assert found.stride() == wanted.stride()
+
+
+def test_it_is_said_who_sees_the_copy():
+    x = tensor(3, 4)
+    copy = call(aten.contiguous.default, call(aten.t.default, call(aten.mul.Tensor, x, 2.0)))
+    told = reasons([x], copy, "EliminateNoop")
+    assert told == ["an output of the graph depends on how the copy lies in memory"]
+    told = reasons([x], call(aten.as_strided.default, copy, [2, 2], [1, 2]), "EliminateNoop")
+    assert told == ["as_strided depends on how the copy lies in memory"]
+
+
+@pytest.mark.parametrize("behind", [
+    lambda copy: call(aten.mm.default, copy, full(1.0, 3, 3)),
+    lambda copy: call(aten.clone.default, call(aten.relu.default, copy), memory_format=torch.contiguous_format),
+    lambda copy: call(aten.reshape.default, copy, [12]),
+])  # fmt: skip
+def test_a_copy_goes_where_the_difference_is_lost(behind):
+    x = tensor(3, 4)
+    turned = call(aten.t.default, call(aten.mul.Tensor, x, 2.0))
+    graph = FunctionGraph([x], [behind(call(aten.contiguous.default, turned))])
+    graph_pass("EliminateNoop").run(graph)
+    assert "contiguous" not in ops(graph)
+
+
+def test_a_copy_that_lies_as_its_source_goes():
+    x = Variable(TensorType(torch.float32, (3, 4)), name="x")
+    turned = call(aten.t.default, call(aten.mul.Tensor, x, 2.0))
+    graph = FunctionGraph([x], [call(aten.clone.default, call(aten.relu.default, turned))])
+    graph_pass("EliminateNoop").run(graph)
+    assert ops(graph) == ["mul", "t", "relu"]

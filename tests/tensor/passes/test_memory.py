@@ -1,0 +1,176 @@
+"""Where results lie: no output becomes the caller's memory by a pass, and new constants lie where their users do."""
+
+import pytest
+import torch
+
+from explorer.rewrite import PassManager
+from explorer.tensor import (
+    Constant,
+    FunctionGraph,
+    Quantization,
+    TensorType,
+    Variable,
+    call,
+    library,
+    quantized,
+    to_module,
+)
+from explorer.tensor.passes import passes
+from explorer.tensor.passes.facts import device_of
+from explorer.tensor.pipelines import GLOW_PIPELINE
+from tests.tensor.passes.checking import aten, constant, full, held, ops, reasons, run, tensor
+
+ONE = full(1.0)
+ALREADY = Quantization(0.1, 0)
+
+
+def part(x, start, stop):
+    return call(aten.slice.Tensor, x, 0, start, stop)
+
+
+COPIES = {
+    "clone": ("EliminateNoop", lambda x: call(aten.clone.default, x)),
+    "repeat": ("EliminateNoop", lambda x: call(aten.repeat.default, x, [1, 1, 1])),
+    "pad": ("EliminateNoop", lambda x: call(aten.constant_pad_nd.default, x, [0, 0])),
+    "max_pool2d": ("EliminateNoop", lambda x: call(aten.max_pool2d.default, x, [1, 1])),
+    "avg_pool2d": ("EliminateNoop", lambda x: call(aten.avg_pool2d.default, x, [1, 1])),
+    "to": ("OptimizeConversions", lambda x: call(aten._to_copy.default, x, dtype=torch.float32)),
+    "there and back": (
+        "OptimizeConversions",
+        lambda x: call(aten._to_copy.default, call(aten._to_copy.default, x, dtype=torch.float64), dtype=torch.float32),
+    ),
+    "add": ("OptimizeArithmeticNodes", lambda x: call(aten.add.Tensor, x, full(0.0))),
+    "mul": ("OptimizeArithmeticNodes", lambda x: call(aten.mul.Tensor, x, ONE)),
+    "pow": ("OptimizeArithmeticNodes", lambda x: call(aten.pow.Tensor_Scalar, x, 1)),
+    "cat": ("OptimizeConcatNodes", lambda x: call(aten.cat.default, [x])),
+    "cat of slices": ("OptimizeConcatNodes", lambda x: call(aten.cat.default, [part(x, 0, 1), part(x, 1, 3)])),
+    "cat of some": ("EliminateSliceConcat", lambda x: call(aten.cat.default, [part(x, 0, 1), part(x, 1, 2)])),
+    "cat along the next": (
+        "EliminateSliceConcat",
+        lambda x: call(aten.cat.default, [part(x, i, i + 1) for i in range(3)], 1),
+    ),
+    "slice of cat": ("EliminateConcatSlice", lambda x: part(call(aten.cat.default, [x, x]), 3, 6)),
+    "part of cat": ("EliminateConcatSlice", lambda x: part(call(aten.cat.default, [x, x]), 4, 6)),
+    "split of cat": ("EliminateConcatSlice", lambda x: call(aten.split.Tensor, call(aten.cat.default, [x, x]), 3)[1]),
+    "batch norm": (
+        "OptimizeBatchNorm",
+        lambda x: call(library.batch_norm, x, full(1.0, 4), full(0.0, 4), full(0.0, 4), full(1.0, 4), 0.0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", COPIES)
+def test_an_output_does_not_become_the_memory_of_an_input(form):
+    name, make = COPIES[form]
+    x = tensor(3, 4, 5)
+    whole = make(x)
+    told = reasons([x], whole, name)
+    assert [reason for reason in told if reason.startswith("an output of the graph would share its memory with x")]
+    inner = FunctionGraph([x], [call(aten.relu.default, whole)])
+    assert any(entry.changed for entry in run(inner, name))
+
+
+def test_an_output_does_not_become_a_parameter():
+    w = Constant(torch.nn.Parameter(torch.ones(2)), "w", trainable=True)
+    told = reasons([], call(aten.clone.default, w), "EliminateNoop")
+    assert told == ["an output of the graph would share its memory with w"]
+
+
+def test_a_regression_is_not_its_input_where_that_is_an_output():
+    x, expected = tensor(3), tensor(3, name="expected")
+    graph = FunctionGraph([x, expected], [call(library.regression_op, x, expected)])
+    PassManager(GLOW_PIPELINE, passes).run(graph)
+    given = [torch.zeros(3), torch.zeros(3)]
+    assert to_module(graph)(*given).data_ptr() != given[0].data_ptr()
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: quantized.quantize(quantized.dequantize(x), ALREADY),
+    lambda x: quantized.quantized(quantized.maximum, [x, x], ALREADY),
+])  # fmt: skip
+def test_integers_do_not_become_the_memory_of_an_input(make):
+    x = Variable(TensorType(torch.int8, (3,), quantization=ALREADY), name="x")
+    graph = FunctionGraph([x], [make(x)])
+    PassManager(GLOW_PIPELINE, passes).run(graph)
+    given = torch.ones(3, dtype=torch.int8)
+    assert to_module(graph)(given).data_ptr() != given.data_ptr()
+
+
+def test_a_relu_of_bytes_that_is_an_output_stays():
+    x = tensor(4, dtype=torch.uint8)
+    told = reasons([x], call(aten.relu.default, x), "RemoveIdentityRelu")
+    assert told == ["an output of the graph would share its memory with x"]
+
+
+# ---------------------------------------------------------------------- devices
+
+
+def elsewhere(*shape):
+    """A constant on another device than the processor's."""
+    return Constant(torch.empty(shape, device="meta"), "w", trainable=True)
+
+
+def test_a_device_is_seen_from_inputs_and_from_users():
+    x = tensor(2, 3)
+    behind = call(aten.relu.default, x)
+    FunctionGraph([x], [call(aten.add.Tensor, behind, elsewhere(2, 3))], clone=False)
+    assert device_of(behind) == torch.device("meta")
+    assert device_of(call(aten.relu.default, call(aten.add.Tensor, x, elsewhere(2, 3)))) == torch.device("meta")
+    assert device_of(call(aten.full.default, [2], 1.0, device="meta")) == torch.device("meta")
+    assert device_of(tensor(2)) is None
+    assert device_of(call(aten.add.Tensor, tensor(2), 1.0)) is None
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: call(aten.mul.Tensor, x, full(0.0)),
+    lambda x: call(aten.pow.Tensor_Scalar, x, 0),
+])  # fmt: skip
+@pytest.mark.parametrize("below", [True, False])
+def test_a_number_everywhere_lies_where_its_users_do(make, below):
+    x = tensor(2, 3)
+    y = make(call(aten.add.Tensor, x, elsewhere(2, 3))) if below else call(aten.atan2.default, elsewhere(2, 3), make(x))
+    graph = FunctionGraph([x], [y])
+    passes["OptimizeArithmeticNodes"].run(graph)
+    made = graph.outputs[0] if below else graph.toposort()[0].inputs[1]
+    assert held(made).data.device.type == "meta"
+
+
+def test_parts_of_a_number_everywhere_lie_where_it_does():
+    whole = call(aten.full.default, [4, 6], 3.0, device="meta")
+    graph = FunctionGraph([], [call(aten.slice.Tensor, whole, 0, 1, 3), call(aten.clamp.default, whole, 0.0, 2.0)])
+    passes["OptimizeSplat"].run(graph)
+    assert [held(v).data.device.type for v in graph.outputs] == ["meta", "meta"]
+
+
+def test_a_number_turned_back_lies_where_the_tensor_does():
+    x = tensor(2, 3)
+    turned = call(aten.permute.default, call(aten.add.Tensor, x, elsewhere(2, 3)), [1, 0])
+    ones = call(aten.full.default, [3, 1], 5.0, device="meta")
+    graph = FunctionGraph([x], [call(aten.mul.Tensor, turned, ones)])
+    passes["SinkCode"].run(graph)
+    assert ops(graph) == ["add", "mul", "permute"]
+    assert held(graph.toposort()[1].inputs[1]).data.device.type == "meta"
+
+
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@NEEDS_CUDA
+def test_passes_run_on_a_gpu():
+    def here(variable):
+        return Constant(variable.data.cuda())
+
+    x = tensor(2, 3, 8, 8)
+    y = call(aten.conv2d.default, x, here(constant(4, 3, 3, 3)), here(constant(4)))
+    y = call(aten.add.Tensor, call(aten.mul.Tensor, y, 2.0), 1.0)
+    parts = [here(constant(4, seed=i)) for i in range(2)]
+    y = call(aten._native_batch_norm_legit_no_training.default, y, None, None, *parts, 0.1, 1e-3)[0]
+    y = call(aten.mul.Tensor, y, 0.5)
+    y = call(aten.mul.Tensor, call(aten.layer_norm.default, y, [6]), 3.0)
+    y = call(aten.add.Tensor, y, call(aten.mul.Tensor, y, 0.0))
+    graph = FunctionGraph([x], [y])
+    given = torch.randn(2, 3, 8, 8, device="cuda")
+    wanted = to_module(graph)(given)
+    PassManager(GLOW_PIPELINE, passes).run(graph)
+    torch.testing.assert_close(to_module(graph)(given), wanted, rtol=1e-4, atol=1e-4)
+    assert all(c.data.is_cuda for c in graph.constants if c.data.ndim)

@@ -1,0 +1,54 @@
+"""Work grows with the graph and not with its square, counted in what is looked at and made, not in seconds."""
+
+import pytest
+
+from explorer.tensor import FunctionGraph, call
+from explorer.tensor.order import Order
+from tests.tensor.passes.checking import aten, graph_pass, ops, run, tensor
+
+SIZES = (50, 100, 200)
+
+
+def test_nested_joins_are_one_in_one_rewrite():
+    """Of each join taken in alone, all outer ones would be made anew: 1 + 2 + 3 + ... inputs."""
+    x = tensor(2, 2)
+    for size in SIZES:
+        y = x
+        for _ in range(size):
+            y = call(aten.cat.default, [y, x], 0)
+        graph = FunctionGraph([x], [y])
+        profile = graph_pass("OptimizeConcatNodes").run(graph)
+        assert profile.rules["merge_concats"].applied == 1
+        assert ops(graph) == ["cat"]
+        assert len(graph.toposort()[0].inputs) == size + 1
+
+
+def test_nested_joins_of_two_axes_are_one_for_each_run_of_one_axis():
+    x = tensor(2, 2)
+    y = x
+    for axis in (0, 0, 1, 1, 0):
+        y = call(aten.cat.default, [y, y], axis)
+    inner = call(aten.cat.default, [call(aten.cat.default, [call(aten.cat.default, [x, x], 1), x, x], 1)], 0)
+    graph = FunctionGraph([x], [y, inner])
+    run(graph, "OptimizeConcatNodes", until_fixed_point=True)
+    assert ops(graph) == ["cat"] * 6
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_products_are_merged_in_linear_work(deep, monkeypatch):
+    looked = []
+    found = Order.path
+    monkeypatch.setattr(Order, "path", lambda *args: (looked.append(1), found(*args))[1])
+    counts = []
+    for size in SIZES:
+        x = tensor(4, 4)
+        y, products = x, []
+        for i in range(size):
+            y = call(aten.relu.default, y) if deep else call(aten.mul.Tensor, x, float(i))
+            products.append(call(aten.matmul.default, x, y))
+        graph = FunctionGraph([x], products)
+        looked.clear()
+        graph_pass("MergeMatMulOnLHS").run(graph)
+        assert ops(graph).count("matmul") == 1
+        counts.append(len(looked))
+    assert counts[-1] <= 4 * counts[0] + 8
