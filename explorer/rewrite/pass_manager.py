@@ -210,6 +210,24 @@ class Pass(Protocol[G_contra]):
         ...
 
 
+@dataclass(frozen=True)
+class EmptyPass:
+    """The pass that does nothing."""
+
+    name: str = EMPTY_PASS
+    doc: str = "Nothing is done."
+
+    def rule_names(self) -> tuple[str, ...]:
+        """It has no rules."""
+        return ()
+
+    def run(self, graph: object) -> None:
+        """Leave a graph as it is."""
+
+    def unfinished(self, graph: object) -> None:
+        """Nothing is left to do."""
+
+
 @dataclass(eq=False)
 class PassRegistry(Generic[G]):
     """Passes by name, in the order of registration. `EmptyPass` needs no registration: it does nothing."""
@@ -236,6 +254,8 @@ class PassRegistry(Generic[G]):
         return name in self.names
 
     def __getitem__(self, name: str) -> Pass[G]:
+        if name == EMPTY_PASS:
+            return EmptyPass()
         if name not in self.passes:
             raise unknown_name("pass", name, self.names)
         return self.passes[name]

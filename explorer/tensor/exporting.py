@@ -1,7 +1,9 @@
 """From a tensor graph back to PyTorch: an fx module, with parameters and buffers under their names."""
 
 import operator
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
 
 import torch
 from torch import fx, nn
@@ -10,10 +12,10 @@ from explorer.errors import ExportError, OperatorError
 from explorer.tensor.aliasing import destroys
 from explorer.tensor.destroy import DestroyHandler
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.interface import Mutation
-from explorer.tensor.numbers import PythonNumber
+from explorer.tensor.holding import hold
 from explorer.tensor.ops import split_call
 from explorer.tensor.sharing import outputs_to_copy
+from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
 
 CLONE = torch.ops.aten.clone.default
@@ -23,31 +25,62 @@ CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
 class TensorModule(nn.Module):
     """Runs a tensor graph. Called as the module it was made of; goes through `torch.compile` and `torch.export`.
 
-    Trainable constants are its parameters, all others its buffers, under the names that they had.
+    Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced have the names that
+    they had, so that a state dict of the original module can be loaded as long as all of them are there.
     """
 
     def __init__(self, graph: FunctionGraph) -> None:
         super().__init__()
-        self.program, names = _program(graph)
-        self.interface = graph.interface
-        self._takes = tuple((v.name or f"input {i}", v.tensor_type.shape) for i, v in enumerate(graph.inputs))
-        self._changed = tuple(_changed_name(self.program, mutation, names) for mutation in graph.interface.mutations)
+        constants = _constants(graph)
+        mutations = graph.interface.mutations
+        changed = [Constant(mutation.data, mutation.name, True) for mutation in mutations]
+        names = hold(self, [*constants, *changed], graph.interface.state, OWN_NAMES)
+        self.program = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
+        self._interface = replace(graph.interface, mutations=(), state=(), shared=None)
+        self._takes = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
+        self._reads = tuple(tuple(names[constant].split(".")) for constant in constants)
+        self._changed = tuple(names[constant] for constant in changed)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results for these arguments; buffers that a call changes are changed. Raises: OperatorError."""
-        tensors = self.interface.flat_arguments(args, kwargs)
+        tensors = self._interface.flat_arguments(args, kwargs)
         if len(tensors) != len(self._takes):
             raise OperatorError(f"the graph takes {len(self._takes)} tensors; {len(tensors)} were given")
-        for (name, shape), value in zip(self._takes, tensors, strict=True):
-            if not isinstance(value, torch.Tensor):
-                raise OperatorError(f"{name} must be a tensor of the shape {shape}; a {type(value).__name__} was given")
-            if value.shape != shape:
-                raise OperatorError(f"{name} has the shape {tuple(value.shape)}; the graph was made for {shape}")
-        results = list(self.program(*tensors))
+        for (name, kind), value in zip(self._takes, tensors, strict=True):
+            _check_argument(name, kind, value)
+        results = list(self.program(*tensors, *[self._held(path) for path in self._reads]))
         for name in self._changed:
             with torch.no_grad():
-                self.program.get_buffer(name).copy_(results.pop(0))
-        return self.interface.structured_results(results)
+                self.get_buffer(name).copy_(results.pop(0))
+        return self._interface.structured_results(results)
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        """Move or convert what it holds; one that is converted takes arguments of the other dtype."""
+        super()._apply(fn, recurse)
+        self._takes = tuple(
+            (name, replace(kind, dtype=fn(torch.empty(0, dtype=kind.dtype)).dtype)) for name, kind in self._takes
+        )
+        return self
+
+    def _held(self, path: tuple[str, ...]) -> Any:
+        found: Any = self
+        for part in path:
+            found = getattr(found, part)
+        return found
+
+
+OWN_NAMES = frozenset((*dir(nn.Module), "training", "program", "_interface", "_takes", "_reads", "_changed", "_held"))
+"""Names that no constant can have in a module."""
+
+
+def _check_argument(name: str, kind: TensorType, value: object) -> None:
+    """Raises: OperatorError for what is no tensor, or one of another shape or dtype."""
+    if not isinstance(value, torch.Tensor):
+        raise OperatorError(f"{name} must be a tensor of the shape {kind.shape}; a {type(value).__name__} was given")
+    if value.shape != kind.shape:
+        raise OperatorError(f"{name} has the shape {tuple(value.shape)}; the graph was made for {kind.shape}")
+    if value.dtype != kind.dtype:
+        raise OperatorError(f"{name} has the dtype {value.dtype}; the graph was made for {kind.dtype}")
 
 
 def to_module(graph: FunctionGraph) -> TensorModule:
@@ -57,31 +90,42 @@ def to_module(graph: FunctionGraph) -> TensorModule:
 
 def to_fx(graph: FunctionGraph) -> fx.GraphModule:
     """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
-    return _program(graph)[0]
-
-
-def _program(graph: FunctionGraph) -> tuple[fx.GraphModule, dict[str, Constant]]:
-    """The fx module, and the constants by the names that they have in it."""
     root = nn.Module()
+    constants = _constants(graph)
+    names = hold(root, constants, graph.interface.state, dir(fx.GraphModule))
+    program = _program(graph, constants, lambda program, constant: program.get_attr(names[constant]))
+    return fx.GraphModule(root, program, "TensorProgram")
+
+
+def _constants(graph: FunctionGraph) -> list[Constant]:
+    """The constants that a program of a graph reads as tensors."""
+    read = [*(v for node in graph.toposort() for v in node.inputs if v not in node.numbers), *graph.outputs]
+    return [variable for variable in dict.fromkeys(read) if isinstance(variable, Constant)]
+
+
+def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
+    """A variable as an input of a program, under its own name if that is free."""
+    taken = {node.target for node in program.nodes}
+    name = _identifier(variable.name) or f"input_{len(taken)}"
+    while name in taken:
+        name += "_"
+    return program.placeholder(name)
+
+
+def _program(
+    graph: FunctionGraph, constants: Sequence[Constant], held: Callable[[fx.Graph, Constant], fx.Node]
+) -> fx.Graph:
+    """The program: what the graph takes are its inputs; `held` makes the node of a constant."""
     program = fx.Graph()
-    made: dict[Variable, fx.Node] = {}
-    for i, variable in enumerate(graph.inputs):
-        name = _identifier(variable.name) or f"input_{i}"
-        while any(node.target == name for node in made.values()):
-            name += "_"
-        made[variable] = program.placeholder(name)
+    made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}
+    made |= {constant: held(program, constant) for constant in constants}
+    for constant in constants:
+        if any(constant.data is mutation.data for mutation in graph.interface.mutations):
+            # a call gives it a new value, and the gradient may need the old one
+            made[constant] = program.call_function(CLONE, (made[constant],))
     if any(map(destroys, graph.nodes)):
         graph.attach_feature(DestroyHandler())  # it knows what must run before what is overwritten
-    nodes = graph.toposort()
-    read = [*(v for node in nodes for v in node.inputs if v not in node.numbers), *graph.outputs]
-    names: dict[str, Constant] = {}
-    for variable in read:
-        if isinstance(variable, Constant) and variable not in made:
-            held = program.get_attr(_put(root, variable, names))
-            # a call gives it a new value, and the gradient may need the old one
-            changed = any(variable.data is mutation.data for mutation in graph.interface.mutations)
-            made[variable] = program.call_function(CLONE, (held,)) if changed else held
-    for node in nodes:
+    for node in graph.toposort():
         _emit(program, node, made)
     copied = outputs_to_copy(graph)
     results = [
@@ -89,21 +133,7 @@ def _program(graph: FunctionGraph) -> tuple[fx.GraphModule, dict[str, Constant]]
         for i, v in enumerate(graph.outputs)
     ]
     program.output(tuple(results))
-    with_names = fx.GraphModule(root, program, "TensorProgram")
-    kept = {name for name, _ in with_names.named_parameters(remove_duplicate=False)}
-    kept.update(name for name, _ in with_names.named_buffers(remove_duplicate=False))
-    for name, constant in names.items():
-        if name not in kept:
-            raise ExportError(f"the constant {constant.name or name} was lost on the way to fx")
-    return with_names, names
-
-
-def _changed_name(program: fx.GraphModule, mutation: Mutation, names: dict[str, Constant]) -> str:
-    """The name of a buffer that a call changes; one that is only written is registered."""
-    for name, constant in names.items():
-        if constant.data is mutation.data:
-            return name
-    return _put(program, Constant(mutation.data, mutation.name, True), names)
+    return program
 
 
 AS_VIEWS = {
@@ -130,35 +160,6 @@ def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None
     for variable in node.outputs:
         if variable.clients:
             made[variable] = program.call_function(operator.getitem, (result, variable.index))
-
-
-def _put(root: nn.Module, constant: Constant, names: dict[str, Constant]) -> str:
-    """Register a constant under its name, in modules for the parts before the dots; gives the name."""
-    wanted = constant.name or f"constant_{len(names)}"
-    parts = [part or "_" for part in wanted.split(".")]
-    if hasattr(fx.GraphModule, parts[0]):
-        parts[0] += "_"
-    name = ".".join(parts)
-    while name in names or any(known.startswith(f"{name}.") for known in names):
-        parts[-1] += "_"
-        name = ".".join(parts)
-    holder = root
-    for i, part in enumerate(parts[:-1]):
-        inner = getattr(holder, part, None)
-        if not isinstance(inner, nn.Module):
-            if inner is not None:  # a tensor stands there: this one goes to the top
-                parts = ["_".join(parts[: i + 1] + parts[i + 1 :])]
-                return _put(root, Constant(constant.data, parts[0], constant.trainable), names)
-            inner = nn.Module()
-            setattr(holder, part, inner)
-        holder = inner
-    names[name] = constant
-    data = constant.data
-    if constant.trainable and isinstance(data, nn.Parameter):
-        holder.register_parameter(parts[-1], data)
-    else:
-        holder.register_buffer(parts[-1], data.plain if isinstance(data, PythonNumber) else data.detach())
-    return name
 
 
 def _identifier(name: str) -> str:

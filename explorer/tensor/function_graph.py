@@ -234,11 +234,14 @@ class FunctionGraph:
             if node not in needed:
                 raise GraphError(f"%{node.id} {node.op.name} is in the graph, and no output needs it")
 
-    def text(self) -> str:
-        """One line an application, numbered from the inputs on: equal for equal graphs."""
+    def text(self, *, ids: bool = False) -> str:
+        """One line an application, numbered from the inputs on: equal for equal graphs.
+
+        With `ids` they have the numbers by which `why_not` and errors name them, as in `print(trace.graph_at(step))`.
+        """
         from explorer.tensor.text import lines
 
-        return lines(self)
+        return lines(self, ids)
 
     def __repr__(self) -> str:
         from explorer.tensor.text import expression

@@ -17,8 +17,8 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from explorer.errors import ExportError, OperatorError
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.gradient_modes import DETACH, detached_parts
-from explorer.tensor.interface import Interface, Mutation
-from explorer.tensor.nhwc import LAYOUTS, to_nhwc
+from explorer.tensor.interface import Held, Interface, Mutation
+from explorer.tensor.nhwc import check_layout, to_nhwc
 from explorer.tensor.quantized import name_quantization
 from explorer.tensor.sharing import sharing_of
 from explorer.tensor.types import TensorType, type_of
@@ -75,8 +75,7 @@ def from_exported(
 
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
-    if layout not in LAYOUTS:
-        raise unknown_name("layout", layout, LAYOUTS)
+    check_layout(layout)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = _decomposed(program, level, training)
@@ -103,6 +102,7 @@ class _Reader:
         self._values: dict[fx.Node, Any] = {}
         self._inputs: list[Variable] = []
         self._fixed: list[tuple[int, Any]] = []
+        self._fixed_results: list[tuple[int, Any]] = []
 
     def graph(self, listeners: Sequence[Listener]) -> FunctionGraph:
         nodes = list(self._program.graph.nodes)
@@ -115,8 +115,26 @@ class _Reader:
         outputs, mutations = self._outputs(nodes[-1])
         spec = self._program.call_spec
         graph = FunctionGraph(self._inputs, outputs, clone=False, listeners=listeners)
-        graph.interface = Interface(spec.in_spec, spec.out_spec, mutations, tuple(self._fixed), sharing_of(graph))
+        graph.interface = Interface(
+            spec.in_spec,
+            spec.out_spec,
+            mutations,
+            tuple(self._fixed),
+            sharing_of(graph),
+            self._held(graph),
+            tuple(self._fixed_results),
+        )
         return graph
+
+    def _held(self, graph: FunctionGraph) -> tuple[Held, ...]:
+        """What the module holds, in the order of its state dict, then what is not in that."""
+        program = self._program
+        read = {id(constant.data) for constant in graph.constants}
+        return tuple(
+            Held(name, data, name in program.state_dict, self._training and data.requires_grad, id(data) not in read)
+            for name, data in {**program.state_dict, **program.constants}.items()
+            if isinstance(data, torch.Tensor)
+        )
 
     def _read_inputs(self, placeholders: Sequence[fx.Node]) -> None:
         signature = self._program.graph_signature
@@ -135,7 +153,7 @@ class _Reader:
                     raise ExportError(f"the input {node.name} is no tensor; fix it before exporting")
                 position += 1
             elif spec.kind is InputKind.PARAMETER:
-                data = self._program.state_dict[target]
+                data = self._stored(target)
                 self._values[node] = Constant(data, target, self._training and data.requires_grad)
             elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
                 self._values[node] = Constant(self._stored(target), target, target in changed)
@@ -147,6 +165,8 @@ class _Reader:
         data = program.state_dict[target] if target in program.state_dict else program.constants[target]
         if not isinstance(data, torch.Tensor):
             raise ExportError(f"the program holds {target}, which is no tensor; only tensors are taken")
+        if data.layout is not torch.strided:
+            raise ExportError(f"{target} is a sparse tensor ({data.layout}); make it dense, as with .to_dense()")
         return data
 
     def _called(self, node: fx.Node) -> Any:
@@ -189,13 +209,18 @@ class _Reader:
             raise ExportError("the program has no results")
         for value, spec in zip(results, self._program.graph_signature.output_specs, strict=True):
             variable = self._mapped(value)
+            if not isinstance(variable, Variable) and spec.kind is OutputKind.USER_OUTPUT:
+                self._fixed_results.append((len(found) - len(mutations) + len(self._fixed_results), variable))
+                continue
             if not isinstance(variable, Variable):
-                raise ExportError(f"the program gives {variable!r} among its results; only tensors can be results")
+                raise ExportError(f"the program gives {variable!r} where it should give a tensor")
             if spec.kind is OutputKind.BUFFER_MUTATION:
                 mutations.append(Mutation(str(spec.target), self._stored(str(spec.target))))
             elif spec.kind is not OutputKind.USER_OUTPUT:
                 raise ExportError(f"the program has a result of the kind {spec.kind.name.lower()}, which is not taken")
             found.append(variable)
+        if not found:
+            raise ExportError("the program gives no tensors")
         return found, tuple(mutations)
 
 

@@ -1,5 +1,6 @@
 """How a tensor graph is called: the structure of arguments and results, and the state that a call changes."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,31 @@ class Mutation:
     data: torch.Tensor
 
 
+class Arguments(tuple[Any, ...]):
+    """The arguments of a call: those in a row, and with them those by name."""
+
+    by_name: Mapping[str, Any]
+
+    def __new__(cls, in_a_row: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> "Arguments":
+        made = super().__new__(cls, in_a_row)
+        made.by_name = dict(by_name or {})
+        return made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A parameter, buffer or other tensor of the module that a graph was made of.
+
+    `saved`: it is in the module's state dict. `spare`: the graph never read it, so no rewrite can have replaced it.
+    """
+
+    name: str
+    data: torch.Tensor
+    saved: bool
+    trainable: bool
+    spare: bool
+
+
 @dataclass(frozen=True)
 class Interface:
     """Structure of arguments and results; None: tensors in a row, and one tensor or a tuple of them.
@@ -34,6 +60,10 @@ class Interface:
     """Flat arguments that are no tensors, and their values: the graph was made for these, and does not take them."""
     shared: "tuple[Sharing, ...] | None" = None
     """For each output of the graph whose memory it shared when the graph was made."""
+    state: tuple[Held, ...] = ()
+    """All that the module held."""
+    fixed_results: tuple[tuple[int, Any], ...] = ()
+    """Flat results that are no tensors, and their values, which are the same in each call."""
 
     def __deepcopy__(self, memo: object) -> "Interface":
         return self
@@ -63,7 +93,10 @@ class Interface:
         """The results as the module gave them."""
         if self.results is None:
             return results[0] if len(results) == 1 else tuple(results)
-        return pytree.tree_unflatten(results, self.results)
+        flat = list(results)
+        for position, value in self.fixed_results:
+            flat.insert(position, value)
+        return pytree.tree_unflatten(flat, self.results)
 
 
 def _described(spec: pytree.TreeSpec) -> str:

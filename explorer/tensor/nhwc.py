@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from explorer.errors import unknown_name
 from explorer.rewrite import Exactness
 from explorer.tensor import library
 from explorer.tensor.function_graph import FunctionGraph
@@ -21,6 +22,13 @@ from explorer.tensor.variables import Apply, Variable, call
 aten = torch.ops.aten
 LAYOUTS = ("", "nhwc")
 """What an import may ask for: the axes as they are, or channels last."""
+
+
+def check_layout(layout: str) -> None:
+    """Raises: UnknownNameError for what an import cannot ask for."""
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, ["nhwc", "'' (the axes as they are)"])
+
 
 NCHW, NHWC = "NCHW", "NHWC"
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)

@@ -1,6 +1,8 @@
 """An operator: an overload of PyTorch, and its arguments that are no tensors."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -286,6 +288,8 @@ def _call(target: OpOverload, values: Mapping[str, Any]) -> Any:
 
 
 FAKE = FakeTensorMode(allow_non_fake_inputs=False)
+REFUSALS = logging.getLogger(FakeTensorMode.__module__)
+"""Where PyTorch writes the traceback of each operator that it refuses."""
 
 InferTypes = Callable[[Op, tuple[ValueType, ...], tuple[ValueType, ...]], tuple[ValueType, ...]]
 
@@ -298,7 +302,7 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
             raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
     _check_quantization(op, inputs)
     try:
-        with FAKE, torch.no_grad():
+        with FAKE, torch.no_grad(), _silent_refusals():
             tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
             results = flat_results(_call(op.target, op.bind(tensors)))
     except (DynamicOutputShapeException, DataDependentOutputException) as error:
@@ -308,6 +312,21 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
     except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
     return tuple(map(type_of, results))
+
+
+@contextmanager
+def _silent_refusals() -> Iterator[None]:
+    """Nothing is written of what PyTorch refuses: the error that is raised has its reason."""
+    REFUSALS.addFilter(_no_record)
+    try:
+        yield
+    finally:
+        REFUSALS.removeFilter(_no_record)
+
+
+def _no_record(record: logging.LogRecord) -> bool:
+    del record
+    return False
 
 
 def _check_quantization(op: Op, inputs: Sequence[ValueType]) -> None:

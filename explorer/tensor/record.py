@@ -1,18 +1,20 @@
 """Rewrite a module and keep the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 from torch.export import ExportedProgram
 
-from explorer.errors import CircuitError, unknown_name
-from explorer.rewrite import CompilationMode, FunctionPassPipeline
+from explorer.errors import CircuitError, DataTypeError, unknown_name
+from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline
 from explorer.tensor.exporting import TensorModule, to_module
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.importing import from_exported, from_module
+from explorer.tensor.interface import Arguments
 from explorer.tensor.managed import ManagedPipeline
-from explorer.tensor.nhwc import LAYOUTS, nhwc_rewriter
+from explorer.tensor.nhwc import check_layout, nhwc_rewriter
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
 from explorer.tensor.rewriting.rewriters import checked_tracks, tracked_name
 from explorer.tensor.snapshot import TensorSnapshot
@@ -33,6 +35,7 @@ from explorer.trace.reasons import ANY_OPERATOR, OR
 MODES = tuple(mode.value for mode in CompilationMode)
 
 
+@runtime_checkable
 class Pipeline(Protocol):
     """What changes a graph and can say what it consists of."""
 
@@ -53,11 +56,16 @@ class Pipeline(Protocol):
         ...
 
 
+Chosen = Pipeline | FunctionPassPipeline | FunctionPassConfig | str
+"""What a pipeline can be given as; a text is the name of a pass."""
+
+
 def record_module(
     subject: "nn.Module | ExportedProgram | FunctionGraph",
     example_inputs: Sequence[Any] = (),
-    pipeline: "Pipeline | FunctionPassPipeline | Sequence[Pipeline] | None" = None,
+    pipeline: "Chosen | Sequence[Chosen] | None" = None,
     *,
+    kwargs: Mapping[str, Any] | None = None,
     mode: str = "infer",
     operators: str = "functional",
     layout: str = "",
@@ -67,19 +75,21 @@ def record_module(
 ) -> Trace:
     """Export a module, rewrite its graph, and give the trace; `trace.compiled` is the module that came out.
 
-    `pipeline` is a pipeline of passes, a rewriter, or several; None: the default passes. With `one_by_one` each
-    rewrite is a step of its own; else rewrites that do not look at each other's work share one. A graph is rewritten
-    as a copy. With the layout "nhwc" the first step makes channels last explicit.
-    Raises: ExportError, UnknownNameError, and what a rule raises; the error then carries the trace up to there.
+    `kwargs` are example inputs by name; an exported program has its own. `pipeline` is a pipeline of passes, the name
+    of a pass, a rewriter, or several of these; None: the default passes. With `one_by_one` each rewrite is a step of
+    its own; else rewrites that do not look at each other's work share one. A graph is rewritten as a copy. With the
+    layout "nhwc" the first step makes channels last explicit.
+    Raises: ExportError, UnknownNameError, DataTypeError for what is no pipeline, and what a rule raises; the error
+    then carries the trace up to there.
     """
     if mode not in MODES:
         raise unknown_name("mode", mode, MODES)
-    graph = _graph_of(subject, example_inputs, operators, mode == "train")
+    check_layout(layout)
+    steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
+    examples = _examples(subject, example_inputs, kwargs or {})
+    graph = _graph_of(subject, examples, operators, mode == "train")
     recorder = Recorder()
     graph.observer.listen((recorder, *listeners), one_by_one)
-    if layout not in LAYOUTS:
-        raise unknown_name("layout", layout, LAYOUTS)
-    steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
     rules = described(steps)
     options = {
         "level": TENSOR,
@@ -93,33 +103,62 @@ def record_module(
     for listener in graph.observer.listeners:
         listener(RunStarted(None, options, rules))
     graph.observer.first("import")
-    examples = tuple(example_inputs) or None
+    kept = examples if examples.by_name else tuple(examples) or None
     try:
         for part in steps:
             part.rewrite(graph)
     except CircuitError as error:
-        error.trace = _trace(recorder, steps, None, examples)
+        error.trace = _trace(recorder, steps, None, kept)
         raise
-    return _trace(recorder, steps, to_module(graph), examples)
+    return _trace(recorder, steps, to_module(graph), kept)
 
 
-def _graph_of(subject: Any, example_inputs: Sequence[Any], operators: str, training: bool) -> FunctionGraph:
+def _examples(subject: object, in_a_row: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
+    """The example inputs that were given, or those that an exported program was exported with."""
+    if isinstance(subject, ExportedProgram) and subject.example_inputs and not (in_a_row or by_name):
+        in_a_row, by_name = subject.example_inputs
+    return Arguments(in_a_row, by_name)
+
+
+def _graph_of(subject: Any, examples: Arguments, operators: str, training: bool) -> FunctionGraph:
     if isinstance(subject, FunctionGraph):
         return subject.clone()
     if isinstance(subject, ExportedProgram):
         return from_exported(subject, level=operators, training=training)
-    return from_module(subject, example_inputs, level=operators, training=training)
+    return from_module(subject, examples, examples.by_name, level=operators, training=training)
 
 
-def _pipelines(
-    pipeline: "Pipeline | FunctionPassPipeline | Sequence[Pipeline] | None", mode: str
-) -> tuple[Pipeline, ...]:
-    if pipeline is None or isinstance(pipeline, FunctionPassPipeline):
-        from explorer.tensor.pipelines import DEFAULT_PIPELINE
+def _pipelines(pipeline: "Chosen | Sequence[Chosen] | None", mode: str) -> tuple[Pipeline, ...]:
+    """What is run, in order; passes and names of passes that stand side by side are one pipeline."""
+    from explorer.tensor.pipelines import DEFAULT_PIPELINE
 
-        chosen = DEFAULT_PIPELINE if pipeline is None else pipeline
-        return (ManagedPipeline(chosen, CompilationMode(mode)),)
-    return tuple(pipeline) if isinstance(pipeline, Sequence) else (pipeline,)
+    chosen: Any = DEFAULT_PIPELINE if pipeline is None else pipeline
+    several = isinstance(chosen, Sequence) and not isinstance(chosen, str)
+    steps: list[Pipeline] = []
+    for is_pass, entries in groupby(chosen if several else (chosen,), _is_pass):
+        if is_pass:
+            passes = FunctionPassPipeline.of(*(config for entry in entries for config in _configs(entry)))
+            steps.append(ManagedPipeline(passes, CompilationMode(mode)))
+        else:
+            steps.extend(map(_checked, entries))
+    return tuple(steps)
+
+
+def _is_pass(entry: object) -> bool:
+    return isinstance(entry, FunctionPassPipeline | FunctionPassConfig | str)
+
+
+def _configs(entry: Any) -> "Iterable[FunctionPassConfig | str]":
+    return entry if isinstance(entry, FunctionPassPipeline) else (entry,)
+
+
+def _checked(entry: Any) -> Pipeline:
+    """Raises: DataTypeError for what is no pipeline."""
+    if isinstance(entry, Pipeline):
+        return entry
+    if isinstance(entry, LocalRewriter):
+        raise DataTypeError(f"a pipeline cannot be the rule {entry.label}: lead it through the graph: in2out(rule)")
+    raise DataTypeError(f"a pipeline cannot be {entry!r}: give passes or their names, rewriters, or a list of these")
 
 
 def entries_of(pipeline: Pipeline) -> list[str]:
@@ -182,7 +221,7 @@ def _asked(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Ref
         answer = rewriter.match(node, checks)
         if isinstance(answer, Refusal):
             return tuple(checks), answer
-    given = rewriter.transform(node)
+    given = rewriter.attempt(node)
     if isinstance(given, Refusal):
         return tuple(checks), given
     if isinstance(given, Declined):

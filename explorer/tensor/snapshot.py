@@ -11,7 +11,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from explorer.graph import Graph, topological_order
-from explorer.tensor.interface import Interface
+from explorer.tensor.interface import Arguments, Interface
 from explorer.tensor.types import TensorType, ValueType
 from explorer.tensor.variables import Apply, Constant, Variable
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
@@ -212,7 +212,8 @@ class TensorSnapshot:
             module = deepcopy(module)
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            given = module(*x) if isinstance(x, tuple) else module(x)
+            by_name = x.by_name if isinstance(x, Arguments) else {}
+            given = module(*x, **by_name) if isinstance(x, tuple) else module(x)
         return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
 
 

@@ -50,8 +50,11 @@ def expression(outputs: Sequence[Variable]) -> str:
     return f"[{', '.join(map(written, outputs))}]"
 
 
-def lines(graph: "FunctionGraph") -> str:
-    """Inputs, constants, applications and outputs, a line each, numbered in the order of the evaluation."""
+def lines(graph: "FunctionGraph", ids: bool = False) -> str:
+    """Inputs, constants, applications and outputs, a line each, numbered in the order of the evaluation.
+
+    With `ids` applications have the numbers by which traces and errors name them.
+    """
     numbers: dict[Variable, str] = {}
     found: list[str] = []
     for variable in graph.inputs:
@@ -65,7 +68,8 @@ def lines(graph: "FunctionGraph") -> str:
             numbers[variable] = name if name not in taken else f"{name}#{len(numbers)}"
             taken.add(numbers[variable])
             found.append(f"{numbers[variable]} = {constant_text(variable)} : {variable.type}")
-    for i, node in enumerate(nodes):
+    for position, node in enumerate(nodes):
+        i = node.id if ids else position
         names = [f"%{i}" if len(node.outputs) == 1 else f"%{i}:{k}" for k in range(len(node.outputs))]
         numbers.update(zip(node.outputs, names, strict=True))
         inside = ", ".join([*(numbers[v] for v in node.inputs), *settings_text(node.op.settings)])

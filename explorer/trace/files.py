@@ -66,12 +66,14 @@ class LoadedSnapshot:
     graph: Graph[NodeRecord]
     figures: Mapping[str, int]
     reads: Mapping[int, Mapping[str, Any]]
+    is_tensor: bool = False
 
     def circuit(self) -> Any:
         """Raises: CircuitError: a file holds no tensors."""
-        raise CircuitError(
-            "this trace was loaded from a file and holds no tensors; explorer.rerun(trace) compiles it again"
-        )
+        again = "explorer.record(module, ...) records the module again"
+        if not self.is_tensor:
+            again = "explorer.rerun(trace) compiles it again"
+        raise CircuitError(f"this trace was loaded from a file and holds no tensors; {again}")
 
     def results(self, x: Any) -> tuple[Any, ...]:
         """Raises: CircuitError: a file holds no tensors."""
@@ -248,7 +250,8 @@ def _read(data: Mapping[str, Any]) -> Trace:
             inputs[node] = tuple(sources)
         graph = Graph[NodeRecord].ordered({n: nodes[n] for n in sorted(nodes)}, inputs, row["outputs"])
         tried = tuple(data["tried"][row["tried"]]) if "tried" in row else ()
-        steps.append(_read_step(index, row, LoadedSnapshot(graph, row["figures"], reads), times, tried))
+        snapshot = LoadedSnapshot(graph, row["figures"], reads, options.get("level") == TENSOR)
+        steps.append(_read_step(index, row, snapshot, times, tried))
     return Trace(None, data["circuit"], options, rules, tuple(steps))
 
 

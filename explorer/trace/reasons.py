@@ -4,7 +4,8 @@ The id of a match or refusal counts in the graph that was searched: that of the 
 which `place` names. A rule on parameters is therefore asked about by the layer that holds the parameter.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from explorer.trace.events import TENSOR, MatchFound, RuleDescription
 from explorer.trace.records import NodeRecord
@@ -12,6 +13,8 @@ from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Step
 
 ANY_OPERATOR, OR = "any operator", " or "
 """What the first entry of a rule on operators says if it is tried at all, and what stands between several."""
+MOST_OPERATORS = 6
+"""So many operators are listed in a reason."""
 
 
 def matches_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchFound, ...]:
@@ -45,14 +48,28 @@ def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]
     )
 
 
-def reason_without_refusal(rule: RuleDescription, node: int, record: NodeRecord, step: Step, fits: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A node as it stood when it was asked about: its id, what it is, and what it reads."""
+
+    node: int
+    record: NodeRecord
+    reads: Mapping[int, NodeRecord]
+
+    def __str__(self) -> str:
+        sources = ", ".join(f"node {source} ({known.title})" for source, known in self.reads.items())
+        return f"node {self.node} is {self.record.title}, which reads {sources or 'no other node'}"
+
+
+def reason_without_refusal(rule: RuleDescription, place: Standing, step: Step, fits: bool) -> str:
     """What can be said where neither a match nor a refusal was kept; `fits`: the matcher says now that it matches.
 
     A trace knows types by name only, and the first entry may be a base class of the node's. So another name is the
     reason only if every near miss was kept.
     """
     if rule.kind == TENSOR:
-        return _reason_at_operator(rule, node, record, fits)
+        return _reason_at_operator(rule, place)
+    node, record = place.node, place.record
     wanted = rule.entries[0]
     fits = fits or wanted in _types_searched(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
@@ -65,12 +82,26 @@ def reason_without_refusal(rule: RuleDescription, node: int, record: NodeRecord,
     return f"node {node} is a {record.type}; {rule.pattern} begins with a {wanted}"
 
 
-def _reason_at_operator(rule: RuleDescription, node: int, record: NodeRecord, fits: bool) -> str:
-    """The same for a rule on operators, whose first entry names those that it is tried at."""
+def looks_at(rule: RuleDescription, record: NodeRecord) -> bool:
+    """Whether a rule on operators, whose first entry names those that it is tried at, is tried at such a node."""
     wanted = rule.entries[0]
-    if wanted == ANY_OPERATOR or fits or record.title in (name.split(".")[0] for name in wanted.split(OR)):
-        return "it does not apply here, and gave no reason"
-    return f"node {node} is {record.title}; {rule.pattern} is tried at {wanted}"
+    return wanted == ANY_OPERATOR or record.title in (name.split(".")[0] for name in wanted.split(OR))
+
+
+def operators_text(rules: Sequence[RuleDescription]) -> str:
+    """What rules on operators are tried at; of many operators the first."""
+    names = list(dict.fromkeys(name for rule in rules for name in rule.entries[0].split(OR)))
+    more = len(names) - MOST_OPERATORS
+    return OR.join(names) if more < 2 else OR.join([*names[:MOST_OPERATORS], f"one of {more} others"])
+
+
+def _reason_at_operator(rule: RuleDescription, place: Standing) -> str:
+    """The same for a rule on operators."""
+    wanted = operators_text([rule])
+    if not looks_at(rule, place.record):
+        return f"node {place.node} is {place.record.title}; {rule.pattern} is tried at {wanted}"
+    what = f"; what it does: {rule.doc}" if rule.doc else ""
+    return f"it does not apply here, and gave no reason: it is tried at {wanted}, and {place}{what}"
 
 
 def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The trace of a compilation: its steps, and the questions it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +22,15 @@ from explorer.trace.answers import (
     WhyNot,
 )
 from explorer.trace.events import TENSOR, RuleDescription
-from explorer.trace.reasons import fate_of_matches, matches_at, reason_without_refusal, refusals_at
+from explorer.trace.passes import NO_REASON, closeness, pass_names, reason_of_pass, rules_of_pass, steps_of_pass
+from explorer.trace.reasons import (
+    Standing,
+    fate_of_matches,
+    looks_at,
+    matches_at,
+    reason_without_refusal,
+    refusals_at,
+)
 from explorer.trace.records import NodeRecord, plain_text, record_of
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.steps import Step
@@ -61,7 +69,7 @@ class Trace:
 
     A trace made by `explorer.record` is live: every step is executable (`circuit_at`). One that was loaded from a
     file holds the same graphs, matches and reasons, but no tensors; `explorer.rerun(trace)` compiles its circuit
-    again.
+    again, and a module is recorded again.
     """
 
     subject: Subject | None
@@ -112,9 +120,9 @@ class Trace:
     def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from those before it, and whether it may be.
 
-        A trace of a module takes a tuple of arguments, by default what it was exported with. `on_step` is told each
-        step before it is run, and may end the check by raising.
-        Raises: ShapeError if `x` has no rows; CircuitError for a loaded trace.
+        A trace of a module takes a tuple of arguments, by default what it was exported with; if these have no rows,
+        there is no difference. `on_step` is told each step before it is run, and may end the check by raising.
+        Raises: ShapeError if `x` has no rows for a circuit; CircuitError for a loaded trace.
         """
         x = self.examples if x is None else x
         values: tuple[Any, ...] | None = None
@@ -126,7 +134,7 @@ class Trace:
             before = values
             if values is None or step.changed or step.folds:
                 values = step.snapshot.results(x)
-            if not any(value.numel() for value in values):
+            if not self.is_tensor and not any(value.numel() for value in values):
                 raise ShapeError("check needs at least one row; x has none")
             found.append(_checked(step, self._exactness(step), values, values if before is None else before))
         return Answers(found)
@@ -142,9 +150,13 @@ class Trace:
     def why_not(self, pattern: str, node: int, step: "int | str | None" = None) -> WhyNot:
         """Why a pattern was not applied at a node; by default in the last step that tried it while the node existed.
 
-        A rule on parameters is asked about by the layer that holds them. Raises: UnknownNameError for a pattern or
-        node that is not in the trace; CircuitError for a step without that pattern or that node.
+        The ids of nodes are those that `print(trace.graph_at(step))` shows. A rule on parameters is asked about by the
+        layer that holds them. At the tensor level the name of a pass stands for its rules: the one that came closest
+        answers. Raises: UnknownNameError for a pattern or node that is not in the trace; CircuitError for a step
+        without that pattern or that node.
         """
+        if self.is_tensor and all(rule.pattern != pattern for rule in self.rules):
+            return self._why_not_pass(pattern, node, step)
         rule = self._rule(pattern)
         first, last = self._lifetime(node)
         tried = self._step_that_tried(rule, node) if step is None else self.step(step)
@@ -169,9 +181,37 @@ class Trace:
         if refusal is not None:
             reason = f"in {place}: {refusal.reason}" if place else refusal.reason
         else:
-            record = self._record(self.steps[tried.index - 1].snapshot.graph.nodes[node])
-            reason = reason_without_refusal(rule, node, record, tried, fits=bool(checks))
+            reason = reason_without_refusal(rule, self._standing(node, tried), tried, fits=bool(checks))
         return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
+
+    def _why_not_pass(self, name: str, node: int, step: "int | str | None") -> WhyNot:
+        """The answer of the rule of a pass that came closest; if none gave a reason, what they look for."""
+        found = steps_of_pass(name, self.steps)
+        if not found:
+            raise unknown_name("rule or pass", name, [*(rule.pattern for rule in self.rules), *pass_names(self.steps)])
+        first, last = self._lifetime(node)
+        run = [s for s in found if first < s.index <= last + 1]
+        run = run if step is None else [s for s in run if s is self.step(step)]
+        if not run:
+            where = "" if step is None else f" in step {step}"
+            raise CircuitError(f"{name} was never run{where} while node {node} existed (steps {first} to {last})")
+        rules = rules_of_pass(name, self.steps, self.rules)
+        told = [s for s in run if any(matches_at(rule, node, s) or refusals_at(rule, node, s) for rule in rules)]
+        tried = (told or run)[-1]
+        rules = [rule for rule in rules if _tries(tried, rule)]
+        place = self._standing(node, tried)
+        asked = [rule for rule in rules if looks_at(rule, place.record)]
+        best = max((self.why_not(rule.pattern, node, tried.index) for rule in asked), key=closeness, default=None)
+        if best is None or closeness(best) == NO_REASON:
+            return WhyNot(name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, asked, place))
+        which = "the only one" if len(rules) == 1 else f"the closest of the {len(rules)} rules"
+        return replace(best, reason=f"it is {which} of {name}: {best.reason}")
+
+    def _standing(self, node: int, step: Step) -> Standing:
+        """What stood at a node before a step."""
+        graph = self.steps[step.index - 1].snapshot.graph
+        reads = {source: self._record(graph.nodes[source]) for source in graph.inputs[node]}
+        return Standing(node, self._record(graph.nodes[node]), reads)
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, or of all patterns that have some, over all steps or one."""
@@ -477,7 +517,9 @@ def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[
     """The results after a step compared with those before it."""
     pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
     compared = [_compared(value, wanted) for value, wanted in pairs]
-    difference, rounding = max(compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]))
+    difference, rounding = max(
+        compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]), default=(0.0, HALF_ROUNDING)
+    )
     tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
     other_bits = sum(_other_bits(value, wanted) for value, wanted in pairs)
     return StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)

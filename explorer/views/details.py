@@ -84,20 +84,20 @@ def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None"
     Raises: UnknownNameError for a pattern or node that is not in the trace; CircuitError if it was never tried there.
     """
     answer = index.trace.why_not(pattern, node, step)
-    rule = next(rule for rule in index.trace.rules if rule.pattern == pattern)
-    rows = [
-        ["pattern", pattern],
-        ["wanted at" if index.trace.is_tensor else "layers wanted", " over ".join(rule.entries)],
-        ["answer", answer.reason],
-    ]
+    rule = next((rule for rule in index.trace.rules if rule.pattern == answer.pattern), None)
+    wanted = "wanted at" if index.trace.is_tensor else "layers wanted"
+    rows = [["pattern", answer.pattern]]
+    rows += [[wanted, " over ".join(rule.entries)]] if rule is not None else []
+    rows.append(["answer", answer.reason])
     lines = [str(check) for check in answer.checks]
     if not lines:
         is_read = index.trace.explainer is None
         lines = ["The matcher's questions are not in the file; its answer is."] if is_read else []
+    code = [_section("Code", _rule_rows(rule))] if rule is not None else []
     return {
         "id": f"{answer.step}/why-not/{pattern}/{node}",
         "title": f"Why {'' if answer.applied else 'not '}{pattern} at node {node}?",
-        "sections": [_section("Why not", rows, lines), _section("Code", _rule_rows(rule))],
+        "sections": [_section("Why not", rows, lines), *code],
     }
 
 

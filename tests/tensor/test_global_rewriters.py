@@ -25,6 +25,7 @@ from explorer.tensor.rewriting import (
     node_rewriter,
 )
 from explorer.tensor.scalars import add, div, mul
+from explorer.trace import Trace
 
 aten = torch.ops.aten
 x, y = doubles("x y")
@@ -144,6 +145,7 @@ def test_a_rewriter_of_whole_graphs_that_gives_another_type_ends_the_record_with
     with pytest.raises(RuleError, match=r"the rule Replaces .* cannot stand for") as error:
         record_module(FunctionGraph([x, y], [add(x, y)]), DATA, Replaces(call(aten.neg.default, wrong)))
     kept = error.value.trace
+    assert isinstance(kept, Trace)
     assert "cannot stand for" in str(kept.steps[-1].error)
 
 

@@ -17,6 +17,11 @@ x, y = doubles("x y")
 SIMPLIFY = PatternSub((div, (mul, "x", "y"), "y"), "x", name="Simplify")
 
 
+def graph_after(step):
+    """The tensor graph after a step."""
+    return step.snapshot.state.function_graph()
+
+
 def many(count):
     """Expressions that share much and are all outputs."""
     return FunctionGraph([x, y], [add(div(mul(x, y), y), mul(x, float(i))) for i in range(count)])
@@ -66,7 +71,7 @@ def test_the_states_of_a_record_are_those_that_the_graph_had(one_by_one):
     data = (torch.tensor(2.0, dtype=torch.float64), torch.tensor(5.0, dtype=torch.float64))
     trace = record_module(graph, data, pipeline, one_by_one=one_by_one)
     for step in trace.steps:
-        state = step.snapshot.state.function_graph()
+        state = graph_after(step)
         state.verify()
         texts[state.text()] = None
         assert [float(value) for value in step.snapshot.results(data)] == [4.0, 10.0, 3.0]
@@ -93,7 +98,7 @@ def test_an_earlier_state_keeps_the_types_that_it_had():
     trace = record_module(nn.Conv2d(3, 4, 3), (torch.randn(1, 3, 8, 8),), (), layout="nhwc")
     inputs = [trace.graph_at(step).nodes[0].config["results"] for step in range(len(trace.steps))]
     assert inputs == [["f32[1,3,8,8]"], ["f32[1,3,8,8] NCHW"]]
-    texts = [step.snapshot.state.function_graph().text() for step in trace.steps]
+    texts = [graph_after(step).text() for step in trace.steps]
     assert ["NCHW" in text for text in texts] == [False, True]
 
 
@@ -106,7 +111,7 @@ def test_undo_in_a_record_closes_the_step_before():
     with graph.observer.scope("by hand"):
         graph.replace_validate(graph.outputs[0], call(aten.neg.default, graph.inputs[0]), "negate")
         graph.undo(mark)
-    texts = [step.snapshot.state.function_graph().text() for step in recorder.steps]
+    texts = [graph_after(step).text() for step in recorder.steps]
     assert [step.path for step in recorder.steps] == ["import", "by hand", "by hand, part 2"]
     assert (texts[0], texts[2]) == (before, before)
     assert texts[1] != before

@@ -75,7 +75,7 @@ SHARED = [
 def test_what_the_module_shares_stays_shared(function, source):
     made = explorer.record(Calling(function), X).compiled
     given = X[0].clone()
-    memory = given if source == "x" else dict(made.named_buffers())["program.b"]
+    memory = given if source == "x" else dict(made.named_buffers())["b"]
     assert made(given).untyped_storage().data_ptr() == memory.untyped_storage().data_ptr()
 
 

@@ -1,6 +1,7 @@
 """What a trace answers: lineage, why not, near misses, conflicts, folds."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -282,11 +283,14 @@ def checked(values, promises):
         def results(self, x):
             return (self.value,)
 
+    def after(value) -> Any:
+        return Gives(value)
+
     rules = tuple(RuleDescription(name, name, ("any",), "tensor", name, "", "") for name in ("exact", "real", "lossy"))
-    steps = [Step(0, "import", "tensor", True, 0.0, Gives(values[0]))]
+    steps = [Step(0, "import", "tensor", True, 0.0, after(values[0]))]
     for i, (value, promise) in enumerate(zip(values[1:], promises, strict=True), start=1):
         done = (Rewritten(0, promise, (), (), 0.0),)
-        steps.append(Step(i, f"step {i}", "tensor", True, 0.0, Gives(value), rewrites=done))
+        steps.append(Step(i, f"step {i}", "tensor", True, 0.0, after(value), rewrites=done))
     return explorer.Trace(None, None, {"level": "tensor"}, rules, tuple(steps)).check(())
 
 

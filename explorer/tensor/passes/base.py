@@ -13,6 +13,7 @@ from typing import Any
 from explorer.errors import DuplicateNameError
 from explorer.rewrite import Exactness, PassRegistry
 from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.passes.present import running_on
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
 from explorer.tensor.rewriting.navigators import Order
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
@@ -78,7 +79,8 @@ class GraphPass:
         """Go through the graph once; gives the counts of the rules."""
         rewriter = self.rewriter()
         rewriter.add_requirements(graph)
-        return rewriter.apply(graph) or Profile()
+        with running_on(graph):
+            return rewriter.apply(graph) or Profile()
 
     def unfinished(self, graph: FunctionGraph) -> str:
         """A pass on tensors is not tried without being applied: all that is known is what the last round did."""

@@ -104,7 +104,8 @@ def arithmetic_into_batch_norm(node: Apply) -> Any:
     if isinstance(found, Declined):
         return found
     _, a, b = found
-    return fitting(node, changed_batch_norm(old, a * old.weight, a * old.bias + b))
+    weight, bias = a * old.weight, a * old.bias + b
+    return _not_finite(node, a, b, weight, bias) or fitting(node, changed_batch_norm(old, weight, bias))
 
 
 @arithmetic_under_conv.rule(ARITHMETIC)
@@ -124,8 +125,16 @@ def arithmetic_under_convolution(node: Apply) -> Any:
     found = _affine(node, axis)
     if isinstance(found, Declined):
         return found
-    new = new_batch_norm(below, found[1], found[2], axis)
-    return fitting(node, new)
+    _, a, b = found
+    return _not_finite(node, a, b) or fitting(node, new_batch_norm(below, a, b, axis))
+
+
+def _not_finite(node: Apply, *numbers: torch.Tensor) -> Declined | None:
+    """Why arithmetic must stay as it is: x / 0 is infinite, and a sum with what was infinite before may be NaN."""
+    kind = node.outputs[0].tensor_type.dtype
+    if all(bool(torch.isfinite(part.to(kind)).all()) for part in numbers):
+        return None
+    return Declined("a scale or a shift would not be finite", node)
 
 
 arithmetic_under_conv.add(arithmetic_into_batch_norm)
@@ -138,13 +147,15 @@ def conv_rank(conv: Apply) -> int:
 
 @batch_norm.rule(None)
 def remove_batch_norm_that_does_nothing(node: Apply) -> Any:
-    """A batch norm with the scale 1 and the shift 0 everywhere gives its input."""
+    """A batch norm y = scale (x - mean) + bias with the scale 1, and its mean as its bias, gives its input.
+
+    Mean and bias are equal exactly; the scale may be off by one rounding of the result's type.
+    """
     old = batch_norm_of(node)
     if old is None or old.mean is None or old.weight is None or not old.mean.numel():
         return False
-    tolerance = 4 * torch.finfo(old.input.tensor_type.dtype).eps
-    size = max(float(old.mean.abs().max()), 1.0)
-    if bool(((old.scale - 1).abs() > tolerance).any()) or bool((old.shift.abs() > tolerance * size).any()):
+    rounding = torch.finfo(old.input.tensor_type.dtype).eps / 2
+    if old.bias is None or not torch.equal(old.bias, old.mean) or bool(((old.scale - 1).abs() > rounding).any()):
         return False
     found = without_copy(node, old.input)
     return found if isinstance(found, Declined) else batch_norm_results(node, old.input)
@@ -180,6 +191,8 @@ def batch_norm_into_convolution(node: Apply) -> Any:
     new_weight = constant_like(weight, (data.to(torch.float64) * scale.reshape(across)).to(data.dtype))
     before = offset.to(torch.float64) if offset is not None else torch.zeros_like(shift)
     new_offset = (scale * before + shift).to(data.dtype)
+    if not bool(torch.isfinite(new_offset).all() and torch.isfinite(new_weight.data).all()):
+        return Declined("weight or bias of the convolution would not be finite", conv)
     new_bias = constant_like(bias, new_offset) if bias is not None else Constant(new_offset, _bias_name(weight))
     return batch_norm_results(node, _with_parameters(conv, new_weight, new_bias))
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from explorer.tensor.passes.present import trained_among
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.rules.reading import trained_below
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
 
@@ -244,7 +244,7 @@ def clip(variable: Variable, low: float, high: float) -> Variable:
 
 def gradient_on_ties(node: Apply) -> Declined | None:
     """Why a rule that changes the gradient where numbers are equal, or on a bound, must not apply; None if it may."""
-    found = next((below for v in node.inputs if (below := trained_below(v)) is not None), None)
+    found = trained_among(*node.inputs)
     if found is None:
         return None
     name = found.name or "a constant"

@@ -10,10 +10,10 @@ import torch
 from explorer.rewrite import Exactness
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.facts import aten, fitting
+from explorer.tensor.passes.present import trained_among
 from explorer.tensor.passes.slices import SLICES, slice_of
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.layout_readers import without_copy
-from explorer.tensor.rules.reading import trained_below
 from explorer.tensor.variables import Apply, call
 
 noop = passes.new("EliminateNoop", "Copies, empty paddings, whole slices and the like are left out.")
@@ -36,7 +36,7 @@ def remove_copy(node: Apply) -> Any:
     moved = node.op.attributes.get("device") is not None or node.op.attributes.get("layout") is not None
     if not kept or moved:
         return False
-    trained = trained_below(node.inputs[0]) if node.op.target is aten.detach.default else None
+    trained = trained_among(node.inputs[0]) if node.op.target is aten.detach.default else None
     if trained is not None:
         return Declined(f"it keeps the gradient from {trained.name or 'a constant'}, which is trained", node)
     return without_copy(node, node.inputs[0])

@@ -16,6 +16,7 @@ from explorer.tensor.ops import Op
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import (
+    Declined,
     FailurePolicy,
     LocalRewriter,
     Rewriter,
@@ -40,9 +41,10 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
         self.apply_all = apply_all
         self.reentrant = any(rewriter.reentrant for rewriter in rewriters)
         self._last: LocalRewriter | None = None
+        self._declined: Declined | None = None
 
     def transform(self, node: Apply) -> Any:
-        self._last = None
+        self._last = self._declined = None
         given: Any = False
         current = node
         seen: set[Apply] = set()
@@ -56,17 +58,19 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
             if not self.apply_all or top is None or top.owner is None:
                 break
             current = top.owner
-        return given
+        return given or self._declined or False
 
     def _first(self, node: Apply) -> Any:
         for rewriter in self.rewriters:
             tracked = checked_tracks(rewriter)
             if tracked is not None and not any(is_tracked(node.op, wanted) for wanted in tracked):
                 continue
-            given = rewriter.transform(node)
+            given = rewriter.attempt(node)
             if isinstance(given, list | tuple | dict) and given:
                 self._last = self._last or rewriter
                 return given
+            if isinstance(given, Declined):
+                self._declined = self._declined or given
         return None
 
     def matched(self, node: Apply) -> Sequence[Apply]:

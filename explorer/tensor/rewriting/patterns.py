@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-from explorer.errors import OperatorError, RuleError
+from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
 from explorer.tensor.ops import Op
 from explorer.tensor.rewriting.rewriters import Declined, LocalRewriter, OpPattern, Tracked, is_tracked, tracked_name
@@ -140,7 +140,11 @@ class PatternSub(LocalRewriter):
         found = self.match(node)
         if isinstance(found, Refusal):
             return found
-        given = self.replacement(node, found.bindings) if callable(self.replacement) else self._made(node, found)
+        given = (
+            self.replacement(node, found.bindings)
+            if callable(self.replacement)
+            else _reify(self.replacement, found.bindings, node.outputs[0])
+        )
         if given is False or given is None or isinstance(given, Declined):
             return given
         fitted = self._fitted(node, given)
@@ -148,12 +152,6 @@ class PatternSub(LocalRewriter):
             self._last = found
             return [fitted]
         return fitted
-
-    def _made(self, node: Apply, found: PatternMatch) -> Any:
-        try:
-            return _reify(self.replacement, found.bindings, node.outputs[0])
-        except OperatorError as error:
-            return Declined(f"the replacement cannot be made: {error}")
 
     def _fitted(self, node: Apply, given: Any) -> "Variable | Declined":
         old = node.outputs[0]

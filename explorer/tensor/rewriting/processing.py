@@ -47,7 +47,7 @@ class Processor:
     def _process(self, rewriter: LocalRewriter, node: Apply) -> bool:
         graph = self.graph
         try:
-            given = rewriter.transform(node)
+            given = rewriter.attempt(node)
         except Exception as error:  # noqa: BLE001  # a rule is foreign code: the policy decides
             return self._fail(rewriter, node, error)
         if given is False or given is None:
@@ -96,7 +96,7 @@ class Processor:
     def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception, is_recorded: bool = False) -> bool:
         """What the policy does with a failure; `is_recorded`: the graph has recorded already that it was taken back."""
         what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
-        message = f"the rule {rewriter.label} ({rewriter.source}) failed at %{node.id} {node.op.name}: {what}"
+        message = f"the rule {rewriter.label} ({rewriter.source}) failed at node {node.id} ({node.op.name}): {what}"
         if self.policy is FailurePolicy.RAISE:
             self.graph.observer.failed(message)
             raise RuleError(message) from error

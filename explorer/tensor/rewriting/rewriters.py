@@ -11,7 +11,7 @@ from typing import Any
 
 from torch._ops import OpOverload, OpOverloadPacket
 
-from explorer.errors import CircuitError, InconsistencyError, RuleError
+from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
 from explorer.rewrite import Exactness, FromQuery
 from explorer.tensor.features import Feature, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
@@ -72,6 +72,7 @@ class FailurePolicy(Enum):
 
     It must not give what depends on what it replaces, has another type, or does not remove what it says. That a
     feature of the graph has something against a replacement is no failure: it is taken back and recorded in any case.
+    Nor is an OperatorError while a replacement is made: what PyTorch refuses is declined, with its reason.
     """
 
     RAISE = "raise"
@@ -170,6 +171,13 @@ class LocalRewriter(ABC):
     @abstractmethod
     def transform(self, node: Apply) -> Any:
         """What replaces the results of a node, or False."""
+
+    def attempt(self, node: Apply) -> Any:
+        """What `transform` gives; `Declined` if it makes something that PyTorch refuses."""
+        try:
+            return self.transform(node)
+        except OperatorError as error:
+            return Declined(f"the replacement cannot be made: {error}")
 
     def tracks(self) -> Sequence[Tracked] | None:
         """The operators at which it is tried; None: at all."""

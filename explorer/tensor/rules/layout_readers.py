@@ -10,7 +10,10 @@ from functools import lru_cache
 
 import torch
 
+from explorer.errors import InconsistencyError
 from explorer.tensor.aliasing import shared_inputs
+from explorer.tensor.features import Feature
+from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import FAKE, Op, flat_results
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.reading import bare
@@ -134,6 +137,33 @@ class _Layouts:
             return None
         pairs = [(output, results[output.index]) for output in client.outputs if output.clients]
         return {v: found for v, found in pairs if not _same(v, found, other[v] if v in other else self.of(v))}
+
+
+class KeepStrides(Feature):
+    """Operators that look at strides go on getting tensors that lie as they did: it is against all other changes."""
+
+    def __init__(self) -> None:
+        self._given: dict[Apply, list[Strides]] = {}
+
+    def on_attach(self, graph: FunctionGraph) -> None:
+        for node in graph.nodes:
+            self.on_import(graph, node, None)
+
+    def on_import(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
+        if looks_at_strides(node.op):
+            self._given.setdefault(node, _strides_given(node))
+
+    def on_validate(self, graph: FunctionGraph) -> None:
+        for node, before in self._given.items():
+            if node not in graph.nodes:
+                continue
+            inputs = (*node.inputs, *node.inputs)  # in both ways
+            if not all(map(_same, inputs, _strides_given(node), before)):
+                raise InconsistencyError(f"%{node.id} {node.op.name} depends on how its inputs lie in memory")
+
+
+def _strides_given(node: Apply) -> list[Strides]:
+    return [_Layouts(turned).of(v) for turned in (False, True) for v in node.inputs]
 
 
 def _are_tensors(node: Apply) -> bool:

@@ -82,7 +82,7 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
     rewritten = to_module(graph)
     module(x).square().sum().backward()
     rewritten(x).square().sum().backward()
-    gradients = dict(rewritten.program.named_parameters())
+    gradients = dict(rewritten.named_parameters())
     for name, parameter in module.named_parameters():
         torch.testing.assert_close(gradients[name].grad, parameter.grad)
 

@@ -1,0 +1,164 @@
+"""A module that is made of a graph holds, takes and gives what the module did that the graph was made of."""
+
+import copy
+import io
+
+import pytest
+import torch
+from torch import nn
+
+import explorer
+from explorer.errors import ExportError, OperatorError
+from explorer.tensor import from_module, to_module
+
+X = torch.randn(2, 3, 8, 8)
+
+
+class Holds(nn.Module):
+    """All kinds of state: read and never read, tied, not saved, and a tensor that is no buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3)
+        self.norm = nn.BatchNorm2d(4)
+        self.head = nn.Linear(4, 4)
+        self.tied = nn.Linear(4, 4)
+        self.tied.weight = self.head.weight
+        self.unused = nn.Linear(2, 2)
+        self.scale = nn.Parameter(torch.randn(4))
+        self.register_buffer("passing", torch.randn(4), persistent=False)
+        self.plain = torch.randn(4)
+
+    def forward(self, x):
+        hidden = self.norm(self.stem(x)).mean((2, 3))
+        return self.tied(self.head(hidden) * self.scale) * torch.tensor(2.0) + self.passing + self.plain
+
+
+def modules(training):
+    one, other = (Holds().train(training) for _ in range(2))
+    for name in ("plain", "passing"):
+        setattr(other, name, getattr(one, name))
+    return one, other
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_state_of_the_module_is_that_of_the_graph_under_the_same_names(training):
+    one, other = modules(training)
+    made = to_module(from_module(copy.deepcopy(one), (X,), training=training))
+    wanted = one.state_dict()
+    assert list(made.state_dict()) == list(wanted)
+    assert all(torch.equal(value, wanted[name]) for name, value in made.state_dict().items())
+    named = {name for name, _ in one.named_parameters()}
+    assert {name for name, _ in made.named_parameters()} == (named if training else set())
+    assert torch.equal(made.get_buffer("norm.running_var"), one.norm.get_buffer("running_var"))
+    made.load_state_dict(other.state_dict())
+    torch.testing.assert_close(made(X), other(X))
+    one.load_state_dict(made.state_dict())
+    torch.testing.assert_close(one(X), made(X))
+
+
+def test_tied_parameters_stay_tied():
+    made = to_module(from_module(Holds(), (X,), training=True))
+    assert made.get_parameter("head.weight") is made.get_parameter("tied.weight")
+
+
+def test_in_training_the_names_outlive_the_default_passes():
+    one, other = modules(True)
+    trace = explorer.record(copy.deepcopy(one), (X,), mode="train")
+    assert {name for name, _ in trace.compiled.named_parameters()} == {name for name, _ in one.named_parameters()}
+    trace.compiled.load_state_dict(other.state_dict(), strict=False)
+    torch.testing.assert_close(trace.compiled(X), other(X))
+
+
+def test_values_that_a_rewrite_made_do_not_have_the_names_of_those_they_replace():
+    """The batch norm is in the weights of the convolution: the original's weights must not be loaded there."""
+    trace = explorer.record(Holds().eval(), (X,))
+    names = list(trace.compiled.state_dict())
+    assert "stem.weight_rewritten" in names
+    assert "stem.weight" not in names
+    with pytest.raises(RuntimeError, match="Missing key"):
+        trace.compiled.load_state_dict(Holds().state_dict())
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # PyTorch's own class, when it is unpickled
+@pytest.mark.parametrize("training", [False, True])
+def test_such_a_module_is_copied_pickled_compiled_and_exported_again(training):
+    one, _ = modules(training)
+    made = to_module(from_module(copy.deepcopy(one), (X,), training=training))
+    wanted = one(X)
+    again = to_module(from_module(copy.deepcopy(made), (X,), training=training))
+    assert again.state_dict().keys() == one.state_dict().keys()
+    stored = io.BytesIO()
+    torch.save(made, stored)
+    stored.seek(0)
+    loaded = torch.load(stored, weights_only=False)
+    compiled = torch.compile(copy.deepcopy(made), backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(X), wanted)
+    for module in (copy.deepcopy(made), loaded, again):
+        torch.testing.assert_close(module(X), wanted)
+        assert module.state_dict().keys() == one.state_dict().keys()
+
+
+def test_names_that_the_module_has_itself_are_changed():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.program = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.program(x)
+
+    made = to_module(from_module(Odd(), (torch.zeros(2, 3),)))
+    assert list(made.state_dict()) == ["program_.weight", "program_.bias"]
+
+
+def test_arguments_of_another_dtype_are_refused():
+    made = to_module(from_module(nn.Linear(3, 2), (torch.zeros(2, 3),)))
+    with pytest.raises(OperatorError, match=r"input has the dtype torch.float64; the graph was made for torch.float32"):
+        made(torch.zeros(2, 3, dtype=torch.float64))
+
+
+def test_a_module_that_is_converted_takes_arguments_that_are():
+    plain = nn.Linear(3, 2)
+    made = to_module(from_module(plain, (torch.zeros(2, 3),)))
+    made = nn.Sequential(made).double()
+    x = torch.randn(2, 3, dtype=torch.float64)
+    torch.testing.assert_close(made(x), plain.double()(x))
+    with pytest.raises(OperatorError, match=r"input has the dtype torch.float32; .* made for torch.float64"):
+        made(x.float())
+
+
+def test_a_sparse_buffer_is_refused():
+    class Sparse(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("links", torch.eye(3).to_sparse())
+
+        def forward(self, x):
+            return torch.mm(self.get_buffer("links"), x)
+
+    with pytest.raises(ExportError, match=r"links is a sparse tensor \(torch.sparse_coo\); make it dense"):
+        explorer.record(Sparse(), (torch.zeros(3, 2),))
+
+
+class Mixed(nn.Module):
+    def forward(self, x, scale: int):
+        return {"size": 4, "value": x * scale, "nothing": None, "rest": (x + 1, scale)}
+
+
+def test_results_that_are_no_tensors_are_given_back_as_they_were():
+    trace = explorer.record(Mixed(), (torch.ones(2), 3))
+    given = trace.compiled(torch.zeros(2), 3)
+    assert list(given) == ["size", "value", "nothing", "rest"]
+    assert (given["size"], given["nothing"], given["rest"][1]) == (4, None, 3)
+    assert torch.equal(given["rest"][0], torch.ones(2))
+    assert all(check.ok for check in trace.check())
+
+
+def test_a_module_without_a_tensor_among_its_results_is_refused():
+    class Nothing(nn.Module):
+        def forward(self, x):
+            return 3
+
+    with pytest.raises(ExportError, match="gives no tensors"):
+        from_module(Nothing(), (torch.ones(2),))

@@ -1,0 +1,102 @@
+"""What `record` takes: modules with arguments by name, exported programs, names of passes; and what it refuses."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+import explorer
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
+from explorer.tensor.interface import Arguments
+from explorer.tensor.passes import passes
+from explorer.tensor.record import record_module
+from explorer.tensor.rewriting import PatternSub, in2out
+from explorer.trace import Trace
+
+aten = torch.ops.aten
+X = torch.randn(2, 3)
+
+
+class Twice(nn.Module):
+    def forward(self, x, *, scale=None):
+        return x.relu().relu() if scale is None else x.relu().relu() * scale
+
+
+SIMPLIFY = PatternSub((aten.relu.default, (aten.relu.default, "x")), (aten.relu.default, "x"), name="Simplify")
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "entries"),
+    [
+        ("DCE", ["DCE"]),
+        (["DCE"], ["DCE"]),
+        (("CSE", FunctionPassConfig("OptimizeClips"), "DCE"), ["CSE", "OptimizeClips", "DCE"]),
+        ([FunctionPassPipeline.of("CSE"), in2out(SIMPLIFY), "DCE"], ["CSE", "Simplify", "DCE"]),
+        ("EmptyPass", ["EmptyPass"]),
+        ([], []),
+    ],
+)
+def test_a_pipeline_may_be_given_by_the_names_of_passes(pipeline, entries):
+    trace = explorer.record(Twice(), (X,), pipeline=pipeline)
+    assert [entry.split(":")[0] for entry in trace.options["pipeline"]] == entries
+    assert all(check.ok for check in trace.check())
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "error", "says"),
+    [
+        ("Nonsense", UnknownNameError, "no pass named 'Nonsense'"),
+        (["DCE", 3], DataTypeError, "a pipeline cannot be 3: give passes or their names, rewriters, or a list"),
+        (SIMPLIFY, DataTypeError, r"the rule Simplify: lead it through the graph: in2out\(rule\)"),
+    ],
+)
+def test_what_is_no_pipeline_is_refused(pipeline, error, says):
+    with pytest.raises(error, match=says):
+        explorer.record(Twice(), (X,), pipeline=pipeline)
+
+
+def test_the_empty_pass_is_there_and_does_nothing():
+    empty = passes["EmptyPass"]
+    assert (empty.name, empty.rule_names()) == ("EmptyPass", ())
+    assert "EmptyPass" in passes
+
+
+def test_arguments_may_be_given_by_name():
+    trace = explorer.record(Twice(), (X,), kwargs={"scale": torch.tensor(3.0)})
+    assert len(trace.check()) == len(trace.steps)
+    assert all(check.ok for check in trace.check())
+    other = torch.randn(2, 3)
+    torch.testing.assert_close(trace.compiled(other, scale=torch.tensor(2.0)), other.relu() * 2)
+    assert all(check.ok for check in trace.check(Arguments((other,), {"scale": torch.tensor(2.0)})))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_arguments_are_copied_with_their_names(copied):
+    assert copied(Arguments((1,), {"a": 2})).by_name == {"a": 2}
+
+
+@pytest.mark.parametrize("by_name", [{}, {"scale": torch.tensor(3.0)}], ids=["in a row", "by name"])
+def test_an_exported_program_is_checked_on_its_own_example_inputs(by_name):
+    trace = explorer.record(torch.export.export(Twice(), (X,), by_name))
+    assert len(trace.check()) == len(trace.steps)
+
+
+def test_example_inputs_without_rows_differ_in_nothing():
+    trace = explorer.record(Twice(), (torch.zeros(0, 3),))
+    assert [(check.max_difference, check.ok) for check in trace.check()] == [(0.0, True)] * len(trace.steps)
+
+
+def test_an_unknown_layout_names_those_that_there_are():
+    with pytest.raises(UnknownNameError, match=r"no layout named 'NHWC'; known are: nhwc, '' \(the axes as they are\)"):
+        record_module(Twice(), (X,), layout="NHWC")
+
+
+def test_a_loaded_trace_of_a_module_says_to_record_the_module_again(tmp_path):
+    explorer.record(Twice(), (X,), pipeline="DCE").save(tmp_path / "t.json")
+    with pytest.raises(
+        CircuitError, match=r"holds no tensors; explorer.record\(module, ...\) records the module again"
+    ):
+        Trace.load(tmp_path / "t.json").circuit_at(0)

@@ -1,0 +1,132 @@
+"""`why_not` answers for rules and for passes, with the node at which a precondition failed."""
+
+import pytest
+import torch
+from torch import nn
+
+import explorer
+from explorer.errors import CircuitError, UnknownNameError
+from explorer.rewrite import FunctionPassPipeline, PassRegistry
+from explorer.tensor.managed import ManagedPipeline
+from explorer.tensor.passes import passes
+from explorer.tensor.passes.base import GraphPass
+from explorer.tensor.record import record_module
+from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
+from explorer.trace import Trace
+from explorer.views import TraceIndex, why_not
+
+aten = torch.ops.aten
+X = torch.randn(2, 3)
+
+
+@node_rewriter([aten.relu.default], name="says_why")
+def says_why(node):
+    """A relu that declines."""
+    return Declined("it is not wanted", node)
+
+
+@node_rewriter([aten.relu.default, aten.neg.default], name="silent")
+def silent(node):
+    """Never applies."""
+    return False
+
+
+TWICE = PatternSub((aten.neg.default, (aten.neg.default, "x")), "x", name="Twice")
+
+
+class Program(nn.Module):
+    def forward(self, x):
+        return (-x.relu()).exp()
+
+
+@pytest.fixture(scope="module")
+def trace():
+    made = GraphPass("Odd", "Rules of a test.", rules=[silent, TWICE, says_why])
+    registry = PassRegistry({"Odd": made, "DCE": passes["DCE"]})
+    return record_module(Program(), (X,), ManagedPipeline(FunctionPassPipeline.of("Odd", "DCE"), passes=registry))
+
+
+def node_of(trace, title):
+    return next(node for node, record in trace.graph_at(0).nodes.items() if record.title == title)
+
+
+def test_of_the_rules_of_a_pass_the_one_that_came_furthest_answers(trace):
+    relu, neg = node_of(trace, "relu"), node_of(trace, "neg")
+    answer = trace.why_not("Odd", relu)
+    assert (answer.pattern, answer.applied) == ("says_why", False)
+    assert answer.reason == "it is the closest of the 3 rules of Odd: the rule declined: it is not wanted"
+    answer = trace.why_not("Odd", neg)
+    assert answer.reason == f"it is the closest of the 3 rules of Odd: node {relu} is relu, not neg"
+    assert answer.pattern == "Twice"
+    assert [check.passed for check in answer.checks][-1] is False
+
+
+def test_where_no_rule_is_tried_a_pass_says_at_which_operators_it_is(trace):
+    exp, neg = node_of(trace, "exp"), node_of(trace, "neg")
+    assert trace.why_not("Odd", exp).reason == (
+        f"the rules of Odd are tried at relu or neg, and node {exp} is exp, which reads node {neg} (neg)"
+    )
+
+
+def test_a_rule_without_a_reason_says_what_it_looks_for_and_what_stands_there(trace):
+    relu = node_of(trace, "relu")
+    assert trace.why_not("silent", relu).reason == (
+        f"it does not apply here, and gave no reason: it is tried at relu or neg, and node {relu} is relu, "
+        "which reads node 0 (Input); what it does: Never applies."
+    )
+
+
+def test_a_pass_without_any_reason_tells_what_its_rules_do():
+    made = GraphPass("Quiet", "Rules of a test.", rules=[silent])
+    pipeline = ManagedPipeline(FunctionPassPipeline.of("Quiet"), passes=PassRegistry({"Quiet": made}))
+    trace = record_module(Program(), (X,), pipeline)
+    relu = node_of(trace, "relu")
+    answer = trace.why_not("Quiet", relu)
+    assert answer.reason == (
+        f"no rule of Quiet applies here, and none gave a reason: node {relu} is relu, which reads node 0 (Input). "
+        "What they do: silent: Never applies."
+    )
+    shown = why_not(TraceIndex(trace), "Quiet", relu)
+    assert [section["heading"] for section in shown["sections"]] == ["Why not"]
+
+
+def test_a_loaded_trace_answers_for_a_pass_too(trace, tmp_path):
+    trace.save(tmp_path / "t.json")
+    loaded = Trace.load(tmp_path / "t.json")
+    relu = node_of(trace, "relu")
+    assert loaded.why_not("Odd", relu).reason == trace.why_not("Odd", relu).reason
+
+
+def test_the_view_shows_the_rule_that_answered(trace):
+    shown = why_not(TraceIndex(trace), "Odd", node_of(trace, "relu"))
+    assert shown["sections"][0]["rows"][0] == ["pattern", "says_why"]
+
+
+def test_what_is_neither_a_rule_nor_a_pass_is_unknown(trace):
+    with pytest.raises(UnknownNameError, match=r"no rule or pass named 'Even'; known are: .*says_why.*, Odd, DCE"):
+        trace.why_not("Even", 0)
+    with pytest.raises(UnknownNameError, match="never a node 99"):
+        trace.why_not("Odd", 99)
+
+
+def test_a_pass_is_asked_about_in_a_step_that_ran_it(trace):
+    relu = node_of(trace, "relu")
+    (step,) = (s.index for s in trace.steps if s.path == "Odd")
+    assert trace.why_not("Odd", relu, step).step == step
+    with pytest.raises(CircuitError, match=f"Odd was never run in step 0 while node {relu} existed"):
+        trace.why_not("Odd", relu, 0)
+
+
+def test_passes_of_the_default_pipeline_answer_at_every_node():
+    layers = [nn.Conv2d(3, 4, 3), nn.ReLU(), nn.BatchNorm2d(4), nn.MaxPool2d(2)]
+    trace = explorer.record(nn.Sequential(*layers).eval(), (torch.randn(1, 3, 8, 8),))
+    for name in ("OptimizeBatchNorm", "SinkCode", "CSE", "DCE", "Canonicalize"):
+        for node in trace.graph_at(-1).nodes:
+            assert trace.why_not(name, node).reason
+
+
+def test_the_ids_of_nodes_stand_in_the_text_of_a_state(trace):
+    relu, neg = node_of(trace, "relu"), node_of(trace, "neg")
+    text = trace.steps[0].snapshot.state.function_graph().text(ids=True)
+    assert f"%{neg} = neg.default(%{relu})" in text
+    assert f"%{neg} = neg" in str(trace.graph_at(0))
