@@ -11,6 +11,9 @@ import pytest
 
 from tests.needed import is_missing
 
+# One worker a core: more threads in each would only wait for each other. Before torch is loaded, also by servers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
