@@ -100,8 +100,8 @@ class _Optimizer:
 
 
 @dataclass(frozen=True)
-class _LayerPass:
-    """Rules on layers, once through the graph."""
+class _RulesPass:
+    """A pass that tries rules; what of the circuit it tries them on is said by its kinds."""
 
     name: str
     doc: str
@@ -110,6 +110,10 @@ class _LayerPass:
 
     def rule_names(self) -> tuple[str, ...]:
         return tuple(rule.name for rule in self.rules)
+
+
+class _LayerPass(_RulesPass):
+    """Rules on layers, once through the graph."""
 
     def run(self, graph: WorkingCircuit) -> None:
         context = self.optimizer.context(graph.path)
@@ -119,17 +123,8 @@ class _LayerPass:
         return MORE if is_possible(graph.graph, self.rules, self.optimizer.context("")) else None
 
 
-@dataclass(frozen=True)
-class _ParameterPass:
+class _ParameterPass(_RulesPass):
     """Rules on parameters, once through the parameter graphs of all layers."""
-
-    name: str
-    doc: str
-    rules: tuple[Rule, ...]
-    optimizer: _Optimizer
-
-    def rule_names(self) -> tuple[str, ...]:
-        return tuple(rule.name for rule in self.rules)
 
     def run(self, graph: WorkingCircuit) -> None:
         compiler, options, path = self.optimizer.compiler, self.optimizer.options, graph.path
