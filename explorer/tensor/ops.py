@@ -289,7 +289,7 @@ def _call(target: OpOverload, values: Mapping[str, Any]) -> Any:
 
 FAKE = FakeTensorMode(allow_non_fake_inputs=False)
 
-REFUSALS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
+KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
 """What a kernel of PyTorch raises for tensors that it does not take."""
 REFUSALS = logging.getLogger(FakeTensorMode.__module__)
 """Where PyTorch writes the traceback of each operator that it refuses."""
@@ -312,7 +312,7 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
         raise OperatorError(
             f"the shape of {op.name}({shown}) depends on the data; such operators are not taken"
         ) from error
-    except REFUSALS as error:
+    except KERNEL_ERRORS as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
     return tuple(map(type_of, results))
 

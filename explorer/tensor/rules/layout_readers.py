@@ -14,7 +14,7 @@ from explorer.errors import InconsistencyError
 from explorer.tensor.aliasing import shared_inputs
 from explorer.tensor.features import Feature
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.ops import FAKE, REFUSALS, Op, flat_results
+from explorer.tensor.ops import FAKE, KERNEL_ERRORS, Op, flat_results
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.reading import bare
 from explorer.tensor.types import TensorType, ValueType
@@ -199,5 +199,5 @@ def _results(op: Op, kinds: tuple[ValueType, ...], strides: tuple[Strides, ...])
         with FAKE, torch.no_grad():
             tensors = [torch.empty_strided(kind.shape, lies, dtype=kind.dtype) for kind, lies in given]
             return tuple(tuple(result.stride()) for result in flat_results(op.run(tensors)))
-    except REFUSALS:
+    except KERNEL_ERRORS:
         return None
