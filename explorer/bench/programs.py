@@ -9,7 +9,7 @@ from torch.utils import _pytree as pytree
 
 from explorer.errors import CircuitError
 from explorer.timings import TRAINING
-from explorer.trace.trace import HALF_ROUNDING, ROUNDING
+from explorer.trace.equivalence import HALF_ROUNDING, ROUNDING
 
 
 @dataclass(frozen=True, eq=False)

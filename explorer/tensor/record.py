@@ -16,7 +16,7 @@ from explorer.tensor.interface import Arguments
 from explorer.tensor.managed import ManagedPipeline
 from explorer.tensor.nhwc import check_layout, nhwc_rewriter
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
-from explorer.tensor.rewriting.rewriters import checked_tracks, tracked_name
+from explorer.tensor.rewriting.rewriters import checked_tracks, is_tracked, tracked_name
 from explorer.tensor.snapshot import TensorSnapshot
 from explorer.tensor.variables import Apply
 from explorer.trace import (
@@ -221,6 +221,9 @@ def _asked(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Ref
         answer = rewriter.match(node, checks)
         if isinstance(answer, Refusal):
             return tuple(checks), answer
+    tracked = checked_tracks(rewriter)
+    if tracked is not None and not any(is_tracked(node.op, wanted) for wanted in tracked):
+        return tuple(checks), None
     given = rewriter.attempt(node)
     if isinstance(given, Refusal):
         return tuple(checks), given

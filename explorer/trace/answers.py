@@ -238,8 +238,14 @@ class StepCheck:
         """Whether the difference is allowed; a number that became NaN, or the other way, is never."""
         return self.max_difference <= self.tolerance and not (self.exactness == "exact" and self.other_bits)
 
+    @property
+    def difference(self) -> str:
+        """The largest difference in a word; where it is 0 and yet too much, how many numbers have other bits."""
+        hidden = self.max_difference == 0 and not self.ok
+        return f"{self.max_difference:.3g}" + (f", but other bits in {self.other_bits:,}" if hidden else "")
+
     def __str__(self) -> str:
         sign = "DIFFERS" if not self.ok else "equal" if self.max_difference == 0 else "ok"
-        return f"step {self.step} {self.path}: {self.max_difference:.3g} ({self.exactness}: {sign})"
+        return f"step {self.step} {self.path}: {self.difference} ({self.exactness}: {sign})"
 
     __repr__ = __str__

@@ -15,6 +15,7 @@ from typing import Any
 from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format, read_json, write_json
 from explorer.graph import Graph
+from explorer.trace.equivalence import EXACTNESS_ORDER
 from explorer.trace.events import (
     COMPILER_OPTIONS,
     LATER_OPTIONS,
@@ -27,10 +28,11 @@ from explorer.trace.events import (
     Rewritten,
     RuleDescription,
 )
+from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
 from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
-from explorer.trace.trace import EXACTNESS_ORDER, PASS_OF_KIND, Trace
+from explorer.trace.trace import Trace
 
 OPTION_TYPES: Mapping[str, type] = {
     "semiring": str,

@@ -1,4 +1,4 @@
-"""Why a pattern was not applied at a layer, read from what one step recorded.
+"""The reason in words why a pattern was not applied at a node, read from what one step recorded.
 
 The id of a match or refusal counts in the graph that was searched: that of the layers, or that of one parameter,
 which `place` names. A rule on parameters is therefore asked about by the layer that holds the parameter.
@@ -15,6 +15,8 @@ ANY_OPERATOR, OR = "any operator", " or "
 """What the first entry of a rule on operators says if it is tried at all, and what stands between several."""
 MOST_OPERATORS = 6
 """So many operators are listed in a reason."""
+MOST_RULES = 6
+"""So many rules are described in a reason."""
 
 
 def matches_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchFound, ...]:
@@ -82,13 +84,27 @@ def reason_without_refusal(rule: RuleDescription, place: Standing, step: Step, f
     return f"node {node} is a {record.type}; {rule.pattern} begins with a {wanted}"
 
 
+def reason_of_pass(
+    name: str, rules: Sequence[RuleDescription], asked: Sequence[RuleDescription], place: Standing
+) -> str:
+    """The reason if none of the rules of a pass gave one; `asked` are those that are tried at the operator."""
+    if not rules:
+        return f"{name} has no rules that are tried at single nodes; {place}"
+    if not asked:
+        return f"the rules of {name} are tried at {_operators_text(rules)}, and {place}"
+    named = [rule for rule in asked if rule.entries[0] != ANY_OPERATOR] or asked
+    told = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MOST_RULES])
+    more = f"; and {len(named) - MOST_RULES} more" if len(named) > MOST_RULES else ""
+    return f"no rule of {name} applies here, and none gave a reason: {place}. What they do: {told}{more}"
+
+
 def looks_at(rule: RuleDescription, record: NodeRecord) -> bool:
     """Whether a rule on operators, whose first entry names those that it is tried at, is tried at such a node."""
     wanted = rule.entries[0]
     return wanted == ANY_OPERATOR or record.title in (name.split(".")[0] for name in wanted.split(OR))
 
 
-def operators_text(rules: Sequence[RuleDescription]) -> str:
+def _operators_text(rules: Sequence[RuleDescription]) -> str:
     """What rules on operators are tried at; of many operators the first."""
     names = list(dict.fromkeys(name for rule in rules for name in rule.entries[0].split(OR)))
     more = len(names) - MOST_OPERATORS
@@ -96,8 +112,8 @@ def operators_text(rules: Sequence[RuleDescription]) -> str:
 
 
 def _reason_at_operator(rule: RuleDescription, place: Standing) -> str:
-    """The same for a rule on operators."""
-    wanted = operators_text([rule])
+    """What can be said of a rule on operators that gave no reason."""
+    wanted = _operators_text([rule])
     if not looks_at(rule, place.record):
         return f"node {place.node} is {place.record.title}; {rule.pattern} is tried at {wanted}"
     what = f"; what it does: {rule.doc}" if rule.doc else ""

@@ -100,6 +100,21 @@ def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:
     )
 
 
+class Records:
+    """The records of nodes, each made once: what several steps share has one record. `leaf_name` names leaves."""
+
+    def __init__(self, leaf_name: LeafName) -> None:
+        self._leaf_name = leaf_name
+        self._known: dict[int, tuple[Any, NodeRecord]] = {}  # holds the node too, so that its id stays its own
+
+    def of(self, node: Any) -> NodeRecord:
+        """The record of a node."""
+        known = self._known.get(id(node))
+        if known is None:
+            known = self._known[id(node)] = (node, record_of(node, self._leaf_name))
+        return known[1]
+
+
 def parameter_record(parameter: Any, leaf_name: LeafName) -> ParameterRecord:
     """The record of a compiled parameter."""
     place = {node: i for i, node in enumerate(parameter.graph.nodes)}

@@ -1,9 +1,10 @@
 """Steps of a trace, and the recorder that makes them of events."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from explorer.errors import UnknownNameError, unknown_name
 from explorer.trace.events import (
     AttemptsRefused,
     Event,
@@ -91,6 +92,20 @@ class Step:
     def switched_off(self) -> int:
         """How many of the near misses that were kept are matches that somebody switched off."""
         return sum(miss.refusal.found == SWITCHED_OFF for miss in self.refusals)
+
+
+def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:
+    """A step by number (negative from the end) or path; a step is itself. Raises: UnknownNameError."""
+    if isinstance(wanted, Step):
+        return wanted
+    if isinstance(wanted, int):
+        if not -len(steps) <= wanted < len(steps):
+            raise UnknownNameError(f"there is no step {wanted}; the trace has steps 0 to {len(steps) - 1}")
+        return steps[wanted]
+    for step in steps:
+        if step.path == wanted:
+            return step
+    raise unknown_name("step", wanted, [step.path for step in steps])
 
 
 class Recorder:

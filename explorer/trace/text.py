@@ -1,17 +1,16 @@
 """A trace as a table of text."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from explorer.trace.trace import Trace
+from explorer.trace.steps import Step
 
 COLUMNS: tuple[str, ...] = ("step", "path", "layers", "folds", "ms", "what happened")
 
 
-def trace_text(trace: "Trace") -> str:
+def steps_text(steps: Sequence[Step], is_tensor: bool) -> str:
     """One row a step: number, path, layers and folds afterwards, time, what happened; then limits and errors."""
-    rows = [tuple("nodes" if name == "layers" and trace.is_tensor else name for name in COLUMNS)]
-    for step in trace.steps:
+    rows = [tuple("nodes" if name == "layers" and is_tensor else name for name in COLUMNS)]
+    for step in steps:
         graph = step.snapshot.graph
         folds = sum(getattr(node, "num_folds", 1) for node in graph.nodes.values())
         rows.append(
@@ -20,7 +19,7 @@ def trace_text(trace: "Trace") -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))
-    lines += [f"! {limit.message}" for step in trace.steps for limit in step.limits]
+    lines += [f"! {limit.message}" for step in steps for limit in step.limits]
     return "\n".join(lines)
 
 

@@ -83,7 +83,7 @@ def cost_strip(
     here: Measured = (times or {}).get(step, {})
     for device in TIMES:
         rows.append([NAMES_OF_TIMES[device], _time_text(here, device, (missing or {}).get(device, "not measured"))])
-    difference = "not checked" if check is None else f"{check.max_difference:.3g} ({'ok' if check.ok else 'DIFFERS'})"
+    difference = "not checked" if check is None else f"{check.difference} ({'ok' if check.ok else 'DIFFERS'})"
     rows.append(["max |difference|", difference])
     return {"heading": "Cost", "rows": rows, "lines": []}
 

@@ -38,7 +38,7 @@ def test_the_level_is_chosen_and_stepped_through_and_tools_about_circuits_say_so
 def test_why_not_names_the_operator(dashboard: Open) -> None:
     page = dashboard(f"{LEVEL}&step=2")
     page.tool("Why not")
-    page.choose("Pattern", "remove_identity_reshape")
+    page.choose("Pattern", "drop_same_shape")
     kinds = {node["id"]: node["title"] for node in page.picture()["nodes"]}
     seen = page.page.viewport_size or {"height": 0}
     boxes = page.page.locator(".ce-box").all()
@@ -46,7 +46,7 @@ def test_why_not_names_the_operator(dashboard: Open) -> None:
     shown = [n for n, place in places.items() if n in kinds and 200 < place["y"] < seen["height"] / 2 - 40]
     asked = next(node for node in shown if kinds[node] not in ("view", "reshape"))
     page.page.locator(f".ce-box[data-id='{asked}']").first.click()
-    page.see(f"is {kinds[asked]}; remove_identity_reshape is tried at")
+    page.see(f"is {kinds[asked]}; drop_same_shape is tried at")
 
 
 def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:

@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 from torch.nn import functional as F
 
 from explorer.tensor import FunctionGraph, from_exported, to_module
-from explorer.trace.trace import ROUNDING
+from explorer.trace.equivalence import ROUNDING
 
 SIDE = 64
 """Height and width of the pictures that the tests use."""

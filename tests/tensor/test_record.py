@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from explorer.errors import CircuitError, RuleError, UnknownNameError
+from explorer.rewrite import Exactness
 from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
 from explorer.tensor.optdb import optdb
 from explorer.tensor.record import record_module
@@ -18,6 +19,7 @@ from explorer.tensor.rewriting import (
     merge_rewriter,
     node_rewriter,
 )
+from explorer.tensor.rules import canonicalize
 from explorer.tensor.scalars import add, div, mul
 from explorer.trace import Refusal, RefusalKind, Trace
 from explorer.views import TraceIndex, details, picture, steps, why_not
@@ -297,3 +299,26 @@ def test_undo_is_a_step_and_gives_the_same_text():
 def test_a_graph_reads_a_list_of_tensors():
     graph = FunctionGraph([x, y], [call(aten.stack.default, [x, y])])
     assert repr(graph) == "[stack(x, y)]"
+
+
+def test_why_not_of_a_rule_at_an_operator_that_it_does_not_look_for():
+    """The rule is not asked: it would look for settings that the operator does not have."""
+    matrix = Variable(TensorType(torch.float64, (2, 3)), name="m")
+    output = call(aten.rsub.Scalar, call(aten.relu.default, matrix), 1)
+    trace = record_module(
+        FunctionGraph([matrix], [output]), (torch.ones(2, 3, dtype=torch.float64),), canonicalize.query("+fast_run")
+    )
+    (relu,) = (i for i, node in trace.graph_at("import").nodes.items() if node.title == "relu")
+    for rule in trace.rules:
+        assert trace.why_not(rule.pattern, relu).reason, rule.pattern
+    assert trace.why_not("rsub_to_sub", relu).reason == (
+        f"node {relu} is relu; rsub_to_sub is tried at rsub.Scalar or rsub.Tensor"
+    )
+
+
+def test_a_difference_in_the_sign_of_zero_is_told_in_words():
+    minus = PatternSub((add, "a", 0.0), "a", name="DropZero", exactness=Exactness.EXACT)
+    given = (torch.tensor(-0.0, dtype=torch.float64),)
+    trace = record_module(FunctionGraph([x], [add(x, 0.0)]), given, TopoRewriter(minus))
+    (_, check) = trace.check()
+    assert str(check) == "step 1 DropZero: 0, but other bits in 1 (exact: DIFFERS)"

@@ -6,7 +6,7 @@ import torch
 from explorer.tensor import Constant, call
 from explorer.tensor.optdb import optdb
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter
-from explorer.tensor.rules import canonicalize, elementary, exp_log, fused, specialize, stabilize
+from explorer.tensor.rules import canonicalize, clips, elementary, exp_log, fused, specialize, stabilize
 from tests.tensor.rule_checks import aten, graph_of, same_bits, tensor, values
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
@@ -184,7 +184,7 @@ z = tensor("z", 3, dtype=torch.complex64)
         ),
         (fused.mul_of_exps, [f, d], call(aten.mul.Tensor, exp(f), exp(d)), "the dtypes differ"),
         (
-            elementary.merge_clamps,
+            clips.merge_clips,
             [f],
             call(aten.clamp.default, call(aten.clamp.default, f, float("nan")), 0.0),
             "a bound is NaN",

@@ -6,12 +6,15 @@ Source: Glow, OptimizeArithmeticNodes.
 from math import isfinite
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import instead, known_tensor, splat, splat_number, without_copy
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten, fitting, known_tensor, splat, splat_number
 from explorer.tensor.rewriting.patterns import is_commutative
-from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.variables import Apply, Constant, call
+
+aten = torch.ops.aten
 
 arithmetic = passes.new(
     "OptimizeArithmeticNodes", "Adding 0, multiplying by 0 or 1 and dividing by 1 are left out; constants go right."
@@ -68,7 +71,7 @@ def small_powers(node: Apply) -> Any:
     if exponent == 1:
         return without_copy(node, x) if x.type == node.outputs[0].type else False
     if exponent == 2 and x.type == node.outputs[0].type:
-        return fitting(node, call(aten.mul.Tensor, x, x, place=node.place))
+        return instead(node, call(aten.mul.Tensor, x, x, place=node.place))
     return [splat(node.outputs[0].tensor_type, 1, node.outputs[0])] if exponent == 0 else False
 
 
@@ -81,7 +84,7 @@ def constant_to_the_right(node: Apply) -> Any:
     if not is_commutative(node.op) or _place_matters(node):
         return False
     if _is_number(left) and not _is_number(right):
-        return fitting(node, call(node.op.target, right, left, place=node.place))
+        return instead(node, call(node.op.target, right, left, place=node.place))
     return False
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from explorer.tensor.facts import constant_like, device_of, instead, known_tensor, read_once, shape_of, without_copy
 from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
@@ -20,10 +21,10 @@ from explorer.tensor.passes.channels import (
     new_batch_norm,
     weight_axis,
 )
-from explorer.tensor.passes.facts import aten, constant_like, device_of, fitting, is_read_once, known_tensor, shape_of
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.rules.layout_readers import without_copy
 from explorer.tensor.variables import Apply, Constant, Variable, call
+
+aten = torch.ops.aten
 
 ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor, aten.rsub.Scalar)
 
@@ -96,7 +97,7 @@ def arithmetic_into_batch_norm(node: Apply) -> Any:
     old = batch_norm_of(below.owner) if below is not None else None
     if below is None or old is None:
         return False
-    if not is_read_once(below):
+    if not read_once(below):
         return Declined("the batch norm is read elsewhere too", old.node)
     if old.weight is None or old.bias is None:
         return Declined("the parameters of the batch norm may change", old.node)
@@ -105,7 +106,7 @@ def arithmetic_into_batch_norm(node: Apply) -> Any:
         return found
     _, a, b = found
     weight, bias = a * old.weight, a * old.bias + b
-    return _not_finite(node, a, b, weight, bias) or fitting(node, changed_batch_norm(old, weight, bias))
+    return _not_finite(node, a, b, weight, bias) or instead(node, changed_batch_norm(old, weight, bias))
 
 
 @arithmetic_under_conv.rule(ARITHMETIC)
@@ -118,7 +119,7 @@ def arithmetic_under_convolution(node: Apply) -> Any:
         return False
     if len(shape_of(below)) != conv_rank(conv):
         return Declined("the convolution has no batch axis", conv)
-    if not is_read_once(below):
+    if not read_once(below):
         return Declined("the convolution is read elsewhere too", conv)
     if not below.tensor_type.dtype.is_floating_point:
         return False
@@ -126,7 +127,7 @@ def arithmetic_under_convolution(node: Apply) -> Any:
     if isinstance(found, Declined):
         return found
     _, a, b = found
-    return _not_finite(node, a, b) or fitting(node, new_batch_norm(below, a, b, axis))
+    return _not_finite(node, a, b) or instead(node, new_batch_norm(below, a, b, axis))
 
 
 def _not_finite(node: Apply, *numbers: torch.Tensor) -> Declined | None:
@@ -175,7 +176,7 @@ def batch_norm_into_convolution(node: Apply) -> Any:
         return Declined(
             f"the channels of {conv.op.name} lie at axis {axis}, those of the batch norm at {old.axis}", conv
         )
-    if not is_read_once(old.input):
+    if not read_once(old.input):
         return Declined("the convolution is read elsewhere too", conv)
     if not old.is_known:
         return Declined("the parameters of the batch norm may change", node)

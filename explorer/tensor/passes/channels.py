@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from explorer.tensor import library
+from explorer.tensor.facts import device_of, known_tensor, shape_of
 from explorer.tensor.ops import SLOT
-from explorer.tensor.passes.facts import device_of, known_tensor, shape_of
 from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
 
 aten = torch.ops.aten

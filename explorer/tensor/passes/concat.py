@@ -8,32 +8,41 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
 from explorer.tensor.aliasing import memory_roots, memory_views
-from explorer.tensor.ops import Op, slots
-from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import (
+from explorer.tensor.facts import (
     RESHAPES,
-    aten,
+    SLICES,
+    SPLITS,
+    Slice,
     axis_of,
-    fitting,
-    is_read_once,
+    instead,
     only_user,
-    owner_in,
+    owned_by,
     permute,
+    read_once,
     reshape,
     shape_of,
+    slice_of,
+    sliced,
+    without_copy,
 )
-from explorer.tensor.passes.slices import SLICES, SPLITS, Slice, slice_of, sliced
+from explorer.tensor.ops import Op, slots
+from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.rules.layout_readers import without_copy
+from explorer.tensor.rules.views import drop_single_cat
 from explorer.tensor.variables import Apply, Variable, apply_op
+
+aten = torch.ops.aten
 
 CAT = (aten.cat.default,)
 
 concat_nodes = passes.new("OptimizeConcatNodes", "Joins of joins are one; joins that change nothing are removed.")
 concat_slice = passes.new("EliminateConcatSlice", "A slice of a join that is one of its inputs is that input.")
 slice_concat = passes.new("EliminateSliceConcat", "A join of slices that lie side by side is one slice.")
+concat_nodes.add(drop_single_cat)
 
 
 def concat(variables: Sequence[Variable], axis: int) -> Variable:
@@ -50,12 +59,6 @@ def cat_axis(node: Apply) -> int | None:
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
-def single_input(node: Apply) -> Any:
-    """A join of one tensor is that tensor."""
-    return without_copy(node, node.inputs[0]) if len(node.inputs) == 1 else False
-
-
-@concat_nodes.rule(CAT, exactness=Exactness.EXACT)
 def merge_concats(node: Apply) -> Any:
     """Joins along the same axis among the inputs of a join, read nowhere else, are taken into it, at any depth.
 
@@ -65,17 +68,17 @@ def merge_concats(node: Apply) -> Any:
     inner = [owner for v in node.inputs if (owner := _joined_alike(v, node, axis)) is not None]
     if axis is None or not inner:
         return False
-    if not any(is_read_once(found.outputs[0]) for found in inner):
+    if not any(read_once(found.outputs[0]) for found in inner):
         return Declined("the inner join is read elsewhere too", inner[-1])
     outer = only_user(node.outputs[0])
     if outer is not None and _joined_alike(node.outputs[0], outer, axis) is node:
         return False
-    return fitting(node, concat(_flattened(node, axis), axis))
+    return instead(node, concat(_flattened(node, axis), axis))
 
 
 def _joined_alike(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
     """The join that gives a variable, if a join that reads it goes along the same axis and has the same dtype."""
-    inner = owner_in(variable, CAT)
+    inner = owned_by(variable, *CAT)
     if inner is None or outer.op.target not in CAT or axis is None:
         return None
     same = cat_axis(inner) == cat_axis(outer) == axis
@@ -89,7 +92,7 @@ def _flattened(node: Apply, axis: int) -> list[Variable]:
     while waiting:
         variable = waiting.pop()
         inner = _joined_alike(variable, node, axis)
-        if inner is not None and is_read_once(variable):
+        if inner is not None and read_once(variable):
             waiting.extend(reversed(inner.inputs))
         else:
             found.append(variable)
@@ -116,7 +119,7 @@ def concat_of_all_slices(node: Apply) -> Any:
 def reshape_below_concat(node: Apply) -> Any:
     """A join of reshapes is the reshape of a join, where an axis of the inputs runs as the joined one does."""
     axis = cat_axis(node)
-    above = [owner_in(v, RESHAPES) for v in node.inputs]
+    above = [owned_by(v, *RESHAPES) for v in node.inputs]
     sources = [found.inputs[0] for found in above if found is not None]
     if axis is None or len(sources) != len(node.inputs) or len(sources) < 2:
         return False
@@ -130,7 +133,7 @@ def reshape_below_concat(node: Apply) -> Any:
             and prod(shape_of(s)[candidate + 1 :]) == prod(shape_of(v)[axis + 1 :])
             for s, v in zip(sources, node.inputs, strict=True)
         ):
-            return fitting(node, reshape(concat(sources, candidate), shape_of(node.outputs[0])))
+            return instead(node, reshape(concat(sources, candidate), shape_of(node.outputs[0])))
     return Declined("no axis of the reshaped tensors runs as the joined one", node)
 
 
@@ -138,7 +141,7 @@ def reshape_below_concat(node: Apply) -> Any:
 def slice_of_concat(node: Apply) -> Any:
     """A part of a join that lies within one of its inputs is that input, or a part of it."""
     parts = [slice_of(v) for v in node.outputs]
-    join = owner_in(node.inputs[0], CAT)
+    join = owned_by(node.inputs[0], *CAT)
     axis = cat_axis(join) if join is not None else None
     if join is None or axis is None or any(part is None or part.axis != axis for part in parts):
         return False

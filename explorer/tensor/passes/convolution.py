@@ -5,9 +5,9 @@ Source: Glow, MergePadIntoConvolution. Negative padding cuts off numbers that th
 
 from typing import Any
 
+from explorer.tensor.facts import instead, owned_by, reapplied, shape_of
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import CONVOLUTIONS, is_convolution, is_transposed, schema_name
-from explorer.tensor.passes.facts import fitting, owner_in, reapplied, shape_of
 from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply
@@ -20,7 +20,7 @@ def pad_into_convolution(node: Apply) -> Any:
     """A convolution of a tensor padded with zeros, alike on both sides of its inner axes, pads by itself."""
     if not is_convolution(node) or is_transposed(node):
         return False
-    pad = owner_in(node.inputs[0], PADS)
+    pad = owned_by(node.inputs[0], *PADS)
     if pad is None:
         return False
     rank = len(shape_of(node.inputs[0]))
@@ -40,4 +40,4 @@ def pad_into_convolution(node: Apply) -> Any:
     own = tuple(node.op["padding"])
     own = own * len(inner) if len(own) == 1 else own
     total = [old + pads[axis][0] for old, axis in zip(own, inner, strict=True)]
-    return fitting(node, reapplied(node, [pad.inputs[0], *node.inputs[1:]], padding=total))
+    return instead(node, reapplied(node, [pad.inputs[0], *node.inputs[1:]], padding=total))

@@ -9,10 +9,14 @@ Source: Glow, Dead code elimination.
 
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import gradient_on_ties
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten, gradient_on_ties
 from explorer.tensor.variables import Apply, call
+
+aten = torch.ops.aten
 
 dce = passes.new("DCE", "Results that nothing reads are not computed.")
 indices = passes.new("EliminateIndices", "The place of the greatest number that nothing reads is not looked for.")

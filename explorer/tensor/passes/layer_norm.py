@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 
+from explorer.tensor.facts import device_of, instead, known_tensor, owned_by, read_once
 from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten, device_of, fitting, is_read_once, known_tensor, owner_in
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, Constant, call
+
+aten = torch.ops.aten
 
 layer_norm = passes.new(
     "FoldLayerNormArithmetic", "Products and sums with constants behind a layer norm become its weight and bias."
@@ -22,10 +24,10 @@ layer_norm = passes.new(
 def arithmetic_into_layer_norm(node: Apply) -> Any:
     """layer_norm(x, w, b) * c is layer_norm(x, w c, b c); layer_norm(x, w, b) + c is layer_norm(x, w, b + c)."""
     for below, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
-        norm = owner_in(below, (aten.layer_norm.default,))
+        norm = owned_by(below, aten.layer_norm.default)
         if norm is None:
             continue
-        if not is_read_once(below):
+        if not read_once(below):
             return Declined("the layer norm is read elsewhere too", norm)
         shape = tuple(norm.op["normalized_shape"])
         constant = known_tensor(other)
@@ -57,7 +59,7 @@ def arithmetic_into_layer_norm(node: Apply) -> Any:
         for name, data in parts.items():
             before = given[name]
             given[name] = Constant(data.to(kind), before.name if isinstance(before, Constant) else "")
-        return fitting(node, call(norm.op.target, **given, place=norm.place))
+        return instead(node, call(norm.op.target, **given, place=norm.place))
     return False
 
 

@@ -11,27 +11,28 @@ from typing import Any, Literal
 import torch
 
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import (
+    RESHAPES,
+    constant_like,
+    instead,
+    inverse,
+    known_tensor,
+    only_user,
+    owned_by,
+    permutation_of,
+    read_once,
+    reshape,
+    shape_of,
+)
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import concat
-from explorer.tensor.passes.facts import (
-    RESHAPES,
-    aten,
-    constant_like,
-    fitting,
-    inverse,
-    is_read_once,
-    known_tensor,
-    only_user,
-    owner_in,
-    permutation_of,
-    reshape,
-    shape_of,
-)
 from explorer.tensor.rewriting import Declined, Profile, Rewriter
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
+
+aten = torch.ops.aten
 
 PLAIN = (aten.mm.default, aten.matmul.default, aten.bmm.default)
 PRODUCTS = (*PLAIN, aten.linear.default, aten.addmm.default)
@@ -192,10 +193,10 @@ def add_into_linear(node: Apply) -> Any:
     if node.op["alpha"] != 1:
         return False
     for product, bias in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
-        below = owner_in(product, (aten.mm.default, aten.matmul.default))
+        below = owned_by(product, aten.mm.default, aten.matmul.default)
         if below is None or len(shape_of(below.inputs[1])) != 2 or len(shape_of(below.inputs[0])) < 2:
             continue
-        if not is_read_once(product):
+        if not read_once(product):
             return Declined("the product is read elsewhere too", below)
         x, weight = below.inputs
         columns = shape_of(weight)[1]
@@ -207,9 +208,9 @@ def add_into_linear(node: Apply) -> Any:
         data = known_tensor(weight)
         if data is not None:
             turned = constant_like(weight, data.t())
-            return fitting(node, call(aten.linear.default, x, turned, row, place=below.place))
+            return instead(node, call(aten.linear.default, x, turned, row, place=below.place))
         if len(shape_of(x)) == 2:
-            return fitting(node, call(aten.addmm.default, row, x, weight, place=below.place))
+            return instead(node, call(aten.addmm.default, row, x, weight, place=below.place))
     return False
 
 
@@ -228,7 +229,7 @@ def transpose_into_weight(node: Apply) -> Any:
     """reshape(T(x)) W is reshape(x) W' where the rows of W' stand in the order in which x has its numbers."""
     place = 1 if node.op.target is aten.addmm.default else 0
     flat, weight = node.inputs[place], node.inputs[place + 1]
-    flattening = owner_in(flat, RESHAPES)
+    flattening = owned_by(flat, *RESHAPES)
     order = permutation_of(flattening.inputs[0]) if flattening is not None else None
     turned = flattening.inputs[0].owner if flattening is not None else None
     if flattening is None or turned is None or order is None:
@@ -247,4 +248,4 @@ def transpose_into_weight(node: Apply) -> Any:
         rows = data.reshape(*shape[1:], -1).permute(*back, len(back)).reshape(data.shape)
     inputs = list(node.inputs)
     inputs[place], inputs[place + 1] = reshape(turned.inputs[0], shape_of(flat)), constant_like(weight, rows)
-    return fitting(node, apply_op(node.op, inputs, node.place).outputs[0])
+    return instead(node, apply_op(node.op, inputs, node.place).outputs[0])

@@ -5,19 +5,17 @@ Source: Glow, Pool operations optimization.
 
 from typing import Any
 
+import torch
+
+from explorer.tensor.facts import CLIPS, RELUS, gradient_on_ties, may_hold_padding_only, owned_by, read_once
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import MAX_POOLS, schema_name
-from explorer.tensor.passes.facts import CLIPS, RELUS, aten, gradient_on_ties, is_read_once, owner_in
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, apply_op
 
+aten = torch.ops.aten
+
 pool = passes.new("OptimizePool", "A relu above max pooling goes below it: it then runs on fewer numbers.")
-
-
-def may_hold_padding_only(node: Apply) -> bool:
-    """Whether a window of max pooling may lie on padding only, for which it gives -inf: windows with holes may."""
-    op = node.op.attributes
-    return any(op.get("padding") or ()) and any(step > 1 for step in op.get("dilation") or ())
 
 
 @pool.rule(None)
@@ -25,14 +23,14 @@ def relu_below_max_pool(node: Apply) -> Any:
     """max_pool(relu(x)) is relu(max_pool(x)), also for NaN: a relu keeps the order, but for zeros of both signs."""
     if schema_name(node) not in MAX_POOLS:
         return False
-    above = owner_in(node.inputs[0], (*RELUS, *CLIPS))
+    above = owned_by(node.inputs[0], *RELUS, *CLIPS)
     if above is None:
         return False
-    if not is_read_once(node.inputs[0]):
+    if not read_once(node.inputs[0]):
         return Declined("the relu is read elsewhere too", above)
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("the places of the greatest numbers are read too; a relu makes several numbers equal", node)
-    if may_hold_padding_only(node):
+    if may_hold_padding_only(node.op):
         return Declined("a window may hold padding only, which counts as -inf", node)
     passes_on_bounds = above.op.target in (aten.clamp.default, aten.clip.default)
     if passes_on_bounds and (trained := gradient_on_ties(above)) is not None:

@@ -16,23 +16,15 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor import quantized as q
+from explorer.tensor.facts import bare, instead, is_known, owned_by, read_once, reapplied, splat, splat_number
 from explorer.tensor.ops import MOVES_DATA
 from explorer.tensor.passes.base import GraphPass, passes
-from explorer.tensor.passes.facts import (
-    aten,
-    fitting,
-    is_constant,
-    is_read_once,
-    owner_in,
-    reapplied,
-    splat,
-    splat_number,
-)
 from explorer.tensor.passes.quantized_facts import PICKS, read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
-from explorer.tensor.rules.reading import bare
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
+
+aten = torch.ops.aten
 
 NOT_8_BITS = "its integers have not 8 bits, and float32 does not hold all longer ones"
 
@@ -42,7 +34,7 @@ NOT_8_BITS = "its integers have not 8 bits, and float32 does not hold all longer
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_of_dequantize(node: Apply) -> Any:
     """quantize(dequantize(x)) is x if scale and offset are the same, else rescale(x)."""
-    above = owner_in(node.inputs[0], (q.dequantize_op,))
+    above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None:
         return False
     source = above.inputs[0]
@@ -54,15 +46,15 @@ def quantize_of_dequantize(node: Apply) -> Any:
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_quantize(node: Apply) -> Any:
     """dequantize(quantize(x)) is x: leaves out the rounding, and the clipping, whose size nothing bounds."""
-    above = owner_in(node.inputs[0], (q.quantize_op,))
+    above = owned_by(node.inputs[0], q.quantize_op)
     return False if above is None else bare(node, above.inputs[0])
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_rescale(node: Apply) -> Any:
     """dequantize(rescale(x)) is dequantize(x): leaves out the rounding and the clipping of the rescale."""
-    above = owner_in(node.inputs[0], (q.rescale_op,))
-    return False if above is None else fitting(node, q.dequantize(above.inputs[0], node.place))
+    above = owned_by(node.inputs[0], q.rescale_op)
+    return False if above is None else instead(node, q.dequantize(above.inputs[0], node.place))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
@@ -79,7 +71,7 @@ def rescale_of_rescale(node: Apply) -> Any:
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
         return above
-    return fitting(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0]), node.place))
+    return instead(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0]), node.place))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
@@ -88,7 +80,7 @@ def rescale_of_quantize(node: Apply) -> Any:
     above = read_once_from(node.inputs[0], (q.quantize_op,))
     if not isinstance(above, Apply):
         return above
-    return fitting(node, q.quantize(above.inputs[0], q.quantization_of(node.outputs[0]), place=above.place))
+    return instead(node, q.quantize(above.inputs[0], q.quantization_of(node.outputs[0]), place=above.place))
 
 
 # ---------------------------------------------------------------------- what is known
@@ -98,10 +90,10 @@ def rescale_of_quantize(node: Apply) -> Any:
 def quantize_constant(node: Apply) -> Any:
     """A quantized constant is a constant of integers; the real numbers stay for whatever else reads them."""
     source = node.inputs[0]
-    if not isinstance(source, Constant) or not is_constant(source):
+    if not isinstance(source, Constant) or not is_known(source):
         return False
     kind = node.outputs[0].tensor_type
-    return fitting(node, q.quantized_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))
+    return instead(node, q.quantized_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))
 
 
 @node_rewriter([q.quantize_op, q.dequantize_op, q.rescale_op], exactness=Exactness.EXACT)
@@ -112,7 +104,7 @@ def convert_splat(node: Apply) -> Any:
     if number is None or not isinstance(kind, TensorType):
         return False
     (converted,) = node.op.run([torch.tensor(number, dtype=node.inputs[0].tensor_type.dtype)])
-    return fitting(node, splat(kind, converted.item(), node.inputs[0]))
+    return instead(node, splat(kind, converted.item(), node.inputs[0]))
 
 
 # ---------------------------------------------------------------------- the greatest of two
@@ -127,7 +119,7 @@ def rescale_above_max(node: Apply) -> Any:
     if any(v.tensor_type.quantization != above.outputs[0].tensor_type.quantization for v in above.inputs):
         return Declined("the greatest number is rounded too: its inputs have other scales than its result", above)
     to = q.quantization_of(node.outputs[0])
-    return fitting(node, q.requantized(above, [q.rescale(v, to, node.place) for v in above.inputs], to))
+    return instead(node, q.requantized(above, [q.rescale(v, to, node.place) for v in above.inputs], to))
 
 
 @node_rewriter([q.maximum], exactness=Exactness.EXACT)
@@ -175,17 +167,17 @@ def rescale_into_result(node: Apply) -> Any:
     above = read_once_from(node.inputs[0], TAKES_ANY_RESULT)
     if not isinstance(above, Apply):
         return above
-    return fitting(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
+    return instead(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
 
 
 @node_rewriter(TAKES_ANY_INPUT, exactness=Exactness.LOSSY)
 def rescale_into_input(node: Apply) -> Any:
     """op(rescale(x)) is op(x), which is told the scale of x: leaves out a rounding and a clipping."""
-    above = [owner_in(variable, (q.rescale_op,)) for variable in node.inputs]
+    above = [owned_by(variable, q.rescale_op) for variable in node.inputs]
     if not any(above):
         return False
     inputs = [v if found is None else found.inputs[0] for v, found in zip(node.inputs, above, strict=True)]
-    return fitting(node, q.requantized(node, inputs))
+    return instead(node, q.requantized(node, inputs))
 
 
 # ---------------------------------------------------------------------- below operators
@@ -198,7 +190,7 @@ def rescale_below_picks(node: Apply) -> Any:
     if not isinstance(above, Apply) or node.op.name not in MOVES_DATA:
         return above
     moved = reapplied(node, [above.inputs[0]])
-    return fitting(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.place))
+    return instead(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.place))
 
 
 @node_rewriter([q.avg_pool2d], exactness=Exactness.LOSSY)
@@ -211,7 +203,7 @@ def rescale_below_average(node: Apply) -> Any:
         return Declined("its result has another scale than its input", node)
     source = above.inputs[0]
     averaged = q.requantized(node, [source], q.quantization_of(source))
-    return fitting(node, q.rescale(averaged, q.quantization_of(node.outputs[0]), above.place))
+    return instead(node, q.rescale(averaged, q.quantization_of(node.outputs[0]), above.place))
 
 
 # ---------------------------------------------------------------------- the passes
@@ -275,12 +267,12 @@ fully_connected = passes.new(
 @fully_connected.rule([aten.relu.default], exactness=Exactness.EXACT)
 def relu_above_dequantize(node: Apply) -> Any:
     """relu(dequantize(linear(x))) is dequantize(relu(linear(x))): 0 is one of the numbers that integers stand for."""
-    above = owner_in(node.inputs[0], (q.dequantize_op,))
-    layer = owner_in(above.inputs[0], (q.linear,)) if above is not None else None
+    above = owned_by(node.inputs[0], q.dequantize_op)
+    layer = owned_by(above.inputs[0], q.linear) if above is not None else None
     if above is None or layer is None:
         return False
-    if not is_read_once(node.inputs[0]) or not is_read_once(above.inputs[0]):
+    if not read_once(node.inputs[0]) or not read_once(above.inputs[0]):
         return Declined("what the linear layer gives is read elsewhere too", layer)
     integers = above.inputs[0]
     found = q.quantized(q.relu, [integers], q.quantization_of(integers), node.place)
-    return fitting(node, q.dequantize(found, above.place))
+    return instead(node, q.dequantize(found, above.place))

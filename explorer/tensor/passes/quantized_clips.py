@@ -10,13 +10,12 @@ import torch
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
 from explorer.tensor import quantized as q
+from explorer.tensor.facts import CLIPS, RELUS, bare, clip_bounds, instead, only_user, owned_by, read_once
 from explorer.tensor.passes.base import GraphPass, passes
 from explorer.tensor.passes.clips import identity_clip, identity_relu
-from explorer.tensor.passes.facts import CLIPS, RELUS, clip_bounds, fitting, is_read_once, only_user, owner_in
 from explorer.tensor.passes.quantization import relu_of_never_negative
 from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
-from explorer.tensor.rules.reading import bare
 from explorer.tensor.types import Quantization
 from explorer.tensor.variables import Apply
 
@@ -45,25 +44,25 @@ def _around(node: Apply, of: Quantization) -> "bool | None":
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_without_clip(node: Apply) -> Any:
     """quantize(clip(x)) is quantize(x) if the clip lets all numbers pass that the integers can stand for."""
-    above = owner_in(node.inputs[0], (*CLIPS, *RELUS))
+    above = owned_by(node.inputs[0], *CLIPS, *RELUS)
     to = q.quantization_of(node.outputs[0])
     around = _around(above, to) if above is not None else None
     if above is None or around is None or node.outputs[0].tensor_type.dtype is not torch.int8:
         return False
     if not around:
         return Declined("the clip is narrower than the range of the integers", above)
-    return fitting(node, q.quantize(above.inputs[0], to, place=node.place))
+    return instead(node, q.quantize(above.inputs[0], to, place=node.place))
 
 
 @node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)
 def clip_of_dequantize(node: Apply) -> Any:
     """clip(dequantize(x)) is dequantize(x) if all numbers that x can hold lie between the bounds."""
-    above = owner_in(node.inputs[0], (q.dequantize_op,))
+    above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or not q.is_quantized_in_8_bits(above.inputs[0]):
         return False
     if not _around(node, q.quantization_of(above.inputs[0])):
         return Declined("the clip is narrower than the range of the integers", node)
-    return fitting(node, node.inputs[0])
+    return instead(node, node.inputs[0])
 
 
 def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
@@ -100,13 +99,13 @@ def operator_to_range_of_clip(node: Apply) -> Any:
     above = read_once_from(node.inputs[0], (q.dequantize_op,))
     if not isinstance(above, Apply):
         return above
-    operator = owner_in(above.inputs[0], (*q.QUANTIZED, q.quantize_op, q.rescale_op))
-    if operator is None or not is_read_once(above.inputs[0]):
+    operator = owned_by(above.inputs[0], *q.QUANTIZED, q.quantize_op, q.rescale_op)
+    if operator is None or not read_once(above.inputs[0]):
         return Declined("what gives the integers cannot be told another scale, or they are read elsewhere too", above)
     to = _narrowed(node, q.quantization_of(above.inputs[0]))
     if isinstance(to, Declined):
         return to
-    return fitting(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.place))
+    return instead(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.place))
 
 
 RULES: tuple[LocalRewriter, ...] = (

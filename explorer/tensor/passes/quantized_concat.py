@@ -7,9 +7,9 @@ from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor import quantized as q
+from explorer.tensor.facts import instead, owned_by, read_once, reapplied
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import CAT
-from explorer.tensor.passes.facts import fitting, is_read_once, owner_in, reapplied
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply
 
@@ -21,16 +21,16 @@ concat_quantization = passes.new(
 @concat_quantization.rule([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_of_concat(node: Apply) -> Any:
     """quantize(cat(dequantize(x), dequantize(y))) is cat(rescale(x), rescale(y)), number by number."""
-    join = owner_in(node.inputs[0], CAT)
+    join = owned_by(node.inputs[0], *CAT)
     if join is None:
         return False
-    above = [owner_in(variable, (q.dequantize_op,)) for variable in join.inputs]
+    above = [owned_by(variable, q.dequantize_op) for variable in join.inputs]
     sources = [found.inputs[0] for found in above if found is not None]
     if len(sources) < len(above):
         return Declined("not all inputs of the join are dequantized", join)
-    if not is_read_once(node.inputs[0]):
+    if not read_once(node.inputs[0]):
         return Declined("the join is read in floating point too", join)
     if not all(map(q.is_quantized_in_8_bits, (*sources, node.outputs[0]))):
         return Declined("some of the integers have not 8 bits", join)
     to = q.quantization_of(node.outputs[0])
-    return fitting(node, reapplied(join, [q.rescale(source, to, node.place) for source in sources]))
+    return instead(node, reapplied(join, [q.rescale(source, to, node.place) for source in sources]))

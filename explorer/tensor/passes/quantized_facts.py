@@ -3,21 +3,22 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import torch
 from torch._ops import OpOverload
 
 from explorer.tensor import library
 from explorer.tensor import quantized as q
-from explorer.tensor.passes.facts import RESHAPES, TRANSPOSES, aten, is_read_once, owner_in
+from explorer.tensor.facts import PARTS, RESHAPES, TRANSPOSES, owned_by, read_once
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.types import Quantization
 from explorer.tensor.variables import Apply, SourcePlace, Variable
 
+aten = torch.ops.aten
+
 PICKS = (
     *RESHAPES,
     *TRANSPOSES,
-    aten.slice.Tensor,
-    aten.select.int,
-    aten.narrow.default,
+    *PARTS,
     aten.clone.default,
     aten.max_pool2d.default,
     library.max_pool2d_nhwc,
@@ -27,10 +28,10 @@ PICKS = (
 
 def read_once_from(variable: Variable, targets: Sequence[OpOverload]) -> "Apply | Declined | Literal[False]":
     """The application of one of these operators that gives a variable, if only one place reads it; or why not."""
-    above = owner_in(variable, targets)
+    above = owned_by(variable, *targets)
     if above is None:
         return False
-    return above if is_read_once(variable) else Declined(f"what {above.op.name} gives is read elsewhere too", above)
+    return above if read_once(variable) else Declined(f"what {above.op.name} gives is read elsewhere too", above)
 
 
 def quantized_clip(variable: Variable, low: float, high: float, to: Quantization, place: SourcePlace) -> Variable:

@@ -7,13 +7,13 @@ from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor import quantized as q
-from explorer.tensor.passes.facts import (
+from explorer.tensor.facts import (
     RESHAPES,
     TRANSPOSES,
     constant_like,
-    fitting,
+    instead,
     known_tensor,
-    owner_in,
+    owned_by,
     permutation_of,
     permute,
     reapplied,
@@ -37,24 +37,24 @@ def _all_read_alike(variable: Variable, node: Apply) -> bool:
 @sink_code.rule(CONVERSIONS, exactness=Exactness.EXACT)
 def transpose_below_conversion(node: Apply) -> Any:
     """A tensor is converted before a transpose as well as after it, each number by itself."""
-    above = owner_in(node.inputs[0], TRANSPOSES)
+    above = owned_by(node.inputs[0], *TRANSPOSES)
     order = permutation_of(node.inputs[0])
     if above is None or order is None:
         return False
     if node.op.target is q.quantize_op and not _all_read_alike(node.inputs[0], node):
         return Declined("the transposed tensor is read in floating point too", above)
-    return fitting(node, permute(reapplied(node, [above.inputs[0]]), order))
+    return instead(node, permute(reapplied(node, [above.inputs[0]]), order))
 
 
 @sink_code.rule([q.quantize_op], exactness=Exactness.EXACT)
 def reshape_below_quantize(node: Apply) -> Any:
     """A tensor is quantized before a reshape as well as after it."""
-    above = owner_in(node.inputs[0], RESHAPES)
+    above = owned_by(node.inputs[0], *RESHAPES)
     if above is None:
         return False
     if not _all_read_alike(node.inputs[0], node):
         return Declined("the reshaped tensor is read in floating point too", above)
-    return fitting(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+    return instead(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
@@ -67,4 +67,4 @@ def transpose_quantized_constant(node: Apply) -> Any:
     data = known_tensor(above.inputs[0])
     if data is None:
         return False
-    return fitting(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))
+    return instead(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))

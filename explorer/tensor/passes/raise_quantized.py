@@ -15,26 +15,18 @@ import torch
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
 from explorer.tensor import quantized as q
+from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, instead, owned_by, read_once, reapplied, shape_of
 from explorer.tensor.ops import MOVES_DATA
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import schema_name
-from explorer.tensor.passes.facts import (
-    CLIPS,
-    RELUS,
-    aten,
-    clip_bounds,
-    fitting,
-    is_read_once,
-    owner_in,
-    reapplied,
-    shape_of,
-)
 from explorer.tensor.passes.quantization import quantize_of_dequantize
 from explorer.tensor.passes.quantized_concat import quantize_of_concat
 from explorer.tensor.passes.quantized_facts import PICKS, quantized_clip
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.types import Quantization
 from explorer.tensor.variables import Apply, Constant, Variable
+
+aten = torch.ops.aten
 
 NAMESPACE = "quantized_decomposed::"
 QUANTIZE = "quantized_decomposed::quantize_per_tensor"
@@ -97,7 +89,7 @@ def raise_constant(node: Apply) -> Any:
         return Declined("its integers are neither quantized here nor a constant of int8 or int32", node)
     if not torch.iinfo(source.data.dtype).min <= of.offset <= torch.iinfo(source.data.dtype).max:
         return Declined(f"the offset {of.offset} is no {source.data.dtype}", node)
-    return fitting(node, q.dequantize(q.with_quantization(source, of), node.place))
+    return instead(node, q.dequantize(q.with_quantization(source, of), node.place))
 
 
 def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
@@ -120,7 +112,7 @@ def _integers(node: Apply) -> "list[Variable] | Declined":
     kind = q.BY_FLOAT[node.op.target]
     found: list[Variable] = []
     for name, variable in zip(kind.tensors, node.inputs, strict=False):
-        source = owner_in(variable, (q.dequantize_op,))
+        source = owned_by(variable, q.dequantize_op)
         if source is not None and (q.is_quantized_in_8_bits(source.inputs[0]) or name == "bias"):
             found.append(source.inputs[0])
         elif source is None and name == "bias":
@@ -137,7 +129,7 @@ def _inner(node: Apply) -> "Apply | Declined | None":
         return None
     if node.outputs[0].tensor_type.dtype is not torch.int8:
         return Declined("it gives 32 bits, and quantized operators give 8", node)
-    if not is_read_once(node.inputs[0]) or len(inner.outputs) > 1:
+    if not read_once(node.inputs[0]) or len(inner.outputs) > 1:
         return Declined(f"what {inner.op.name} gives in floating point is read elsewhere too", inner)
     if inner.op.target not in q.BY_FLOAT and inner.op.target is not aten.cat.default:
         return Declined(f"{inner.op.name} has no quantized form", inner)
@@ -154,12 +146,12 @@ def quantize_above_clip(node: Apply) -> Any:
     bounds = clip_bounds(inner)
     if above is None or bounds is None or above.op.target is q.dequantize_op:
         return False
-    if above.op.target not in q.BY_FLOAT or not is_read_once(inner.inputs[0]):
+    if above.op.target not in q.BY_FLOAT or not read_once(inner.inputs[0]):
         return Declined(f"{above.op.name} above it has no quantized form, or is read elsewhere too", above)
     if isinstance(sources := _raisable(above), Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return fitting(node, quantized_clip(q.quantize(inner.inputs[0], to, place=node.place), *bounds, to, inner.place))
+    return instead(node, quantized_clip(q.quantize(inner.inputs[0], to, place=node.place), *bounds, to, inner.place))
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":
@@ -188,16 +180,16 @@ def raise_operator(node: Apply) -> Any:
     if isinstance(sources, Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return fitting(node, q.quantized(kind.target, sources, to, inner.place, **settings))
+    return instead(node, q.quantized(kind.target, sources, to, inner.place, **settings))
 
 
 @raising.rule(PICKS, exactness=Exactness.EXACT)
 def dequantize_below_picks(node: Apply) -> Any:
     """What only picks and moves numbers does it with integers, before they are dequantized."""
-    above = owner_in(node.inputs[0], (q.dequantize_op,))
+    above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or node.op.name not in MOVES_DATA:
         return False
-    return fitting(node, q.dequantize(reapplied(node, [above.inputs[0]]), above.place))
+    return instead(node, q.dequantize(reapplied(node, [above.inputs[0]]), above.place))
 
 
 raising.add(quantize_of_concat, quantize_of_dequantize)

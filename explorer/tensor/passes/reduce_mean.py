@@ -5,10 +5,14 @@ Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling wants the chan
 
 from typing import Any
 
+import torch
+
+from explorer.tensor.facts import instead, reshape, shape_of
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import aten, fitting, reshape, shape_of
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, call
+
+aten = torch.ops.aten
 
 reduce_mean = passes.new("OptimizeReduceMean", "The mean over height and width is average pooling.")
 
@@ -25,4 +29,4 @@ def mean_is_average_pool(node: Apply) -> Any:
     if node.op["dtype"] not in (None, kind.dtype):
         return Declined("it is computed in another type", node)
     pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]), place=node.place)
-    return fitting(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))
+    return instead(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))

@@ -6,9 +6,9 @@ Source: Glow, Optimizing of regression nodes in the inference mode.
 from typing import Any
 
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import bare
 from explorer.tensor.library import regression_op
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rules.reading import bare
 from explorer.tensor.variables import Apply
 
 regression = passes.new("OptimizeRegression", "In inference, a regression passes its input on. For inference only.")

@@ -6,38 +6,27 @@ Source: Glow, OptimizeReshape, SinkReshapes.
 from typing import Any
 
 from explorer.rewrite import Exactness
-from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.elementwise import COMPUTING, SELECTING, keeps_bits
-from explorer.tensor.passes.facts import (
+from explorer.tensor.facts import (
+    COMPUTING,
     RESHAPES,
+    SELECTING,
     constant_like,
-    fitting,
+    instead,
+    keeps_bits,
     known_tensor,
-    owner_in,
+    owned_by,
     reapplied,
     reshape,
     shape_of,
 )
+from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.views import drop_same_shape, merge_reshapes
 from explorer.tensor.variables import Apply
 
 optimize_reshape = passes.new("OptimizeReshape", "Reshapes in a row are one; a reshape to the same shape is removed.")
 sink_reshapes = passes.new("SinkReshapes", "A reshape moves below operators on each number by itself.")
-
-
-@optimize_reshape.rule(RESHAPES, exactness=Exactness.EXACT)
-def remove_identity_reshape(node: Apply) -> Any:
-    """A reshape to the shape that is there already does nothing."""
-    return fitting(node, node.inputs[0]) if node.inputs[0].type == node.outputs[0].type else False
-
-
-@optimize_reshape.rule(RESHAPES, exactness=Exactness.EXACT)
-def merge_reshapes(node: Apply) -> Any:
-    """Of several reshapes in a row only the last shape counts."""
-    above = owner_in(node.inputs[0], RESHAPES)
-    if above is None:
-        return False
-    return fitting(node, reshape(above.inputs[0], shape_of(node.outputs[0])))
+optimize_reshape.add(drop_same_shape, merge_reshapes)
 
 
 @optimize_reshape.rule(RESHAPES, exactness=Exactness.EXACT)
@@ -46,16 +35,16 @@ def reshape_constant(node: Apply) -> Any:
     data = known_tensor(node.inputs[0])
     if data is None:
         return False
-    return fitting(node, constant_like(node.inputs[0], data.reshape(shape_of(node.outputs[0]))))
+    return instead(node, constant_like(node.inputs[0], data.reshape(shape_of(node.outputs[0]))))
 
 
 def _sink(node: Apply) -> Any:
-    above = owner_in(node.inputs[0], RESHAPES)
+    above = owned_by(node.inputs[0], *RESHAPES)
     if above is None or node.op.attributes.get("memory_format") is not None:
         return False
     if len(above.outputs[0].clients) > 1:
         return Declined("the reshape is read by others too, and would be done again below each of them", above)
-    return fitting(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+    return instead(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @sink_reshapes.rule(SELECTING, exactness=Exactness.EXACT)

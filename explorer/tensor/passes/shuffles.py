@@ -2,20 +2,16 @@
 
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import RESHAPES, TRANSPOSES, instead, owned_by, permutation_of, shape_of
 from explorer.tensor.library import channel_shuffle_op
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import (
-    RESHAPES,
-    TRANSPOSES,
-    aten,
-    fitting,
-    owner_in,
-    permutation_of,
-    shape_of,
-)
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, Variable, call
+
+aten = torch.ops.aten
 
 
 def shuffle_of(node: Apply) -> tuple[int, int]:
@@ -43,7 +39,7 @@ def channel_shuffle(node: Apply) -> Any:
         middle = middle.inputs[0].owner
     if middle is None or middle.op.target not in TRANSPOSES:
         return False
-    first = owner_in(middle.inputs[0], RESHAPES)
+    first = owned_by(middle.inputs[0], *RESHAPES)
     order = permutation_of(middle.outputs[0])
     if first is None or order is None:
         return False
@@ -58,4 +54,4 @@ def channel_shuffle(node: Apply) -> Any:
     groups, rest = divided[axis], divided[axis + 1]
     if divided != (*shape[:axis], groups, rest, *shape[axis + 1 :]) or shape[axis : axis + 1] != (groups * rest,):
         return Declined("the first reshape does not divide one axis in two", first)
-    return fitting(node, shuffle(source, groups, axis))
+    return instead(node, shuffle(source, groups, axis))

@@ -9,6 +9,36 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import (
+    BINARY,
+    BINARY_COMPUTING,
+    CLIPS,
+    COMPUTING,
+    RELUS,
+    RESHAPES,
+    SELECTING,
+    SLICES,
+    SPLITS,
+    axis_of,
+    clip,
+    clip_bounds,
+    constant_like,
+    instead,
+    inverse,
+    keeps_bits,
+    known_tensor,
+    only_user,
+    owned_by,
+    permutation_of,
+    permute,
+    permuted,
+    read_once,
+    reapplied,
+    reshape,
+    shape_of,
+    splat,
+    splat_number,
+)
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     ATEN_BATCH_NORM,
@@ -18,42 +48,18 @@ from explorer.tensor.passes.channels import (
     batch_norm_results,
     schema_name,
 )
-from explorer.tensor.passes.elementwise import BINARY, BINARY_COMPUTING, COMPUTING, SELECTING, keeps_bits
-from explorer.tensor.passes.facts import (
-    CLIPS,
-    RELUS,
-    RESHAPES,
-    aten,
-    axis_of,
-    clip,
-    clip_bounds,
-    constant_like,
-    fitting,
-    inverse,
-    is_read_once,
-    known_tensor,
-    only_user,
-    owner_in,
-    permutation_of,
-    permute,
-    permuted,
-    reapplied,
-    reshape,
-    shape_of,
-    splat,
-    splat_number,
-)
 from explorer.tensor.passes.shuffles import shuffle, shuffle_of
-from explorer.tensor.passes.slices import SLICES, SPLITS
-from explorer.tensor.passes.transposes import merge_transposes, remove_identity_transpose
 from explorer.tensor.rewriting import Declined
+from explorer.tensor.rules.views import drop_same_order, merge_transposes
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Variable, apply_op, call
+
+aten = torch.ops.aten
 
 sink_code = passes.new(
     "SinkCode", "Transposes, reshapes, clips and batch norms move below other operators, where they meet and cancel."
 )
-sink_code.add(remove_identity_transpose, merge_transposes)
+sink_code.add(drop_same_order, merge_transposes)
 
 
 def _above(node: Apply) -> tuple[Variable, tuple[int, ...]] | None:
@@ -70,7 +76,7 @@ def _below_one(node: Apply) -> Any:
     source, order = found
     if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
         return Declined("it asks for a layout of the memory, which a transpose changes", node)
-    return fitting(node, permute(reapplied(node, [source]), order))
+    return instead(node, permute(reapplied(node, [source]), order))
 
 
 @sink_code.rule(SELECTING, exactness=Exactness.EXACT)
@@ -95,7 +101,7 @@ def transpose_below_prelu(node: Apply) -> Any:
     slopes = node.inputs[1].tensor_type.size
     if slopes != 1 and order[1] != 1:
         return Declined(f"it has {slopes} slopes along axis 1, which the transpose moves", node)
-    return fitting(node, permute(reapplied(node, [source, node.inputs[1]]), order))
+    return instead(node, permute(reapplied(node, [source, node.inputs[1]]), order))
 
 
 @sink_code.rule(None)
@@ -141,7 +147,7 @@ def _below_both(node: Apply) -> Any:
         if back is None:
             return Declined("its other input is neither transposed nor a constant", node)
         sources.append(back)
-    return fitting(node, permute(reapplied(node, sources), order))
+    return instead(node, permute(reapplied(node, sources), order))
 
 
 def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | None:
@@ -171,7 +177,7 @@ def transpose_below_concat(node: Apply) -> Any:
         return Declined("its inputs are transposed in different ways", node)
     sources = [v.owner.inputs[0] for v in node.inputs if v.owner is not None]
     axis = order[axis_of(node.op["dim"], len(order))]
-    return fitting(node, permute(reapplied(node, sources, dim=axis), order))
+    return instead(node, permute(reapplied(node, sources, dim=axis), order))
 
 
 @sink_code.rule([*SPLITS, *SLICES], exactness=Exactness.EXACT)
@@ -197,7 +203,7 @@ def transpose_below_tile(node: Apply) -> Any:
     if len(counts) > len(order):
         return Declined("it adds axes", node)
     counts = (1,) * (len(order) - len(counts)) + tuple(counts)
-    return fitting(node, permute(reapplied(node, [source], **{name: permuted(counts, inverse(order))}), order))
+    return instead(node, permute(reapplied(node, [source], **{name: permuted(counts, inverse(order))}), order))
 
 
 def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -235,7 +241,7 @@ def transpose_below_pad(node: Apply) -> Any:
     if padding_value(node) is None:
         return Declined(f"padding by {node.op['mode']} works on the last axes only", node)
     pads = permuted(pads_by_axis(node.op["pad"], len(order)), inverse(order))
-    return fitting(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
+    return instead(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
 
 
 @sink_code.rule(None, exactness=Exactness.EXACT)
@@ -250,14 +256,14 @@ def transpose_below_channel_shuffle(node: Apply) -> Any:
     groups, axis = shuffle_of(node)
     if axis >= len(order):
         return False
-    return fitting(node, permute(shuffle(source, groups, order[axis]), order))
+    return instead(node, permute(shuffle(source, groups, order[axis]), order))
 
 
 @sink_code.rule(None)
 def reshape_below_batch_norm(node: Apply) -> Any:
     """A batch norm does not care how the axes beside batch and channel are divided."""
     old = batch_norm_of(node)
-    above = owner_in(node.inputs[0], RESHAPES) if old is not None else None
+    above = owned_by(node.inputs[0], *RESHAPES) if old is not None else None
     if old is None or above is None:
         return False
     source = above.inputs[0]
@@ -270,7 +276,7 @@ def reshape_below_batch_norm(node: Apply) -> Any:
 @sink_code.rule(RELUS, exactness=Exactness.EXACT)
 def clip_below_relu(node: Apply) -> Any:
     """relu(clip(x, a, b)) is clip(relu(x), max(a, 0), b) if b is not below 0."""
-    above = owner_in(node.inputs[0], CLIPS)
+    above = owned_by(node.inputs[0], *CLIPS)
     bounds = clip_bounds(above) if above is not None else None
     if above is None or bounds is None:
         return False
@@ -279,21 +285,21 @@ def clip_below_relu(node: Apply) -> Any:
         return Declined(f"the upper bound {high:g} is below 0: it would come out instead of 0", above)
     relu, low = reapplied(node, [above.inputs[0]]), max(low, 0.0)
     if above.op.target in (aten.clamp.default, aten.clip.default):
-        return fitting(node, clip(relu, low, high))
-    return fitting(node, call(aten.hardtanh.default, relu, low, high))  # no gradient on the bounds
+        return instead(node, clip(relu, low, high))
+    return instead(node, call(aten.hardtanh.default, relu, low, high))  # no gradient on the bounds
 
 
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
 def relu_below_concat(node: Apply) -> Any:
     """Relus of all inputs of a join are one relu of the join."""
-    above = [owner_in(v, (*RELUS, *CLIPS)) for v in node.inputs]
+    above = [owned_by(v, *RELUS, *CLIPS) for v in node.inputs]
     first = above[0]
     if len(above) < 2 or first is None or any(found is None or found.op != first.op for found in above):
         return False
-    if not all(is_read_once(v) for v in node.inputs):
+    if not all(read_once(v) for v in node.inputs):
         return Declined("one of the relus is read elsewhere too", node)
     joined = reapplied(node, [found.inputs[0] for found in above if found is not None])
-    return fitting(node, apply_op(first.op, [joined], first.place).outputs[0])
+    return instead(node, apply_op(first.op, [joined], first.place).outputs[0])
 
 
 @sink_code.rule([aten.slice.Tensor])
@@ -306,4 +312,4 @@ def batch_norm_below_slice(node: Apply) -> Any:
         return Declined("the slice takes some of the channels", node)
     if only_user(node.inputs[0]) is not node:
         return Declined("the batch norm is read elsewhere too", old.node)
-    return fitting(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))
+    return instead(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))

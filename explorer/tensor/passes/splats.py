@@ -8,31 +8,23 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import CLIPS, PARTS, RELUS, RESHAPES, TRANSPOSES, instead, read_once, splat, splat_number
 from explorer.tensor.passes.base import passes
-from explorer.tensor.passes.facts import (
-    CLIPS,
-    RELUS,
-    RESHAPES,
-    TRANSPOSES,
-    aten,
-    fitting,
-    is_read_once,
-    splat,
-    splat_number,
-)
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply
 
+aten = torch.ops.aten
+
 optimize_splat = passes.new("OptimizeSplat", "Parts of a tensor that is one number everywhere are known already.")
 
-MOVING = (aten.slice.Tensor, aten.select.int, aten.expand.default, aten.narrow.default, *TRANSPOSES)
+MOVING = (*PARTS, *TRANSPOSES, aten.expand.default)
 
 
 @optimize_splat.rule(MOVING, exactness=Exactness.EXACT)
 def part_of_splat(node: Apply) -> Any:
     """A slice, a transpose or an expansion of one number everywhere is one number everywhere."""
     number = splat_number(node.inputs[0])
-    return False if number is None else fitting(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
+    return False if number is None else instead(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule(RESHAPES, exactness=Exactness.EXACT)
@@ -41,9 +33,9 @@ def reshape_of_splat(node: Apply) -> Any:
     number = splat_number(node.inputs[0])
     if number is None:
         return False
-    if not is_read_once(node.inputs[0]):
+    if not read_once(node.inputs[0]):
         return Declined("the tensor is read in its own shape too", node)
-    return fitting(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
+    return instead(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule((*CLIPS, *RELUS), exactness=Exactness.EXACT)
@@ -53,4 +45,4 @@ def clip_of_splat(node: Apply) -> Any:
     if number is None:
         return False
     (clipped,) = node.op.run([torch.tensor(number, dtype=node.inputs[0].tensor_type.dtype)])
-    return fitting(node, splat(node.outputs[0].tensor_type, clipped.item(), node.inputs[0]))
+    return instead(node, splat(node.outputs[0].tensor_type, clipped.item(), node.inputs[0]))

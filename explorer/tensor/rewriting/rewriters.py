@@ -12,11 +12,12 @@ from typing import Any
 from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
-from explorer.rewrite import Exactness, FromQuery
+from explorer.rewrite import Exactness, FromQuery, source_of_function
 from explorer.tensor.features import Feature, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import Op
 from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.running import running_on
 from explorer.tensor.variables import Apply, Variable
 from explorer.trace import Refusal, RefusalKind
 
@@ -80,16 +81,39 @@ class FailurePolicy(Enum):
     REVERT = "revert"
 
 
-class Rewriter(ABC):
+class Described(ABC):
+    """What a record says of any rewriter: its name, what it promises, what it does and where it was written."""
+
+    name: str = ""
+    exactness: Exactness = Exactness.REAL
+    """What it promises of the values, where it does more than lead other rewriters."""
+
+    @property
+    def label(self) -> str:
+        """The name under which it is recorded."""
+        return self.name or type(self).__name__
+
+    @property
+    def doc(self) -> str:
+        """The first line of its docstring."""
+        return _first_line(type(self))
+
+    @property
+    def source(self) -> str:
+        """`file.py:line` where it was written."""
+        return source_of_function(self._method())
+
+    @abstractmethod
+    def _method(self) -> Callable[..., Any]:
+        """The method of its class that does its work."""
+
+
+class Rewriter(Described):
     """A global rewriter: changes a graph as a whole.
 
     Subclasses fill in `apply`, and `add_requirements` if they need features. Call `rewrite`. What `apply` does goes
     through `replace_all`, and what it leaves alone through `decline`, so that the record knows.
     """
-
-    name: str = ""
-    exactness: Exactness = Exactness.REAL
-    """What it promises of the values, where it does more than lead other rewriters."""
 
     def add_requirements(self, graph: FunctionGraph) -> None:
         """Attach the features that `apply` needs."""
@@ -102,7 +126,7 @@ class Rewriter(ABC):
     def rewrite(self, graph: FunctionGraph) -> Profile:
         """Attach what is needed and apply. Raises: RuleError for a rule that fails, naming it and the place."""
         self.add_requirements(graph)
-        with graph.observer.scope(self.label, self.rule_names()):
+        with running_on(graph), graph.observer.scope(self.label, self.rule_names()):
             return self.apply(graph) or Profile()
 
     def replace_all(
@@ -127,20 +151,8 @@ class Rewriter(ABC):
         if graph.observer:
             graph.observer.refused(Refusal(self.label, node.id, 0, node.id, RefusalKind.DECLINED, found=reason))
 
-    @property
-    def label(self) -> str:
-        """The name under which it is recorded."""
-        return self.name or type(self).__name__
-
-    @property
-    def doc(self) -> str:
-        """The first line of its docstring."""
-        return _first_line(type(self))
-
-    @property
-    def source(self) -> str:
-        """`file.py:line` where it was written."""
-        return _written_in(type(self).apply)
+    def _method(self) -> Callable[..., Any]:
+        return type(self).apply
 
     def rule_names(self) -> tuple[str, ...]:
         """The rules that it tries."""
@@ -155,7 +167,7 @@ class Rewriter(ABC):
         return (self,) if self.label in self.rule_names() and not self.local_rewriters() else ()
 
 
-class LocalRewriter(ABC):
+class LocalRewriter(Described):
     """A local rewriter: looks at one application and may give what replaces its results.
 
     `transform` gives False (nothing to do; or `Declined` with the reason), or one variable for each result of the
@@ -163,8 +175,6 @@ class LocalRewriter(ABC):
     "remove" may list what must be gone afterwards, and "layouts" may map variables to the names of their axes.
     """
 
-    name: str = ""
-    exactness: Exactness = Exactness.REAL
     reentrant: bool = True
     """Whether it may be applied to what it made; navigators that decide by themselves ask this."""
 
@@ -191,20 +201,8 @@ class LocalRewriter(ABC):
         """The applications that the last match at a node looked at, the root first; for the record."""
         return (node,)
 
-    @property
-    def label(self) -> str:
-        """The name under which it is recorded."""
-        return self.name or type(self).__name__
-
-    @property
-    def doc(self) -> str:
-        """The first line of its docstring."""
-        return _first_line(type(self))
-
-    @property
-    def source(self) -> str:
-        """`file.py:line` where it was written."""
-        return _written_in(type(self).transform)
+    def _method(self) -> Callable[..., Any]:
+        return type(self).transform
 
     def __str__(self) -> str:
         return self.label
@@ -259,7 +257,7 @@ class FunctionRewriter(LocalRewriter):
 
     @property
     def source(self) -> str:
-        return _written_in(self._function)
+        return source_of_function(self._function)
 
 
 def node_rewriter(
@@ -311,7 +309,7 @@ class FunctionGraphRewriter(Rewriter):
 
     @property
     def source(self) -> str:
-        return _written_in(self._function)
+        return source_of_function(self._function)
 
 
 def graph_rewriter(
@@ -356,10 +354,3 @@ class SequenceRewriter(FromQuery, Rewriter):
 def _first_line(described: object) -> str:
     """The first line of a docstring."""
     return (described.__doc__ or "").strip().split("\n")[0]
-
-
-def _written_in(function: Callable[..., Any]) -> str:
-    """`file.py:line` of a function."""
-    from explorer.rewrite import source_of_function
-
-    return source_of_function(function)

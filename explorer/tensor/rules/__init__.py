@@ -1,6 +1,6 @@
 """Rules for PyTorch's operators, a file for each family; importing this puts them into their databases."""
 
-from explorer.tensor.rules import algebra, casts, constants, elementary, exp_log, fused, inplace, views
+from explorer.tensor.rules import algebra, casts, clips, constants, elementary, exp_log, fused, inplace, views
 from explorer.tensor.rules.families import (
     canonicalize,
     overwrite,
@@ -16,6 +16,7 @@ __all__ = [
     "algebra",
     "canonicalize",
     "casts",
+    "clips",
     "constants",
     "elementary",
     "exp_log",

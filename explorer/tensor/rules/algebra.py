@@ -13,10 +13,12 @@ from typing import Any
 import torch
 
 from explorer.errors import OperatorError
+from explorer.tensor.facts import full_like, instead, is_floating, number_of, read_once, shape_of
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.reading import aten, full_like, instead, is_floating, number_of, read_once, shape_of
 from explorer.tensor.variables import Apply, Variable, call
+
+aten = torch.ops.aten
 
 MOST_SHARED = 32
 """So many operators that are read elsewhere too, and stay, are looked into from the top of a product or sum."""

@@ -5,11 +5,12 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import instead, owned_by, without_copy
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.layout_readers import without_copy
-from explorer.tensor.rules.reading import aten, instead, owned_by
 from explorer.tensor.variables import Apply, call
+
+aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 OTHER_SETTINGS = ("layout", "device", "pin_memory")
@@ -52,7 +53,7 @@ def merge_casts(node: Apply) -> Any:
     first, middle, last = (v.tensor_type.dtype for v in (below.inputs[0], node.inputs[0], node.outputs[0]))
     if not _holds(middle, first):
         return Declined(f"a {middle} does not hold every {first}", below)
-    if last != first and first != torch.bool and _kind(middle) != _kind(first):
+    if not _holds(last, first) and first != torch.bool and _kind(middle) != _kind(first):
         return Declined(f"from {first} to {last} the way over {middle} may round otherwise", below)
     if last == first:
         return without_copy(node, below.inputs[0])

@@ -1,22 +1,17 @@
 """Rare operators as elementary ones, and what does nothing or is done twice."""
 
-from math import copysign, isnan
+from math import copysign
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import full_like, have_dtype_of, instead, number_of, owned_by, shape_of
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.reading import (
-    aten,
-    full_like,
-    have_dtype_of,
-    instead,
-    number_of,
-    owned_by,
-    read_once,
-    shape_of,
-)
 from explorer.tensor.variables import Apply, Variable, call
+
+aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 
@@ -93,37 +88,6 @@ def addcmul_to_add(node: Apply) -> Any:
     if node.op["value"] != 1:
         product = call(aten.mul.Tensor, product, node.op["value"], place=node.place)
     return instead(node, call(aten.add.Tensor, start, product, place=node.place))
-
-
-@register_canonicalize
-@node_rewriter(
-    [aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default, aten.relu6.default], exactness=EXACT
-)
-def to_clamp(node: Apply) -> Any:
-    """clamp_min, clamp_max, hardtanh and relu6 are clamps."""
-    settings = node.op.attributes
-    low = settings.get("min_val", settings.get("min", 0 if node.op.name == "relu6" else None))
-    high = settings.get("max_val", settings.get("max", 6 if node.op.name == "relu6" else None))
-    return instead(node, call(aten.clamp.default, node.inputs[0], low, high, place=node.place))
-
-
-@register_canonicalize
-@node_rewriter([aten.clamp.default], exactness=EXACT)
-def merge_clamps(node: Apply) -> Any:
-    """A clamp of a clamp is one, as long as the two ranges have a number in common."""
-    below = owned_by(node.inputs[0], aten.clamp.default)
-    if below is None:
-        return False
-    if not read_once(node.inputs[0]):
-        return Declined("the clamp below is read elsewhere too", below)
-    lows = [op["min"] for op in (below.op, node.op) if op["min"] is not None]
-    highs = [op["max"] for op in (below.op, node.op) if op["max"] is not None]
-    if any(isnan(bound) for bound in (*lows, *highs)):
-        return Declined("a bound is NaN, and so is all that is clamped by it", below)
-    if lows and highs and max(lows) > min(highs):
-        return Declined("the two ranges have no number in common", below)
-    low, high = max(lows, default=None), min(highs, default=None)
-    return instead(node, call(aten.clamp.default, below.inputs[0], low, high, place=node.place))
 
 
 @register_canonicalize

@@ -7,20 +7,15 @@ has many values, nor for integers, which wrap around before the log is taken.
 
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import axes_of, instead, is_real, never_negative, number_of, owned_by, shape_of
 from explorer.tensor.rewriting import Declined, OpPattern, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize, register_stabilize
-from explorer.tensor.rules.reading import (
-    aten,
-    axes,
-    instead,
-    is_real,
-    never_negative,
-    number_of,
-    owned_by,
-    shape_of,
-)
 from explorer.tensor.variables import Apply, Variable, call
+
+aten = torch.ops.aten
 
 SUMS = (aten.sum.dim_IntList, aten.sum.default)
 EXACT_FROM = 40
@@ -127,16 +122,16 @@ def logsumexp_by_hand(node: Apply) -> Any:
 @register_stabilize
 @node_rewriter([aten.div.Tensor])
 def exp_over_sum(node: Apply) -> Any:
-    """exp(x) / sum(exp(x)) along one axis is softmax(x)."""
-    top, bottom = node.inputs
-    powers, total = owned_by(top, aten.exp.default), owned_by(bottom, aten.sum.dim_IntList)
+    """exp(x) / sum(exp(x)) along one axis is softmax(x), which does not overflow."""
+    powers, total = owned_by(node.inputs[0], aten.exp.default), owned_by(node.inputs[1], aten.sum.dim_IntList)
+    summed = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
     if powers is None or total is None or not is_real(powers.inputs[0]):
         return False
-    if total.inputs[0] is not top:
-        return Declined("the sum is one of something else", total)
+    if summed is None or summed.inputs[0] is not powers.inputs[0]:
+        return Declined("the sum is of the exponentials of another tensor", total)
     dims = _dims(total)
     if len(dims) != 1 or not total.op["keepdim"]:
-        return Declined("the sum does not keep exactly one axis", total)
+        return Declined("the sum is not over one axis that is kept", total)
     return instead(node, call(aten.softmax.int, powers.inputs[0], dims[0], place=node.place))
 
 
@@ -150,7 +145,7 @@ def softmax_of_shifted(node: Apply) -> Any:
     source, shift = moved.inputs
     if shape_of(source) != shape_of(node.outputs[0]) or not is_real(source):
         return False
-    dims = axes(node.op["dim"], len(shape_of(source)))
+    dims = axes_of(node.op["dim"], len(shape_of(source)))
     if not _constant_along(shift, source, dims):
         return Declined("what is taken out differs along the axis", moved)
     return instead(node, call(node.op.target, source, node.op["dim"], node.op["dtype"], place=node.place))
@@ -166,7 +161,7 @@ def minus_logsumexp(node: Apply) -> Any:
         return False
     dims = _dims(below)
     if len(dims) != 1 or not below.op["keepdim"]:
-        return Declined("the sum does not keep exactly one axis", below)
+        return Declined("the sum is not over one axis that is kept", below)
     return instead(node, call(aten.log_softmax.int, source, dims[0], place=node.place))
 
 
@@ -235,7 +230,7 @@ def one_over_to_reciprocal(node: Apply) -> Any:
 
 def _dims(node: Apply) -> tuple[int, ...]:
     """The axes that a sum goes over."""
-    return axes(node.op.attributes.get("dim"), len(shape_of(node.inputs[0])))
+    return axes_of(node.op.attributes.get("dim"), len(shape_of(node.inputs[0])))
 
 
 def _logsumexp(source: Variable, total: Apply, node: Apply) -> Variable:

@@ -6,21 +6,15 @@ Rounding may differ, because the one operator rounds once.
 from cmath import isfinite
 from typing import Any
 
+import torch
+
 from explorer.rewrite import Exactness
+from explorer.tensor.facts import have_dtype_of, instead, is_floating, is_real, number_of, owned_by, read_once, shape_of
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_specialize
-from explorer.tensor.rules.reading import (
-    aten,
-    have_dtype_of,
-    instead,
-    is_floating,
-    is_real,
-    number_of,
-    owned_by,
-    read_once,
-    shape_of,
-)
 from explorer.tensor.variables import Apply, Variable, call
+
+aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 FEWEST_SLICES = 3

@@ -8,62 +8,49 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.rewriting import Declined, OpPattern, node_rewriter
-from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.rules.layout_readers import without_copy
-from explorer.tensor.rules.reading import (
-    aten,
+from explorer.tensor.facts import (
+    RESHAPES,
+    SLICES,
+    TRANSPOSES,
     instead,
+    known_tensor,
     number_of,
     owned_by,
+    permutation_of,
+    permute,
     permuted,
     read_once,
-    reshaped,
+    reshape,
     shape_of,
-    trained_below,
+    slice_of,
+    sliced,
+    without_copy,
 )
+from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.running import trained_among
 from explorer.tensor.variables import Apply, Constant, Variable, call
+
+aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 
-RESHAPES = (
-    aten.view.default,
-    aten._unsafe_view.default,
-    aten.view_as.default,
-    aten.flatten.using_ints,
-    aten.unflatten.int,
-    aten.squeeze.default,
-    aten.squeeze.dim,
-    aten.squeeze.dims,
-    aten.unsqueeze.default,
-)
-PERMUTES = (
-    aten.transpose.int,
-    aten.t.default,
-    aten.numpy_T.default,
-    aten.mT.default,
-    aten.movedim.int,
-    aten.movedim.intlist,
-    aten.swapaxes.default,
-    aten.swapdims.default,
-)
-
 
 @register_canonicalize
-@node_rewriter(RESHAPES, exactness=EXACT)
+@node_rewriter([target for target in RESHAPES if target is not aten.reshape.default], exactness=EXACT)
 def to_reshape(node: Apply) -> Any:
     """view, flatten, squeeze and unsqueeze are reshapes: the numbers stay in their order."""
     return instead(node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
 
 
 @register_canonicalize
-@node_rewriter(PERMUTES, exactness=EXACT)
+@node_rewriter([target for target in TRANSPOSES if target is not aten.permute.default], exactness=EXACT)
 def to_permute(node: Apply) -> Any:
     """transpose, t and movedim are permutations of the axes."""
-    rank = len(shape_of(node.inputs[0]))
-    marked = torch.empty(tuple(range(2, rank + 2)), device="meta")  # an axis is known by its size
-    dims = [size - 2 for size in node.op.run([marked])[0].shape]
-    return instead(node, call(aten.permute.default, node.inputs[0], dims, place=node.place))
+    order = permutation_of(node.outputs[0])
+    if order is None:
+        return False
+    return instead(node, call(aten.permute.default, node.inputs[0], list(order), place=node.place))
 
 
 @register_canonicalize
@@ -74,40 +61,47 @@ def to_expand(node: Apply) -> Any:
 
 
 @register_canonicalize
-@node_rewriter([aten.reshape.default, aten.expand.default, aten.repeat.default], exactness=EXACT)
+@node_rewriter(RESHAPES, exactness=EXACT)
 def drop_same_shape(node: Apply) -> Any:
-    """A reshape, an expansion or a repetition to the shape that is there changes nothing."""
+    """A reshape to the shape that is there already does nothing."""
+    return instead(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
+
+
+@register_canonicalize
+@node_rewriter([aten.expand.default, aten.repeat.default, aten.tile.default], exactness=EXACT)
+def drop_single_tile(node: Apply) -> Any:
+    """Repeating once is not repeating."""
     source = node.inputs[0]
     return without_copy(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
 
 
 @register_canonicalize
-@node_rewriter([aten.permute.default], exactness=EXACT)
+@node_rewriter(TRANSPOSES, exactness=EXACT)
 def drop_same_order(node: Apply) -> Any:
-    """A permutation that leaves every axis in its place changes nothing."""
-    dims = _dims(node)
-    return without_copy(node, node.inputs[0]) if dims == tuple(range(len(dims))) else False
+    """A transpose that leaves every axis where it is does nothing."""
+    order = permutation_of(node.outputs[0])
+    return instead(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
 
 
 @register_canonicalize
-@node_rewriter([aten.reshape.default], exactness=EXACT)
+@node_rewriter(RESHAPES, exactness=EXACT)
 def merge_reshapes(node: Apply) -> Any:
-    """Only the last of several reshapes counts."""
-    below = owned_by(node.inputs[0], aten.reshape.default)
+    """Of several reshapes in a row only the last shape counts."""
+    below = owned_by(node.inputs[0], *RESHAPES)
     if below is None:
         return False
-    return instead(node, reshaped(below.inputs[0], shape_of(node.outputs[0])))
+    return instead(node, reshape(below.inputs[0], shape_of(node.outputs[0])))
 
 
 @register_canonicalize
-@node_rewriter([aten.permute.default], exactness=EXACT)
-def merge_permutes(node: Apply) -> Any:
-    """Two permutations in a row are one."""
-    below = owned_by(node.inputs[0], aten.permute.default)
-    if below is None:
+@node_rewriter(TRANSPOSES, exactness=EXACT)
+def merge_transposes(node: Apply) -> Any:
+    """Two transposes in a row are one: axis i of the result is axis inner[outer[i]] of the input."""
+    outer, inner = permutation_of(node.outputs[0]), permutation_of(node.inputs[0])
+    below = node.inputs[0].owner
+    if outer is None or inner is None or below is None:
         return False
-    inner = _dims(below)
-    return instead(node, permuted(below.inputs[0], [inner[dim] for dim in _dims(node)]))
+    return instead(node, permute(below.inputs[0], permuted(inner, outer)))
 
 
 @register_canonicalize
@@ -121,14 +115,14 @@ def merge_expands(node: Apply) -> Any:
 
 
 @register_canonicalize
-@node_rewriter([aten.permute.default], exactness=EXACT)
-def permute_to_reshape(node: Apply) -> Any:
-    """A permutation that moves only axes of size one is a reshape: the numbers stay in their order."""
-    shape, dims = shape_of(node.inputs[0]), _dims(node)
-    kept = [dim for dim in dims if shape[dim] != 1]
-    if kept != sorted(kept) or dims == tuple(range(len(dims))):
+@node_rewriter(TRANSPOSES, exactness=EXACT)
+def transpose_into_reshape(node: Apply) -> Any:
+    """A transpose that moves only axes of size one is a reshape: the numbers stay in their order."""
+    shape, order = shape_of(node.inputs[0]), permutation_of(node.outputs[0])
+    if order is None or order == tuple(range(len(order))):
         return False
-    return instead(node, reshaped(node.inputs[0], shape_of(node.outputs[0])))
+    long = [axis for axis in order if shape[axis] != 1]
+    return instead(node, reshape(node.inputs[0], shape_of(node.outputs[0]))) if long == sorted(long) else False
 
 
 @register_canonicalize
@@ -146,9 +140,9 @@ def permute_before_reshape(node: Apply) -> Any:
         return Declined("the reshape below is read elsewhere too", below)
     long = [axis for axis, size in enumerate(inner) if size != 1]
     place = {axis: long[i] for i, axis in enumerate(axis for axis, size in enumerate(middle) if size != 1)}
-    order = [place[dim] for dim in _dims(node) if dim in place]
+    order = [place[dim] for dim in permutation_of(node.outputs[0]) or () if dim in place]
     order += [axis for axis, size in enumerate(inner) if size == 1]
-    return instead(node, reshaped(permuted(source, order), shape_of(node.outputs[0])))
+    return instead(node, reshape(permute(source, order), shape_of(node.outputs[0])))
 
 
 @register_canonicalize
@@ -167,7 +161,7 @@ def drop_alias(node: Apply) -> Any:
     """What alias and lift_fresh give is their input; detach does where no gradient passes."""
     source = node.inputs[0]
     if node.op.target is aten.detach.default:
-        trained = trained_below(source)
+        trained = trained_among(source)
         if trained is not None:
             return Declined(f"it keeps the gradient from {trained.name or 'a parameter'}")
     return instead(node, source)
@@ -176,8 +170,8 @@ def drop_alias(node: Apply) -> Any:
 @register_canonicalize
 @node_rewriter([aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.native_dropout], exactness=EXACT)
 def drop_dropout(node: Apply) -> Any:
-    """Outside of training, dropout gives its input."""
-    if node.op["train"] is not False:
+    """Outside of training, or with the probability 0, dropout gives its input."""
+    if node.op["train"] is not False and not (node.op["p"] == 0 and node.op.target is aten.dropout.default):
         return False
     if len(node.outputs) > 1 and node.outputs[1].clients:
         return Declined("its mask is read")
@@ -186,10 +180,11 @@ def drop_dropout(node: Apply) -> Any:
 
 
 @register_canonicalize
-@node_rewriter([aten.slice.Tensor], exactness=EXACT)
+@node_rewriter(SLICES, exactness=EXACT)
 def drop_whole_slice(node: Apply) -> Any:
     """A slice of everything is what it is taken from."""
-    return instead(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
+    part = slice_of(node.outputs[0])
+    return instead(node, node.inputs[0]) if part is not None and part.is_whole else False
 
 
 @register_canonicalize
@@ -235,17 +230,13 @@ def merge_selects(node: Apply) -> Any:
 
 
 @register_canonicalize
-@node_rewriter([OpPattern(aten.slice.Tensor, step=1)], exactness=EXACT)
+@node_rewriter(SLICES, exactness=EXACT)
 def merge_slices(node: Apply) -> Any:
     """A slice of a slice along one axis, both without gaps, is one slice."""
-    below = owned_by(node.inputs[0], aten.slice.Tensor)
-    rank = len(shape_of(node.outputs[0]))
-    if below is None or below.op["step"] != 1 or below.op["dim"] % rank != node.op["dim"] % rank:
+    outer, inner = slice_of(node.outputs[0]), slice_of(node.inputs[0])
+    if outer is None or inner is None or outer.axis != inner.axis or owned_by(node.inputs[0], *SLICES) is None:
         return False
-    source, dim = below.inputs[0], node.op["dim"] % rank
-    start = _start(below, dim) + _start(node, dim)
-    stop = start + shape_of(node.outputs[0])[dim]
-    return instead(node, call(aten.slice.Tensor, source, dim, start, stop, place=node.place))
+    return instead(node, sliced(inner.source, inner.axis, inner.start + outer.start, inner.start + outer.stop))
 
 
 @register_canonicalize
@@ -261,21 +252,7 @@ def drop_decided_where(node: Apply) -> Any:
     return without_copy(node, side)
 
 
-def _dims(node: Apply) -> tuple[int, ...]:
-    """The order of axes of a permutation, counted from the front."""
-    dims: tuple[int, ...] = node.op["dims"]
-    return tuple(dim % len(dims) for dim in dims)
-
-
 def _rows(index: Variable) -> list[int] | None:
     """The positions that a known index names."""
-    if not isinstance(index, Constant) or index.trainable:
-        return None
-    return [int(row) for row in index.data.reshape(-1).tolist()]
-
-
-def _start(node: Apply, dim: int) -> int:
-    """Where a slice begins, counted from the front and inside of the axis."""
-    size = shape_of(node.inputs[0])[dim]
-    start = node.op["start"] or 0
-    return min(max(start + size if start < 0 else start, 0), size)
+    data = known_tensor(index)
+    return None if data is None else [int(row) for row in data.reshape(-1).tolist()]

@@ -15,8 +15,8 @@ from explorer.tensor import (
     quantized,
     to_module,
 )
+from explorer.tensor.facts import device_of
 from explorer.tensor.passes import passes
-from explorer.tensor.passes.facts import device_of
 from explorer.tensor.pipelines import GLOW_PIPELINE
 from tests.tensor.passes.checking import aten, constant, full, held, ops, reasons, run, tensor
 

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch._ops import OpOverload
 
-from explorer.tensor.passes.facts import aten, axis_of, shape_of
+from explorer.tensor.facts.shapes import axis_of, shape_of
 from explorer.tensor.variables import Variable, call
+
+aten = torch.ops.aten
 
 SPLITS: tuple[OpOverload, ...] = (
     aten.split.Tensor,

@@ -1,9 +1,12 @@
 """Tables of operators that work on each number by itself: where the number stands does not matter to them."""
 
+import torch
 from torch._ops import OpOverload
 
-from explorer.tensor.passes.facts import CLIPS, RELUS, aten
+from explorer.tensor.facts.bounds import CLIPS, RELUS
 from explorer.tensor.variables import Apply
+
+aten = torch.ops.aten
 
 SELECTING: tuple[OpOverload, ...] = (
     *RELUS,

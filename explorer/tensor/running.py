@@ -1,4 +1,4 @@
-"""What the graph that a pass runs on holds at all: where nothing is trained, no rule needs to look for it."""
+"""What a graph that is rewritten holds: whether anything in it is trained, and that strides stay where they matter."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,8 +6,7 @@ from contextvars import ContextVar
 
 from explorer.tensor.features import Feature
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.rules.layout_readers import KeepStrides
-from explorer.tensor.rules.reading import trained_below
+from explorer.tensor.strides import KeepStrides
 from explorer.tensor.variables import Apply, Constant, Variable
 
 
@@ -59,3 +58,19 @@ def trained_among(*variables: Variable) -> Constant | None:
     if present is not None and not present.seen:
         return None
     return next((found for v in variables if (found := trained_below(v)) is not None), None)
+
+
+def trained_below(variable: Variable) -> Constant | None:
+    """A constant that training changes, on which a variable depends; None if there is none."""
+    seen: set[Variable] = set()
+    waiting = [variable]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, Constant) and current.trainable:
+            return current
+        if current.owner is not None:
+            waiting.extend(current.owner.inputs)
+    return None

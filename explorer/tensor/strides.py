@@ -11,12 +11,9 @@ from functools import lru_cache
 import torch
 
 from explorer.errors import InconsistencyError
-from explorer.tensor.aliasing import shared_inputs
 from explorer.tensor.features import Feature
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import FAKE, KERNEL_ERRORS, Op, flat_results
-from explorer.tensor.rewriting import Declined
-from explorer.tensor.rules.reading import bare
 from explorer.tensor.types import TensorType, ValueType
 from explorer.tensor.variables import Apply, Constant, Variable
 
@@ -35,8 +32,6 @@ LOOKS_AT_STRIDES = frozenset(
 OWN = ("aten", "explorer", "prims", "quantized_decomposed")
 """Namespaces of operators that are known not to look at strides, but for those above."""
 
-SAME_STRIDES = (aten.alias.default, aten.detach.default, aten.lift_fresh.default)
-
 MOST_ABOVE = 64
 """So many variables are looked at to find how one lies; from there on it counts as unknown."""
 
@@ -50,31 +45,8 @@ def looks_at_strides(op: Op) -> bool:
     return other_numbers or op.packet in LOOKS_AT_STRIDES or op.target.namespace not in OWN
 
 
-def without_copy(node: Apply, source: Variable) -> "list[Variable] | Declined":
-    """A source as the replacement of its copy, if nothing sees that it lies in memory in another way; else why not."""
-    found = bare(node, source)
-    if isinstance(found, Declined) or _lies_alike(node, source):
-        return found
-    seen = _who_sees(node.outputs[0], source)
-    return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
-
-
-def _lies_alike(node: Apply, source: Variable) -> bool:
-    """Whether a copy surely lies as its source does: a view of all, or what keeps the order of dense new memory."""
-    if node.op.target in SAME_STRIDES:
-        return True
-    keeps = node.op.target in (aten.clone.default, aten._to_copy.default)
-    kept = node.op.attributes.get("memory_format") in (None, torch.preserve_format)
-    owner = source.owner
-    return keeps and kept and owner is not None and not looks_at_strides(owner.op) and not _is_view(source)
-
-
-def _is_view(variable: Variable) -> bool:
-    owner = variable.owner
-    return owner is not None and bool(shared_inputs(owner)[variable.index])
-
-
-def _who_sees(copy: Variable, source: Variable) -> str | None:
+def who_sees(copy: Variable, source: Variable) -> str | None:
+    """What would see the difference if a copy lay in memory as what it copies does; None if nothing would."""
     for turned in (False, True):
         found = _Layouts(turned).who_sees(copy, source)
         if found is not None:

@@ -1,0 +1,139 @@
+"""Between which numbers values lie: what a clip lets through, what an operator can give at all."""
+
+from math import copysign, inf
+
+import torch
+from torch._ops import OpOverload
+
+from explorer.tensor.facts.dtypes import is_real
+from explorer.tensor.facts.shapes import MOVES
+from explorer.tensor.facts.values import splat_number
+from explorer.tensor.ops import Op
+from explorer.tensor.variables import Apply, Constant, Variable, call
+
+aten = torch.ops.aten
+
+RELUS: tuple[OpOverload, ...] = (aten.relu.default,)
+CLIPS: tuple[OpOverload, ...] = (aten.clamp.default, aten.clip.default, aten.hardtanh.default, aten.relu6.default)
+"""Operators that bound their input from one side or both by numbers."""
+
+MOST_STEPS = 16
+"""How far up it is looked for the bounds of a value."""
+
+UNIT = (aten.sigmoid.default, aten.softmax.int, aten._softmax.default)
+"""Operators that give numbers from 0 to 1."""
+
+NOT_NEGATIVE = (
+    *(aten.abs.default, aten.exp.default, aten.sqrt.default, aten.square.default, aten.softplus.default),
+    *RELUS,
+    *UNIT,
+)
+"""In floating point; the square of a large integer and the absolute value of the least one are negative."""
+
+PICKS = (*MOVES, aten.max_pool2d.default, aten.channel_shuffle.default)
+"""Operators that give some of the numbers of their input."""
+
+KEEP_SIGN = frozenset(getattr(aten, name) for name in ("sum", "mean", "mul", "add", "div", "mm", "bmm", "prod", "cat"))
+KEEP_SIGN |= frozenset((aten.amax, aten.amin, aten.rsqrt, *(target.overloadpacket for target in MOVES)))
+"""What these make of numbers that are never negative is never negative, as real numbers: one over -0 is."""
+
+
+def clip_bounds(node: Apply) -> tuple[float, float] | None:
+    """The least and the greatest number that a clip or a relu lets through; None if it is neither, or has no bound."""
+    target = node.op.target
+    low, high = -torch.inf, torch.inf
+    if target in RELUS:
+        low = 0.0
+    elif target is aten.relu6.default:
+        low, high = 0.0, 6.0
+    elif target is aten.hardtanh.default:
+        low, high = node.op["min_val"], node.op["max_val"]
+    elif target in (aten.clamp.default, aten.clip.default):
+        low = low if node.op["min"] is None else node.op["min"]
+        high = high if node.op["max"] is None else node.op["max"]
+    else:
+        return None
+    if low != low or high != high or low > high or _is_minus_zero(low) or _is_minus_zero(high):
+        return None  # NaN, -0, or bounds that PyTorch resolves in an order of its own
+    return low, high
+
+
+def _is_minus_zero(bound: float) -> bool:
+    return bound == 0 and copysign(1.0, bound) < 0
+
+
+def clip(variable: Variable, low: float, high: float) -> Variable:
+    """The variable between two bounds, an infinite one left out; integers between integers stay integers."""
+    floating = variable.tensor_type.dtype.is_floating_point
+
+    def given(bound: float) -> float | None:
+        if abs(bound) == torch.inf:
+            return None
+        return int(bound) if not floating and bound == int(bound) else bound
+
+    return call(aten.clamp.default, variable, given(low), given(high))
+
+
+def bounded(variable: Variable, low: float, high: float) -> Variable:
+    """The variable between two bounds; a relu if that is all."""
+    if (low, high) == (0.0, inf):
+        return call(aten.relu.default, variable)
+    return clip(variable, low, high)
+
+
+def value_range(variable: Variable, steps: int = MOST_STEPS) -> tuple[float, float]:
+    """Bounds between which all numbers of a variable lie that are not NaN, as far as its operators tell."""
+    number = splat_number(variable)
+    if isinstance(number, int | float):
+        return (number, number) if number == number else (-inf, inf)
+    kind = variable.tensor_type
+    widest = (0.0, inf) if kind.dtype in (torch.uint8, torch.bool) else (-inf, inf)
+    node = variable.owner
+    if node is None or steps == 0:
+        return widest
+    bounds = clip_bounds(node)
+    if bounds is not None:
+        low, high = value_range(node.inputs[0], steps - 1)
+        return max(low, bounds[0]) if low <= bounds[1] else bounds[1], min(high, bounds[1])
+    target = node.op.target
+    if target is aten.max_pool2d.default and may_hold_padding_only(node.op):
+        return widest
+    if target in PICKS:
+        return value_range(node.inputs[0], steps - 1)
+    if target is aten.cat.default:
+        ranges = [value_range(v, steps - 1) for v in node.inputs]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+    if target in UNIT:
+        return 0.0, 1.0
+    return (0.0, inf) if _is_never_negative(node) else widest
+
+
+def _is_never_negative(node: Apply) -> bool:
+    return node.op.target in NOT_NEGATIVE and is_real(node.outputs[0]) and node.op.attributes.get("beta", 1) > 0
+
+
+def never_negative(variable: Variable, steps: int = MOST_STEPS) -> bool:
+    """Whether it can be seen that no element is below zero (a NaN may be among them, and one over -0).
+
+    Only of floating point: an integer may overflow.
+    """
+    if not is_real(variable):
+        return False
+    if isinstance(variable, Constant):
+        return not variable.trainable and bool((variable.data >= 0).all())
+    owner = variable.owner
+    if owner is None or steps == 0:
+        return False
+    if _is_never_negative(owner):
+        return True
+    if owner.op.target is aten.pow.Tensor_Scalar and owner.op["exponent"] in (2, 4):
+        return True
+    if owner.op.packet in KEEP_SIGN and owner.op.attributes.get("alpha", 1) == 1:
+        return all(never_negative(source, steps - 1) for source in owner.inputs)
+    return False
+
+
+def may_hold_padding_only(op: Op) -> bool:
+    """Whether a window of max pooling may lie on padding only, for which it gives -inf: windows with holes may."""
+    given = op.attributes
+    return any(given.get("padding") or ()) and any(step > 1 for step in given.get("dilation") or ())

@@ -1,0 +1,51 @@
+"""Leaving out copies: what a copy is of may take its place, unless someone could tell the two apart.
+
+The caller could if an output became memory that is not the output's own; and so could what looks at strides.
+"""
+
+import torch
+
+from explorer.tensor.aliasing import memory_roots, memory_views, shared_inputs
+from explorer.tensor.facts.replacing import instead
+from explorer.tensor.rewriting import Declined
+from explorer.tensor.strides import looks_at_strides, who_sees
+from explorer.tensor.variables import Apply, Constant, Variable
+
+aten = torch.ops.aten
+
+SAME_STRIDES = (aten.alias.default, aten.detach.default, aten.lift_fresh.default)
+
+
+def without_copy(node: Apply, source: Variable) -> "list[Variable] | Declined":
+    """A source as the replacement of its copy, if nothing sees that it lies in memory in another way; else why not."""
+    found = bare(node, source)
+    if isinstance(found, Declined) or _lies_alike(node, source):
+        return found
+    seen = who_sees(node.outputs[0], source)
+    return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
+
+
+def _lies_alike(node: Apply, source: Variable) -> bool:
+    """Whether a copy surely lies as its source does: a view of all, or what keeps the order of dense new memory."""
+    if node.op.target in SAME_STRIDES:
+        return True
+    keeps = node.op.target in (aten.clone.default, aten._to_copy.default)
+    kept = node.op.attributes.get("memory_format") in (None, torch.preserve_format)
+    owner = source.owner
+    return keeps and kept and owner is not None and not looks_at_strides(owner.op) and not _is_view(source)
+
+
+def _is_view(variable: Variable) -> bool:
+    owner = variable.owner
+    return owner is not None and bool(shared_inputs(owner)[variable.index])
+
+
+def bare(node: Apply, source: Variable) -> "list[Variable] | Declined":
+    """A source as the replacement of its copy, if no output of the graph becomes memory of the caller by that."""
+    copied = all(node.inputs[i] is not source for i in shared_inputs(node)[0])
+    if copied and any(client is None for view in memory_views(node.outputs[0]) for client, _ in view.clients):
+        root = next((v for v in memory_roots(source) if v.owner is None), None)
+        if root is not None:
+            what = root.name or ("a constant" if isinstance(root, Constant) else "an input")
+            return Declined(f"an output of the graph would share its memory with {what}")
+    return instead(node, source)

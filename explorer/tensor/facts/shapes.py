@@ -1,0 +1,124 @@
+"""Shapes and orders of axes: which operators change nothing else, which permutation one is, and how they are made."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from explorer.tensor.facts.owners import owned_by
+from explorer.tensor.ops import Op
+from explorer.tensor.variables import Variable, call
+
+aten = torch.ops.aten
+
+RESHAPES: tuple[OpOverload, ...] = (
+    aten.reshape.default,
+    aten.view.default,
+    aten._unsafe_view.default,
+    aten.view_as.default,
+    aten.flatten.using_ints,
+    aten.unflatten.int,
+    aten.squeeze.default,
+    aten.squeeze.dim,
+    aten.squeeze.dims,
+    aten.unsqueeze.default,
+)
+"""Operators that keep the numbers in their order and change the shape only."""
+
+TRANSPOSES: tuple[OpOverload, ...] = (
+    aten.permute.default,
+    aten.transpose.int,
+    aten.t.default,
+    aten.numpy_T.default,
+    aten.mT.default,
+    aten.movedim.int,
+    aten.movedim.intlist,
+    aten.swapaxes.default,
+    aten.swapdims.default,
+)
+"""Operators that exchange axes and nothing else."""
+
+PARTS: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.select.int, aten.narrow.default)
+"""Operators that take numbers of a tensor by their place on one axis."""
+
+COPIES: tuple[OpOverload, ...] = (
+    aten.clone.default,
+    aten.contiguous.default,
+    aten.lift_fresh_copy.default,
+    aten.alias.default,
+    aten.lift_fresh.default,
+    aten.detach.default,
+)
+"""Operators that give all numbers in their order and shape."""
+
+MOVES: tuple[OpOverload, ...] = (*RESHAPES, *TRANSPOSES, *PARTS, *COPIES, aten.expand.default, aten.repeat.default)
+"""Operators on one tensor that give its numbers, or some of them, in other places or more often."""
+
+
+def shape_of(variable: Variable) -> tuple[int, ...]:
+    """The shape of a variable, which is a tensor."""
+    return variable.tensor_type.shape
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the front."""
+    return axis % rank if rank else 0
+
+
+def axes_of(dims: "int | Sequence[int] | None", rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, in order; None and an empty list are all axes."""
+    if isinstance(dims, int):
+        dims = (dims,)
+    if not dims:
+        return tuple(range(rank))
+    return tuple(sorted(dim % rank for dim in dims)) if rank else ()
+
+
+def permutation_of(variable: Variable) -> tuple[int, ...] | None:
+    """If a transpose gives this variable: which axis of its input each axis of it is; else None."""
+    node = owned_by(variable, *TRANSPOSES)
+    return None if node is None else _permutation(node.op, len(shape_of(node.inputs[0])))
+
+
+@lru_cache(maxsize=10_000)
+def _permutation(op: Op, rank: int) -> tuple[int, ...]:
+    if op.target is aten.permute.default:
+        return tuple(axis % rank for axis in op["dims"])
+    marked = torch.empty(tuple(range(2, rank + 2)), device="meta")  # an axis is known by its size
+    return tuple(size - 2 for size in op.run([marked])[0].shape)
+
+
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes one."""
+    return tuple(list(order).index(axis) for axis in range(len(order)))
+
+
+def permuted(values: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
+    """Values of axes in another order of the axes."""
+    return tuple(values[axis] for axis in order)
+
+
+def permute(variable: Variable, order: Sequence[int]) -> Variable:
+    """The variable with its axes in another order; itself if that is the order they have."""
+    if tuple(order) == tuple(range(len(order))):
+        return variable
+    return call(aten.permute.default, variable, list(order))
+
+
+def reshape(variable: Variable, shape: Sequence[int]) -> Variable:
+    """The variable in another shape; itself if it has that shape."""
+    if shape_of(variable) == tuple(shape):
+        return variable
+    return call(aten.reshape.default, variable, list(shape))
+
+
+def channel_kept(before: Sequence[int], after: Sequence[int], axis: int) -> int | None:
+    """The axis of the shape `after` that runs as `axis` of the shape `before` does, with a reshape between; or None."""
+    lead, trail = prod(before[:axis]), prod(before[axis + 1 :])
+    for i, size in enumerate(after):
+        if size == before[axis] and prod(after[:i]) == lead and prod(after[i + 1 :]) == trail:
+            return i
+    return None

@@ -1,0 +1,48 @@
+"""Clips: one operator for bounds from one side or both, and clips of clips."""
+
+from typing import Any
+
+import torch
+
+from explorer.rewrite import Exactness
+from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, instead, owned_by
+from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.variables import Apply, call
+
+aten = torch.ops.aten
+
+EXACT = Exactness.EXACT
+CLAMPS = (aten.clamp.default, aten.clip.default)
+"""Those that let the gradient through on their bounds."""
+
+
+@register_canonicalize
+@node_rewriter(
+    [aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default, aten.relu6.default], exactness=EXACT
+)
+def to_clamp(node: Apply) -> Any:
+    """clamp_min, clamp_max, hardtanh and relu6 are clamps; the last two where no gradient passes: not on a bound."""
+    settings = node.op.attributes
+    flat = node.op.target in CLIPS
+    low = settings.get("min_val", settings.get("min", 0 if node.op.name == "relu6" else None))
+    high = settings.get("max_val", settings.get("max", 6 if node.op.name == "relu6" else None))
+    made = call(aten.clamp.default, node.inputs[0], low, high, place=node.place)
+    return (gradient_on_ties(node) if flat else None) or instead(node, made)
+
+
+@register_canonicalize
+@node_rewriter((*CLIPS, *RELUS), exactness=EXACT)
+def merge_clips(node: Apply) -> Any:
+    """clip(clip(x, a, b), c, d) is clip(x, clip(a, c, d), clip(b, c, d)), where a relu is clip(x, 0, inf)."""
+    above = owned_by(node.inputs[0], *CLIPS, *RELUS)
+    if above is None:
+        return False
+    outer, inner = clip_bounds(node), clip_bounds(above)
+    if outer is None or inner is None:
+        return Declined("a bound is NaN or -0, or the lower one is above the upper one", above)
+    low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
+    alike = (
+        node.op.target in CLAMPS and above.op.target in CLAMPS and max(inner[0], outer[0]) <= min(inner[1], outer[1])
+    )
+    return (None if alike else gradient_on_ties(node)) or instead(node, bounded(above.inputs[0], low, high))

@@ -1,0 +1,108 @@
+"""Where a node comes from and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from explorer.errors import UnknownNameError
+from explorer.trace.answers import Lineage, Origin
+from explorer.trace.steps import Step
+
+
+@dataclass(frozen=True, eq=False)
+class Lineages:
+    """The lineage of every node; `slices`: layer that was folded -> (folded node, slice)."""
+
+    steps: Sequence[Step]
+    slices: Mapping[int, tuple[int, int]]
+
+    def of(self, node: int) -> Lineage:
+        """The lineage of a node. Raises: UnknownNameError."""
+        first, last = self.lifetime(node)
+        changes = tuple(
+            Origin(s.index, s.path, f"{w.rule} in {w.place}", (node,), (node,))
+            for s in self.steps
+            for w in s.rewrites
+            if w.place and w.place.split(".")[0] == str(node)
+        )
+        return Lineage(
+            node,
+            first,
+            last,
+            tuple(sorted(self._symbolic(node))),
+            tuple(self._made_by.get(node, ())),
+            tuple(self._became.get(node, ())),
+            changes,
+            self._now(node),
+        )
+
+    def lifetime(self, node: int) -> tuple[int, int]:
+        """The first and last step at whose end a node exists. Raises: UnknownNameError."""
+        if node not in self._lifetimes:
+            raise UnknownNameError(f"there was never a node {node} in this trace")
+        return self._lifetimes[node]
+
+    def _symbolic(self, node: int) -> set[int]:
+        found: set[int] = set()
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            origins = self._made_by.get(current, [])
+            if not origins:
+                found.add(current)
+            waiting.extend(before for origin in origins for before in origin.before)
+        return found
+
+    def _now(self, node: int) -> tuple[tuple[int, int | None], ...]:
+        if node in self.slices:
+            return (self.slices[node],)
+        if self._lifetimes[node][1] == self.steps[-1].index:
+            return ((node, None),)
+        later = dict.fromkeys(
+            after for origin in self._became.get(node, ()) for after in origin.after[-1:] or origin.became
+        )
+        return tuple(dict.fromkeys(place for after in later for place in self._now(after)))
+
+    @cached_property
+    def _changes(self) -> tuple[Origin, ...]:
+        found: list[Origin] = []
+        for step in self.steps:
+            if step.error is not None:
+                continue  # a failed step leaves the graph as it was
+            for rewrite in step.rewrites:
+                if not rewrite.place:
+                    found.append(
+                        Origin(step.index, step.path, rewrite.rule, rewrite.removed, rewrite.added, rewrite.became)
+                    )
+            for group in step.folds:
+                if group.members != (group.node,):
+                    found.append(Origin(step.index, step.path, f"folded, {group.type}", group.members, (group.node,)))
+        return tuple(found)
+
+    @cached_property
+    def _made_by(self) -> Mapping[int, list[Origin]]:
+        found: dict[int, list[Origin]] = {}
+        for change in self._changes:
+            for node in change.after:
+                found.setdefault(node, []).append(change)
+        return found
+
+    @cached_property
+    def _became(self) -> Mapping[int, list[Origin]]:
+        found: dict[int, list[Origin]] = {}
+        for change in self._changes:
+            for node in change.before:
+                found.setdefault(node, []).append(change)
+        return found
+
+    @cached_property
+    def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
+        """Node -> first and last step at whose end it exists."""
+        end = self.steps[-1].index if self.steps else 0
+        lives = {node: [0, end] for node in (self.steps[0].snapshot.graph.nodes if self.steps else ())}
+        for change in self._changes:
+            for node in change.before:
+                lives[node][1] = change.step - 1
+            for node in change.after:
+                lives[node] = [change.step, end]
+        return {node: (first, last) for node, (first, last) in lives.items()}

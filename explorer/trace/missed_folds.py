@@ -1,0 +1,59 @@
+"""Which folded groups nearly were one."""
+
+from collections.abc import Sequence
+
+from explorer.trace.answers import Answers, FoldGroup, MissedFold
+from explorer.trace.folds import FoldKey, fold_key, key_difference
+from explorer.trace.steps import Step
+
+
+def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[MissedFold]:
+    """Equal keys on two levels, if these could run at one time; one level and type with one field that differs."""
+    found: list[tuple[FoldGroup, FoldGroup, str, bool]] = []
+    latest: dict[FoldKey, FoldGroup] = {}
+    by_level: dict[tuple[int, str], FoldGroup] = {}
+    for group in groups:
+        key = fold_key(group)
+        if key in latest:
+            levels = (latest[key].level, group.level)
+            apart = levels[0] != levels[1]
+            why = f"levels {levels[0]} and {levels[1]}" if apart else f"level {levels[0]} was switched off"
+            found.append((latest[key], group, f"{group.type}: equal keys, {why}", apart))
+        latest[key] = group
+        neighbour = by_level.get((group.level, group.type))
+        if neighbour is not None and (difference := key_difference(neighbour, group)) is not None:
+            name, mine, theirs = difference
+            reason = f"{group.type} on level {group.level}: {name} is {mine} and {theirs}"
+            found.append((neighbour, group, reason, False))
+        by_level[(group.level, group.type)] = group
+    joinable = _could_join([(one, other) for one, other, _, on_two_levels in found if on_two_levels], steps)
+    return Answers(
+        MissedFold((one.node, other.node), len(one.members) + len(other.members), reason)
+        for one, other, reason, on_two_levels in found
+        if not on_two_levels or (one.node, other.node) in joinable
+    )
+
+
+def _could_join(pairs: Sequence[tuple[FoldGroup, FoldGroup]], steps: Sequence[Step]) -> set[tuple[int, int]]:
+    """Of pairs (earlier, later), those where some member of the later reads, directly or not, none of the earlier.
+
+    One walk for all pairs of a folding: each node has the bits of the pairs whose earlier group it stands on.
+    """
+    foldings: dict[int, list[tuple[FoldGroup, FoldGroup]]] = {}
+    for earlier, later in pairs:
+        foldings.setdefault(earlier.step - earlier.level - 1, []).append((earlier, later))
+    found: set[tuple[int, int]] = set()
+    for step, of_folding in foldings.items():
+        stands_on: dict[int, int] = {}
+        for i, (earlier, _) in enumerate(of_folding):
+            for member in earlier.members:
+                stands_on[member] = stands_on.get(member, 0) | 1 << i
+        for node, sources in steps[step].snapshot.graph.inputs.items():
+            bits = stands_on.get(node, 0)
+            for source in sources:
+                bits |= stands_on.get(source, 0)
+            stands_on[node] = bits
+        for i, (earlier, later) in enumerate(of_folding):
+            if not all(stands_on[member] >> i & 1 for member in later.members):
+                found.add((earlier.node, later.node))
+    return found

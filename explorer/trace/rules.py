@@ -1,0 +1,55 @@
+"""What each rule did: its matches, its near misses, the conflicts that it lost."""
+
+from collections.abc import Sequence
+
+from explorer.errors import unknown_name
+from explorer.trace.answers import Answers, ConflictRecord, NearMisses, RuleStats
+from explorer.trace.events import RuleDescription
+from explorer.trace.steps import Step
+
+
+def find_rule(rules: Sequence[RuleDescription], pattern: str) -> RuleDescription:
+    """The rule with this pattern. Raises: UnknownNameError."""
+    for rule in rules:
+        if rule.pattern == pattern:
+            return rule
+    raise unknown_name("pattern", pattern, [rule.pattern for rule in rules])
+
+
+def near_misses(rules: Sequence[RuleDescription], steps: Sequence[Step], pattern: str | None) -> Answers[NearMisses]:
+    """The near misses of a pattern, or of each pattern that has some. Raises: UnknownNameError."""
+    names = [rule.pattern for rule in rules] if pattern is None else [find_rule(rules, pattern).pattern]
+    answers: list[NearMisses] = []
+    for name in names:
+        refusals = tuple(r.refusal for s in steps for r in s.refusals if r.refusal.pattern == name)
+        over = sum(s.refusals_over.get(name, 0) for s in steps)
+        matched = sum(match.rule == name for s in steps for match in s.matches)
+        if pattern is not None or refusals:
+            answers.append(NearMisses(name, matched, refusals, over))
+    return Answers(answers)
+
+
+def conflicts(steps: Sequence[Step]) -> Answers[ConflictRecord]:
+    """The matches that lost to another one."""
+    return Answers(
+        ConflictRecord(s.index, s.matches[lost.loser], s.matches[lost.winner], lost.node, lost.strategy, lost.reason)
+        for s in steps
+        for lost in s.lost
+    )
+
+
+def rule_stats(rules: Sequence[RuleDescription], steps: Sequence[Step]) -> Answers[RuleStats]:
+    """What each rule did, in order of the rules."""
+    stats: list[RuleStats] = []
+    for rule in rules:
+        applied = [w for s in steps for w in s.rewrites if w.rule == rule.name]
+        matched = sum(m.rule == rule.name for s in steps for m in s.matches)
+        misses = sum(r.refusal.pattern == rule.pattern for s in steps for r in s.refusals)
+        misses += sum(s.refusals_over.get(rule.pattern, 0) for s in steps)
+        removed, added = sum(len(w.removed) for w in applied), sum(len(w.added) for w in applied)
+        seconds = sum(w.seconds for w in applied)
+        lost = sum(s.matches[x.loser].rule == rule.name for s in steps for x in s.lost)
+        stats.append(
+            RuleStats(rule.name, rule.kind, matched, len(applied), lost, misses, removed, added, seconds, rule.source)
+        )
+    return Answers(stats)

@@ -1,0 +1,122 @@
+"""Why a pattern, or every rule of a pass, was not applied at a node."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from explorer.errors import CircuitError, unknown_name
+from explorer.trace.answers import WhyNot
+from explorer.trace.events import RuleDescription
+from explorer.trace.lineage import Lineages
+from explorer.trace.passes import pass_names, rules_of_pass, steps_of_pass, tries
+from explorer.trace.reasons import (
+    Standing,
+    fate_of_matches,
+    looks_at,
+    matches_at,
+    reason_of_pass,
+    reason_without_refusal,
+    refusals_at,
+)
+from explorer.trace.records import Records
+from explorer.trace.refusal import Check, Refusal, RefusalKind
+from explorer.trace.rules import find_rule
+from explorer.trace.steps import Step, find_step
+
+Matcher = Callable[[int, str, int], tuple[tuple[Check, ...], Refusal | None]]
+"""Runs the matcher again at a node: (step, pattern, node) -> (its questions, the refusal or None)."""
+
+NO_REASON = (0, 0)
+"""How far a rule came that answered no and did not say why."""
+
+
+@dataclass(frozen=True, eq=False)
+class WhyNots:
+    """Answers why not, from what the steps kept; `matcher` is asked again where there is one (None: a loaded trace)."""
+
+    steps: Sequence[Step]
+    rules: Sequence[RuleDescription]
+    lineages: Lineages
+    records: Records
+    matcher: Matcher | None
+
+    def of_rule(self, pattern: str, node: int, step: "int | str | None") -> WhyNot:
+        """Why a pattern was not applied; by default in the last step that tried it while the node existed.
+
+        Raises: UnknownNameError for an unknown pattern, node or step; CircuitError for a step without one of them.
+        """
+        rule = find_rule(self.rules, pattern)
+        first, last = self.lineages.lifetime(node)
+        tried = self._step_that_tried(rule, node) if step is None else find_step(self.steps, step)
+        if not tries(tried, rule):
+            raise CircuitError(
+                f"{pattern} was not tried in step {tried.index} ({tried.path}); it is a {rule.kind} rule"
+            )
+        if not first < tried.index <= last + 1:
+            raise CircuitError(
+                f"node {node} did not exist in step {tried.index} ({tried.path}); "
+                f"it exists after steps {first} to {last}"
+            )
+        found = matches_at(rule, node, tried)
+        if found:
+            applied, reason = fate_of_matches(found, tried)
+            return WhyNot(pattern, node, tried.index, True, applied, (), None, reason)
+        checks, refusal, place = (), None, ""
+        if self.matcher is not None and rule.kind != "parameter":
+            checks, refusal = self.matcher(tried.index, pattern, node)
+        for kept in refusals_at(rule, node, tried)[:1]:
+            refusal, place = kept.refusal, kept.place
+        if refusal is not None:
+            reason = f"in {place}: {refusal.reason}" if place else refusal.reason
+        else:
+            reason = reason_without_refusal(rule, self._standing(node, tried), tried, fits=bool(checks))
+        return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
+
+    def of_pass(self, name: str, node: int, step: "int | str | None") -> WhyNot:
+        """The answer of the rule of a pass that came closest; if none gave a reason, what they look for.
+
+        Raises: UnknownNameError for an unknown pass, node or step; CircuitError if it was never run at the node.
+        """
+        found = steps_of_pass(name, self.steps)
+        if not found:
+            raise unknown_name("rule or pass", name, [*(rule.pattern for rule in self.rules), *pass_names(self.steps)])
+        first, last = self.lineages.lifetime(node)
+        run = [s for s in found if first < s.index <= last + 1]
+        run = run if step is None else [s for s in run if s is find_step(self.steps, step)]
+        if not run:
+            where = "" if step is None else f" in step {step}"
+            raise CircuitError(f"{name} was never run{where} while node {node} existed (steps {first} to {last})")
+        rules = rules_of_pass(name, self.steps, self.rules)
+        told = [s for s in run if any(matches_at(rule, node, s) or refusals_at(rule, node, s) for rule in rules)]
+        tried = (told or run)[-1]
+        rules = [rule for rule in rules if tries(tried, rule)]
+        place = self._standing(node, tried)
+        asked = [rule for rule in rules if looks_at(rule, place.record)]
+        best = max((self.of_rule(rule.pattern, node, tried.index) for rule in asked), key=_closeness, default=None)
+        if best is None or _closeness(best) == NO_REASON:
+            return WhyNot(name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, asked, place))
+        which = "the only one" if len(rules) == 1 else f"the closest of the {len(rules)} rules"
+        return replace(best, reason=f"it is {which} of {name}: {best.reason}")
+
+    def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
+        first, last = self.lineages.lifetime(node)
+        tried = [s for s in self.steps if tries(s, rule) and first < s.index <= last + 1]
+        if not tried:
+            raise CircuitError(f"{rule.pattern} was never tried while node {node} existed (steps {first} to {last})")
+        seen = (s for s in reversed(tried) if matches_at(rule, node, s) or refusals_at(rule, node, s))
+        return next(seen, tried[-1])
+
+    def _standing(self, node: int, step: Step) -> Standing:
+        """What stood at a node before a step."""
+        graph = self.steps[step.index - 1].snapshot.graph
+        reads = {source: self.records.of(graph.nodes[source]) for source in graph.inputs[node]}
+        return Standing(node, self.records.of(graph.nodes[node]), reads)
+
+
+def _closeness(answer: WhyNot) -> tuple[int, int]:
+    """How far a rule came: applied, matched, refused at the end, refused on the way, no reason given."""
+    if answer.matched:
+        return (4 if answer.applied else 3, 0)
+    if answer.refusal is None:
+        return NO_REASON
+    whole = answer.refusal.kind in (RefusalKind.DECLINED, RefusalKind.REVERTED)
+    return (2 if whole else 1, answer.refusal.entry)
