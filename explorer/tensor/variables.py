@@ -126,7 +126,7 @@ class Constant(Variable):
         return first.item()
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Apply:
     """An operator applied to variables. Only the graph that holds it changes `inputs`.
 

@@ -1,12 +1,14 @@
 """Slices: all operators that take a part of one axis, seen as (tensor, axis, start, stop)."""
 
 from dataclasses import dataclass
+from itertools import accumulate
+from weakref import WeakKeyDictionary
 
 import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.facts.shapes import axis_of, shape_of
-from explorer.tensor.variables import Variable, call
+from explorer.tensor.variables import Apply, Variable, call
 
 aten = torch.ops.aten
 
@@ -18,6 +20,10 @@ SPLITS: tuple[OpOverload, ...] = (
     aten.tensor_split.sections,
 )
 SLICES: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.narrow.default)
+
+
+_starts: WeakKeyDictionary[Apply, list[int]] = WeakKeyDictionary()
+"""Where the parts of a split begin, added up once: a split may have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,10 @@ def slice_of(variable: Variable) -> Slice | None:
     axis = axis_of(owner.op["dim"], len(shape_of(source)))
     size = shape_of(source)[axis]
     if target in SPLITS:
-        start = sum(shape_of(piece)[axis] for piece in owner.outputs[: variable.index])
-        return Slice(source, axis, start, start + shape_of(variable)[axis])
+        starts = _starts.get(owner)
+        if starts is None:
+            starts = _starts[owner] = list(accumulate((shape_of(v)[axis] for v in owner.outputs), initial=0))
+        return Slice(source, axis, starts[variable.index], starts[variable.index + 1])
     start = owner.op["start"] or 0
     start = max(0, min(start + size if start < 0 else start, size))
     if target is aten.slice.Tensor and owner.op["step"] != 1:
