@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from explorer.errors import CircuitError
+from explorer.tensor.interface import Arguments
 from explorer.timings import TRAINING
 from explorer.trace.equivalence import HALF_ROUNDING, ROUNDING
 
@@ -36,18 +37,22 @@ class Program:
     def run(self) -> None:
         """One run."""
         if self.kind == TRAINING:
-            value = _tensors(self.module(*self.arguments))[0]
+            value = _tensors(self._called())[0]
             (-(value.real if value.is_complex() else value).mean()).backward()
             return
         with torch.no_grad():
-            self.module(*self.arguments)
+            self._called()
+
+    def _called(self) -> Any:
+        by_name = self.arguments.by_name if isinstance(self.arguments, Arguments) else {}
+        return self.module(*self.arguments, **by_name)
 
     def outputs(self) -> tuple[Tensor, ...]:
         """What the module gives, on the CPU; what it draws at random begins with the same seed each time."""
         self.module.eval()
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(0)
-            return tuple(value.cpu() for value in _tensors(self.module(*self.arguments)))
+            return tuple(value.cpu() for value in _tensors(self._called()))
 
     def with_one_row(self) -> "Program":
         """The same of the first row."""

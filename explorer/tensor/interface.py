@@ -1,6 +1,6 @@
 """How a tensor graph is called: the structure of arguments and results, and the state that a call changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,21 @@ class Arguments(tuple[Any, ...]):
         made = super().__new__(cls, in_a_row)
         made.by_name = dict(by_name or {})
         return made
+
+
+def _taken_apart(arguments: Arguments) -> tuple[list[Any], tuple[str, ...]]:
+    return [*arguments, *arguments.by_name.values()], tuple(arguments.by_name)
+
+
+def _put_together(values: Iterable[Any], names: tuple[str, ...]) -> Arguments:
+    given = list(values)
+    split = len(given) - len(names)
+    return Arguments(given[:split], dict(zip(names, given[split:], strict=True)))
+
+
+pytree.register_pytree_node(
+    Arguments, _taken_apart, _put_together, serialized_type_name="explorer.tensor.interface.Arguments"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -77,3 +77,16 @@ def test_views_name_operators_and_have_no_lints_about_layers(trace):
     run = measure_steps(trace, max_seconds=1)
     assert step_bars(index, run)["table"]["columns"][1] == "operators"
     assert {lint.kind for lint in lints(index, [run])} <= {"launch-bound"}
+
+
+class Scaled(nn.Module):
+    """Takes one of its arguments by name."""
+
+    def forward(self, x, *, scale):
+        return (x * scale).relu()
+
+
+def test_arguments_by_name_are_given_by_name():
+    trace = explorer.record(Scaled(), (torch.randn(3, 4),), kwargs={"scale": torch.tensor(2.0)})
+    (timing,) = measure_steps(trace, [-1], max_seconds=1).timings
+    assert median_of(timing) > 0
