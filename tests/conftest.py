@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -14,13 +15,18 @@ from tests.needed import is_missing
 # One worker a core: more threads in each would only wait for each other. Before torch is loaded, also by servers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Each worker, and each process that a test starts, would compile all sources and tests anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
 
 HOW = "pip install playwright; apt-get install chromium (or set CHROMIUM to the path of a Chromium or Chrome)"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # a rule for requests would switch the cache off
     "--disable-background-networking",
     "--disable-component-update",
     "--no-first-run",
@@ -48,28 +54,46 @@ def _slow_down(page: "Page", factor: float) -> None:
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": factor})
 
 
-@pytest.fixture
-def page(browser: "Browser") -> "Iterator[Page]":
+@pytest.fixture(scope="session")
+def tab(browser: "Browser") -> "Page":
+    """One for all tests: a new one takes more than twice as long to fetch and compile the scripts of a page."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    page = context.new_page()
+    if factor := os.environ.get("SLOW_PAGES"):
+        context.on("page", lambda page: _slow_down(page, float(factor)))
+    return context.new_page()
+
+
+@pytest.fixture
+def page(tab: "Page") -> "Iterator[Page]":
+    """The tab as if it were new; what other tabs a test opens are closed behind it."""
     outside: list[str] = []
     problems: list[str] = []
 
-    def guard(route: "Route") -> None:
-        address = urlsplit(route.request.url)
-        if address.scheme in ("file", "data", "blob") or address.hostname == "127.0.0.1":
-            route.continue_()
-        else:
-            outside.append(route.request.url)
-            route.abort()
+    def watch(request: "Request") -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("file", "data", "blob") and address.hostname != "127.0.0.1":
+            outside.append(request.url)
 
-    context.route("**/*", guard)
-    if factor := os.environ.get("SLOW_PAGES"):
-        context.on("page", lambda page: _slow_down(page, float(factor)))
-        _slow_down(page, float(factor))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    yield page
-    context.close()
+    def note_error(error: "Error") -> None:
+        problems.append(str(error))
+
+    def note_message(message: "ConsoleMessage") -> None:
+        if message.type == "error":
+            problems.append(message.text)
+
+    tab.context.on("request", watch)
+    tab.on("pageerror", note_error)
+    tab.on("console", note_message)
+    yield tab
+    tab.context.remove_listener("request", watch)
+    tab.remove_listener("pageerror", note_error)
+    tab.remove_listener("console", note_message)
+    for other in tab.context.pages:
+        if other is not tab:
+            other.close()
+    tab.goto("about:blank")
+    tab.mouse.move(0, 0)
+    tab.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
+    tab.context.clear_cookies()
     assert outside == []
     assert problems == []

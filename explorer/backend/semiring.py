@@ -185,11 +185,16 @@ def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
 
     m is constant for the gradient: it cancels out of log(sum w exp(x - m)) + m.
     """
-    with torch.no_grad():
-        real = x.real if x.is_complex() else x
-        bound = torch.finfo(real.dtype).max
-        largest = torch.amax(real, dim=-1, keepdim=True).clamp_(-bound, bound)
+    largest = _largest(x, -1)
     return torch.sub(x, largest).exp_(), largest
+
+
+def _largest(x: Tensor, dim: int) -> Tensor:
+    """The largest real part along an axis, which is kept, made finite; nothing flows back through it."""
+    known = x.detach()  # one operator; a part without gradients would be a program of its own in an export
+    real = known.real if known.is_complex() else known
+    bound = torch.finfo(real.dtype).max
+    return torch.amax(real, dim=dim, keepdim=True).clamp_(-bound, bound)
 
 
 def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
@@ -216,10 +221,7 @@ def _mix_linear(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _mix_logs(x: Tensor, weight: Tensor) -> Tensor:
-    with torch.no_grad():
-        real = x.real if x.is_complex() else x
-        bound = torch.finfo(real.dtype).max
-        largest = torch.amax(real, dim=1, keepdim=True).clamp_(-bound, bound)  # (F, 1, B, K)
+    largest = _largest(x, 1)  # (F, 1, B, K)
     scaled = torch.sub(x, largest).exp_()
     return torch.log(_mix_linear(scaled, weight)) + largest.squeeze(1)
 

@@ -10,7 +10,8 @@ from functools import cache, lru_cache
 import torch
 from torch._ops import OpOverload
 
-from explorer.tensor.ops import FAKE, Op, flat_results
+from explorer.tensor.fakes import on_fakes
+from explorer.tensor.ops import Op, flat_results
 from explorer.tensor.types import TensorType, ValueType
 from explorer.tensor.variables import Apply, Variable
 
@@ -43,7 +44,7 @@ def _shared(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...
     said = _said(op)
     if not all(isinstance(kind, TensorType) for kind in inputs):
         return said
-    with FAKE, torch.no_grad():
+    with on_fakes():
         tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
         memory = [tensor.untyped_storage()._cdata for tensor in tensors]
         results = flat_results(op.run(tensors))

@@ -11,9 +11,10 @@ import torch
 
 from explorer.errors import CycleError, InconsistencyError
 from explorer.tensor.aliasing import destroyed_inputs, destroys, memory_roots, memory_views, shared_inputs
+from explorer.tensor.fakes import on_fakes
 from explorer.tensor.features import AlreadyThere, Feature
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.ops import FAKE, flat_results
+from explorer.tensor.ops import flat_results
 from explorer.tensor.variables import Apply, Constant, Variable
 
 
@@ -221,7 +222,7 @@ def overlaps_itself(variable: Variable) -> bool:
     """Whether two elements of a view may be one place in memory, as in what `expand` gives."""
     if not _is_view(variable):
         return False
-    with FAKE, torch.no_grad():
+    with on_fakes():
         view = _strided(variable)
     needed = 1
     for stride, size in sorted(zip(view.stride(), view.shape, strict=True)):

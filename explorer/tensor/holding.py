@@ -9,6 +9,8 @@ from explorer.tensor.interface import Held
 from explorer.tensor.numbers import PythonNumber
 from explorer.tensor.variables import Constant
 
+MODULE_NAMES = frozenset((*dir(nn.Module), "training"))
+"""What any module has already: no tensor and no module in it can be called so."""
 REWRITTEN = "_rewritten"
 """Behind the name of a parameter or buffer whose value a rewrite replaced: its old values do not belong there."""
 
@@ -18,13 +20,14 @@ def hold(
 ) -> dict[Constant, str]:
     """Register constants on a module; gives their names in it.
 
-    What is still as it was in `state` has its names, all of them if it had several; so has what the graph never read.
+    What is still as it was in `state` has its names, all of them if it had several; so has what the graph never read,
+    and what is trained although no result depends on it any more: its gradient is zero.
     `taken` are names that the module has for other things.
     """
     holder = _Holder(root, taken)
     present = {id(constant.data) for constant in constants}
     for entry in state:
-        if entry.spare or id(entry.data) in present:
+        if entry.spare or entry.trainable or id(entry.data) in present:
             holder.put(entry.name, entry.data, entry.trainable, entry.saved)
     before = {entry.name for entry in state}
     names: dict[Constant, str] = {}
@@ -53,7 +56,7 @@ class _Holder:
 
     def put(self, wanted: str, data: torch.Tensor, trainable: bool, saved: bool = True) -> str:
         """Register a tensor under a name, or one like it if that is taken; gives the name."""
-        parts = [part or "_" for part in wanted.split(".")]
+        parts = [f"{part}_" if part in MODULE_NAMES else part or "_" for part in wanted.split(".")]
         if parts[0] in self._taken:
             parts[0] += "_"
         name = ".".join(parts)

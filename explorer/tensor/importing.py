@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
 from explorer.errors import ExportError, OperatorError
+from explorer.tensor.fakes import exclusively
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.gradient_modes import DETACH, detached_parts
 from explorer.tensor.interface import Held, Interface, Mutation
@@ -45,7 +46,7 @@ def from_module(
     Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
     """
     try:
-        with warnings.catch_warnings():
+        with exclusively(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
     except Exception as error:
@@ -76,7 +77,7 @@ def from_exported(
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
     check_layout(layout)
-    with warnings.catch_warnings():
+    with exclusively(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = _decomposed(program, level, training)
     graph = _Reader(program, training).graph(listeners)
@@ -126,6 +127,12 @@ class _Reader:
         )
         return graph
 
+    def _input(self, node: fx.Node) -> Variable:
+        """An input; one that may ask for a gradient counts as trained where anything is."""
+        kind = _static(node)
+        learns = self._training and (kind.dtype.is_floating_point or kind.dtype.is_complex)
+        return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
+
     def _held(self, graph: FunctionGraph) -> tuple[Held, ...]:
         """What the module holds, in the order of its state dict, then what is not in that."""
         program = self._program
@@ -144,7 +151,7 @@ class _Reader:
             target = str(spec.target)
             if spec.kind is InputKind.USER_INPUT:
                 if isinstance(spec.arg, TensorArgument):
-                    self._values[node] = Variable(_static(node), None, 0, node.name)
+                    self._values[node] = self._input(node)
                     self._inputs.append(self._values[node])
                 elif isinstance(spec.arg, ConstantArgument):
                     self._values[node] = spec.arg.value
@@ -185,6 +192,11 @@ class _Reader:
             made = make_apply(target, args, kwargs, _place(node))
         except OperatorError as error:
             raise ExportError(f"{error} ({node.name}){_where(node)}") from error
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+            raise ExportError(
+                f"{made.op.name} gives a sparse tensor ({value.layout}){_where(node)}; only dense ones are taken"
+            )
         for variable in made.outputs:
             variable.name = ""
         returns = target._schema.returns

@@ -1,17 +1,16 @@
 """An operator: an overload of PyTorch, and its arguments that are no tensors."""
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
 from explorer.errors import OperatorError, UnknownNameError
+from explorer.tensor.fakes import on_fakes
 from explorer.tensor.numbers import operands
 from explorer.tensor.types import LETTERS, Quantization, TensorType, ValueType, type_of
 
@@ -287,14 +286,8 @@ def _call(target: OpOverload, values: Mapping[str, Any]) -> Any:
     return kernel(target)(*[values[name] for name in names], **{k: v for k, v in values.items() if k not in names})
 
 
-FAKE = FakeTensorMode(allow_non_fake_inputs=False)
-
 KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
 """What a kernel of PyTorch raises for tensors that it does not take."""
-REFUSALS = logging.getLogger(FakeTensorMode.__module__)
-"""Where PyTorch writes the traceback of each operator that it refuses."""
-
-InferTypes = Callable[[Op, tuple[ValueType, ...], tuple[ValueType, ...]], tuple[ValueType, ...]]
 
 
 @lru_cache(maxsize=100_000)
@@ -305,7 +298,7 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
             raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
     _check_quantization(op, inputs)
     try:
-        with FAKE, torch.no_grad(), _silent_refusals():
+        with on_fakes():
             tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
             results = flat_results(_call(op.target, op.bind(tensors)))
     except (DynamicOutputShapeException, DataDependentOutputException) as error:
@@ -315,21 +308,6 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
     except KERNEL_ERRORS as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
     return tuple(map(type_of, results))
-
-
-@contextmanager
-def _silent_refusals() -> Iterator[None]:
-    """Nothing is written of what PyTorch refuses: the error that is raised has its reason."""
-    REFUSALS.addFilter(_no_record)
-    try:
-        yield
-    finally:
-        REFUSALS.removeFilter(_no_record)
-
-
-def _no_record(record: logging.LogRecord) -> bool:
-    del record
-    return False
 
 
 def _check_quantization(op: Op, inputs: Sequence[ValueType]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import nn
 from torch.export import ExportedProgram
 
@@ -114,7 +115,12 @@ def record_module(
 
 
 def _examples(subject: object, in_a_row: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
-    """The example inputs that were given, or those that an exported program was exported with."""
+    """The example inputs that were given, or those that an exported program was exported with.
+
+    Raises: DataTypeError for a tensor in place of a tuple of arguments.
+    """
+    if isinstance(in_a_row, torch.Tensor):
+        raise DataTypeError("example inputs are a tuple of arguments, as in (x,); found a tensor")
     if isinstance(subject, ExportedProgram) and subject.example_inputs and not (in_a_row or by_name):
         in_a_row, by_name = subject.example_inputs
     return Arguments(in_a_row, by_name)
@@ -154,6 +160,8 @@ def _configs(entry: Any) -> "Iterable[FunctionPassConfig | str]":
 
 def _checked(entry: Any) -> Pipeline:
     """Raises: DataTypeError for what is no pipeline."""
+    if isinstance(entry, type):
+        raise DataTypeError(f"a pipeline cannot be the class {entry.__name__}: give an object of it")
     if isinstance(entry, Pipeline):
         return entry
     if isinstance(entry, LocalRewriter):

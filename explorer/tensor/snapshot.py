@@ -154,14 +154,15 @@ class GraphState:
             if isinstance(value, Apply):
                 node = Apply(value.op, [made[read] for read in state.reads], place=value.place, id=number)
                 node.outputs = [
-                    Variable(kind, node, v.index, v.name) for v, kind in zip(value.outputs, state.types, strict=True)
+                    Variable(kind, node, v.index, v.name, v.device, v.trained)
+                    for v, kind in zip(value.outputs, state.types, strict=True)
                 ]
                 made.update({(number, i): v for i, v in enumerate(node.outputs)})
             elif isinstance(value, Constant):
                 made[(number, 0)] = constant = Constant(value.data, value.name, value.trainable)
                 constant.type = state.types[0]
             else:
-                made[(number, 0)] = Variable(state.types[0], None, 0, value.name)
+                made[(number, 0)] = Variable(state.types[0], None, 0, value.name, value.device, value.trained)
         declared = [n for n in sorted(order) if not isinstance(self.nodes[n].value, Apply | Constant)]
         inputs = [made[(number, 0)] for number in declared]
         graph = FunctionGraph(inputs, [made[read] for read in self.output_reads], clone=False)

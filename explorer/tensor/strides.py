@@ -5,15 +5,16 @@ that lie as the copy does, and as what it copies does, until the two give result
 did if inputs lie in the order of their axes; values are the same also if inputs lie turned around.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import torch
 
 from explorer.errors import InconsistencyError
+from explorer.tensor.fakes import on_fakes
 from explorer.tensor.features import Feature
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.ops import FAKE, KERNEL_ERRORS, Op, flat_results
+from explorer.tensor.ops import KERNEL_ERRORS, Op, flat_results
 from explorer.tensor.types import TensorType, ValueType
 from explorer.tensor.variables import Apply, Constant, Variable
 
@@ -45,10 +46,13 @@ def looks_at_strides(op: Op) -> bool:
     return other_numbers or op.packet in LOOKS_AT_STRIDES or op.target.namespace not in OWN
 
 
-def who_sees(copy: Variable, source: Variable) -> str | None:
-    """What would see the difference if a copy lay in memory as what it copies does; None if nothing would."""
+def who_sees(copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
+    """What would see the difference if a copy lay in memory as what it copies does; None if nothing would.
+
+    `does` tells of an operator that takes tensors however they lie whether it nevertheless sees it.
+    """
     for turned in (False, True):
-        found = _Layouts(turned).who_sees(copy, source)
+        found = _Layouts(turned).who_sees(copy, source, does)
         if found is not None:
             return found
     return None
@@ -78,7 +82,7 @@ class _Layouts:
             results = _results(owner.op, _types(owner), tuple(map(self.of, owner.inputs)))
         return results[variable.index] if results is not None else _dense(variable.type, self._turned)
 
-    def who_sees(self, copy: Variable, source: Variable) -> str | None:
+    def who_sees(self, copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
         """What would see the difference if a copy lay as its source does; None if nothing would."""
         if _same(copy, self.of(copy), self.of(source)):
             return None
@@ -92,7 +96,7 @@ class _Layouts:
                     if not self._turned:
                         return "an output of the graph"
                     continue
-                changed = self._changed(client, other)
+                changed = None if does(client) else self._changed(client, other)
                 if changed is None:
                     return client.op.name
                 other.update(changed)
@@ -168,7 +172,7 @@ def _results(op: Op, kinds: tuple[ValueType, ...], strides: tuple[Strides, ...])
     """How the results of an operator lie for tensors that lie so; None if it refuses them."""
     given = [(kind, lies) for kind, lies in zip(kinds, strides, strict=True) if isinstance(kind, TensorType)]
     try:
-        with FAKE, torch.no_grad():
+        with on_fakes():
             tensors = [torch.empty_strided(kind.shape, lies, dtype=kind.dtype) for kind, lies in given]
             return tuple(tuple(result.stride()) for result in flat_results(op.run(tensors)))
     except KERNEL_ERRORS:

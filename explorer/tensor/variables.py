@@ -48,10 +48,22 @@ NOWHERE = SourcePlace()
 class Variable:
     """A value on an edge. Compared by identity: two calls of an operator on the same inputs are two variables."""
 
-    __slots__ = ("clients", "index", "name", "owner", "type")
+    __slots__ = ("clients", "device", "index", "name", "owner", "trained", "type")
 
-    def __init__(self, type: ValueType, owner: "Apply | None" = None, index: int = 0, name: str = "") -> None:
+    def __init__(
+        self,
+        type: ValueType,
+        owner: "Apply | None" = None,
+        index: int = 0,
+        name: str = "",
+        device: torch.device | None = None,
+        trained: bool = False,
+    ) -> None:
         self.type = type
+        self.device = device
+        """Where it lies; None if what it is made of does not tell, as a constant of no axes on the processor."""
+        self.trained = trained
+        """Whether it may depend on what gets a gradient: a trainable constant, an input; what does is always marked."""
         self.owner = owner
         self.index = index
         self.name = name
@@ -88,7 +100,8 @@ class Constant(Variable):
         layout: str = "",
         quantization: Quantization | None = None,
     ) -> None:
-        super().__init__(type_of(data, layout, quantization), None, 0, name)
+        device = data.device if data.ndim or data.device.type != "cpu" else None
+        super().__init__(type_of(data, layout, quantization), None, 0, name, device, trainable)
         self.data = data
         self.trainable = trainable
 
@@ -172,8 +185,15 @@ def apply_op(op: Op, inputs: Sequence["Variable | float"], place: SourcePlace = 
         variables = [_plain(variable) for variable in variables]
     node = Apply(op, variables, place=place)
     types = op.result_types([variable.type for variable in variables])
-    node.outputs = [Variable(kind, node, i) for i, kind in enumerate(types)]
+    device = _device(op, variables)
+    trained = any(variable.trained for variable in variables)
+    node.outputs = [Variable(kind, node, i, "", device, trained) for i, kind in enumerate(types)]
     return node
+
+
+def _device(op: Op, inputs: Sequence[Variable]) -> torch.device | None:
+    named = op.attributes.get("device")
+    return torch.device(named) if named is not None else next((v.device for v in inputs if v.device is not None), None)
 
 
 def number_constant(value: complex, others: Sequence[Variable]) -> Constant:

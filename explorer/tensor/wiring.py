@@ -26,6 +26,8 @@ def connect(graph: "FunctionGraph", node: Apply | None, index: int, new: Variabl
         graph.outputs[index] = new
     else:
         node.inputs[index] = new
+        if new.trained:
+            _mark_trained(node)
         graph.order.raise_above(node)
     del old.clients[(node, index)]
     delta = graph.observer.delta
@@ -34,6 +36,16 @@ def connect(graph: "FunctionGraph", node: Apply | None, index: int, new: Variabl
     _drop(graph, old, reason)
     for feature in graph.features:
         feature.on_change_input(graph, node, index, old, new, reason)
+
+
+def _mark_trained(node: Apply) -> None:
+    """What depends on an application may depend on what is trained."""
+    waiting = [node]
+    while waiting:
+        found = [variable for variable in waiting.pop().outputs if not variable.trained]
+        for variable in found:
+            variable.trained = True
+            waiting.extend(client for client, _ in variable.clients if client is not None)
 
 
 def take_in(graph: "FunctionGraph", variable: Variable, reader: Apply | None, reason: object = None) -> None:

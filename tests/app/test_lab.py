@@ -1,5 +1,6 @@
 """`circuit-explorer lab` starts JupyterLab on this machine only, says where, and asks nobody outside for anything."""
 
+import importlib.util
 import json
 import re
 import signal
@@ -20,7 +21,9 @@ from explorer.app.serving import free_port
 
 ROOT = Path(__file__).parents[2]
 
-pytest.importorskip("jupyterlab", reason="needs JupyterLab: pip install 'circuit-explorer[ui]'")
+pytestmark = pytest.mark.skipif(  # looked for, not imported: that takes seconds, in each process that collects tests
+    importlib.util.find_spec("jupyterlab") is None, reason="needs JupyterLab: pip install 'circuit-explorer[ui]'"
+)
 
 
 def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -> None:

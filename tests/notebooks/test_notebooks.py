@@ -1,5 +1,6 @@
 """The notebooks run from top to bottom without an error, and are committed without outputs."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.needed import is_missing
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -20,7 +23,8 @@ def test_there_are_notebooks() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_it_runs(file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("nbval", reason="needs nbval: pip install 'circuit-explorer[test]'")
+    if importlib.util.find_spec("nbval") is None:
+        is_missing("nbval", "pip install 'circuit-explorer[test]'")
     own = {name: str(tmp_path / name) for name in STATE}  # nobody's own settings
     ended = subprocess.run(
         # In a process of its own: cells must run in order, in one worker, and warnings of Jupyter are its own.

@@ -21,16 +21,16 @@ MAY_DO_NOTHING = {
 }
 
 AFTER_PASSES = {  # operators before the default passes, and at most after them
-    "digits": (111, 47),
-    "blackboard": (72, 48),
-    "hmm": (263, 163),
-    "conflict": (68, 33),
-    "near-misses": (137, 69),
-    "levels": (113, 58),
-    "sum-chain": (428, 16),
-    "kronecker": (138, 67),
-    "mnist": (399, 214),
-    "poon-domingos": (750, 359),
+    "digits": (115, 47),
+    "blackboard": (75, 48),
+    "hmm": (275, 163),
+    "conflict": (70, 33),
+    "near-misses": (142, 69),
+    "levels": (117, 58),
+    "sum-chain": (429, 16),
+    "kronecker": (143, 67),
+    "mnist": (416, 214),
+    "poon-domingos": (777, 359),
 }
 
 

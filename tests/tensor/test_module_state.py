@@ -9,7 +9,7 @@ from torch import nn
 
 import explorer
 from explorer.errors import ExportError, OperatorError
-from explorer.tensor import from_module, to_module
+from explorer.tensor import Constant, FunctionGraph, call, from_module, to_module
 
 X = torch.randn(2, 3, 8, 8)
 
@@ -162,3 +162,48 @@ def test_a_module_without_a_tensor_among_its_results_is_refused():
 
     with pytest.raises(ExportError, match="gives no tensors"):
         from_module(Nothing(), (torch.ones(2),))
+
+
+class Chosen(nn.Module):
+    """Selects by one buffer, then by another; the first is turned around after each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("first", torch.tensor([3, 1, 0, 2]))
+        self.register_buffer("second", torch.tensor([0, 2]))
+
+    def forward(self, x):
+        found = x.index_select(0, self.first).index_select(0, self.second)
+        self.first.copy_(self.first.flip(0))
+        return found
+
+
+def test_a_buffer_that_changes_is_read_in_every_call():
+    x = torch.arange(4.0)
+    made, plain = explorer.record(Chosen(), (x,)).compiled, Chosen()
+    assert [made(x).tolist() for _ in range(3)] == [plain(x).tolist() for _ in range(3)]
+
+
+class Deciding(nn.Module):
+    """Of its two parameters one has no effect."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
+        self.register_buffer("c", torch.tensor(True))
+
+    def forward(self, x):
+        return torch.where(self.c, x * self.a, self.b) + self.b * 0
+
+
+def test_a_parameter_without_effect_stays_where_it_is_trained():
+    made = explorer.record(Deciding(), (torch.randn(3),), mode="train").compiled
+    assert [name for name, _ in made.named_parameters()] == ["a", "b"]
+    made.load_state_dict(Deciding().state_dict(), strict=False)
+
+
+def test_no_constant_has_the_name_of_something_that_a_module_has():
+    w = Constant(torch.ones(2), "w")
+    graph = FunctionGraph([], [call(torch.ops.aten.to.dtype, w, torch.float64)])
+    found = explorer.record(graph, (), pipeline="ConstantFold").compiled()
+    assert found.dtype is torch.float64

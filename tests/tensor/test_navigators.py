@@ -3,9 +3,10 @@
 import itertools
 
 import pytest
+import torch
 
 from explorer.errors import CycleError, LimitWarning
-from explorer.tensor import FunctionGraph
+from explorer.tensor import FunctionGraph, call, doubles
 from explorer.tensor.rewriting import (
     Asterisk,
     EquilibriumRewriter,
@@ -22,6 +23,8 @@ from explorer.tensor.rewriting import (
     processing,
 )
 from tests.tensor.abstract_operators import op1, op2, op3, op4, op5, op6, variables
+
+aten = torch.ops.aten
 
 x, y, z = variables("x y z")
 A, B, C, D, E, F = (op.target for op in (op1, op2, op3, op4, op5, op6))
@@ -181,6 +184,12 @@ def test_a_low_limit_ends_an_equilibrium_before_it_is_reached():
 
 
 def test_rewriters_are_tried_by_how_exactly_they_name_the_operator():
+    """Theano's order, 4 5 3 2 1: those that name its class, then the operator with its attributes, then those for all.
+
+    An overload stands for the operator's class, and the packet of all overloads for the class above. Theano sorts
+    classes by inheritance. Operators of PyTorch have none: overloads and packets name the operator alike, and are
+    tried in the order in which they were given, so here 3 is given behind 4 and 5.
+    """
     tried = []
 
     def noting(name, tracks):
@@ -194,14 +203,14 @@ def test_rewriters_are_tried_by_how_exactly_they_name_the_operator():
     graph = FunctionGraph([x], [op1(x)])
     rewriters = [
         noting("1 all", None),
-        noting("2 all", None),
-        noting("3 this operator", [op1.of(1)]),
+        noting("2 this operator", [op1.of(1)]),
         noting("4 overload", [A]),
-        noting("5 packet", [A.overloadpacket]),
+        noting("5 overload", [A]),
+        noting("3 packet", [A.overloadpacket]),
         noting("6 another", [B]),
     ]
     EquilibriumRewriter(rewriters).rewrite(graph)
-    assert tried == ["4 overload", "5 packet", "3 this operator", "1 all", "2 all"]
+    assert tried == ["4 overload", "5 overload", "3 packet", "2 this operator", "1 all"]
 
 
 class Counting(Rewriter):
@@ -277,3 +286,13 @@ def test_a_variable_may_be_replaced_by_what_reads_it():
     graph = FunctionGraph([x], [op2(inner)], clone=False)
     graph.replace_validate(inner, op3(inner))
     assert repr(graph) == "[op2(op3(op1(x)))]"
+
+
+def test_a_rule_that_makes_the_graph_grow_without_end_is_stopped():
+    x, _ = doubles("x y")
+    negated = (aten.neg.default, (aten.neg.default, "a"))
+    wrap = PatternSub((aten.relu.default, "a"), (aten.relu.default, negated), name="wrap")
+    graph = FunctionGraph([x], [call(aten.relu.default, x)])
+    with pytest.warns(LimitWarning, match="wrap at the limit of 8 rewrites"):
+        EquilibriumRewriter([wrap], name="grow").rewrite(graph)
+    graph.verify()

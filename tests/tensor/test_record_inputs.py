@@ -8,12 +8,12 @@ import torch
 from torch import nn
 
 import explorer
-from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.errors import CircuitError, DataTypeError, ExportError, UnknownNameError
 from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
 from explorer.tensor.interface import Arguments
 from explorer.tensor.passes import passes
 from explorer.tensor.record import record_module
-from explorer.tensor.rewriting import PatternSub, in2out
+from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, in2out
 from explorer.trace import Trace
 
 aten = torch.ops.aten
@@ -100,3 +100,25 @@ def test_a_loaded_trace_of_a_module_says_to_record_the_module_again(tmp_path):
         CircuitError, match=r"holds no tensors; explorer.record\(module, ...\) records the module again"
     ):
         Trace.load(tmp_path / "t.json").circuit_at(0)
+
+
+class Sparse(nn.Module):
+    """Gives a sparse tensor."""
+
+    def forward(self, x):
+        return x.to_sparse()
+
+
+def test_a_sparse_result_is_refused_with_its_place():
+    with pytest.raises(ExportError, match=r"gives a sparse tensor \(torch.sparse_coo\).*test_record_inputs.py"):
+        explorer.record(Sparse(), (torch.eye(3),))
+
+
+def test_a_tensor_in_place_of_a_tuple_of_arguments_is_refused():
+    with pytest.raises(DataTypeError, match=r"example inputs are a tuple of arguments, as in \(x,\); found a tensor"):
+        explorer.record(nn.Linear(3, 2), torch.randn(1, 3))
+
+
+def test_a_class_in_place_of_a_pipeline_is_refused():
+    with pytest.raises(DataTypeError, match="cannot be the class EquilibriumRewriter: give an object of it"):
+        explorer.record(nn.ReLU(), (torch.randn(3),), EquilibriumRewriter)

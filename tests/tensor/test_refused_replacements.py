@@ -8,7 +8,7 @@ from torch import nn
 
 from explorer.errors import OperatorError, RuleError
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
-from explorer.tensor.ops import REFUSALS
+from explorer.tensor.fakes import LOGGER
 from explorer.tensor.record import record_module
 from explorer.tensor.rewriting import (
     EquilibriumRewriter,
@@ -83,14 +83,14 @@ def test_nothing_is_written_of_what_pytorch_refuses():
             lines.append(record.getMessage())
 
     kept = Kept()
-    REFUSALS.addHandler(kept)
+    LOGGER.addHandler(kept)
     try:
         with pytest.raises(OperatorError, match="PyTorch refuses mm"):
             call(aten.mm.default, *[Variable(TensorType(torch.float64, (5, 7)), name="odd")] * 2)
     finally:
-        REFUSALS.removeHandler(kept)
+        LOGGER.removeHandler(kept)
     assert lines == []
-    assert REFUSALS.filters == []
+    assert LOGGER.filters == []
 
 
 def test_a_module_whose_flags_become_numbers_is_recorded():

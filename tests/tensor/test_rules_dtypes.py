@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from explorer.tensor import Constant, call
+from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, to_module
 from explorer.tensor.optdb import optdb
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter
 from explorer.tensor.rules import canonicalize, clips, elementary, exp_log, fused, specialize, stabilize
@@ -239,3 +239,12 @@ def test_rules_on_real_functions_leave_complex_numbers_alone(expression):
     for database in (canonicalize, stabilize, specialize):
         database.query("+fast_run").rewrite(graph)
     assert repr(graph) == text
+
+
+@pytest.mark.parametrize("combine", [aten.bitwise_and.Tensor, aten.bitwise_or.Tensor])
+def test_beside_whole_numbers_true_is_one(combine):
+    whole = Variable(TensorType(torch.int64, (4,)), name="n")
+    graph = FunctionGraph([whole], [call(combine, whole, Constant(torch.tensor(True)))])
+    canonicalize.query("+fast_run").rewrite(graph)
+    given = torch.tensor([1, 2, 3, 4])
+    assert torch.equal(to_module(graph)(given), combine(given, torch.tensor(True)))

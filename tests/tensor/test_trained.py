@@ -1,11 +1,14 @@
-"""A graph in which nothing is trained is not searched for what is; strides stay where something looks at them."""
+"""What depends on what is trained is marked; strides stay where something looks at them, whoever leads the rules."""
 
 import pytest
 import torch
+from torch import nn
 
-from explorer.tensor import Constant, FunctionGraph, call, running
+import explorer
+from explorer.tensor import Constant, FunctionGraph, call
+from explorer.tensor.facts import trained_among
 from explorer.tensor.rules import canonicalize
-from tests.tensor.passes.checking import aten, graph_pass, ops, reasons, results, tensor
+from tests.tensor.passes.checking import aten, reasons, results, tensor
 
 
 def clips_of(x, count):
@@ -19,29 +22,23 @@ def parameter(*shape):
     return Constant(torch.nn.Parameter(torch.ones(shape)), "w", trainable=True)
 
 
-@pytest.mark.parametrize("trained", [True, False])
-def test_what_is_trained_is_looked_for_only_where_something_is(trained, monkeypatch):
-    looked = []
-    found = running.trained_below
-    monkeypatch.setattr(running, "trained_below", lambda variable: (looked.append(variable), found(variable))[1])
+def test_what_depends_on_what_is_trained_is_marked():
     x = tensor(2, 2)
-    other = call(aten.mul.Tensor, x, parameter(2, 2)) if trained else x
-    graph = FunctionGraph([x], [clips_of(x, 3), other])
-    graph_pass("OptimizeClips").run(graph)
-    assert ops(graph).count("clamp") == 3
-    assert bool(looked) is trained
+    first, other = call(aten.relu.default, x), call(aten.mul.Tensor, x, parameter(2, 2))
+    assert [first.trained, other.trained] == [False, True]
+    assert trained_among(first) is None
+    found = trained_among(first, call(aten.neg.default, other))
+    assert found is not None
+    assert found.name == "w"
 
 
-def test_what_is_trained_is_found_where_a_pass_brings_it_in():
+def test_what_a_rewrite_brings_in_is_marked_in_all_that_depends_on_it():
     x = tensor(2, 2)
-    graph = FunctionGraph([x], [call(aten.relu.default, x)])
-    with running.running_on(graph):
-        assert running.trained_among(graph.outputs[0]) is None
-        graph.replace(graph.inputs[0], call(aten.mul.Tensor, graph.inputs[0], parameter(2, 2)))
-        found = running.trained_among(graph.outputs[0])
-        assert found is not None
-        assert found.name == "w"
-    assert graph.feature(running._Trained) is None
+    graph = FunctionGraph([x], [call(aten.neg.default, call(aten.relu.default, x))])
+    graph.replace(graph.inputs[0], call(aten.mul.Tensor, graph.inputs[0], parameter(2, 2)))
+    found = trained_among(graph.outputs[0])
+    assert found is not None
+    assert found.name == "w"
 
 
 def test_clips_above_what_is_trained_stay():
@@ -60,3 +57,19 @@ def test_strides_stay_in_whatever_leads_the_rules():
     (wanted,) = results(graph, given)
     canonicalize.query("+fast_run").rewrite(graph)
     assert torch.equal(results(graph, given)[0], wanted)
+
+
+class Between(nn.Module):
+    """Bounds from both sides by elementwise extremes."""
+
+    def forward(self, x):
+        return torch.minimum(torch.maximum(x, torch.tensor(0.0)), torch.tensor(6.0))
+
+
+@pytest.mark.parametrize("module", [nn.Sequential(nn.ReLU6(), nn.Hardtanh(0, 6)), Between()])
+def test_an_input_keeps_its_gradient_on_the_bounds(module):
+    """A module that is compiled for training may be a part of a larger one."""
+    x = torch.tensor([0.0, 6.0, 3.0], requires_grad=True)
+    made = explorer.record(module, (x.detach(),), mode="train").compiled
+    found = [torch.autograd.grad(part(x).sum(), x)[0] for part in (module, made)]
+    assert torch.equal(*found)

@@ -1,6 +1,7 @@
 """The tutorial on graph optimization (seed 002), example by example, with the results that it gives."""
 
 import math
+import re
 import warnings
 
 import pytest
@@ -283,3 +284,16 @@ def test_a_navigator_ends_with_a_warning_where_a_rule_goes_on_for_ever():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert TopoRewriter(grow, ignore_newtrees=True).rewrite(graph).applied == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ((add, "x"), "add takes 2 inputs; 1 were given in add(x)"),
+        ((mul, (torch.ops.aten.relu.default, "x", "y"), "z"), "relu takes 1 inputs; 2 were given in relu(x, y)"),
+        ((torch.ops.aten.linear.default, "x"), "linear takes 2 to 3 inputs; 1 were given in linear(x)"),
+    ],
+)
+def test_a_pattern_gives_each_operator_as_many_inputs_as_it_takes(pattern, says):
+    with pytest.raises(RuleError, match=re.escape(says)):
+        PatternSub(pattern, "x")

@@ -1737,10 +1737,11 @@ const STYLE = `
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
 .ce-compact .ce-foot{flex-wrap:nowrap}
-.ce-compact .ce-caption{display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
+.ce-compact .ce-caption{min-height:2.6em;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
 .ce-compact .ce-note{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 2 auto;min-width:0}
 .ce-foot>:empty{display:none}
 .ce-narrow.ce-compact .ce-foot{flex-wrap:wrap}
+.ce-narrow.ce-compact .ce-caption{flex-basis:12em}
 .ce-narrow.ce-compact .ce-note{max-width:100%}
 .ce-narrow .ce-step-title{max-width:38%}
 .ce-narrow .ce-play-word{display:none}
@@ -2142,6 +2143,8 @@ function render({ model, el }) {
     stepBar, toolBar, strip, wrong, main, legend, foot, live);
 
   const compact = () => options.compact === true;
+  /** Whether a question is asked over the picture: then nothing is told that the picture does not show. */
+  const asking = () => options.asking === true;
   const inspector = () => text(options.inspector, compact() ? "drawer" : "side");
   const asDrawer = () => inspector() === "drawer" || width() < 760;
   /** While a host hides the view (a notebook scrolled on) it has no size: the last one holds. */
@@ -2239,7 +2242,7 @@ function render({ model, el }) {
   /** @param {number} to @param {boolean} [lazily] */
   function goTo(to, lazily = false) {
     const next = Math.min(steps.length - 1, Math.max(0, to));
-    if (next === step || next < 0) return;
+    if (next === step || next < 0 || options.stepper === false) return;
     step = next;
     drawSteps();
     after("step", lazily ? 80 : 0, () => tell({ step }));
@@ -2320,6 +2323,8 @@ function render({ model, el }) {
 
   /** @param {string} mode */
   function setMode(mode) {
+    const allowed = list(options.modes);
+    if (allowed.length && !allowed.includes(mode)) return;
     setView({ mode });
     arrange();
     expect();
@@ -2338,6 +2343,7 @@ function render({ model, el }) {
     clearTimeout(timers.places);
     const before = picture;
     picture = next;
+    if (picture && options.numbers === true) for (const box of picture.boxes) if (box.ids.length === 1) box.title += ` ${box.ids[0]}`;
     arrange();
     drawPicture(before);
     arrived();
@@ -2392,9 +2398,12 @@ function render({ model, el }) {
     return { scene, element, title, picture: /** @type {Picture | null} */ (null), canvas };
   }
 
+  const captionOf = () => (picture && !asking() ? picture.caption : "");
+  const messageOf = () => (picture && !asking() ? picture.message : "");
+
   /** @param {Picture | null} before */
   function drawWords(before) {
-    caption.textContent = picture ? picture.caption : "";
+    caption.textContent = captionOf();
     note.textContent = picture ? picture.note : "";
     caption.setAttribute("title", caption.textContent);
     note.setAttribute("title", note.textContent);
@@ -2402,7 +2411,7 @@ function render({ model, el }) {
     legend.hidden = legend.hidden || !legend.childNodes.length;
     noteActions.replaceChildren(...(picture ? actionButtons(picture, "note") : []));
     if (picture && before && (before.step !== picture.step || before.mode !== picture.mode || before.caption !== picture.caption)) {
-      live.textContent = [picture.caption || picture.message, picture.note].filter(Boolean).join(". ");
+      live.textContent = [captionOf() || messageOf(), picture.note].filter(Boolean).join(". ");
     }
     line();
   }
@@ -2415,9 +2424,9 @@ function render({ model, el }) {
   function drawStrip() {
     const current = steps[step];
     const error = current ? current.error : "";
-    const message = picture && picture.boxes.length ? picture.message : "";
+    const message = picture && picture.boxes.length ? messageOf() : "";
     const differs = current && current.ok === false && !error ? "The output of this step differs from that of the circuit before it was optimized." : "";
-    const buttons = picture && picture.message ? actionButtons(picture, "message") : [];
+    const buttons = picture && messageOf() ? actionButtons(picture, "message") : [];
     strip.hidden = !(error || message || differs) && !buttons.length;
     strip.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
     strip.replaceChildren(h("p", { text: [error, differs, message].filter(Boolean).join("\n") }),
@@ -2436,7 +2445,7 @@ function render({ model, el }) {
     if (!compact() || !picture) return;
     const id = marks.hover || selection[selection.length - 1] || "";
     const box = boxOf(id);
-    caption.textContent = box ? sayBox(box) : picture.caption;
+    caption.textContent = box ? sayBox(box) : captionOf();
     caption.setAttribute("title", caption.textContent);
   }
 
@@ -2478,7 +2487,7 @@ function render({ model, el }) {
   /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */
   function automatic() {
     const all = whole();
-    if (!picture || all.k >= 0.4) return all;
+    if (!picture || all.k >= 0.4 || asking()) return all;
     const { width: w, height: hh } = size();
     const many = picture.boxes.length > 80;
     if (many && all.k > 0.12) return all;
@@ -2698,7 +2707,7 @@ function render({ model, el }) {
       const box = hit(inView(event, element), shown());
       if (box) choose(box.id, event.shiftKey || event.ctrlKey || event.metaKey);
       else {
-        select([]);
+        if (options.many !== true) select([]);
         if (marks.hull) lightHull("");
       }
     }));
@@ -2752,7 +2761,7 @@ function render({ model, el }) {
   /** @param {string} id @param {boolean} add */
   function choose(id, add) {
     marks = { ...marks, focus: id };
-    if (!add) select(selection.length === 1 && selection[0] === id ? [] : [id]);
+    if (!add && options.many !== true) select(selection.length === 1 && selection[0] === id ? [] : [id]);
     else select(selection.includes(id) ? selection.filter((other) => other !== id) : [...selection, id]);
     if (!hasFocus() || inGraph()) for (const pane of panes) if (pane.picture && pane.picture.byId.has(id)) return pane.scene.focus(id);
   }
@@ -2867,9 +2876,10 @@ function render({ model, el }) {
     const current = steps[step];
     /** @type {Details | null} */
     let shown = null;
-    if (details && details.id && selection.includes(details.id)) shown = details;
+    const told = asking() ? null : details;
+    if (told && told.id && selection.includes(told.id)) shown = told;
     else if (box && picture) shown = factsOf(box, picture.byId.has(box.id) ? picture : picture.other || picture);
-    else if (details && !details.id && details.sections.length) shown = details;
+    else if (told && !told.id && told.sections.length) shown = told;
     else if (current) shown = factsOfStep(current);
     if (selection.length > 1 && shown) {
       const names = selection.map(boxOf).filter(Boolean).map((item) => /** @type {Box} */ (item).title);

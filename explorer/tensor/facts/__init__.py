@@ -37,11 +37,10 @@ from explorer.tensor.facts.shapes import (
     shape_of,
 )
 from explorer.tensor.facts.slices import SLICES, SPLITS, Slice, slice_of, sliced
-from explorer.tensor.facts.training import gradient_on_ties
+from explorer.tensor.facts.training import gradient_on_ties, trained_among
 from explorer.tensor.facts.values import (
     FULLS,
     constant_like,
-    device_of,
     full_like,
     is_known,
     known_tensor,
@@ -82,7 +81,6 @@ __all__ = [
     "clip",
     "clip_bounds",
     "constant_like",
-    "device_of",
     "full_like",
     "gradient_on_ties",
     "have_dtype_of",
@@ -110,6 +108,7 @@ __all__ = [
     "sliced",
     "splat",
     "splat_number",
+    "trained_among",
     "value_range",
     "without_copy",
 ]

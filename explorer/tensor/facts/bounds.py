@@ -53,13 +53,20 @@ def clip_bounds(node: Apply) -> tuple[float, float] | None:
         high = high if node.op["max"] is None else node.op["max"]
     else:
         return None
-    if low != low or high != high or low > high or _is_minus_zero(low) or _is_minus_zero(high):
-        return None  # NaN, -0, or bounds that PyTorch resolves in an order of its own
+    if low > high or not (_is_plain(low, node) and _is_plain(high, node)):
+        return None  # NaN, -0, what wraps around, or bounds that PyTorch resolves in an order of its own
     return low, high
 
 
-def _is_minus_zero(bound: float) -> bool:
-    return bound == 0 and copysign(1.0, bound) < 0
+def _is_plain(bound: float, node: Apply) -> bool:
+    """Whether a bound is what a kernel compares with: a number, not -0, and one that the dtype holds."""
+    if bound != bound or (bound == 0 and copysign(1.0, bound) < 0):
+        return False
+    dtype = node.inputs[0].tensor_type.dtype
+    if abs(bound) == inf or dtype.is_floating_point or dtype is torch.bool:
+        return True
+    limits = torch.iinfo(dtype)
+    return bound == int(bound) and limits.min <= bound <= limits.max
 
 
 def clip(variable: Variable, low: float, high: float) -> Variable:

@@ -1,28 +1,60 @@
 """Leaving out copies: what a copy is of may take its place, unless someone could tell the two apart.
 
-The caller could if an output became memory that is not the output's own; and so could what looks at strides.
+The caller could if an output became memory that is not the output's own. So could what looks at strides, what draws a
+random number for each element in the order of the memory, and what adds up numbers in that order.
 """
 
 import torch
 
 from explorer.tensor.aliasing import memory_roots, memory_views, shared_inputs
+from explorer.tensor.facts.dtypes import is_floating
+from explorer.tensor.facts.elementwise import keeps_bits
 from explorer.tensor.facts.replacing import instead
+from explorer.tensor.facts.shapes import MOVES
+from explorer.tensor.facts.values import plain
+from explorer.tensor.ops import MOVES_DATA
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.strides import looks_at_strides, who_sees
 from explorer.tensor.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 
+PICKS_BY_INDEX = frozenset(
+    getattr(aten, name)
+    for name in (
+        *("where", "gather", "index_select", "index", "embedding", "take", "take_along_dim", "masked_fill"),
+        *("flip", "roll", "tril", "triu", "constant_pad_nd", "pad", "one_hot"),
+    )
+)
+"""Operators that give numbers of their inputs as they are, chosen by other inputs or by place."""
+
 SAME_STRIDES = (aten.alias.default, aten.detach.default, aten.lift_fresh.default)
 
 
-def without_copy(node: Apply, source: Variable) -> "list[Variable] | Declined":
-    """A source as the replacement of its copy, if nothing sees that it lies in memory in another way; else why not."""
+def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "list[Variable] | Declined":
+    """A source as the replacement of its copy, if nothing sees that it lies in memory in another way; else why not.
+
+    With `rounding`, what adds up or computes the same numbers in another order does not count.
+    """
     found = bare(node, source)
     if isinstance(found, Declined) or _lies_alike(node, source):
         return found
-    seen = who_sees(node.outputs[0], source)
+    seen = who_sees(node.outputs[0], source, _draws_numbers if rounding else _goes_by_memory)
     return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
+
+
+def _draws_numbers(client: Apply) -> bool:
+    """Whether it draws a random number for each element, in the order of the memory."""
+    return not plain(client.op) and client.op.attributes.get("train") is not False
+
+
+def _goes_by_memory(client: Apply) -> bool:
+    """Whether an operator may give other bits for the same numbers that lie in memory in another way."""
+    if _draws_numbers(client):
+        return True
+    exact = keeps_bits(client) or client.op.name in MOVES_DATA or client.op.target in MOVES
+    exact = exact or client.op.packet in PICKS_BY_INDEX
+    return not exact and any(is_floating(variable) for variable in client.outputs)
 
 
 def _lies_alike(node: Apply, source: Variable) -> bool:

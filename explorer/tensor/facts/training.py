@@ -1,8 +1,24 @@
-"""What rules must leave alone because something is trained."""
+"""What is trained, and what rules must leave alone for its gradient."""
 
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.running import trained_among
-from explorer.tensor.variables import Apply
+from explorer.tensor.variables import Apply, Variable
+
+
+def trained_among(*variables: Variable) -> Variable | None:
+    """A constant or input that gets a gradient, on which one of some variables depends; None if there is none.
+
+    It looks only at what is marked: nothing where nothing is trained.
+    """
+    waiting = [variable for variable in reversed(variables) if variable.trained]
+    seen = set(waiting)
+    while waiting:
+        current = waiting.pop()
+        if current.owner is None:
+            return current
+        above = [v for v in current.owner.inputs if v.trained and v not in seen]
+        seen.update(above)
+        waiting.extend(reversed(above))
+    return None
 
 
 def gradient_on_ties(node: Apply) -> Declined | None:

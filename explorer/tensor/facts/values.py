@@ -1,6 +1,5 @@
 """Numbers that are known when a graph is rewritten, and constants that take their place."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -64,7 +63,7 @@ def plain(op: Op) -> bool:
 
 def splat(kind: TensorType, number: Any, like: Variable | None = None) -> Constant:
     """A constant with one number everywhere; it takes the memory of one number. Lies where `like` does."""
-    device = device_of(like) if like is not None else None
+    device = like.device if like is not None else None
     data = torch.tensor(number, dtype=kind.dtype, device=device).expand(kind.shape)
     return Constant(data, layout=kind.layout, quantization=kind.quantization)
 
@@ -78,38 +77,3 @@ def constant_like(old: Variable, data: torch.Tensor, name: str = "") -> Constant
     """A constant with new content in place of an old one."""
     kind = old.tensor_type
     return Constant(data.contiguous(), name or old.name, False, kind.layout, kind.quantization)
-
-
-def device_of(variable: Variable) -> torch.device | None:
-    """The device of a variable, as far as what it is made of or read with tells; None if nothing does.
-
-    A constant of no axes on the processor tells nothing: PyTorch combines it with tensors on any device.
-    """
-    seen = {variable}
-    waiting = [variable]
-    for current in waiting:
-        device = _own_device(current)
-        if device is not None:
-            return device
-        found = [near for near in _beside(current) if near not in seen]
-        seen.update(found)
-        waiting.extend(found)
-    return None
-
-
-def _own_device(variable: Variable) -> torch.device | None:
-    if isinstance(variable, Constant):
-        device = variable.data.device
-        return device if variable.data.ndim or device.type != "cpu" else None
-    named = variable.owner.op.attributes.get("device") if variable.owner is not None else None
-    return None if named is None else torch.device(named)
-
-
-def _beside(variable: Variable) -> Iterator[Variable]:
-    """What a variable is made of, then what is made of it, and what that is made of too; never across a conversion."""
-    if variable.owner is not None:
-        yield from variable.owner.inputs
-    for client, _ in variable.clients:
-        if client is not None and client.op.attributes.get("device") is None:
-            yield from client.inputs
-            yield from client.outputs

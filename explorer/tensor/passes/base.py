@@ -16,7 +16,6 @@ from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
 from explorer.tensor.rewriting.navigators import Order
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
-from explorer.tensor.running import running_on
 from explorer.tensor.variables import Apply
 
 WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
@@ -77,10 +76,7 @@ class GraphPass:
 
     def run(self, graph: FunctionGraph) -> Profile:
         """Go through the graph once; gives the counts of the rules."""
-        rewriter = self.rewriter()
-        rewriter.add_requirements(graph)
-        with running_on(graph):
-            return rewriter.apply(graph) or Profile()
+        return self.rewriter().run_on(graph)
 
     def unfinished(self, graph: FunctionGraph) -> str:
         """A pass on tensors is not tried without being applied: all that is known is what the last round did."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from explorer.tensor.facts import constant_like, device_of, instead, known_tensor, read_once, shape_of, without_copy
+from explorer.tensor.facts import constant_like, instead, known_tensor, read_once, shape_of, without_copy
 from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
@@ -61,7 +61,7 @@ def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.
 def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tensor] | Declined":
     """An arithmetic node as (x, a, b) with the result a x + b per channel, or why it is none."""
     if node.op.target is aten.rsub.Scalar:
-        one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64, device=device_of(node.inputs[0]))
+        one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64, device=node.inputs[0].device)
         return node.inputs[0], -node.op["alpha"] * one, node.op["other"] * one
     left, right = node.inputs
     constant_first = isinstance(left, Constant)
@@ -75,7 +75,7 @@ def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tens
     number = per_channel(other, shape_of(x), axis)
     if number is None:
         return Declined("the constant differs within a channel", node)
-    number = number.to(device_of(x))
+    number = number.to(x.device)
     one, zero = torch.ones_like(number), torch.zeros_like(number)
     if node.op.target is aten.mul.Tensor:
         return x, number, zero

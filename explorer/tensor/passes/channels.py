@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from explorer.tensor import library
-from explorer.tensor.facts import device_of, known_tensor, shape_of
+from explorer.tensor.facts import known_tensor, shape_of
 from explorer.tensor.ops import SLOT
 from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
 
@@ -130,7 +130,7 @@ def _part(node: Apply, name: str, count: int) -> torch.Tensor | None:
     variable = node.input_of(name)
     if variable is None:
         default = 0.0 if name in ("bias", "running_mean") else 1.0
-        return torch.full((count,), default, dtype=torch.float64, device=device_of(node.outputs[0]))
+        return torch.full((count,), default, dtype=torch.float64, device=node.outputs[0].device)
     data = known_tensor(variable)
     return None if data is None else data.to(torch.float64)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from explorer.tensor.facts import device_of, instead, known_tensor, owned_by, read_once
+from explorer.tensor.facts import instead, known_tensor, owned_by, read_once
 from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
@@ -36,7 +36,7 @@ def arithmetic_into_layer_norm(node: Apply) -> Any:
         extra = constant.ndim - len(shape)
         if below.type != node.outputs[0].type or any(size != 1 for size in constant.shape[: max(extra, 0)]):
             return Declined("the constant is not one for each place of the norm", node)
-        exact: dict[str, Any] = {"dtype": torch.float64, "device": device_of(below)}
+        exact: dict[str, Any] = {"dtype": torch.float64, "device": below.device}
         number = constant.reshape(constant.shape[max(extra, 0) :]).to(**exact).expand(shape)
         kind = below.tensor_type.dtype
         parts = {"weight": torch.ones(shape, **exact), "bias": torch.zeros(shape, **exact)}

@@ -11,14 +11,21 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import without_copy
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.casts import drop_same_cast, merge_casts
-from explorer.tensor.rules.views import drop_alias, drop_copy, drop_dropout, drop_single_tile, drop_whole_slice
+from explorer.tensor.rules.views import (
+    drop_alias,
+    drop_copy,
+    drop_copy_before_sums,
+    drop_dropout,
+    drop_single_tile,
+    drop_whole_slice,
+)
 from explorer.tensor.variables import Apply
 
 aten = torch.ops.aten
 
 noop = passes.new("EliminateNoop", "Copies, empty paddings, whole slices and the like are left out.")
 
-noop.add(drop_copy, drop_alias, drop_same_cast, drop_single_tile, drop_whole_slice, drop_dropout)
+noop.add(drop_copy, drop_copy_before_sums, drop_alias, drop_same_cast, drop_single_tile, drop_whole_slice, drop_dropout)
 
 
 @noop.rule([aten.constant_pad_nd.default, aten.pad.default], exactness=Exactness.EXACT)

@@ -201,8 +201,8 @@ class EquilibriumRewriter(FromQuery, Rewriter):
 
     A round: every global rewriter once, the cleanup rewriters, then every application from the outputs on with every
     local rewriter that tracks it, the cleanup rewriters after each change; then the final rewriters. Between rounds
-    nothing is kept. A rule that is applied more than `max_use_ratio` times for each node of the graph ends it: that is
-    an event and a warning, and the graph stays as it is then.
+    nothing is kept. A rule that is applied more than `max_use_ratio` times for each node that there was at first ends
+    it: that is an event and a warning, and the graph stays as it is then.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class EquilibriumRewriter(FromQuery, Rewriter):
                     for rewriter in self.globals:
                         profile.add(rewriter.rewrite(graph))
                     self._clean(graph, profile)
-                    most = max(most, len(graph))
+                    most = max(most, len(graph)) if profile.rounds == 1 else most
                     limit = max(1, int(most * self.max_use_ratio))
                     over = self._sweep(graph, processor, find, arrivals, used, limit)
                     for rewriter in self.final:

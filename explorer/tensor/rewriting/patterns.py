@@ -8,6 +8,7 @@ are left; `{"pattern": p, "constraint": f}` asks f about the variable that p mat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from math import inf
 from typing import Any
 
 import torch
@@ -328,6 +329,7 @@ def _check(pattern: Any) -> None:
     if isinstance(pattern, tuple):
         if not pattern or not isinstance(pattern[0], Op | OpOverload | OpOverloadPacket | OpPattern):
             raise RuleError(f"a pattern is a tuple that begins with an operator; found {pattern!r}")
+        _check_count(pattern)
         for i, part in enumerate(pattern[1:]):
             if isinstance(part, Asterisk):
                 if i != len(pattern) - 2:
@@ -340,6 +342,30 @@ def _check(pattern: Any) -> None:
         _check(pattern["pattern"])
     elif isinstance(pattern, bool) or not isinstance(pattern, str | int | float | Constant):
         raise RuleError(f"a pattern is made of tuples, names, numbers and constants; found {pattern!r}")
+
+
+def _check_count(pattern: tuple[Any, ...]) -> None:
+    """Raises: RuleError if an operator has fewer or more inputs than it takes."""
+    target: Any = pattern[0].target if isinstance(pattern[0], OpPattern) else pattern[0]
+    is_packet = isinstance(target, OpOverloadPacket)
+    overloads: list[Any] = [getattr(target, name) for name in target.overloads()] if is_packet else [target]
+    counts = dict.fromkeys(map(_counts, overloads))
+    given = len(pattern) - 1
+    several = given > 0 and isinstance(pattern[-1], Asterisk)
+    if not any(given <= most and (several or least <= given) for least, most in counts):
+        said = " or ".join(f"{least}" if least == most else f"{least} to {most:g}" for least, most in counts)
+        what = tracked_name(pattern[0])
+        raise RuleError(f"{what} takes {said} inputs; {given} were given in {pattern_text(pattern)}")
+
+
+def _counts(target: Op | OpOverload) -> tuple[int, float]:
+    """The least and the greatest number of tensors that an operator takes."""
+    if isinstance(target, Op):
+        return target.num_inputs, target.num_inputs
+    kinds = [str(argument.type) for argument in target._schema.arguments]
+    if any(kind.startswith("List[") and "Tensor" in kind for kind in kinds):
+        return 0, inf
+    return kinds.count("Tensor"), kinds.count("Tensor") + kinds.count("Optional[Tensor]")
 
 
 def _names(pattern: Any) -> set[str]:

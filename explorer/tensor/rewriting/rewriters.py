@@ -17,7 +17,7 @@ from explorer.tensor.features import Feature, ReplaceValidate
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import Op
 from explorer.tensor.rewriting.profile import Profile
-from explorer.tensor.running import running_on
+from explorer.tensor.strides import KeepStrides
 from explorer.tensor.variables import Apply, Variable
 from explorer.trace import Refusal, RefusalKind
 
@@ -125,9 +125,15 @@ class Rewriter(Described):
 
     def rewrite(self, graph: FunctionGraph) -> Profile:
         """Attach what is needed and apply. Raises: RuleError for a rule that fails, naming it and the place."""
+        with graph.observer.scope(self.label, self.rule_names()):
+            return self.run_on(graph)
+
+    def run_on(self, graph: FunctionGraph) -> Profile:
+        """The same as part of another step: what operators see of strides stays, and what is needed is attached."""
+        if graph.feature(KeepStrides) is None:
+            graph.attach_feature(KeepStrides())
         self.add_requirements(graph)
-        with running_on(graph), graph.observer.scope(self.label, self.rule_names()):
-            return self.apply(graph) or Profile()
+        return self.apply(graph) or Profile()
 
     def replace_all(
         self, graph: FunctionGraph, pairs: Sequence[tuple[Variable, Variable]], matched: Sequence[Apply] = ()

@@ -40,7 +40,7 @@ def merge_clips(node: Apply) -> Any:
         return False
     outer, inner = clip_bounds(node), clip_bounds(above)
     if outer is None or inner is None:
-        return Declined("a bound is NaN or -0, or the lower one is above the upper one", above)
+        return Declined("a bound is NaN, -0 or none of its dtype, or the lower one is above the upper one", above)
     low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
     alike = (
         node.op.target in CLAMPS and above.op.target in CLAMPS and max(inner[0], outer[0]) <= min(inner[1], outer[1])

@@ -160,8 +160,8 @@ def drop_known_truth(node: Apply) -> Any:
     """`and` with true and `or` with false give the other; `and` with false is false, `or` with true is true."""
     for known, other in (node.inputs, node.inputs[::-1]):
         value = number_of(known)
-        if not isinstance(value, bool):
-            continue
+        if not isinstance(value, bool) or other.tensor_type.dtype is not torch.bool:
+            continue  # beside whole numbers, true is 1
         if value is not node.op.name.endswith("_or"):
             return instead(node, other)
         return instead(node, full_like(node.outputs[0], value))

@@ -24,11 +24,11 @@ from explorer.tensor.facts import (
     shape_of,
     slice_of,
     sliced,
+    trained_among,
     without_copy,
 )
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.running import trained_among
 from explorer.tensor.variables import Apply, Constant, Variable, call
 
 aten = torch.ops.aten
@@ -145,14 +145,29 @@ def permute_before_reshape(node: Apply) -> Any:
     return instead(node, reshape(permute(source, order), shape_of(node.outputs[0])))
 
 
+COPIES = (aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.default)
+
+
 @register_canonicalize
-@node_rewriter([aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.default], exactness=EXACT)
+@node_rewriter(COPIES, exactness=EXACT)
 def drop_copy(node: Apply) -> Any:
     """A copy holds the numbers of what it copies, and a graph without overwriting needs no second one."""
+    return _asked_layout(node) or without_copy(node, node.inputs[0])
+
+
+@register_canonicalize
+@node_rewriter(COPIES)
+def drop_copy_before_sums(node: Apply) -> Any:
+    """A copy is left out also where sums that follow may then add up the same numbers in another order."""
+    found = _asked_layout(node) or without_copy(node, node.inputs[0], rounding=True)
+    return False if isinstance(found, Declined) else found  # drop_copy says why
+
+
+def _asked_layout(node: Apply) -> Declined | None:
     wanted = node.op.attributes.get("memory_format")
-    if wanted not in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: as the schema writes the default
-        return Declined(f"the copy is laid out as {wanted}, which what follows may be faster with")
-    return without_copy(node, node.inputs[0])
+    if wanted in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: as the schema writes the default
+        return None
+    return Declined(f"the copy is laid out as {wanted}, which what follows may be faster with")
 
 
 @register_canonicalize
@@ -220,12 +235,12 @@ def merge_selects(node: Apply) -> Any:
     rank = len(shape_of(node.outputs[0]))
     if below.op["dim"] % rank != node.op["dim"] % rank:
         return Declined("the two select along different axes", below)
-    inner, outer = below.inputs[1], node.inputs[1]
-    if not isinstance(inner, Constant) or not isinstance(outer, Constant):
+    inner, outer = known_tensor(below.inputs[1]), known_tensor(node.inputs[1])
+    if inner is None or outer is None:
         return Declined("one of the two selections is not known", below)
     if not read_once(node.inputs[0]):
         return Declined("the selection below is read elsewhere too", below)
-    both = Constant(inner.data.reshape(-1)[outer.data.reshape(-1)], inner.name or outer.name)
+    both = Constant(inner.reshape(-1)[outer.reshape(-1)], below.inputs[1].name or node.inputs[1].name)
     return instead(node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both, place=node.place))
 
 

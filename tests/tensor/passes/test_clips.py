@@ -136,3 +136,10 @@ def test_the_greater_of_two_tensors_is_no_leaky_relu_of_one(dtype):
     assert told == ["the product is of another tensor than the one it is compared with"]
     steep = call(aten.maximum.default, a, call(aten.mul.Tensor, a, full(1.5, dtype=dtype)))
     assert "the slope is 1.5" in reasons([a], steep, "FoldLeakyRelu")[0]
+
+
+@pytest.mark.parametrize("second", [lambda y: clip(y, 0, 10), lambda y: call(aten.relu.default, y)])
+def test_a_bound_that_the_dtype_does_not_hold_wraps_around_and_is_left_alone(second):
+    x = tensor(4, dtype=torch.uint8)
+    told = reasons([x], second(clip(x, -5, 100)), "OptimizeClips")
+    assert told == ["a bound is NaN, -0 or none of its dtype, or the lower one is above the upper one"]

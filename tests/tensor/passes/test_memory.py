@@ -15,7 +15,6 @@ from explorer.tensor import (
     quantized,
     to_module,
 )
-from explorer.tensor.facts import device_of
 from explorer.tensor.passes import passes
 from explorer.tensor.pipelines import GLOW_PIPELINE
 from tests.tensor.passes.checking import aten, constant, full, held, ops, reasons, run, tensor
@@ -110,15 +109,12 @@ def elsewhere(*shape):
     return Constant(torch.empty(shape, device="meta"), "w", trainable=True)
 
 
-def test_a_device_is_seen_from_inputs_and_from_users():
+def test_a_device_is_known_from_inputs_and_settings():
     x = tensor(2, 3)
-    behind = call(aten.relu.default, x)
-    FunctionGraph([x], [call(aten.add.Tensor, behind, elsewhere(2, 3))], clone=False)
-    assert device_of(behind) == torch.device("meta")
-    assert device_of(call(aten.relu.default, call(aten.add.Tensor, x, elsewhere(2, 3)))) == torch.device("meta")
-    assert device_of(call(aten.full.default, [2], 1.0, device="meta")) == torch.device("meta")
-    assert device_of(tensor(2)) is None
-    assert device_of(call(aten.add.Tensor, tensor(2), 1.0)) is None
+    assert call(aten.relu.default, call(aten.add.Tensor, x, elsewhere(2, 3))).device == torch.device("meta")
+    assert call(aten.full.default, [2], 1.0, device="meta").device == torch.device("meta")
+    assert tensor(2).device is None
+    assert call(aten.add.Tensor, tensor(2), 1.0).device is None
 
 
 @pytest.mark.parametrize("make", [
@@ -128,6 +124,7 @@ def test_a_device_is_seen_from_inputs_and_from_users():
 @pytest.mark.parametrize("below", [True, False])
 def test_a_number_everywhere_lies_where_its_users_do(make, below):
     x = tensor(2, 3)
+    x.device = None if below else torch.device("meta")
     y = make(call(aten.add.Tensor, x, elsewhere(2, 3))) if below else call(aten.atan2.default, elsewhere(2, 3), make(x))
     graph = FunctionGraph([x], [y])
     passes["OptimizeArithmeticNodes"].run(graph)
