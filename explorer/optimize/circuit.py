@@ -17,6 +17,7 @@ from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, Switches
 from explorer.optimize.working import StepRunner, WorkingCircuit
 from explorer.rewrite import (
+    CompilationMode,
     ConvergenceMode,
     DCERequiredMode,
     FunctionPassConfig,
@@ -115,7 +116,8 @@ class _RulesPass:
 class _LayerPass(_RulesPass):
     """Rules on layers, once through the graph."""
 
-    def run(self, graph: WorkingCircuit) -> None:
+    def run(self, graph: WorkingCircuit, mode: CompilationMode = CompilationMode.INFER) -> None:
+        del mode
         context = self.optimizer.context(graph.path)
         graph.change(lambda before: _optimize_layers(before, self.rules, context))
 
@@ -126,7 +128,8 @@ class _LayerPass(_RulesPass):
 class _ParameterPass(_RulesPass):
     """Rules on parameters, once through the parameter graphs of all layers."""
 
-    def run(self, graph: WorkingCircuit) -> None:
+    def run(self, graph: WorkingCircuit, mode: CompilationMode = CompilationMode.INFER) -> None:
+        del mode
         compiler, options, path = self.optimizer.compiler, self.optimizer.options, graph.path
         graph.change(lambda before: _optimize_parameter_nodes(compiler, before, self.rules, options, path))
 

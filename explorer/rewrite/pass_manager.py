@@ -201,8 +201,8 @@ class Pass(Protocol[G_contra]):
         """The rules that it tries."""
         ...
 
-    def run(self, graph: G_contra) -> object:
-        """Go through the graph once."""
+    def run(self, graph: G_contra, mode: CompilationMode = CompilationMode.INFER) -> object:
+        """Go through the graph once, as it is done in a mode; may give what its rules did."""
         ...
 
     def unfinished(self, graph: G_contra) -> str | None:
@@ -221,7 +221,7 @@ class EmptyPass:
         """It has no rules."""
         return ()
 
-    def run(self, graph: object) -> None:
+    def run(self, graph: object, mode: CompilationMode = CompilationMode.INFER) -> None:
         """Leave a graph as it is."""
 
     def unfinished(self, graph: object) -> None:
@@ -269,7 +269,10 @@ class PassRegistry(Generic[G]):
 
 @dataclass(frozen=True, slots=True)
 class PassRun:
-    """What one entry of a pipeline did. `skipped` says why it was not run, if it was not."""
+    """What one entry of a pipeline did. `skipped` says why it was not run, if it was not.
+
+    `results` are what the pass gave in each round: those on tensor graphs a profile of their rules.
+    """
 
     pass_id: str
     changed: bool
@@ -278,6 +281,7 @@ class PassRun:
     nodes_after: int
     seconds: float = field(default=0.0, compare=False)
     skipped: str = ""
+    results: tuple[object, ...] = field(default=(), compare=False)
 
 
 Which = Literal["all"] | Collection[str]
@@ -350,10 +354,10 @@ class PassManager(Generic[G]):
                 done.append(PassRun(config.pass_id, False, 0, len(graph), len(graph), skipped=skipped))
                 continue
             count += 1
-            done.append(self._run_entry(graph, config))
+            done.append(self._run_entry(graph, config, mode))
         return tuple(done)
 
-    def _run_entry(self, graph: G, config: FunctionPassConfig) -> PassRun:
+    def _run_entry(self, graph: G, config: FunctionPassConfig, mode: CompilationMode) -> PassRun:
         """One entry: the checks and dumps around it, dead code before it, and its rounds."""
         if config.pass_id == EMPTY_PASS:
             return PassRun(config.pass_id, False, 0, len(graph), len(graph))
@@ -365,32 +369,33 @@ class PassManager(Generic[G]):
         rules = tuple(dict.fromkeys([*made.rule_names(), *(dead.rule_names() if dead is not None else ())]))
         with graph.observer.scope(made.name, rules):
             if dead is not None:
-                dead.run(graph)
+                dead.run(graph, mode)
             before, nodes = graph.checkpoint(), len(graph)
-            rounds = 1
             if config.convergence is ConvergenceMode.ONE_PASS:
-                made.run(graph)
+                results = (made.run(graph, mode),)
             else:
-                rounds = self._to_fixed_point(graph, made)
+                results = self._to_fixed_point(graph, made, mode)
         seconds = perf_counter() - started
         self._watch(options.verify_after, options.dump_after, "after", made.name, graph)
-        return PassRun(made.name, graph.checkpoint() != before, rounds, nodes, len(graph), seconds)
+        changed = graph.checkpoint() != before
+        return PassRun(made.name, changed, len(results), nodes, len(graph), seconds, results=results)
 
-    def _to_fixed_point(self, graph: G, made: Pass[G]) -> int:
-        """Round after round until one changes nothing; gives how many there were."""
+    def _to_fixed_point(self, graph: G, made: Pass[G], mode: CompilationMode) -> tuple[object, ...]:
+        """Round after round until one changes nothing; gives what each of them gave."""
+        results: list[object] = []
         for number in range(1, self.options.max_rounds + 1):
             mark = graph.checkpoint()
             with graph.observer.scope(f"round {number}", made.rule_names()):
-                made.run(graph)
+                results.append(made.run(graph, mode))
             if graph.checkpoint() == mark:
-                return number
+                return tuple(results)
         limit = self.options.max_rounds
         why = made.unfinished(graph)
         if why is not None:
             message = f"Stopped {made.name} at the limit of {limit} rounds; {why}."
             graph.observer.limit("rounds", limit, message)
             warnings.warn(f"{message} Give a larger max_rounds to go on.", LimitWarning, stacklevel=4)
-        return limit
+        return tuple(results)
 
     def _watch(self, verify: Which, dump: Which, when: str, name: str, graph: G) -> None:
         if self.options.dump is not None and (dump == "all" or name in dump):
@@ -414,9 +419,9 @@ class PassGroup(Generic[G]):
         """The rules of all its passes."""
         return tuple(dict.fromkeys(name for made in self._passes() for name in made.rule_names()))
 
-    def run(self, graph: G) -> None:
-        """Run each pass as the pipeline says."""
-        self.manager.run(graph)
+    def run(self, graph: G, mode: CompilationMode = CompilationMode.INFER) -> tuple[PassRun, ...]:
+        """Run each pass as the pipeline says, those of the mode; gives what each one did."""
+        return self.manager.run(graph, mode)
 
     def unfinished(self, graph: G) -> str | None:
         """What the first pass that is not finished says."""

@@ -13,7 +13,7 @@ from explorer.tensor.aliasing import destroys
 from explorer.tensor.destroy import DestroyHandler
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.holding import hold
-from explorer.tensor.ops import split_call
+from explorer.tensor.ops import kernel, split_call
 from explorer.tensor.sharing import outputs_to_copy
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
@@ -136,21 +136,15 @@ def _program(
     return program
 
 
-AS_VIEWS = {
-    torch.ops.aten.view.default: torch.ops.aten.reshape.default,
-    torch.ops.aten._unsafe_view.default: torch.ops.aten.reshape.default,
-}
-"""A view asks for a layout of the memory, which a rewrite may have changed; a reshape copies where it must."""
-
-
 def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
     numbers = node.numbers
     values = node.op.bind([numbers[v] if v in numbers else made[v] for v in node.inputs])
     args, kwargs = split_call(node.op.target, values)
-    target = AS_VIEWS.get(node.op.target, node.op.target)
-    result = program.call_function(target, args, kwargs)
+    result = program.call_function(kernel(node.op.target), args, kwargs)
     if node.place.stack:
         result.meta["stack_trace"] = node.place.stack
+    if node.place.module:
+        result.meta["nn_module_stack"] = {node.place.module: (node.place.module, nn.Module)}
     returns = node.op.target._schema.returns
     if len(returns) == 1 and len(node.outputs) == 1 and "List" not in str(returns[0].type):
         made[node.outputs[0]] = result

@@ -3,7 +3,7 @@
 Source: Theano, toolbox (ReplaceValidate, NodeFinder, History, change tracking).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from explorer.errors import OperatorError
@@ -132,27 +132,3 @@ class ChangeTracker(Feature):
         """Whether anything changed since the last call."""
         changed, self._changed = self._changed, False
         return changed
-
-
-class Tell(Feature):
-    """Calls a function for every change: (what, application or None). For a listener of one's own."""
-
-    def __init__(self, function: "Callable[[str, Apply | None], None]") -> None:
-        self._function = function
-
-    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
-        self._function("import", node)
-
-    def on_prune(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
-        self._function("prune", node)
-
-    def on_change_input(
-        self,
-        graph: "FunctionGraph",
-        node: "Apply | None",
-        index: int,
-        old: "Variable",
-        new: "Variable",
-        reason: object,
-    ) -> None:
-        self._function("change", node)

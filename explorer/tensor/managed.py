@@ -32,7 +32,7 @@ class ManagedPipeline:
         self._manager = PassManager(self.pipeline, self._passes, self.options)
 
     def rewrite(self, graph: FunctionGraph) -> tuple[PassRun, ...]:
-        """Run all passes of the mode; gives what each one did."""
+        """Run all passes of the mode; gives what each one did, with a `Profile` for each of its rounds."""
         return self._manager.run(graph, self.mode)
 
     def rule_names(self) -> tuple[str, ...]:

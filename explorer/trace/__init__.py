@@ -3,6 +3,7 @@
 from explorer.trace.answers import (
     Answers,
     ConflictRecord,
+    Enabling,
     FoldAnswer,
     FoldGroup,
     Lineage,
@@ -48,6 +49,7 @@ __all__ = [
     "AttemptsRefused",
     "Check",
     "ConflictRecord",
+    "Enabling",
     "Event",
     "FoldAnswer",
     "FoldGroup",

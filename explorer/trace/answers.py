@@ -217,6 +217,21 @@ class RuleStats:
 
 
 @dataclass(frozen=True)
+class Enabling:
+    """How often a rule was applied to something that another rule, or itself, had made."""
+
+    rule: str
+    made_work_for: str
+    count: int
+
+    def __str__(self) -> str:
+        times = "once" if self.count == 1 else f"{self.count:,} times"
+        return f"{self.rule} made work for {self.made_work_for}: {times}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
 class StepCheck:
     """How far the outputs after a step are from those before it, and whether what the step did may change them so.
 

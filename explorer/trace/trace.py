@@ -10,6 +10,7 @@ from explorer.graph import Graph
 from explorer.trace.answers import (
     Answers,
     ConflictRecord,
+    Enabling,
     FoldAnswer,
     FoldGroup,
     Lineage,
@@ -26,7 +27,7 @@ from explorer.trace.lineage import Lineages
 from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
-from explorer.trace.rules import conflicts, near_misses, rule_stats
+from explorer.trace.rules import conflicts, enablings, near_misses, rule_stats
 from explorer.trace.steps import Step, find_step
 from explorer.trace.text import steps_text
 from explorer.trace.why_not import WhyNots
@@ -131,6 +132,10 @@ class Trace:
     def rule_stats(self) -> Answers[RuleStats]:
         """What each rule did, in order of the rules."""
         return rule_stats(self.rules, self.steps)
+
+    def enablings(self) -> Answers[Enabling]:
+        """Which rule made what another one was applied to."""
+        return enablings(self.steps)
 
     # ------------------------------------------------------------------ lineage and folds
 

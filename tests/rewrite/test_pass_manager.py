@@ -87,13 +87,13 @@ class Toy:
     def unfinished(self, graph):
         return "it can grow" if self.name == "Grow" else None
 
-    def run(self, graph):
+    def run(self, graph, mode=CompilationMode.INFER):
         graph.set([self.function(number) for number in graph.numbers])
         return True
 
 
 class Dead(Toy):
-    def run(self, graph):
+    def run(self, graph, mode=CompilationMode.INFER):
         graph.set([number for number in graph.numbers if number])
         return True
 
@@ -341,6 +341,19 @@ def test_a_group_is_a_pass_whose_rounds_run_all_its_passes(passes):
     assert rounds == ["Shrink/round 1", "Shrink/round 2", "Shrink/round 3"]
     assert graph.observer.told[1:4] == ["Shrink/round 1", "Shrink/round 1/Halve", "Shrink/round 1/Keep"]
     assert group.rule_names() == ("rule of Halve", "rule of Keep")
+
+
+def test_a_group_runs_those_of_its_passes_that_are_for_the_mode(passes):
+    config = FunctionPassConfig("Halve", modes=[CompilationMode.INFER])
+    passes.register(PassGroup("Shrink", "Halves.", PassManager(FunctionPassPipeline.of(config), passes)))
+    manager = PassManager(FunctionPassPipeline.of(only("Shrink")), passes)
+    left = {mode: Numbers(8) for mode in CompilationMode}
+    inside = {mode: manager.run(graph, mode)[0].results for mode, graph in left.items()}
+    assert {mode.value: graph.numbers for mode, graph in left.items()} == {"infer": [4], "train": [8]}
+    ((halved,),) = inside[CompilationMode.INFER]
+    assert (halved.pass_id, halved.changed) == ("Halve", True)
+    ((skipped,),) = inside[CompilationMode.TRAIN]
+    assert skipped.skipped == "it is not enabled for the mode train"
 
 
 def test_a_group_is_unfinished_as_long_as_one_of_its_passes_is(passes):

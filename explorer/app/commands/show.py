@@ -60,7 +60,7 @@ def show(
         (folds, lambda: _folds(trace)),
         (why_not_folded is not None, lambda: [trace.why_not_folded(*why_not_folded)] if why_not_folded else []),
         (lineage is not None, lambda: [trace.lineage(lineage)] if lineage is not None else []),
-        (rules, lambda: [_rules_table(trace)]),
+        (rules, lambda: [_rules_table(trace), *map(str, trace.enablings())]),
         (figures, lambda: [_figures_table(trace, at)]),
     ]
     asked = [answer for wanted, answer in questions if wanted] or [lambda: [trace]]

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import constant_like, instead, known_tensor, read_once, shape_of, without_copy
-from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     batch_norm_of,
@@ -205,7 +204,6 @@ def _bias_name(weight: Variable) -> str:
 
 def _with_parameters(conv: Apply, weight: Variable, bias: Variable) -> Variable:
     """The same convolution with another weight and bias."""
-    waiting = iter(conv.inputs)
-    given = {name: next(waiting) if value is SLOT else value for name, value in conv.op.arguments}
+    given = conv.op.bind(conv.inputs)
     given["weight"], given["bias"] = weight, bias
     return call(conv.op.target, **given, place=conv.place)

@@ -11,7 +11,6 @@ import torch
 
 from explorer.tensor import library
 from explorer.tensor.facts import known_tensor, shape_of
-from explorer.tensor.ops import SLOT
 from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
 
 aten = torch.ops.aten
@@ -144,10 +143,7 @@ def changed_batch_norm(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor)
     """The same batch norm with another weight and bias, given in double precision."""
     node = old.node
     kind = node.inputs[0].tensor_type.dtype
-    given: dict[str, Any] = {}
-    waiting = iter(node.inputs)
-    for name, value in node.op.arguments:
-        given[name] = next(waiting) if value is SLOT else value
+    given = node.op.bind(node.inputs)
     for name, data in (("weight", weight), ("bias", bias)):
         before = given[name]
         stored = before.data.dtype if isinstance(before, Constant) else kind

@@ -6,6 +6,6 @@ Source: Glow, Common sub-expression elimination; the work is done by the merging
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import merge_rewriter
 
-cse = passes.new(
+passes.new(
     "CSE", "Equal constants are one, and so are equal operators on the same inputs.", whole=lambda: merge_rewriter
 )

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import instead, known_tensor, owned_by, read_once
-from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.variables import Apply, Constant, call
@@ -54,8 +53,7 @@ def arithmetic_into_layer_norm(node: Apply) -> Any:
                 if other is node.inputs[1]
                 else _scaled(parts, node.op["alpha"], number)
             )
-        waiting = iter(norm.inputs)
-        given = {name: next(waiting) if value is SLOT else value for name, value in norm.op.arguments}
+        given = norm.op.bind(norm.inputs)
         for name, data in parts.items():
             before = given[name]
             given[name] = Constant(data.to(kind), before.name if isinstance(before, Constant) else "")

@@ -25,7 +25,6 @@ from explorer.tensor.facts import (
     shape_of,
 )
 from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.ops import SLOT
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import concat
 from explorer.tensor.rewriting import Declined, Profile, Rewriter
@@ -128,8 +127,7 @@ class MergeMatMul(Rewriter):
     def _merge(self, graph: FunctionGraph, members: Sequence[Apply]) -> int:
         ways = [way for node in members if (way := _joining(node, self.side)) is not None]
         first = members[0]
-        waiting = iter(first.inputs)
-        given = {name: next(waiting) if value is SLOT else value for name, value in first.op.arguments}
+        given = first.op.bind(first.inputs)
         for i, (name, _, axis) in enumerate(ways[0].joined):
             given[name] = _joined([way.joined[i][1] for way in ways], axis)
         product = call(first.op.target, **given, place=first.place)
@@ -170,13 +168,13 @@ def _joined(variables: Sequence[Variable], axis: int) -> Variable:
     return concat(variables, axis)
 
 
-on_lhs = passes.new(
+passes.new(
     "MergeMatMulOnLHS",
     "Products that share the left factor are one.",
     whole=lambda: MergeMatMul("lhs"),
     exactness=Exactness.REAL,
 )
-on_rhs = passes.new(
+passes.new(
     "MergeMatMulOnRHS",
     "Products that share the right factor are one.",
     whole=lambda: MergeMatMul("rhs"),

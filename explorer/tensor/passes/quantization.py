@@ -19,7 +19,7 @@ from explorer.tensor import quantized as q
 from explorer.tensor.facts import bare, instead, is_known, owned_by, read_once, reapplied, splat, splat_number
 from explorer.tensor.ops import MOVES_DATA
 from explorer.tensor.passes.base import GraphPass, passes
-from explorer.tensor.passes.quantized_facts import PICKS, read_once_from
+from explorer.tensor.passes.quantized_facts import PICKING, read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
 from explorer.tensor.types import TensorType
 from explorer.tensor.variables import Apply, Constant, Variable
@@ -183,7 +183,7 @@ def rescale_into_input(node: Apply) -> Any:
 # ---------------------------------------------------------------------- below operators
 
 
-@node_rewriter(PICKS, exactness=Exactness.EXACT)
+@node_rewriter(PICKING, exactness=Exactness.EXACT)
 def rescale_below_picks(node: Apply) -> Any:
     """What only picks and moves numbers goes above a rescale; the greatest number stays so when it is rescaled."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))

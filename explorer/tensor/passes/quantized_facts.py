@@ -15,7 +15,7 @@ from explorer.tensor.variables import Apply, SourcePlace, Variable
 
 aten = torch.ops.aten
 
-PICKS = (
+PICKING = (
     *RESHAPES,
     *TRANSPOSES,
     *PARTS,

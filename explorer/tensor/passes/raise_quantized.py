@@ -21,7 +21,7 @@ from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import schema_name
 from explorer.tensor.passes.quantization import quantize_of_dequantize
 from explorer.tensor.passes.quantized_concat import quantize_of_concat
-from explorer.tensor.passes.quantized_facts import PICKS, quantized_clip
+from explorer.tensor.passes.quantized_facts import PICKING, quantized_clip
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.types import Quantization
 from explorer.tensor.variables import Apply, Constant, Variable
@@ -183,7 +183,7 @@ def raise_operator(node: Apply) -> Any:
     return instead(node, q.quantized(kind.target, sources, to, inner.place, **settings))
 
 
-@raising.rule(PICKS, exactness=Exactness.EXACT)
+@raising.rule(PICKING, exactness=Exactness.EXACT)
 def dequantize_below_picks(node: Apply) -> Any:
     """What only picks and moves numbers does it with integers, before they are dequantized."""
     above = owned_by(node.inputs[0], q.dequantize_op)

@@ -65,9 +65,6 @@ class Declined:
     node: Apply | None = None
 
 
-Replacement = "bool | None | Declined | Sequence[Variable | None] | Mapping[Any, Any]"
-
-
 class FailurePolicy(Enum):
     """What happens when a rule raises or gives what it must not: end with an error, warn, or only record it.
 
