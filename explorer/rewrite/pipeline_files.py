@@ -17,6 +17,7 @@ import yaml
 from explorer.errors import CircuitError, FileFormatError, unknown_name
 from explorer.rewrite.pass_manager import (
     DCE_PASS,
+    EMPTY_PASS,
     CompilationMode,
     ConvergenceMode,
     DCERequiredMode,
@@ -65,12 +66,18 @@ def write_pipeline(pipeline: FunctionPassPipeline, path: "str | Path") -> None:
 
 
 def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPipeline:
-    """Read a pipeline from a YAML file. Raises: as `pipeline_from_yaml`; FileFormatError if it cannot be read."""
+    """Read a pipeline from a YAML file.
+
+    Raises: as `pipeline_from_yaml`; FileFormatError if the file cannot be read, or lists nothing.
+    """
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise FileFormatError(f"cannot read {path}: {error}") from error
-    return pipeline_from_yaml(text, known, str(path))
+    found = pipeline_from_yaml(text, known, str(path))
+    if not len(found):
+        raise FileFormatError(f"{path} lists no passes; a pipeline that does nothing is `- passName: {EMPTY_PASS}`")
+    return found
 
 
 def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:

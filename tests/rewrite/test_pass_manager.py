@@ -368,3 +368,11 @@ def test_a_bound_that_is_reached_with_nothing_left_to_do_is_no_limit(passes):
     manager = PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT)), passes, PassOptions(max_rounds=1))
     assert manager.run(graph)[0].rounds == 1
     assert not any(name.startswith("limit") for name in graph.observer.told)
+
+
+@pytest.mark.parametrize("text", ["", "[]\n"])
+def test_a_file_that_lists_no_passes_is_refused(passes, tmp_path, text):
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match="lists no passes|pipeline is a list"):
+        read_pipeline(path, passes.names)
