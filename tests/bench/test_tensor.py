@@ -15,8 +15,7 @@ from explorer.bench.rewrite_times import RewriteTime, exponent, our_library, our
 from explorer.errors import UnknownNameError
 from explorer.tensor import FunctionGraph
 from tests.bench.test_measurements import text_of
-
-needs_pytensor = pytest.mark.skipif(find_spec("pytensor") is None, reason="PyTensor is not installed")
+from tests.needed import is_missing
 
 AFTER_50 = {
     "expressions": 47,
@@ -91,8 +90,9 @@ def test_a_shape_that_took_too_long_is_measured_no_larger():
     assert [(time.shape, time.nodes) for time in times] == [("chain", 25), ("shared", 25)]
 
 
-@needs_pytensor
 def test_pytensor_rewrites_the_same_graphs(monkeypatch):
+    if find_spec("pytensor") is None:
+        is_missing("PyTensor", "pip install 'pytensor>=3.0'")
     monkeypatch.setattr(rewrite_times, "PEER_SIZES", (25,))
     times = bench.measure_rewriting((25, 50), ("expressions", "joins"))
     assert [(time.nodes, time.peer_nodes) for time in times] == [(25, 25), (50, None), (25, None), (50, None)]

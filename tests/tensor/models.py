@@ -8,6 +8,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import torch
@@ -15,7 +16,8 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.nn import functional as F
 
-from explorer.tensor import FunctionGraph, from_exported, to_module
+from explorer.tensor import Constant, FunctionGraph, Variable, from_exported, to_module
+from explorer.tensor.variables import apply_op
 from explorer.trace.equivalence import ROUNDING
 
 SIDE = 64
@@ -295,6 +297,21 @@ def exported(name: str) -> ExportedProgram:
 def imported(name: str, level: str = "functional") -> FunctionGraph:
     """A model as a graph; made once: rewrite a clone of it."""
     return from_exported(exported(name), level=level)
+
+
+def in_double(graph: FunctionGraph) -> FunctionGraph:
+    """A graph as it would be if its model had been exported in double precision, which takes far longer."""
+    made: dict[Variable, Variable] = {}
+    for variable in graph.inputs:
+        made[variable] = Variable(replace(variable.tensor_type, dtype=torch.float64), name=variable.name)
+    for constant in graph.constants:
+        data = constant.data
+        single = isinstance(data, Tensor) and data.dtype is torch.float32
+        made[constant] = Constant(data.double(), constant.name) if single else constant
+    for node in graph.toposort():
+        new = apply_op(node.op, [made[v] for v in node.inputs], node.place)
+        made.update(zip(node.outputs, new.outputs, strict=True))
+    return FunctionGraph([made[v] for v in graph.inputs], [made[v] for v in graph.outputs])
 
 
 @cache

@@ -184,11 +184,9 @@ def test_a_low_limit_ends_an_equilibrium_before_it_is_reached():
 
 
 def test_rewriters_are_tried_by_how_exactly_they_name_the_operator():
-    """Theano's order, 4 5 3 2 1: those that name its class, then the operator with its attributes, then those for all.
+    """Theano's order, 4 5 3 2 1: those that name its class, the class above, the operator with its attributes, all.
 
-    An overload stands for the operator's class, and the packet of all overloads for the class above. Theano sorts
-    classes by inheritance. Operators of PyTorch have none: overloads and packets name the operator alike, and are
-    tried in the order in which they were given, so here 3 is given behind 4 and 5.
+    An overload stands for the operator's class, and the packet of all overloads for the class above.
     """
     tried = []
 
@@ -204,9 +202,9 @@ def test_rewriters_are_tried_by_how_exactly_they_name_the_operator():
     rewriters = [
         noting("1 all", None),
         noting("2 this operator", [op1.of(1)]),
+        noting("3 packet", [A.overloadpacket]),
         noting("4 overload", [A]),
         noting("5 overload", [A]),
-        noting("3 packet", [A.overloadpacket]),
         noting("6 another", [B]),
     ]
     EquilibriumRewriter(rewriters).rewrite(graph)

@@ -1,15 +1,26 @@
 """Whole programs through `optdb`: circuits, and modules of PyTorch. Values stay; what should vanish has vanished."""
 
+import copy
+import os
+import shutil
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
+from torch._inductor import config as inductor
+from torch.nn import functional as F
 
-from explorer.tensor import from_module, to_module
+from explorer.rewrite import CompilationMode, PassManager
+from explorer.tensor import from_module, to_fx, to_module
 from explorer.tensor.optdb import optdb
+from explorer.tensor.passes import passes
+from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from tests.needed import is_missing
 from tests.tensor.circuits import compiled, imported, rows
+from tests.tensor.models import stirred
 
 VIEWS = {"view", "squeeze", "unsqueeze", "transpose", "clone", "contiguous", "alias", "t", "_unsafe_view"}
 
@@ -125,9 +136,128 @@ def test_a_module_in_training_is_trained_by_the_rewritten_graph_as_by_itself():
         torch.testing.assert_close(found[name], parameter.grad, rtol=1e-5, atol=1e-6)
 
 
-def test_a_rewritten_program_goes_through_the_compiler_of_pytorch():
-    module, data = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Flatten()).eval(), torch.randn(3, 6)
-    program = to_module(rewritten(module, data))
-    exported = torch.export.export(program, (data,)).module()
+# ---------------------------------------------------------------------- through PyTorch again
+
+
+class Picture(nn.Module):
+    """A convolution with its norm, clips, a pool, and a linear layer behind one that is normalized by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+        self.first, self.top = nn.Linear(36, 8), nn.Linear(8, 5)
+
+    def forward(self, x):
+        h = F.max_pool2d(F.relu6(F.relu(self.norm(self.conv(x)))), 2)
+        h = self.first(h.permute(0, 2, 3, 1).permute(0, 3, 1, 2).flatten(1))
+        return torch.log(torch.exp(self.top(h)) / torch.exp(self.top(h)).sum(1, keepdim=True))
+
+
+PICTURE = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+
+
+def through_passes(module, mode=CompilationMode.INFER):
+    """The graph of a module after the default passes; they change it."""
+    graph = from_module(module, (PICTURE.to(next(module.parameters()).dtype),), training=mode is CompilationMode.TRAIN)
+    before = graph.text()
+    PassManager(DEFAULT_PIPELINE, passes).run(graph, mode)
+    graph.verify()
+    assert graph.text() != before
+    return graph
+
+
+@pytest.fixture(scope="module")
+def picture():
+    """A module with weights and statistics of its own, which are not those at the beginning."""
+    with torch.random.fork_rng(devices=[]):
+        return stirred(Picture, PICTURE)
+
+
+class Clipped(nn.Module):
+    """A linear layer and what is one kernel: each more takes seconds to compile."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 4)
+
+    def forward(self, x):
+        return torch.sigmoid(F.relu(F.relu6(self.linear(x))) * 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # what inductor imports uses it
+def test_a_rewritten_program_goes_through_the_compiler_of_pytorch(tmp_path, monkeypatch):
+    """Not only its frontend: the kernels are generated, compiled, and run."""
+    if shutil.which(os.environ.get("CXX", "g++")) is None:
+        is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(inductor, "compile_threads", 1)  # a pool of processes would outlive the test
+    module, data = Clipped().eval(), torch.randn(3, 6)
+    graph = from_module(module, (data,))
+    PassManager(DEFAULT_PIPELINE, passes).run(graph)
+    assert [node.op.name for node in graph.toposort()] == ["linear", "clamp", "sigmoid"]
+    torch.compiler.reset()
+    try:
+        compiled = torch.compile(to_module(graph), backend="inductor", fullgraph=True)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(data), module(data), rtol=1e-5, atol=1e-6)  # exp of another library
+    finally:
+        torch.compiler.reset()
+    assert list(tmp_path.rglob("*.cpp")), "nothing was compiled"
+
+
+def test_a_rewritten_program_can_be_exported(picture):
+    exported = torch.export.export(to_module(through_passes(picture)), (PICTURE,)).module()
     with torch.no_grad():
-        torch.testing.assert_close(exported(data), module(data))
+        torch.testing.assert_close(exported(PICTURE), picture(PICTURE), rtol=1e-4, atol=1e-5)
+
+
+def test_a_rewritten_program_as_an_fx_module_runs_and_knows_where_it_comes_from(picture):
+    graph = through_passes(picture)
+    program = to_fx(graph)
+    program.graph.lint()
+    with torch.no_grad():
+        (found,) = program(PICTURE)
+        torch.testing.assert_close(found, picture(PICTURE), rtol=1e-4, atol=1e-5)
+    calls = [node for node in program.graph.nodes if node.op == "call_function"]
+    assert [node.target for node in calls] == [node.op.target for node in graph.toposort()]
+    for emitted, node in zip(calls, graph.toposort(), strict=True):
+        if node.op.name in ("conv2d", "linear", "addmm"):
+            assert emitted.meta["stack_trace"] == node.place.stack
+            paths = [path for path, _ in emitted.meta["nn_module_stack"].values()]
+            assert paths[-1].removeprefix("L['self'].") == node.place.module
+            assert Path(__file__).name in node.place.stack
+            assert node.place.line.startswith(Path(__file__).name)
+            assert node.place.module in ("conv", "first", "top")
+
+
+def steps_of_descent(call, module, steps=2):
+    """The losses of a few steps, in float64."""
+    descent = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for i in range(steps):
+        descent.zero_grad()
+        x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(i), dtype=torch.float64)
+        loss = F.nll_loss(call(x), torch.tensor([1, 3]))
+        loss.backward()
+        descent.step()
+        losses.append(float(loss.detach()))
+    return losses
+
+
+@pytest.mark.parametrize("form", ["module", "fx", "compiled"])
+def test_a_rewritten_program_trains_as_the_module_does(picture, form):
+    original = copy.deepcopy(picture).double().train()
+    graph = through_passes(copy.deepcopy(original), CompilationMode.TRAIN)
+    program = to_fx(graph) if form == "fx" else to_module(graph)
+    run = torch.compile(program, backend="aot_eager", fullgraph=True) if form == "compiled" else program
+    found = steps_of_descent((lambda x: run(x)[-1]) if form == "fx" else run, program)
+    torch.compiler.reset()
+    assert found == pytest.approx(steps_of_descent(original, original), rel=1e-12)
+    assert found[0] != pytest.approx(found[1])
+    trained = dict(original.named_parameters())
+    assert dict(program.named_parameters()).keys() == trained.keys()
+    for name, parameter in program.named_parameters():
+        torch.testing.assert_close(parameter, trained[name], rtol=1e-10, atol=1e-12)
+    if form != "fx":  # the buffers that a call of an fx module changes are among its results
+        for name, buffer in original.named_buffers():
+            torch.testing.assert_close(program.get_buffer(name), buffer, rtol=1e-10, atol=1e-12)

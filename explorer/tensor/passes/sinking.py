@@ -268,9 +268,10 @@ def reshape_below_batch_norm(node: Apply) -> Any:
         return False
     source = above.inputs[0]
     before, after = shape_of(source), shape_of(node.inputs[0])
-    if len(before) < 3 or old.axis != 1 or before[:2] != after[:2]:
+    axis = old.axis if old.axis == 1 else old.axis - len(after)
+    if min(len(before), len(after)) < 3 or axis not in (1, -1) or (before[0], before[axis]) != (after[0], after[axis]):
         return Declined("the reshape changes the batch or the channels", above)
-    return batch_norm_results(node, reshape(batch_norm_on(old, source, old.axis), after))
+    return batch_norm_results(node, reshape(batch_norm_on(old, source, axis_of(axis, len(before))), after))
 
 
 @sink_code.rule(RELUS, exactness=Exactness.EXACT)

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from torch._ops import OpOverloadPacket
+
 from explorer.errors import LimitWarning, RuleError, unknown_name
 from explorer.rewrite import FromQuery
 from explorer.tensor.features import ChangeTracker, Feature, NodeFinder, ReplaceValidate
@@ -19,6 +21,7 @@ from explorer.tensor.rewriting.rewriters import (
     Declined,
     FailurePolicy,
     LocalRewriter,
+    OpPattern,
     Rewriter,
     Tracked,
     checked_tracks,
@@ -356,17 +359,20 @@ def _wanted(op: Op, tracked: Sequence[Tracked] | None) -> bool:
 
 
 def by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[LocalRewriter, ...]]:
-    """Which rewriters to try at an operator: those that track its name, then its attributes too, then those for all."""
+    """Which rewriters to try at an operator, in this order.
+
+    Those that track its overload, then all overloads of its name, then its attributes too, then all operators.
+    """
     tracks = [(rewriter, checked_tracks(rewriter)) for rewriter in rewriters]
     known: dict[Op, tuple[LocalRewriter, ...]] = {}
 
     def rank(op: Op, tracked: Sequence[Tracked] | None) -> int | None:
         if tracked is None:
-            return 2
+            return 3
         fitting = [wanted for wanted in tracked if is_tracked(op, wanted)]
         if not fitting:
             return None
-        return 1 if all(isinstance(wanted, Op) for wanted in fitting) else 0
+        return min(map(_breadth, fitting))
 
     def find(op: Op) -> tuple[LocalRewriter, ...]:
         if op not in known:
@@ -375,6 +381,12 @@ def by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[Loca
         return known[op]
 
     return find
+
+
+def _breadth(wanted: Tracked) -> int:
+    """Theano's order: the class of the operator, the classes above it, the operator with its attributes."""
+    target = wanted.target if isinstance(wanted, OpPattern) else wanted
+    return 2 if isinstance(target, Op) else 1 if isinstance(target, OpOverloadPacket) else 0
 
 
 def _flat(rewriter: LocalRewriter) -> tuple[LocalRewriter, ...]:

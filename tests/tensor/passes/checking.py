@@ -154,6 +154,11 @@ def ops(graph):
     return [node.op.name for node in graph.toposort()]
 
 
+def nodes(graph):
+    """How many nodes Glow counts: the operators, and for each output one that saves it."""
+    return len(graph) + len(graph.outputs)
+
+
 def reasons(inputs, outputs, *names):
     """Why the rules of some passes did not apply, as they say it; the graph must not change."""
     from explorer.rewrite import CompilationMode

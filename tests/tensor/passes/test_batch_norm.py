@@ -7,7 +7,7 @@ from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_module, library
 from explorer.tensor.passes import passes
 from explorer.tensor.pipelines import OPTIMIZATION_PIPELINE
-from tests.tensor.passes.checking import aten, constant, full, held, ops, optimized, reasons, run, tensor
+from tests.tensor.passes.checking import aten, constant, full, held, nodes, ops, optimized, reasons, run, tensor
 
 NORM = "_native_batch_norm_legit_no_training"
 CHAIN = "FoldBatchNormalizationWithArithmeticChain"
@@ -88,6 +88,25 @@ def test_a_filter_that_two_convolutions_share_is_doubled(dtype):
     assert len(graph.constants) == 4  # two filters and two biases, where there were one of each and two of the norms
 
 
+def test_a_filter_and_a_bias_that_are_read_elsewhere_are_doubled(dtype):
+    """Of 6 constants 4 are left: the filter and the bias as they were, and those of the batch norm in them.
+
+    Glow keeps the graph that it was made of in the same module, so that it counts 8: the 6, and 2 new ones.
+    """
+    x = tensor(1, 3, 10, 20, dtype=dtype)
+    filter, bias = constant(16, 3, 5, 5, dtype=dtype, name="filter"), constant(16, dtype=dtype, seed=9, name="bias")
+    above = call(aten.conv2d.default, x, filter, bias, [1, 1], [2, 2])
+    parts = [constant(16, dtype=dtype, seed=i + 1) for i in range(4)]
+    graph = FunctionGraph([x], [norm(above, 16, dtype, parts), filter, bias])
+    before = graph.clone()
+    assert (nodes(graph), len(graph.constants)) == (5, 6)
+    run(graph, "OptimizeBatchNorm")
+    assert (ops(graph), nodes(graph), len(graph.constants)) == (["conv2d"], 4, 4)
+    assert len({c.signature for c in (*before.constants, *graph.constants)}) == 8
+    assert torch.equal(held(graph.outputs[1]).data, filter.data)
+    assert torch.equal(held(graph.outputs[2]).data, bias.data)
+
+
 def test_parameters_that_may_change_stay(dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
     weight = Constant(torch.nn.Parameter(torch.rand(4, dtype=dtype)), "norm.weight", trainable=True)
@@ -100,6 +119,7 @@ NOTHING = [  # var, mean, weight, bias, eps
     (1.0, 0.0, 1.0, 0.0, 0.0),
     (1.0, 33.0, 1.0, 33.0, 0.0),
     (1.0 - 1e-5, 33.0, 1.0, 33.0, 1e-5),
+    (1.0 - 1e-6, 33.0, 1.0, 33.0, 1e-6),
     (225.0, -3.0, 15.0, -3.0, 0.0),
 ]
 
@@ -122,13 +142,17 @@ def test_a_batch_norm_that_does_almost_nothing_stays(dtype):
 
 
 def test_a_reshape_between_convolution_and_batch_norm_is_moved_away(dtype):
-    x = tensor(1, 3, 12, 12, dtype=dtype)
-    flat = call(aten.view.default, conv(x, dtype), [1, 4, 100, 1])
-    graph = optimized([x], norm(flat, 4, dtype), "SinkCode", "OptimizeBatchNorm")
-    assert ops(graph) == ["conv2d", "reshape"]
-    mixed = call(aten.view.default, conv(x, dtype), [1, 10, 10, 4])
-    graph = optimized([x], norm(mixed, 10, dtype), "SinkCode", "OptimizeBatchNorm")
-    assert ops(graph) == ["conv2d", "view", NORM]
+    x = tensor(1, 3, 10, 20, dtype=dtype)
+    filter = constant(16, 3, 5, 5, dtype=dtype, seed=9)
+    above = conv(x, dtype, 16, filter=filter, padding=[2, 2])
+    for shape in ([1, 16, 20, 10], [1, 16, 200]):
+        normed = norm(call(aten.view.default, above, shape), 16, dtype)
+        assert nodes(FunctionGraph([x], [normed])) == 4
+        graph = optimized([x], normed, "SinkCode", "OptimizeBatchNorm")
+        assert (ops(graph), nodes(graph)) == (["conv2d", "reshape"], 3)
+    mixed = norm(call(aten.view.default, above, [1, 32, 10, 10]), 32, dtype)
+    graph = optimized([x], mixed, "SinkCode", "OptimizeBatchNorm")
+    assert (ops(graph), nodes(graph)) == (["conv2d", "view", NORM], 4)
 
 
 def per_channel(value, dtype):
@@ -146,8 +170,10 @@ def arithmetic(y, dtype):
 def test_a_chain_of_arithmetic_becomes_part_of_the_batch_norm_above_it(dtype):
     x = tensor(2, 4, 10, 10, dtype=dtype)
     parts = [constant(4, dtype=dtype, seed=i) for i in range(4)]
-    graph = optimized([x], arithmetic(norm(x, 4, dtype, parts), dtype), CHAIN)
-    assert ops(graph) == [NORM]
+    chain = arithmetic(norm(x, 4, dtype, parts), dtype)
+    assert nodes(FunctionGraph([x], [chain])) == 6
+    graph = optimized([x], chain, CHAIN)
+    assert (ops(graph), nodes(graph)) == ([NORM], 2)
     new = graph.toposort()[0]
     shift = constant(4, dtype=dtype, seed=5).data
     torch.testing.assert_close(held(new.inputs[1]).data, parts[0].data * 4 / 2)
@@ -156,8 +182,10 @@ def test_a_chain_of_arithmetic_becomes_part_of_the_batch_norm_above_it(dtype):
 
 def test_a_chain_of_arithmetic_under_a_convolution_becomes_a_batch_norm(dtype):
     x = tensor(2, 3, 12, 12, dtype=dtype)
-    graph = optimized([x], arithmetic(conv(x, dtype), dtype), UNDER_CONV)
-    assert ops(graph) == ["conv2d", NORM]
+    chain = arithmetic(conv(x, dtype), dtype)
+    assert nodes(FunctionGraph([x], [chain])) == 6
+    graph = optimized([x], chain, UNDER_CONV)
+    assert (ops(graph), nodes(graph)) == (["conv2d", NORM], 3)
     graph = optimized([x], arithmetic(conv(x, dtype), dtype), UNDER_CONV, "OptimizeBatchNorm")
     assert ops(graph) == ["conv2d"]
 
@@ -248,3 +276,15 @@ def test_a_batch_norm_along_another_axis_than_the_channels_stays(dtype):
     parts = [constant(3, dtype=dtype, seed=i) for i in range(4)]
     told = reasons([x], call(library.batch_norm, above, *parts, 1e-3, 1), "OptimizeBatchNorm")
     assert told == ["the channels of conv2d_nhwc lie at axis 3, those of the batch norm at 1"]
+
+
+def test_with_channels_last_a_reshape_between_is_moved_away_too(dtype):
+    x = tensor(1, 10, 20, 3, dtype=dtype)
+    above = call(library.conv2d_nhwc, x, constant(16, 5, 5, 3, dtype=dtype), constant(16, dtype=dtype), [1, 1], [2, 2])
+    parts = [constant(16, dtype=dtype, seed=i) for i in range(4)]
+    turned = call(aten.view.default, above, [1, 20, 10, 16])
+    graph = optimized([x], call(library.batch_norm, turned, *parts, 1e-5, 3), "SinkCode", "OptimizeBatchNorm")
+    assert ops(graph) == ["conv2d_nhwc", "reshape"]
+    mixed = call(aten.view.default, above, [1, 20, 20, 8])
+    normed = call(library.batch_norm, mixed, *[constant(8, dtype=dtype, seed=i) for i in range(4)], 1e-5, 3)
+    assert reasons([x], normed, "SinkCode") == ["the reshape changes the batch or the channels"]

@@ -3,7 +3,7 @@
 import pytest
 
 from explorer.tensor import FunctionGraph, call
-from tests.tensor.passes.checking import aten, ops, optimized, reasons, run, tensor
+from tests.tensor.passes.checking import aten, nodes, ops, optimized, reasons, run, tensor
 
 
 def cat(variables, axis):
@@ -15,14 +15,18 @@ def part(x, axis, start, stop):
 
 
 def test_nested_joins_along_one_axis_are_one_and_those_along_another_are_kept(dtype):
-    a1, a2, a3 = (tensor(2, 4, dtype=dtype, name=f"a{i}") for i in range(1, 4))
-    inner = cat([a1, cat([a1, a2], 0)], 0)
-    other = cat([call(aten.slice.Tensor, a3, 1, 0, 3), call(aten.slice.Tensor, a1, 1, 0, 1)], 1)
-    graph = optimized([a1, a2, a3], cat([a3, inner, other], 0), "OptimizeConcatNodes")
-    assert ops(graph) == ["slice", "slice", "cat", "cat"]
-    whole = graph.toposort()[-1]
+    a1, a2, a3 = (tensor(1, 5, 10, 15, dtype=dtype, name=f"a{i}") for i in range(1, 4))
+    a4, a5 = (tensor(1, 1, 5, 15, dtype=dtype, name=f"a{i}") for i in (4, 5))
+    inputs = [a1, a2, a3, a4, a5]
+    joined = cat([a3, cat([a1, cat([a1, a2], 1)], 1), cat([a4, a5], 2)], 1)
+    assert nodes(FunctionGraph(inputs, [joined])) == 5
+    graph = optimized(inputs, joined, "OptimizeConcatNodes")
+    assert (ops(graph), nodes(graph)) == (["cat", "cat"], 3)
+    other, whole = graph.toposort()
+    assert [v.name for v in other.inputs] == ["a4", "a5"]
     assert [v.name for v in whole.inputs[:4]] == ["a3", "a1", "a1", "a2"]
     assert len(whole.inputs) == 5
+    assert whole.inputs[4] is other.outputs[0]
 
 
 def test_a_join_along_another_axis_is_kept(dtype):
@@ -106,8 +110,9 @@ def test_of_five_slices_in_three_joins_only_neighbours_of_one_tensor_are_one(dty
     a, b, e = (part(x, 0, *ends) for ends in ((0, 2), (2, 5), (5, 8)))
     c, d = part(y, 0, 0, 2), part(y, 0, 2, 5)
     joins = [cat([a, b, c], 0), cat([c, e, d], 0), cat([e, c], 0)]
-    assert len(FunctionGraph([x, y], joins)) == 8
+    assert nodes(FunctionGraph([x, y], joins)) == 11
     graph = optimized([x, y], joins, "EliminateSliceConcat")
+    assert nodes(graph) == 10
     assert sorted(ops(graph)) == ["cat"] * 3 + ["slice"] * 4
     first, second, third = (list(node.inputs) for node in graph.toposort() if node.op.name == "cat")
     assert [len(first), len(second), len(third)] == [2, 3, 2]
@@ -125,6 +130,17 @@ def test_slices_of_the_neighbouring_axis_are_one_slice_that_is_reshaped(dtype):
     before = cat([part(x, 1, i, i + 1) for i in range(2, 6)], 0)
     graph = optimized([x], call(aten.relu.default, before), "EliminateSliceConcat")
     assert ops(graph) == ["slice", "permute", "reshape", "relu"]
+
+
+def test_seven_slices_in_two_joins_are_two_slices_two_reshapes_and_a_transpose(dtype):
+    """Glow's graph: three joined behind their axis, four before it."""
+    x, y = tensor(3, 7, 4, dtype=dtype), tensor(3, 7, 4, dtype=dtype, name="y")
+    joins = [cat([part(x, 1, i, i + 1) for i in range(3)], 2), cat([part(y, 1, i, i + 1) for i in range(2, 6)], 0)]
+    read = [call(aten.relu.default, joined) for joined in joins]  # outputs must not share memory with inputs
+    before = ops(FunctionGraph([x, y], read))
+    assert (before.count("slice"), before.count("cat")) == (7, 2)
+    graph = optimized([x, y], read, "EliminateSliceConcat")
+    assert sorted(ops(graph)) == ["permute", "relu", "relu", "reshape", "reshape", "slice", "slice"]
 
 
 def test_few_slices_of_the_neighbouring_axis_stay(dtype):

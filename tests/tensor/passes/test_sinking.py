@@ -1,10 +1,23 @@
 """Transposes and SinkCode: what is moved, what meets, and what it costs in bits (nothing)."""
 
+import re
+
 import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, call
-from tests.tensor.passes.checking import aten, constant, full, graph_pass, held, ops, optimized, reasons, tensor
+from tests.tensor.passes.checking import (
+    aten,
+    constant,
+    full,
+    graph_pass,
+    held,
+    nodes,
+    ops,
+    optimized,
+    reasons,
+    tensor,
+)
 
 NCHW2NHWC = [0, 2, 3, 1]
 NHWC2NCHW = [0, 3, 1, 2]
@@ -31,11 +44,13 @@ def test_a_transpose_that_moves_nothing_is_gone(dtype):
 def test_four_transposes_are_one(dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = x
-    for order in ([0, 3, 2, 1], [0, 2, 3, 1], [1, 0, 2, 3], [3, 1, 2, 0]):
+    for order in ([0, 3, 2, 1], [0, 2, 3, 1], [1, 0, 3, 2], [3, 1, 2, 0]):
         y = transposed(y, order)
+    assert nodes(FunctionGraph([x], [y])) == 5
     graph = optimized([x], y, "SinkCode", until_fixed_point=True)
-    assert ops(graph) == ["permute"]
-    assert graph.outputs[0].tensor_type.shape == y.tensor_type.shape
+    assert (ops(graph), nodes(graph)) == (["permute"], 2)
+    assert graph.toposort()[0].inputs == graph.inputs
+    assert graph.outputs[0].tensor_type.shape == (5, 1, 15, 10)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +163,28 @@ def test_a_transpose_goes_below_powers(dtype):
     assert ops(graph) == ["abs", "pow", "permute"]
 
 
+def test_of_two_transposes_below_a_sum_and_a_power_one_is_left(dtype):
+    x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
+    a, b = transposed(x, NHWC2NCHW), transposed(y, NHWC2NCHW)
+    power = call(aten.pow.Tensor_Tensor, call(aten.add.Tensor, a, b), b)
+    assert nodes(FunctionGraph([x, y], [power])) == 5
+    given = [torch.rand(SHAPE, dtype=dtype) + 0.1 for _ in range(2)]  # a power of a number below 0 is none
+    graph = optimized([x, y], power, "SinkCode", until_fixed_point=True, given=given)
+    assert (ops(graph), nodes(graph)) == (["add", "pow", "permute"], 4)
+    assert graph.toposort()[1].outputs[0].tensor_type.shape == SHAPE
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_constant_that_is_added_to_a_transpose_is_transposed_back(first, dtype):
+    p, c = tensor(*SHAPE, dtype=dtype, name="p"), constant(1, 15, 5, 10, dtype=dtype)
+    pair = (c, transposed(p, NHWC2NCHW)) if first else (transposed(p, NHWC2NCHW), c)
+    graph = optimized([p], call(aten.add.Tensor, *pair), "SinkCode")
+    assert (ops(graph), nodes(graph)) == (["add", "permute"], 3)
+    total = graph.toposort()[0]
+    assert total.inputs[first] is graph.inputs[0]
+    assert torch.equal(held(total.inputs[not first]).data, c.data.permute(NCHW2NHWC))
+
+
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("shape", [(1, 10, 15, 5), (15, 5), (5,), ()])
 def test_a_constant_on_one_side_is_transposed_back(shape, first, dtype):
@@ -171,13 +208,15 @@ def test_tensors_transposed_in_different_ways_stay_so(dtype):
 
 def test_padding_goes_with_its_axes(dtype):
     x = tensor(*SHAPE, dtype=dtype)
-    # Padding before and behind the axes of (N, H, W, C): 0 2, 3 1, 4 6, 7 5, listed from the last axis on.
-    padded = call(aten.constant_pad_nd.default, transposed(x), [7, 5, 4, 6, 3, 1, 0, 2], 1.5)
+    # Glow lists what is before all axes, then what is behind them: 0 2 3 1, 4 6 7 5 of (N, H, W, C). PyTorch begins
+    # with what is before and behind the last axis.
+    padded = call(aten.constant_pad_nd.default, transposed(x), [1, 5, 3, 7, 2, 6, 0, 4], 23.0)
+    assert padded.tensor_type.shape == (5, 18, 25, 11)
     graph = optimized([x], padded, "SinkCode")
-    assert ops(graph) == ["constant_pad_nd", "permute"]
+    assert (ops(graph), nodes(graph)) == (["constant_pad_nd", "permute"], 3)
     pad = graph.toposort()[0]
-    assert pad.op["pad"] == (4, 6, 3, 1, 7, 5, 0, 2)
-    assert pad.outputs[0].tensor_type.shape == (3, 17, 14, 25)
+    assert pad.op["pad"] == (3, 7, 2, 6, 1, 5, 0, 4), "0 1 2 3, 4 5 6 7 of (N, C, H, W)"
+    assert pad.outputs[0].tensor_type.shape == (5, 11, 18, 25)
 
 
 def test_padding_by_reflection_stays_below_a_transpose(dtype):
@@ -188,34 +227,41 @@ def test_padding_by_reflection_stays_below_a_transpose(dtype):
 
 def test_repeating_goes_with_its_axis(dtype):
     x = tensor(*SHAPE, dtype=dtype)
+    graph = optimized([x], call(aten.repeat.default, transposed(x, NHWC2NCHW), [1, 4, 1, 1]), "SinkCode")
+    assert (ops(graph), nodes(graph)) == (["repeat", "permute"], 3)
+    assert graph.toposort()[0].op["repeats"] == (1, 1, 1, 4), "4 times along axis 1 are 4 times along axis 3"
     graph = optimized([x], call(aten.repeat.default, transposed(x), [1, 4, 1, 2]), "SinkCode")
-    assert ops(graph) == ["repeat", "permute"]
     assert graph.toposort()[0].op["repeats"] == (1, 2, 4, 1)
     tiled = optimized([x], call(aten.tile.default, transposed(x), [3, 2]), "SinkCode")
     assert tiled.toposort()[0].op["dims"] == (1, 2, 1, 3)
 
 
 def test_a_transpose_goes_below_a_channel_shuffle_and_meets_its_inverse(dtype):
-    x = tensor(1, 8, 4, 6, dtype=dtype)
-    shuffled = call(aten.channel_shuffle.default, transposed(x), 2)
-    graph = optimized([x], transposed(shuffled, NHWC2NCHW), "SinkCode", until_fixed_point=True)
-    assert ops(graph) == ["channel_shuffle"]
-    assert graph.toposort()[0].op["axis"] == 2
+    x = tensor(1, 4, 6, 8, dtype=dtype)
+    back = transposed(call(aten.channel_shuffle.default, transposed(x, NHWC2NCHW), 4), NCHW2NHWC)
+    assert nodes(FunctionGraph([x], [back])) == 4
+    graph = optimized([x], back, "SinkCode", until_fixed_point=True)
+    assert (ops(graph), nodes(graph)) == (["channel_shuffle"], 2)
+    shuffle = graph.toposort()[0].op
+    assert (shuffle["groups"], shuffle["axis"]) == (4, 3)
 
 
 def test_a_transpose_goes_below_a_join(dtype):
-    x, y = tensor(1, 5, 10, 15, dtype=dtype), tensor(1, 5, 7, 15, dtype=dtype, name="y")
+    x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
     joined = call(aten.cat.default, [transposed(x), transposed(y)], 1)
+    assert nodes(FunctionGraph([x, y], [joined])) == 4
     graph = optimized([x, y], joined, "SinkCode")
-    assert ops(graph) == ["cat", "permute"]
+    assert (ops(graph), nodes(graph)) == (["cat", "permute"], 3)
     assert graph.toposort()[0].op["dim"] == 2
+    assert graph.toposort()[0].outputs[0].tensor_type.shape == (1, 5, 20, 15)
 
 
 def test_relus_of_all_inputs_go_below_a_join(dtype):
     x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
     relus = [call(aten.relu.default, v) for v in (x, y)]
     graph = optimized([x, y], call(aten.cat.default, relus, 1), "SinkCode")
-    assert ops(graph) == ["cat", "relu"]
+    assert (ops(graph), nodes(graph)) == (["cat", "relu"], 3)
+    assert graph.toposort()[0].outputs[0].tensor_type.shape == (1, 10, 10, 15)
     told = reasons([x, y], [call(aten.cat.default, relus, 1), relus[0]], "SinkCode")
     assert told == ["one of the relus is read elsewhere too"]
 
@@ -262,7 +308,14 @@ def test_a_graph_of_the_passes_says_what_it_did_in_one_line_for_each_rewrite():
     x = tensor(*SHAPE)
     graph = FunctionGraph([x], [call(aten.relu.default, transposed(x))])
     profile = graph_pass("SinkCode").run(graph)
-    assert profile.rules["transpose_below_elementwise"].applied == 1
+    counts = profile.rules["transpose_below_elementwise"]
+    assert (counts.tried, counts.matched, counts.applied, counts.nodes_made) == (2, 1, 1, 2)
+    head, *rows = str(profile).splitlines()
+    assert head.split() == ["rule", "tried", "matched", "applied", "nodes", "ms"]
+    assert len(rows) == len(profile.rules)
+    (row,) = (row for row in rows if row.startswith("transpose_below_elementwise "))
+    assert re.fullmatch(r"transpose_below_elementwise +2 +1 +1 +2 +\d+\.\d\d", row)
+    assert all(re.fullmatch(r"\w+ +\d+ +0 +0 +0 +\d+\.\d\d", other) for other in rows if other is not row)
 
 
 @pytest.mark.parametrize("order", [NCHW2NHWC, NHWC2NCHW, [1, 0, 2, 3]])
@@ -272,6 +325,7 @@ def test_a_transpose_that_moves_the_channels_goes_below_a_batch_norm_with_an_axi
     graph = optimized([x], norm(y, y.tensor_type.shape[1], dtype), "SinkCode")
     assert ops(graph) == ["batch_norm", "permute"]
     assert graph.toposort()[0].op["axis"] == order[1]
+    assert graph.toposort()[0].outputs[0].tensor_type.shape == SHAPE
     again = optimized(
         [x], transposed(norm(y, y.tensor_type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
     )

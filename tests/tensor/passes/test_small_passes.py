@@ -6,12 +6,26 @@ import pytest
 import torch
 
 from explorer.rewrite import CompilationMode, Exactness, PassManager
-from explorer.tensor import Constant, FunctionGraph, TensorType, call, to_module
+from explorer.tensor import Constant, FunctionGraph, TensorType, call, to_module, to_nhwc
 from explorer.tensor.facts import splat
 from explorer.tensor.library import regression_op
 from explorer.tensor.passes import passes
 from explorer.tensor.pipelines import OPTIMIZATION_PIPELINE
-from tests.tensor.passes.checking import aten, constant, full, graph_pass, held, ops, optimized, reasons, run, tensor
+from tests.tensor.passes.checking import (
+    aten,
+    constant,
+    full,
+    graph_pass,
+    held,
+    nodes,
+    ops,
+    optimized,
+    reasons,
+    results,
+    run,
+    tensor,
+    values,
+)
 
 # ---------------------------------------------------------------------- DCE
 
@@ -135,6 +149,29 @@ def test_equal_operators_are_one_and_equal_constants_are_one(dtype):
     assert len(graph.constants) == 1
 
 
+def test_of_two_equal_joins_that_are_joined_one_is_left(dtype):
+    a1, a2 = tensor(1, 5, 10, 15, dtype=dtype, name="a1"), tensor(1, 5, 10, 15, dtype=dtype, name="a2")
+    joined = call(aten.cat.default, [call(aten.cat.default, [a1, a2], 1) for _ in range(2)], 2)
+    assert nodes(FunctionGraph([a1, a2], [joined])) == 4
+    graph = optimized([a1, a2], joined, "CSE")
+    assert (ops(graph), nodes(graph)) == (["cat", "cat"], 3)
+    first, second = graph.toposort()
+    assert list(second.inputs) == [first.outputs[0], first.outputs[0]]
+    assert not run(graph, "CSE")[0].changed, "Glow's CSE says that it changed something whenever it ran"
+
+
+@pytest.mark.parametrize("number", [10.0, math.nan])
+def test_of_three_constants_two_are_equal_and_become_one(number, dtype):
+    x = tensor(2, 3, dtype=dtype)
+    constants = [full(value, 2, 3, dtype=dtype) for value in (number, number, 7.0)]
+    targets = (aten.add.Tensor, aten.mul.Tensor, aten.sub.Tensor)
+    outputs = [call(target, x, c) for target, c in zip(targets, constants, strict=True)]
+    assert len(FunctionGraph([x], outputs).constants) == 3
+    graph = optimized([x], outputs, "CSE")
+    assert sorted(ops(graph)) == ["add", "mul", "sub"]
+    assert len(graph.constants) == 2
+
+
 def test_operators_with_different_settings_are_two():
     """The nearest to Glow's operators with different predicates: PyTorch's have none."""
     x = tensor(2, 3)
@@ -161,6 +198,20 @@ def test_a_mean_over_other_axes_stays(axes, dtype):
     assert reasons([x], call(aten.mean.dim, x, axes), "OptimizeReduceMean") == ["it is not over the last two axes"]
 
 
+def test_with_channels_last_a_mean_is_average_pooling_between_two_transposes(dtype):
+    """Glow's count, 5: transpose, pool, transpose, reshape, and what saves the result."""
+    x = tensor(2, 2, 2, 2, dtype=dtype)
+    graph = FunctionGraph([x], [call(aten.mean.dim, x, [2, 3])])
+    given, wanted = values(graph), results(graph, values(graph))
+    assert nodes(graph) == 2
+    run(graph, "OptimizeReduceMean")
+    assert (ops(graph), nodes(graph)) == (["avg_pool2d", "reshape"], 3)
+    assert graph.toposort()[0].op["kernel_size"] == (2, 2)
+    to_nhwc(graph)
+    assert (ops(graph), nodes(graph)) == (["permute", "avg_pool2d_nhwc", "permute", "reshape"], 5)
+    torch.testing.assert_close(results(graph, given), wanted)
+
+
 # ---------------------------------------------------------------------- splats and arithmetic
 
 
@@ -181,7 +232,7 @@ def test_sums_with_0_and_products_with_0_come_to_nothing(dtype):
 
 def test_a_product_of_zeros_is_zero(dtype):
     a, b = tensor(3, 2, dtype=dtype, name="a"), tensor(3, 2, dtype=dtype, name="b")
-    zeros = [call(aten.mul.Tensor, call(aten.zeros_like.default, v), v) for v in (a, b)]
+    zeros = [call(aten.mul.Tensor, full(0.0, 3, 2, dtype=dtype), v) for v in (a, b)]
     graph = optimized([a, b], call(aten.mul.Tensor, *zeros), "OptimizeArithmeticNodes")
     assert ops(graph) == []
     assert held(graph.outputs[0]).number == 0
@@ -217,6 +268,17 @@ def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(dtype):
     assert isinstance(inner.inputs[1], Constant)
     assert isinstance(middle.inputs[0], Constant)
     assert not run(graph, "OptimizeArithmeticNodes")[0].changed
+
+
+def test_a_number_that_is_added_twice_stands_on_the_right_of_both(dtype):
+    """5 nodes stay: both sums, what saves them, and the number, which is no operator here."""
+    x, y, c = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="y"), full(5.0, 3, 2, dtype=dtype)
+    sums = [call(aten.add.Tensor, c, v) for v in (x, y)]
+    graph = optimized([x, y], sums, "OptimizeArithmeticNodes")
+    assert ops(graph) == ["add", "add"]
+    assert nodes(graph) + len(graph.constants) == 5
+    assert [node.inputs[0] for node in graph.toposort()] == list(graph.inputs)
+    assert {held(node.inputs[1]).number for node in graph.toposort()} == {5.0}
 
 
 def test_a_sum_that_changes_the_type_or_the_shape_stays():
@@ -264,8 +326,8 @@ def test_operators_that_do_nothing_are_gone(dtype):
     y = call(aten.constant_pad_nd.default, y, [0, 0])
     y = call(aten.dropout.default, y, 0.5, False)
     y = call(aten.avg_pool2d.default, y, [1, 1])
-    graph = optimized([x], call(aten.relu.default, y), "EliminateNoop")
-    assert ops(graph) == ["relu"]
+    graph = optimized([x], call(aten.relu.default, y), "EliminateNoop", until_fixed_point=True)
+    assert ops(graph) == ["relu"], "what stands above the average goes when that has gone: averages add up"
 
 
 def test_operators_that_do_something_stay(dtype):
@@ -282,6 +344,10 @@ def test_reshapes_in_a_row_are_one(dtype):
     y = call(aten.view.default, call(aten.unsqueeze.default, call(aten.flatten.using_ints, x), 0), [4, 6])
     graph = optimized([x], y, "OptimizeReshape")
     assert ops(graph) == ["reshape"]
+    two = call(aten.reshape.default, call(aten.reshape.default, x, [6, 4]), [12, 2])
+    assert nodes(FunctionGraph([x], [two])) == 3
+    graph = optimized([x], two, "OptimizeReshape")
+    assert (ops(graph), nodes(graph)) == (["reshape"], 2)
     back = optimized([x], call(aten.relu.default, call(aten.view.default, y, [2, 3, 4])), "OptimizeReshape")
     assert ops(back) == ["relu"]
     assert ops(optimized([], call(aten.view.default, constant(2, 3, dtype=dtype), [6]), "OptimizeReshape")) == []

@@ -227,10 +227,17 @@ def test_pairs_are_not_raised_in_training():
 
 
 def test_lossy_rules_keep_a_raised_resnet18_on_integers():
-    _, graph = pt2e.resnet18()
+    module, graph = pt2e.resnet18()
     graph = graph.clone()
     manager(RAISE, "OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(graph)
     assert len(graph) == 34
+    data = example("resnet18")
+    with plain_kernels(), torch.no_grad():
+        wanted, found = module(data), results(graph, [data])[0]
+    quantum = graph.toposort()[-1].op["input_scale"]
+    assert (found - wanted).abs().max() <= quantum, (
+        "no rescale stands between the operators, so no rounding is left out"
+    )
     assert sum(count for name, count in counts(graph).items() if name.startswith("quantized_")) == 30
 
 
