@@ -16,9 +16,9 @@ from explorer.tensor.interface import PLAIN
 from explorer.tensor.observer import Observer
 from explorer.tensor.order import Order
 from explorer.tensor.sorting import toposorted
-from explorer.tensor.transactions import Change, Naming, Transactions
+from explorer.tensor.transactions import Naming, Transactions
 from explorer.tensor.variables import Apply, Constant, Variable
-from explorer.tensor.wiring import take_in
+from explorer.tensor.wiring import Change, take_in
 from explorer.trace import Listener
 
 NO_LAYOUTS: Mapping[Variable, str] = MappingProxyType({})
@@ -72,7 +72,7 @@ class FunctionGraph:
                 raise GraphError(f"{variable} is the result of {variable.owner.op.name}; an input has no owner")
             self.number(variable)
         for variable in outputs:
-            take_in(self, variable, None)
+            take_in(self, variable)
             variable.clients[(None, len(self.outputs))] = None
             self.outputs.append(variable)
 

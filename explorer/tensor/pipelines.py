@@ -1,9 +1,9 @@
 """The default pipelines of graph passes.
 
 `GLOW_PIPELINE` has the passes of Glow's documentation in the order of its source: `FOLD_PIPELINE` finds operators that
-were written out in parts, `OPTIMIZATION_PIPELINE` is the rest. `DEFAULT_PIPELINE` brings the graph into one form before,
-and specializes it behind. Passes that are for inference only say so in their configuration, so that one pipeline serves
-both modes.
+were written out in parts, `OPTIMIZATION_PIPELINE` is the rest. `DEFAULT_PIPELINE` brings the graph into one form before
+it and specializes it behind. Passes that are for inference only say so in their configuration, so that one pipeline
+serves both modes.
 Source: Glow, FunctionPassPipeline; the passes on regression and pooling, which the documentation has and later
 versions do not, stand at the beginning and behind the sinking.
 """

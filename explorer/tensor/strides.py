@@ -7,12 +7,13 @@ did if inputs lie in the order of their axes; values are the same also if inputs
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import torch
 
 from explorer.errors import InconsistencyError
 from explorer.tensor.fakes import on_fakes
-from explorer.tensor.features import Feature
+from explorer.tensor.features import AlreadyThere, Feature
 from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.ops import KERNEL_ERRORS, Op, flat_results
 from explorer.tensor.types import TensorType, ValueType
@@ -65,6 +66,8 @@ class _Layouts:
         self._turned = turned
         self._known: dict[Variable, Strides] = {}
         self._left = MOST_ABOVE
+        self.looked_at: dict[Apply, None] = {}
+        """The applications whose inputs were asked for."""
 
     def of(self, variable: Variable) -> Strides:
         """The strides of a tensor."""
@@ -79,6 +82,7 @@ class _Layouts:
         self._left -= 1
         results = None
         if owner is not None and self._left > 0 and _are_tensors(owner):
+            self.looked_at[owner] = None
             results = _results(owner.op, _types(owner), tuple(map(self.of, owner.inputs)))
         return results[variable.index] if results is not None else _dense(variable.type, self._turned)
 
@@ -116,30 +120,80 @@ class _Layouts:
 
 
 class KeepStrides(Feature):
-    """Operators that look at strides go on getting tensors that lie as they did: it is against all other changes."""
+    """Operators that look at strides go on getting tensors that lie as they did: it is against all other changes.
+
+    How a tensor lies depends on what the applications above it read, as far as one looks. Only operators below an
+    application that reads something else since the last agreement are looked at again.
+    """
 
     def __init__(self) -> None:
-        self._given: dict[Apply, list[Strides]] = {}
+        self._given: WeakKeyDictionary[Apply, list[Strides]] = WeakKeyDictionary()
+        """How the inputs of an operator lay when it came. One that left is kept for as long as it may be brought back:
+        while that is done, what is above it need not be as it was."""
+        self._above: dict[Apply, tuple[Apply, ...]] = {}
+        """The applications on which it depends how the inputs of an operator lie, itself among them."""
+        self._below: dict[Apply, dict[Apply, None]] = {}
+        """The other way round."""
+        self._suspects: dict[Apply, None] = {}
+        """Operators to look at again."""
 
     def on_attach(self, graph: FunctionGraph) -> None:
+        if graph.feature(KeepStrides) is not None:
+            raise AlreadyThere
         for node in graph.nodes:
-            self.on_import(graph, node, None)
+            self.on_import(graph, node, "attached")
 
     def on_import(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
-        if looks_at_strides(node.op):
-            self._given.setdefault(node, _strides_given(node))
+        if not looks_at_strides(node.op):
+            return
+        if node in self._given:
+            self._suspects[node] = None
+        else:
+            self._given[node], above = _strides_given(node)
+            self._depend(node, above)
+
+    def on_prune(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
+        self._suspects.pop(node, None)
+        self._depend(node, ())
+
+    def on_change_input(
+        self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
+    ) -> None:
+        if node is not None:
+            self._suspects.update(self._below.get(node, {}))
 
     def on_validate(self, graph: FunctionGraph) -> None:
-        for node, before in self._given.items():
-            if node not in graph.nodes:
-                continue
+        found = {node: _strides_given(node) for node in self._suspects}
+        for node, (strides, _) in found.items():
             inputs = (*node.inputs, *node.inputs)  # in both ways
-            if not all(map(_same, inputs, _strides_given(node), before)):
+            if not all(map(_same, inputs, strides, self._given[node])):
                 raise InconsistencyError(f"%{node.id} {node.op.name} depends on how its inputs lie in memory")
+        for node, (_, above) in found.items():
+            self._depend(node, above)
+        self._suspects.clear()
+
+    def _depend(self, node: Apply, above: tuple[Apply, ...]) -> None:
+        for other in self._above.pop(node, ()):
+            below = self._below[other]
+            del below[node]
+            if not below:
+                del self._below[other]
+        if above:
+            self._above[node] = above
+        for other in above:
+            self._below.setdefault(other, {})[node] = None
 
 
-def _strides_given(node: Apply) -> list[Strides]:
-    return [_Layouts(turned).of(v) for turned in (False, True) for v in node.inputs]
+def _strides_given(node: Apply) -> tuple[list[Strides], tuple[Apply, ...]]:
+    """How the inputs of an application lie, in both ways; and the applications that this depends on."""
+    found: list[Strides] = []
+    above: dict[Apply, None] = {node: None}
+    for turned in (False, True):
+        for variable in node.inputs:
+            layouts = _Layouts(turned)
+            found.append(layouts.of(variable))
+            above.update(layouts.looked_at)
+    return found, tuple(above)
 
 
 def _are_tensors(node: Apply) -> bool:

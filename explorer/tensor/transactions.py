@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING
 from explorer.errors import CircuitError, CycleError, GraphError, InconsistencyError, RuleError, TypeMismatchError
 from explorer.tensor.sorting import toposorted
 from explorer.tensor.variables import Apply, Variable
-from explorer.tensor.wiring import connect, name_of, read_at, take_in
+from explorer.tensor.wiring import Change, Raised, make, name_of, number_leaves, put_back, read_at
 
 if TYPE_CHECKING:
     from explorer.tensor.function_graph import FunctionGraph
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """An input of an application (None: of the graph's outputs) became another variable."""
-
-    node: Apply | None
-    index: int
-    old: Variable
-    new: Variable
-    reason: object
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,14 +72,20 @@ class Transactions:
     def _transaction(
         self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
     ) -> Iterator[None]:
-        """All that happens inside, or nothing; the observer is told which."""
+        """All that happens inside, or nothing, whatever is raised; the observer is told which.
+
+        Raises: what is raised inside; or what a feature raises as it is told that all is taken back, if that is worse.
+        """
         observer, mark = self._graph.observer, len(self.changes)
         observer.begin()
         try:
             yield
-        except CircuitError as error:
-            self._take_back(mark)
-            observer.reverted(name_of(reason), old, matched, str(error))
+        except BaseException as error:
+            raised = self._take_back(mark)
+            observer.reverted(name_of(reason), old, matched, _why(error))
+            worse = _worse(error, raised)
+            if worse is not None:
+                raise worse from error
             raise
         if len(self.changes) > mark:
             observer.applied(name_of(reason), old, new, matched)
@@ -103,14 +98,11 @@ class Transactions:
     def _change(self, node: Apply | None, index: int, new: Variable, reason: object) -> None:
         old = read_at(self._graph, node, index)
         if old is not new:
-            self._check(node, old, new)
-            self._make(node, index, new, reason)
-
-    def _make(self, node: Apply | None, index: int, new: Variable, reason: object) -> None:
-        old = read_at(self._graph, node, index)
-        take_in(self._graph, new, node, reason)
-        self.changes.append(Change(node, index, old, new, reason))
-        connect(self._graph, node, index, new, reason)
+            coming = self._checked(node, old, new)
+            number_leaves(self._graph, new, coming)
+            change = Change(node, index, old, new, reason, coming)
+            self.changes.append(change)
+            make(self._graph, change)
 
     def _name(self, variable: Variable, layout: str, reason: object) -> None:
         kind = variable.tensor_type
@@ -127,7 +119,8 @@ class Transactions:
 
     # ------------------------------------------------------------------ checks
 
-    def _check(self, node: Apply | None, old: Variable, new: Variable) -> None:
+    def _checked(self, node: Apply | None, old: Variable, new: Variable) -> list[Apply]:
+        """What would come into the graph. Raises: as `replace_all`."""
         graph = self._graph
         if old.type != new.type:
             raise TypeMismatchError(f"{_short(new)} is a {new.type} and cannot stand for a {old.type}")
@@ -139,6 +132,7 @@ class Transactions:
         back = next((owner for owner in coming if owner in self._gone), None)
         if back is not None:
             raise InconsistencyError(f"%{back.id} {back.op.name} was removed for good, and would come back")
+        return coming
 
     def _require_gone(self, remove: Sequence[object], reason: object) -> None:
         graph = self._graph
@@ -150,28 +144,51 @@ class Transactions:
     # ------------------------------------------------------------------ taking back
 
     def undo(self, mark: int) -> None:
-        """Take back all changes since a mark. Raises: GraphError for a mark that lies ahead."""
+        """Take back all changes since a mark.
+
+        Raises: GraphError for a mark that lies ahead; what a feature raises, when all is taken back.
+        """
         if not 0 <= mark <= len(self.changes):
             raise GraphError(f"there are {len(self.changes)} changes; one cannot go back to change {mark}")
         observer = self._graph.observer
         observer.begin()
         undone = self.changes[mark:]
-        self._take_back(mark)
+        raised = self._take_back(mark)
         if undone:
             edges = [change for change in undone if isinstance(change, Change)]
             observer.applied("undo", [edge.new for edge in edges], [edge.old for edge in edges], ())
+        worst = raised.worst()
+        if worst is not None:
+            raise worst
 
-    def _take_back(self, mark: int) -> None:
+    def _take_back(self, mark: int) -> Raised:
+        """Take back all changes since a mark, and give what features raised as they were told."""
+        raised = Raised()
         while len(self.changes) > mark:
             change = self.changes[-1]
             if isinstance(change, Naming):
                 self._set_layout(change.variable, change.old)
-                self.changes.pop()
             else:
-                self._make(change.node, change.index, change.old, ("undo", change.reason))
-                del self.changes[-2:]
+                put_back(self._graph, change, raised)
+            self.changes.pop()
         while self._gone and next(reversed(self._gone.values())) > mark:
             self._gone.popitem()
+        return raised
+
+
+def _why(error: BaseException) -> str:
+    return str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
+
+
+def _worse(error: BaseException, raised: Raised) -> BaseException | None:
+    """What features raised besides, if the error is only a refusal, or if it must not be held up; else a note of it."""
+    found = raised.worst()
+    if found is None:
+        return None
+    if isinstance(error, InconsistencyError) or not isinstance(found, Exception):
+        return found
+    error.add_note(f"as it was taken back, a feature raised {_why(found)}")
+    return None
 
 
 def _short(variable: Variable) -> str:

@@ -67,16 +67,16 @@ class Processor:
             return self._fail(rewriter, node, error)
         if not wanted.pairs:
             return False
+        counts.matched += 1
+        matched = rewriter.matched(node)
+        makers = {graph.made_by[n] for n in matched if n in graph.made_by}
+        mark = graph.checkpoint()
         try:
-            counts.matched += 1
-            matched = rewriter.matched(node)
-            makers = {graph.made_by[n] for n in matched if n in graph.made_by}
-            mark = graph.checkpoint()
             graph.replace_all_validate(wanted.pairs, rewriter, wanted.remove, matched, wanted.layouts)
         except InconsistencyError:  # no failure of the rule; the graph has recorded why
             self.failed.add((rewriter.label, node.id))
             return False
-        except CircuitError as error:
+        except Exception as error:  # noqa: BLE001  # a feature is foreign code as well
             return self._fail(rewriter, node, error, is_recorded=True)
         if graph.checkpoint() == mark:
             return False

@@ -1,0 +1,76 @@
+"""Where in the user's program an operator comes from is known of those, too, that rules make."""
+
+import pytest
+import torch
+from torch import nn
+
+from explorer.rewrite import PassManager
+from explorer.tensor import Constant, FunctionGraph, Op, call, from_module
+from explorer.tensor.passes import passes
+from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.rewriting import PatternSub, TopoRewriter
+from explorer.tensor.scalars import double
+from explorer.tensor.variables import NOWHERE, SourcePlace
+from tests.tensor.models import imported, plain_kernels
+
+aten = torch.ops.aten
+neg = Op.of(aten.neg.default)
+HERE, THERE, ELSEWHERE = (SourcePlace(module=name) for name in ("here", "there", "elsewhere"))
+
+
+def nowhere(graph):
+    """The applications of which nobody knows where they come from."""
+    return [node for node in graph.nodes if node.place == NOWHERE]
+
+
+def small_net():
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 5)
+    )
+    return from_module(net.eval(), (torch.randn(1, 3, 8, 8),))
+
+
+@pytest.mark.parametrize("name", ["small", "shufflenet_v2", "transformer"])
+def test_after_the_default_passes_nothing_comes_from_nowhere(name):
+    with plain_kernels():
+        graph = small_net() if name == "small" else imported(name).clone()
+        assert nowhere(graph) == []
+        PassManager(DEFAULT_PIPELINE, passes).run(graph)
+        assert graph.made_by
+        assert nowhere(graph) == []
+
+
+def two_places():
+    x = double("x")
+    below = call(aten.neg.default, x, place=THERE)
+    return FunctionGraph([x], [call(aten.exp.default, below, place=HERE)])
+
+
+def test_what_a_pattern_makes_comes_from_where_its_root_does():
+    graph = two_places()
+    rule = PatternSub(
+        (aten.exp.default, (aten.neg.default, "a")), (aten.reciprocal.default, (aten.exp.default, "a")), name="Upside"
+    )
+    TopoRewriter(rule).rewrite(graph)
+    assert [(node.op.name, node.place) for node in graph.toposort()] == [("exp", HERE), ("reciprocal", HERE)]
+
+
+def test_a_place_that_was_told_stays_and_is_kept_by_undo():
+    graph = two_places()
+    exp = graph.outputs[0]
+    new = neg(call(aten.tanh.default, graph.toposort()[0].outputs[0], place=ELSEWHERE))
+    graph.replace_validate(exp, new)
+    wanted = [("neg", THERE), ("tanh", ELSEWHERE), ("neg", HERE)]
+    assert [(node.op.name, node.place) for node in graph.toposort()] == wanted
+    graph.undo(0)
+    assert [node.place for node in graph.toposort()] == [THERE, HERE]
+    graph.replace_validate(exp, new)
+    assert [(node.op.name, node.place) for node in graph.toposort()] == wanted
+
+
+def test_what_stands_for_an_input_or_a_constant_comes_from_where_it_is_read():
+    graph = two_places()
+    graph.replace_validate(graph.inputs[0], neg(graph.inputs[0]))
+    assert [node.place for node in graph.toposort()] == [THERE, THERE, HERE]
+    graph.replace_validate(graph.toposort()[1].outputs[0], Constant(torch.tensor(1.0).double()))
+    assert [node.place for node in graph.toposort()] == [HERE]
