@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from torch._ops import OpOverload, OpOverloadPacket
@@ -52,6 +53,7 @@ def is_tracked(op: Op, wanted: Tracked) -> bool:
     return is_tracked(op, wanted.target) and all(dict(op.arguments).get(k) == v for k, v in wanted.attributes)
 
 
+@lru_cache(maxsize=10_000)
 def tracked_name(wanted: Tracked) -> str:
     """What is looked for, in a word."""
     return wanted.name if isinstance(wanted, Op) else str(wanted).removeprefix("aten.").removesuffix(".default")
