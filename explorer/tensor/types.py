@@ -31,7 +31,8 @@ SCALES = (2.0**-100, 2.0**100)
 class Quantization:
     """Affine quantization of a whole tensor: real = (stored - offset) * scale.
 
-    Raises: ValueRangeError for a scale that is not positive, or is outside of `SCALES`.
+    Raises: ValueRangeError for a scale that is not positive, or is outside of `SCALES`, and for an offset that is not
+    whole.
     Source: Glow, Quantization: a tensor's type carries its scale and offset.
     """
 
@@ -41,6 +42,8 @@ class Quantization:
     def __post_init__(self) -> None:
         if not SCALES[0] <= self.scale <= SCALES[1]:
             raise ValueRangeError(f"the scale {self.scale:g} is not between {SCALES[0]:.3g} and {SCALES[1]:.3g}")
+        if self.offset != int(self.offset):
+            raise ValueRangeError(f"the offset {self.offset:g} is not a whole number")
 
     def __str__(self) -> str:
         return f"s{self.scale:g}o{self.offset}"

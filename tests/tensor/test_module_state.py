@@ -167,6 +167,9 @@ def test_a_module_without_a_tensor_among_its_results_is_refused():
 class Chosen(nn.Module):
     """Selects by one buffer, then by another; the first is turned around after each call."""
 
+    first: torch.Tensor
+    second: torch.Tensor
+
     def __init__(self):
         super().__init__()
         self.register_buffer("first", torch.tensor([3, 1, 0, 2]))
@@ -186,6 +189,8 @@ def test_a_buffer_that_changes_is_read_in_every_call():
 
 class Deciding(nn.Module):
     """Of its two parameters one has no effect."""
+
+    c: torch.Tensor
 
     def __init__(self):
         super().__init__()

@@ -157,3 +157,14 @@ def test_a_module_with_channels_last_compiles_and_can_be_exported_again():
     core = from_exported(program, level="core")
     assert not any(node.op.name.endswith("_nhwc") for node in core.nodes)
     assert torch.allclose(to_module(core)(x), wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_transposed_weight_lies_as_it_did_so_that_no_bit_changes(dtype):
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3)).to(dtype).eval()
+    trace = record_module(
+        net, (torch.randn(2, 3, 9, 9, dtype=dtype),), ["SinkCode", "TransposeConstants"], layout="nhwc"
+    )
+    checks = trace.check()
+    assert any(check.path == "TransposeConstants" for check in checks)
+    assert all(check.ok for check in checks)

@@ -5,14 +5,13 @@ from typing import Any
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     TRANSPOSES,
-    constant_like,
     instead,
     known_tensor,
     permutation_of,
 )
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import transpose_into_reshape
-from explorer.tensor.variables import Apply
+from explorer.tensor.variables import Apply, Constant
 
 into_reshape = passes.new(
     "OptimizeTransposeIntoReshape", "A transpose that moves only axes of size 1 is a reshape: no number changes place."
@@ -26,8 +25,9 @@ constants = passes.new("TransposeConstants", "A transpose of a constant is done 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
 def transpose_constant(node: Apply) -> Any:
-    """A transpose of a constant is a constant."""
-    data, order = known_tensor(node.inputs[0]), permutation_of(node.outputs[0])
+    """A transpose of a constant is a constant; it lies in memory as it did, for kernels go by that."""
+    data, order, kind = known_tensor(node.inputs[0]), permutation_of(node.outputs[0]), node.outputs[0].tensor_type
     if data is None or order is None:
         return False
-    return instead(node, constant_like(node.inputs[0], data.permute(order)))
+    made = Constant(data.permute(order), node.inputs[0].name, False, kind.layout, kind.quantization)
+    return instead(node, made)

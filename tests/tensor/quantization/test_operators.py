@@ -199,3 +199,8 @@ def test_inputs_of_one_name_get_names_of_their_own_in_pytorch():
     graph = FunctionGraph([x, y], [quantized.quantized(quantized.sub, [x, y], C)])
     given = values(graph)
     assert torch.equal(to_module(graph)(given[0], given[0]), torch.zeros_like(given[0]) + C.offset)
+
+
+def test_an_offset_that_is_not_whole_is_refused():
+    with pytest.raises(ValueRangeError, match=r"the offset 0.5 is not a whole number"):
+        Quantization(0.02, 0.5)  # pyright: ignore[reportArgumentType]
