@@ -72,7 +72,7 @@ def match_pattern(
         if pattern.is_output and entry == 0 and not _ask(checks, at, root in graph.output_set, "is it an output"):
             return Refusal(*at, RefusalKind.NOT_AN_OUTPUT)
         inputs = graph.inputs[current]
-        if entry != last and not _ask(checks, at, len(inputs) <= 1, "does it read one node"):
+        if entry != last and not _ask(checks, at, len(inputs) <= 1, "does it read at most one node"):
             return Refusal(*at, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
         if entry != 0:
             users = len(graph.users[current])

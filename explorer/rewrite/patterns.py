@@ -9,7 +9,7 @@ from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType, MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from explorer.errors import RuleError
 
@@ -74,7 +74,7 @@ class GraphOptPattern(ABC):
     `entries`: types of nodes, root first. `is_output`: look at the outputs of the graph only.
     `config_patterns[i]`: field name -> value or `Condition` for entry i; entries without conditions may be left out.
     `sub_patterns[i]`: parameter name -> pattern that must be found in this parameter of entry i.
-    Raises: RuleError for a pattern without entries, or with more conditions than entries.
+    Raises: RuleError for a pattern without entries, with more conditions than entries, or for what is no tuple of them.
     """
 
     name: str
@@ -85,6 +85,7 @@ class GraphOptPattern(ABC):
     source: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         if not self.entries:
             raise RuleError(f"the pattern {self.name} has no entries; give at least one type of node")
         for what, given in (("config_patterns", self.config_patterns), ("sub_patterns", self.sub_patterns)):
@@ -92,6 +93,15 @@ class GraphOptPattern(ABC):
                 raise RuleError(f"the pattern {self.name} has {len(given)} {what} for {len(self.entries)} entries")
         if not self.source:
             object.__setattr__(self, "source", source_of_caller())
+
+    def _check_kinds(self) -> None:
+        if not _are(type, self.entries):
+            shown = str(self.entries)
+            raise RuleError(f"the entries of the pattern {self.name} are a tuple of types, as in (A,); found {shown}")
+        for what, given in (("config_patterns", self.config_patterns), ("sub_patterns", self.sub_patterns)):
+            if not _are(Mapping, given):
+                wanted = "a tuple with one dictionary for each entry, as in ({...},)"
+                raise RuleError(f"{what} of the pattern {self.name} is {wanted}; found {given}")
 
     def config_of_entry(self, entry: int) -> Mapping[str, Any]:
         """The conditions on the config of an entry."""
@@ -110,6 +120,11 @@ class ParameterOptPattern(GraphOptPattern):
 @dataclass(frozen=True, eq=False)
 class LayerOptPattern(GraphOptPattern):
     """A pattern on the layers of a circuit."""
+
+
+def _are(kind: type, given: Any) -> bool:
+    """Whether it is a tuple or list of things of a kind."""
+    return isinstance(given, tuple | list) and all(isinstance(one, kind) for one in cast("tuple[Any, ...]", given))
 
 
 MACHINERY = ("explorer.rewrite.", "explorer.tensor.rewriting.", "dataclasses")

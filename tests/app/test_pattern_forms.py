@@ -198,7 +198,7 @@ def test_the_matcher_says_step_by_step_why_not():
     checks, answer = explain_pattern(trace, 3, sums(), 8)
     assert [str(check) for check in checks] == [
         "entry 1, node 8: is it a TorchSumLayer? yes",
-        "entry 1, node 8: does it read one node? no",
+        "entry 1, node 8: does it read at most one node? no",
     ]
     assert answer == "node 8 reads 2 nodes; only the last entry may read more than one"
     match = try_pattern(trace, 3, sums()).matches[0]

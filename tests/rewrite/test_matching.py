@@ -168,7 +168,7 @@ def test_the_questions_asked_are_noted_down_until_the_first_no():
     assert [(check.entry, check.node, check.question, check.passed) for check in checks] == snapshot(
         [
             (0, 1, "is it a A?", True),
-            (0, 1, "does it read one node?", True),
+            (0, 1, "does it read at most one node?", True),
             (0, 1, "does it read a node?", True),
             (1, 0, "is it a B?", True),
             (1, 0, "is it read by one node?", True),
@@ -243,3 +243,15 @@ def test_a_pattern_without_entries_is_refused():
 def test_a_pattern_with_more_conditions_than_entries_is_refused(what: str):
     with pytest.raises(RuleError, match=f"the pattern Long has 2 {what} for 1 entries"):
         pattern("Long", A, **{what: ({}, {})})
+
+
+@pytest.mark.parametrize("what", ["config_patterns", "sub_patterns"])
+def test_conditions_that_are_no_tuple_are_refused(what: str):
+    with pytest.raises(RuleError, match=f"{what} of the pattern One is a tuple with one dictionary for each entry"):
+        pattern("One", A, **{what: {"arity": 2}})
+
+
+def test_a_type_in_place_of_a_tuple_of_types_is_refused():
+    entries: Any = A
+    with pytest.raises(RuleError, match=r"entries of the pattern One are a tuple of types, as in \(A,\); found"):
+        ParameterOptPattern("One", entries)

@@ -80,7 +80,7 @@ def test_why_not_shows_the_matchers_questions_up_to_the_refusal(blackboard):
     assert str(answer) == snapshot("""\
 SumCollapse at node 7 (step 3): node 5 is a TorchHadamardLayer, not a TorchSumLayer
   entry 1, node 7: is it a TorchSumLayer? yes
-  entry 1, node 7: does it read one node? yes
+  entry 1, node 7: does it read at most one node? yes
   entry 1, node 7: is arity 1? yes
   entry 1, node 7: does it read a node? yes
   entry 2, node 5: is it a TorchSumLayer? no\

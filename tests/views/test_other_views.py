@@ -190,7 +190,7 @@ def test_why_not_shows_the_questions_of_the_matcher():
             ],
             "lines": [
                 "entry 1, node 7: is it a TorchSumLayer? yes",
-                "entry 1, node 7: does it read one node? yes",
+                "entry 1, node 7: does it read at most one node? yes",
                 "entry 1, node 7: is arity 1? yes",
                 "entry 1, node 7: does it read a node? yes",
                 "entry 2, node 5: is it a TorchSumLayer? no",

@@ -213,16 +213,29 @@ def drop_single_cat(node: Apply) -> Any:
 @node_rewriter([aten.index_select.default], exactness=EXACT)
 def select_a_range(node: Apply) -> Any:
     """Selecting all positions in order is the input; selecting a range of them is a slice, which copies nothing."""
+    found = _range(node)
+    return False if found is None else without_copy(node, found)
+
+
+@register_canonicalize
+@node_rewriter([aten.index_select.default])
+def select_a_range_before_sums(node: Apply) -> Any:
+    """A range is not copied also where sums that follow may then add up the same numbers in another order."""
+    source = _range(node)
+    found = False if source is None else without_copy(node, source, rounding=True)
+    return False if isinstance(found, Declined) else found  # select_a_range says why
+
+
+def _range(node: Apply) -> Variable | None:
+    """What a selection of positions that follow each other is: its input, or a slice of it; None for another one."""
     source, index = node.inputs
     rows = _rows(index)
-    if rows is None or not shape_of(source):
-        return False
-    if not rows or rows != list(range(rows[0], rows[0] + len(rows))):
-        return False
+    if not rows or not shape_of(source) or rows != list(range(rows[0], rows[0] + len(rows))):
+        return None
     dim = node.op["dim"]
     if len(rows) == shape_of(source)[dim]:
-        return without_copy(node, source)
-    return without_copy(node, call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), place=node.place))
+        return source
+    return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), place=node.place)
 
 
 @register_canonicalize
