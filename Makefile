@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help explore test lint format types contracts pytest fix bench pictures clean distclean
+.PHONY: help explore test lint format types contracts pytest fix bench course pictures clean distclean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,9 @@ bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the p
 	$(BIN)/circuit-explorer bench compile
 	$(BIN)/circuit-explorer bench forward
 	$(BIN)/circuit-explorer bench views
+
+course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html
+	$(BIN)/circuit-explorer course
 
 pictures: $(VENV)/.ready-test ## Take the README's pictures anew
 	$(BIN)/python scripts/pictures.py

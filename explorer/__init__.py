@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from explorer.app.asking import ask
     from explorer.app.notebook import show
     from explorer.compiler import TorchCompiler, rerun
     from explorer.recording import record
@@ -19,13 +20,14 @@ _PLACES = {
     "CircuitBuilder": "explorer.symbolic",
     "TorchCompiler": "explorer.compiler",
     "Trace": "explorer.trace",
+    "ask": "explorer.app.asking",
     "gallery": "explorer.templates",
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook",
 }
 
-__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "gallery", "record", "rerun", "show"]
+__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "ask", "gallery", "record", "rerun", "show"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,8 +9,8 @@ import anywidget
 import traitlets
 
 from widgets.encode import picture_traits, to_json
-from widgets.schema import BarsView, DetailsView, PictureView, StepView
-from widgets.static import BARS, GRAPH
+from widgets.schema import BarsView, DetailsView, PictureView, QuestionView, StepView
+from widgets.static import BARS, GRAPH, QUESTION
 
 WRITTEN_BY_READER = ("step", "selection", "view", "request")
 
@@ -150,12 +150,34 @@ class BarsWidget(_Widget):
     ) -> None:
         shown = "" if bars is None else to_json(bars)
         super().__init__(make_fallback, bars=shown, options=dict(options or {}), **traits)
-        self._title = "" if bars is None else bars["title"]
+        self.view = bars
 
     def show_bars(self, bars: BarsView) -> None:
         """Draws other bars."""
-        self._title = bars["title"]
+        self.view = bars
         self.set_trait("bars", to_json(bars))
 
     def _words(self) -> str:
-        return self._title
+        return "" if self.view is None else self.view["title"]
+
+
+class QuestionWidget(_Widget):
+    """A question about a step, for below its picture; the drawing checks what is answered.
+
+    The host gives it the `selection` of the picture, and shows the answer while `revealed`. `answer` is null until
+    something was checked: a list of nodes, a choice, or a number.
+    """
+
+    _esm = QUESTION
+
+    question = traitlets.Unicode("").tag(sync=True)
+    selection = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    answer = traitlets.Any(None, allow_none=True).tag(sync=True)
+    revealed = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, question: QuestionView, *, options: Mapping[str, Any] | None = None, **traits: Any) -> None:
+        super().__init__(None, question=to_json(question), options=dict(options or {}), **traits)
+        self._text = question["text"]
+
+    def _words(self) -> str:
+        return self._text

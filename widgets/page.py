@@ -1,12 +1,19 @@
-"""One self-contained HTML file of a recording: it steps, selects and shows details from `file://`, with no network."""
+"""Self-contained HTML of recordings: it steps, selects and shows details from `file://`, with no network.
+
+`page_html` is a page of one view; `views_html` is what a page of text needs so that `view_html` shows views in it.
+"""
 
 import base64
 import gzip
 import html
 import json
+from collections.abc import Mapping, Sequence
 
-from widgets.schema import RecordingView
-from widgets.static import GRAPH, PAGE
+from widgets.schema import EmbeddedView, Mode, RecordingView
+from widgets.static import BARS, GRAPH, PAGE, QUESTION
+
+RECORDED_MODES: tuple[Mode, ...] = ("diff", "before", "after")
+"""The modes that a page needs of a step: side by side it puts together itself."""
 
 PACK_FROM_BYTES = 200_000
 """From this size on the recording is written as gzip in base64, which takes about a tenth."""
@@ -27,6 +34,20 @@ try {
 }
 """
 
+START_VIEWS = """
+const store = document.getElementById("recording");
+const models = [];
+globalThis.circuitExplorer = { ...globalThis.circuitExplorer, models };
+const { views, recordings } = await readRecording(store.textContent, store.dataset.packed === "true");
+for (const el of document.querySelectorAll("[data-view]")) {
+  try {
+    models.push(showEmbedded(el, views[Number(el.dataset.view)], recordings, circuitExplorer.drawings));
+  } catch (error) {
+    el.append(`This cannot be shown: ${error instanceof Error ? error.message : error}`);
+  }
+}
+"""
+
 STYLE = """
 html{color-scheme:light dark;background:#fff;color:#16191d}
 body{margin:0;padding:0 .6rem .6rem;font:13px/1.4 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
@@ -37,12 +58,6 @@ h1{font-size:1.05rem;line-height:2.4rem;margin:0;white-space:nowrap;overflow:hid
 
 def page_html(recording: RecordingView) -> str:
     """The page as text: the drawing, the recording and a small model that answers from it, in one module."""
-    text = json.dumps(recording, ensure_ascii=False, separators=(",", ":"))
-    packed = len(text.encode()) > PACK_FROM_BYTES
-    if packed:
-        store = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-    else:
-        store = text.replace("<", "\\u003c")
     module = "\n".join([GRAPH.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"), START])
     steps = "".join(
         f"<li>{html.escape(step['title'])}: {html.escape(step['summary'])}</li>" for step in recording["steps"]
@@ -64,13 +79,53 @@ def page_html(recording: RecordingView) -> str:
 <div id="view"></div>
 </main>
 <noscript><p>The pictures need JavaScript. The steps:</p><ol>{steps}</ol></noscript>
-<script type="application/json" id="recording" data-packed="{str(packed).lower()}">{store}</script>
-<script type="module">
-{_inside_script(module)}
-</script>
+{_store_html(recording)}
+{_module_html(module)}
 </body>
 </html>
 """
+
+
+def view_html(number: int, tables: Mapping[str, str], words: str) -> str:
+    """Where view `number` of `views_html` is shown; `words` stand there for who has no JavaScript.
+
+    `tables` are words below the graph by step, as HTML; the first are those for all steps that have none.
+    """
+    below = "".join(f'<div data-step="{html.escape(step)}" hidden>{text}</div>' for step, text in tables.items())
+    return f'<div class="view" data-view="{number}">{below}<noscript><pre>{html.escape(words)}</pre></noscript></div>'
+
+
+def views_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView]) -> str:
+    """The scripts for the views of a page: each drawing in a module of its own, then all data and what starts them."""
+    drawings = {"graph": GRAPH, "bars": BARS, "question": QUESTION}
+    kinds = {view["kind"] for view in views}
+    used = kinds | {"graph"} if "question" in kinds else kinds
+    modules = [
+        f"{file.read_text(encoding='utf-8')}\n"
+        f"globalThis.circuitExplorer = {{ ...globalThis.circuitExplorer, "
+        f"drawings: {{ ...globalThis.circuitExplorer?.drawings, {name}: render }} }};"
+        for name, file in drawings.items()
+        if name in used
+    ]
+    start = f"{PAGE.read_text(encoding='utf-8')}\n{START_VIEWS}"
+    kept = [{name: value for name, value in view.items() if name != "tables"} for view in views]
+    store = _store_html({"views": kept, "recordings": list(recordings)})
+    return "\n".join([store, *map(_module_html, [*modules, start])])
+
+
+def _store_html(data: object) -> str:
+    """Data for `readRecording`; large ones are packed."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    packed = len(text.encode()) > PACK_FROM_BYTES
+    if packed:
+        store = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    else:
+        store = text.replace("<", "\\u003c")
+    return f'<script type="application/json" id="recording" data-packed="{str(packed).lower()}">{store}</script>'
+
+
+def _module_html(code: str) -> str:
+    return f'<script type="module">\n{_inside_script(code)}\n</script>'
 
 
 def _inside_script(code: str) -> str:

@@ -6,7 +6,7 @@ and one array of 32-bit floats (x, y, width, height of every node, in the order 
 the box). Unknown fields are to be passed over by whoever reads.
 """
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 VERSION = 1
 
@@ -235,6 +235,66 @@ class BarsView(TypedDict):
     table: TableView
 
 
+class PlaceView(TypedDict):
+    """A picture to go to: the step, how it is shown, and the boxes that are selected there."""
+
+    step: int
+    mode: Mode
+    colour_by: ColourBy
+    group_by: GroupBy
+    selection: list[str]
+    hull: NotRequired[str]
+    """The hull in focus."""
+
+
+class VerdictView(TypedDict):
+    """What is said to an answer."""
+
+    right: bool
+    text: str
+
+
+class NumberView(TypedDict):
+    """The answer is a number: of what, which one, and what is said if it is that one, or another."""
+
+    noun: str
+    answer: int
+    right: str
+    wrong: str
+
+
+class ClicksView(TypedDict):
+    """The answer is clicked in the picture: which nodes, and what is said.
+
+    To a wrong answer is said which nodes do not belong, why the first of them does not (`apart`), which are missing,
+    and `why`.
+    """
+
+    boxes: dict[str, int]
+    """The node of each box of the picture."""
+    about: int
+    """The node that is asked about; it is no part of an answer."""
+    wanted: list[int]
+    right: str
+    why: str
+    apart: dict[str, str]
+    """By node, as a decimal number."""
+
+
+class QuestionView(TypedDict):
+    """A question about a step with all that is said to its answers. It has one of `choices`, `number`, `clicks`."""
+
+    version: int
+    text: str
+    asking: PlaceView
+    """The picture that it is asked over; it does not tell the answer."""
+    revealing: PlaceView
+    """The picture that tells it."""
+    choices: NotRequired[dict[str, VerdictView]]
+    number: NotRequired[NumberView]
+    clicks: NotRequired[ClicksView]
+
+
 class RecordingView(TypedDict):
     """A whole trace for a page without Python: steps, and a picture for each `step/mode`."""
 
@@ -246,3 +306,21 @@ class RecordingView(TypedDict):
     """Base64 of the float array of each picture, under the same key."""
     details: dict[str, DetailsView]
     """By `step/node id`."""
+
+
+class EmbeddedView(TypedDict):
+    """One view of a page of several: which file draws it, and how it begins. What it draws is beside it in the page."""
+
+    kind: Literal["graph", "question", "bars"]
+    options: NotRequired[dict[str, Any]]
+    recording: NotRequired[int]
+    """Number of the recording that a graph or a question is shown from; views of one trace share it."""
+    start: NotRequired[PlaceView]
+    details: NotRequired[str]
+    """JSON of what the inspector tells at first, if it is not what is recorded of the box that is selected."""
+    tables: NotRequired[dict[str, str]]
+    """Words below the graph by step, as HTML that Python made; under the empty name those for all other steps."""
+    question: NotRequired[QuestionView]
+    revealed_options: NotRequired[dict[str, Any]]
+    """Options of the graph while the answer to a question is shown; before that `options`."""
+    bars: NotRequired[BarsView]

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import bench, explore, export, gallery, lab, serve, show, time, trace, train
+from explorer.app.commands import bench, course, explore, export, gallery, lab, serve, show, time, trace, train
 from explorer.app.console import say_error, say_note
 from explorer.errors import CircuitError
 
@@ -54,6 +54,7 @@ app.command("time")(time.time)
 app.command("html")(export.html)
 app.command("svg")(export.svg)
 app.command("lab")(lab.lab)
+app.command("course")(course.course)
 app.add_typer(bench.bench, name="bench")
 
 

@@ -155,15 +155,15 @@ def fold_html(level: FoldLevelView | None, trace: Trace) -> str:
     parts += [_group_html(group) for group in level["groups"]]
     if level["missed"]["rows"]:
         parts.append(f"<p><b>Nearly folded together</b></p>{_table_html(level['missed'])}")
-    return f"<div style='max-height:340px;overflow:auto;line-height:1.5'>{''.join(parts)}</div>"
+    return f"<div tabindex='0' style='max-height:340px;overflow:auto;line-height:1.5'>{''.join(parts)}</div>"
 
 
 def _group_html(group: FoldGroupView) -> str:
     key = ", ".join(f"{name} = {value}" for name, value in group["key"])
-    read = f"{group['read']}: {group['reason']}" if group["read"] else group["reason"]
+    reads = f"Reads by {group['read']}: {group['reason']}" if group["read"] else "Reads the data"
     return (
         f"<p style='margin:.6em 0 .2em'><b>{escape(group['title'])}</b>, node {group['node']}</p>"
-        f"<div>Equal in all: {escape(key)}</div><div>Reads by {escape(read)}</div>{_table_html(group['table'])}"
+        f"<div>Equal in all: {escape(key)}</div><div>{escape(reads)}</div>{_table_html(group['table'])}"
     )
 
 

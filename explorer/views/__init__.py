@@ -18,8 +18,9 @@ from explorer.views.index import TraceIndex
 from explorer.views.lints import Lint, lints
 from explorer.views.messages import RUN_MORE, SHOW_ALL, SHOW_MISSES
 from explorer.views.picture import COLOURS, GROUPINGS, MODES, Picture, picture
-from explorer.views.predicting import Answer, Question, Verdict, check, questions
-from explorer.views.recording import recording
+from explorer.views.predicting import Answer, Question, QuestionKind, Verdict, check, question_about, questions
+from explorer.views.question_view import answer_of, question_view
+from explorer.views.recording import Look, add_looks, empty_recording, recording
 from explorer.views.static_svg import static_svg
 from explorer.views.steps import only_changing, steps
 from explorer.views.timings import (
@@ -52,14 +53,18 @@ __all__ = [
     "Answer",
     "Counterparts",
     "Lint",
+    "Look",
     "Measured",
     "PatternTrial",
     "Picture",
     "Question",
+    "QuestionKind",
     "SpeedUp",
     "TraceDifference",
     "TraceIndex",
     "Verdict",
+    "add_looks",
+    "answer_of",
     "check",
     "check_fits",
     "compare_table",
@@ -69,6 +74,7 @@ __all__ = [
     "course",
     "crossover_text",
     "details",
+    "empty_recording",
     "first_difference_of_traces",
     "fold_level",
     "fold_levels",
@@ -85,6 +91,8 @@ __all__ = [
     "no_cuda_text",
     "only_changing",
     "picture",
+    "question_about",
+    "question_view",
     "questions",
     "recording",
     "same_circuit",

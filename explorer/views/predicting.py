@@ -4,26 +4,34 @@ A question does not hold its answer, and is asked over the picture of the state 
 layer: grouped boxes, hulls and the colours of changes would tell it. The answers, and the reasons, are the trace's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import islice
+from typing import Literal, get_args
 
 import numpy as np
 
-from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unknown_name
 from explorer.graph import first_difference
 from explorer.trace import FoldGroup, RefusalKind, Step
+from explorer.views.costs import FIGURES
 from explorer.views.index import TraceIndex
 from explorer.views.words import list_text, path_text, plural
 from widgets.schema import GroupBy, Mode
 
-QuestionKind = Literal["fold-with", "winner", "matches", "layers-left"]
+QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "figure"]
+KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
+TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "figure": ("figure",)}
+"""What may be said beside the step, by kind of question."""
 Answer = Sequence[int] | str | bool | int
-"""Ids of layers for `fold-with`, one of the choices for `winner`, yes or no for `matches`, else a number."""
+"""Ids of layers for `fold-with`, a choice for `winner` and `figure`, yes or no for `matches`, else a number."""
+MORE, SAME, FEWER = "more", "the same", "fewer"
 
 MOST_LAYERS = 1_000
 """Where there are more layers than can be drawn one by one, there is nothing to click on."""
 MOST_FOLD_QUESTIONS = 3
+LONGEST_ENTRIES = 80
+"""Entries of a pattern are spelled out up to so many letters; rules of the tensor level name dozens of operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,7 @@ class Question:
     picture_step: int = 0
     picture_mode: Mode = "after"
     group_by: GroupBy = "none"
+    figure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +70,71 @@ def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
     entry = index.step(step)
     if entry.index == 0 or entry.error is not None:
         return ()
-    asked = [*_fold_questions(index, entry), *_winner_questions(index, entry), *_match_questions(index, entry)]
+    first_conflict = islice(_winner_questions(index, entry), 1)
+    asked = [*_fold_questions(index, entry), *first_conflict, *_match_questions(index, entry)]
     if entry.changed or entry.refusals:
         asked.append(_layers_question(index, entry))
     return tuple(asked)
+
+
+def question_about(
+    index: TraceIndex,
+    kind: QuestionKind,
+    step: "int | str | None" = None,
+    *,
+    node: int | None = None,
+    pattern: str | None = None,
+    figure: str | None = None,
+) -> Question:
+    """The question of a kind about a step; what is left out is chosen: the first step, node, pattern that raises it.
+
+    Raises: UnknownNameError for a kind, step, node, pattern or figure that is not there; CircuitError for a question
+    that the step does not raise, or that does not take what was given.
+    """
+    if kind not in KINDS:
+        raise unknown_name("kind of question", kind, KINDS)
+    for name, value in (("node", node), ("pattern", pattern), ("figure", figure)):
+        if value is not None and name not in TAKES.get(kind, ()):
+            raise CircuitError(f"a question of kind {kind!r} takes no {name}; leave out {name}={value!r}")
+    entry = None if step is None else _askable(index, step)
+    if node is not None:
+        index.trace.lineage(node)  # raises for a node that never was
+    if kind == "fold-with":
+        return _question_about_fold(index, entry, node)
+    if kind == "matches":
+        return _question_about_match(index, entry, node, pattern)
+    if kind == "winner":
+        steps = index.trace.steps if entry is None else (entry,)
+        found = (question for one in steps for question in _winner_questions(index, one))
+        question = next((one for one in found if node is None or node in one.nodes), None)
+        if question is None:
+            at = "" if node is None else f" that node {node} is part of"
+            raise CircuitError(f"there is no conflict between two matches{at} in {_where(entry)}")
+        return question
+    if entry is None:
+        entry = next((one for one in index.trace.steps[1:] if one.changed and one.error is None), None)
+        if entry is None:
+            raise CircuitError("no step of the trace changes anything, so there is nothing to predict")
+    return _layers_question(index, entry) if kind == "layers-left" else _figure_question(index, entry, figure)
+
+
+def _askable(index: TraceIndex, step: "int | str") -> Step:
+    """A step that can be asked about. Raises: UnknownNameError; CircuitError for the first, or one that failed."""
+    entry = index.step(step)
+    if entry.index == 0:
+        raise CircuitError(f"step 0 ({entry.path}) is where the trace begins; ask about a later step")
+    if entry.error is not None:
+        raise CircuitError(f"step {entry.index} ({entry.path}) failed; ask about another step")
+    return entry
+
+
+def _where(entry: Step | None) -> str:
+    return "the trace" if entry is None else f"step {entry.index} ({entry.path})"
+
+
+def noun_of(index: TraceIndex) -> str:
+    """What is counted and asked about: a layer, or at the tensor level an operator."""
+    return "operator" if index.trace.is_tensor else "layer"
 
 
 def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
@@ -77,16 +147,16 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
         if isinstance(answer, str | int):
             raise DataTypeError(f"the answer is a list of layers; found {answer!r}")
         return _check_fold(index, question, answer)
-    if question.kind == "winner":
+    if question.kind in ("winner", "figure"):
         if answer not in question.choices:
             raise UnknownNameError(f"no choice {answer!r}; there are: {'; '.join(question.choices)}")
-        return _check_winner(index, question, str(answer))
+        return (_check_winner if question.kind == "winner" else _check_figure)(index, question, str(answer))
     if question.kind == "matches":
         if not isinstance(answer, bool):
             raise DataTypeError(f"the answer is yes or no (True or False); found {answer!r}")
         return _check_match(index, question, answer)
     if not isinstance(answer, int) or isinstance(answer, bool):
-        raise DataTypeError(f"the answer is a number of layers; found {answer!r}")
+        raise DataTypeError(f"the answer is a number of {noun_of(index)}s; found {answer!r}")
     return _check_layers(index, question, answer)
 
 
@@ -117,34 +187,84 @@ def _fold_questions(index: TraceIndex, step: Step) -> list[Question]:
     found: list[Question] = []
     for group in sorted(chosen, key=lambda g: g.members):
         node = group.members[len(group.members) // 2]
-        text = f"Which layers will be folded together with layer {node} ({_title(group.type)})? Click all of them."
-        found.append(Question("fold-with", text, step.index, (node,), picture_step=_over(step)))
+        found.append(_fold_question(step, node, group.type))
     return found
+
+
+def _fold_question(step: Step, node: int, type_name: str) -> Question:
+    text = f"Which layers will be folded together with layer {node} ({_title(type_name)})? Click all of them."
+    return Question("fold-with", text, step.index, (node,), picture_step=_over(step))
+
+
+def _question_about_fold(index: TraceIndex, step: Step | None, node: int | None) -> Question:
+    folding = [one for one in index.trace.steps if one.folds and one.error is None]
+    if not folding:
+        raise CircuitError("the trace folds nothing, so nothing is folded together; record with fold=True")
+    if node is None:
+        asked = [question for one in folding if step in (None, one) for question in _fold_questions(index, one)]
+        if not asked:
+            raise CircuitError(_no_folds(index, step or folding[0]))
+        return next((one for one in asked if len(fold_together(index, one).wanted) > 0), asked[0])
+    group, found = next(((g, one) for one in folding for g in one.folds if node in g.members), (None, None))
+    if group is None or found is None:
+        raise CircuitError(f"layer {node} is not there when folding begins, so nothing is folded together with it")
+    if step not in (None, found):
+        raise CircuitError(f"layer {node} is folded in {_where(found)}, not in {_where(step)}")
+    if _layers(index, found) > MOST_LAYERS:
+        raise CircuitError(_no_folds(index, found))
+    return _fold_question(found, node, group.type)
+
+
+def _no_folds(index: TraceIndex, step: Step) -> str:
+    count = _layers(index, step)
+    if count > MOST_LAYERS:
+        return f"{_where(step)} finds {plural(count)}; at most {MOST_LAYERS:,} can be drawn one by one to be clicked on"
+    return f"{_where(step)} folds no layers together"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The layers that belong to the one that was asked about, what to say if they were found, and why it is these."""
+
+    wanted: tuple[int, ...]
+    right: str
+    why: str
+
+
+def fold_together(index: TraceIndex, question: Question) -> Together:
+    """The answer to a question of kind `fold-with`."""
+    (node,) = question.nodes
+    group = _group_of(index, node)
+    wanted = tuple(member for member in group.members if member != node)
+    if not wanted:
+        why = f"Layer {node} stays alone. {_nearly(index, group)}".rstrip()
+        return Together(wanted, f"Right. {why}", why)
+    key = ", ".join(f"{name}={value}" for name, value in group.key.items())
+    why = f"They agree on level {group.level} and on {_title(group.type)} with {key}."
+    return Together(wanted, f"Right: {plural(len(wanted), 'other layer')}. {why}", why)
+
+
+def _group_of(index: TraceIndex, node: int) -> FoldGroup:
+    return next(g for g in index.groups if node in g.members)
 
 
 def _check_fold(index: TraceIndex, question: Question, answer: Sequence[int]) -> Verdict:
     (node,) = question.nodes
-    group = next(g for g in index.groups if node in g.members)
-    wanted = [member for member in group.members if member != node]
+    members, known = _group_of(index, node).members, fold_together(index, question)
     given = [one for one in dict.fromkeys(answer) if one != node]
-    wrong = [one for one in given if one not in wanted]
-    missing = [one for one in wanted if one not in given]
-    key = ", ".join(f"{name}={value}" for name, value in group.key.items())
-    why = f"They agree on level {group.level} and on {_title(group.type)} with {key}."
-    if not wanted:
-        why = f"Layer {node} stays alone. {_nearly(index, group)}".rstrip()
+    wrong = [one for one in given if one not in known.wanted]
+    missing = [one for one in known.wanted if one not in given]
     if not wrong and not missing:
-        said = f"Right: {plural(len(wanted), 'other layer')}. {why}" if wanted else f"Right. {why}"
-        return Verdict(True, said, group.members)
+        return Verdict(True, known.right, members)
     parts: list[str] = []
     if wrong:
-        parts.append(f"Not these: {list_text(wrong, 6)}. Layer {wrong[0]}: {_why_apart(index, node, wrong[0])}")
+        parts.append(f"Not these: {list_text(wrong, 6)}. Layer {wrong[0]}: {why_apart(index, node, wrong[0])}")
     if missing:
         parts.append(f"Missing: {list_text(missing, 6)}.")
-    return Verdict(False, " ".join([*parts, why]), group.members)
+    return Verdict(False, " ".join([*parts, known.why]), members)
 
 
-def _why_apart(index: TraceIndex, node: int, other: int) -> str:
+def why_apart(index: TraceIndex, node: int, other: int) -> str:
     """Why two layers are not folded together; the other may be a folded layer, or be gone."""
     folded = next((g for g in index.groups if g.node == other and g.members != (other,)), None)
     if folded is not None:
@@ -174,18 +294,17 @@ def _nearly(index: TraceIndex, group: FoldGroup) -> str:
 # ---------------------------------------------------------------------- who wins a conflict
 
 
-def _winner_questions(index: TraceIndex, step: Step) -> list[Question]:
-    """About the first conflict between two matches on layers."""
-    for lost in step.lost:
+def _winner_questions(index: TraceIndex, step: Step) -> Iterator[Question]:
+    """About each conflict between two matches on layers."""
+    for lost in step.lost if step.error is None else ():
         loser, winner = step.matches[lost.loser], step.matches[lost.winner]
         if lost.place or (loser.rule, loser.nodes) == (winner.rule, winner.nodes):
             continue
         choices = sorted((match.nodes, _match_text(match.rule, match.nodes)) for match in (loser, winner))
-        text = f"Both of these matches want layer {lost.node}. Which one is applied?"
+        text = f"Both of these matches want {noun_of(index)} {lost.node}. Which one is applied?"
         nodes = tuple(dict.fromkeys((*loser.nodes, *winner.nodes)))
         names = tuple(choice for _, choice in choices)
-        return [Question("winner", text, step.index, nodes, names, "", _over(step), "after", _grouping(index, step))]
-    return []
+        yield Question("winner", text, step.index, nodes, names, "", _over(step), "after", _grouping(index, step))
 
 
 def _check_winner(index: TraceIndex, question: Question, answer: str) -> Verdict:
@@ -223,19 +342,39 @@ def _match_questions(index: TraceIndex, step: Step) -> list[Question]:
             furthest = max(misses, key=lambda refusal: refusal.entry)
             found.append((furthest.root, rule.pattern))
     ordered = sorted(found)  # by layer, so that the order does not tell which are matches
-    return [
-        Question(
-            "matches",
-            f"Does the pattern {pattern} ({_entries(index, pattern)}) match at layer {node}?",
-            step.index,
-            (node,),
-            ("yes", "no"),
-            pattern,
-            picture_step=_over(step),
-            group_by=_grouping(index, step),
-        )
-        for node, pattern in ordered
-    ]
+    return [_match_question(index, step, node, pattern) for node, pattern in ordered]
+
+
+def _match_question(index: TraceIndex, step: Step, node: int, pattern: str) -> Question:
+    entries = _entries(index, pattern)
+    spelled = f" ({entries})" if len(entries) <= LONGEST_ENTRIES else ""
+    return Question(
+        "matches",
+        f"Does the pattern {pattern}{spelled} match at {noun_of(index)} {node}?",
+        step.index,
+        (node,),
+        ("yes", "no"),
+        pattern,
+        picture_step=_over(step),
+        group_by=_grouping(index, step),
+    )
+
+
+def _question_about_match(index: TraceIndex, step: Step | None, node: int | None, pattern: str | None) -> Question:
+    patterns = [rule.pattern for rule in index.trace.rules]
+    if pattern is not None and pattern not in patterns:
+        raise unknown_name("pattern", pattern, patterns)
+    if pattern is not None and node is not None:
+        at = index.trace.why_not(pattern, node, None if step is None else step.index).step
+        return _match_question(index, _askable(index, at), node, pattern)
+    steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
+    asked = (question for one in steps for question in _match_questions(index, one))
+    found = next((one for one in asked if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
+    if found is None:
+        what = "no pattern" if pattern is None else f"the pattern {pattern} neither"
+        at = "" if node is None else f" at node {node}"
+        raise CircuitError(f"{what} matched nor nearly matched{at} in {_where(step)}; give node= and pattern=")
+    return found
 
 
 def _check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
@@ -261,20 +400,34 @@ def _entries(index: TraceIndex, pattern: str) -> str:
 
 
 def _layers_question(index: TraceIndex, step: Step) -> Question:
-    text = f"There are {plural(_layers(index, step))} now. How many are left after this step ({path_text(step.path)})?"
+    count = plural(_count(index, step.index - 1), noun_of(index))
+    text = f"There are {count} now. How many are left after this step ({path_text(step.path)})?"
     return Question("layers-left", text, step.index, picture_step=_over(step), group_by=_grouping(index, step))
 
 
 def _check_layers(index: TraceIndex, question: Question, answer: int) -> Verdict:
-    step = index.step(question.step)
-    left = int(np.count_nonzero(index.state(step.index).present))
+    left = layers_left(index, question)
     right = answer == left
-    said = f"Right: {plural(left)}." if right else f"No: {plural(left)} are left."
-    return Verdict(right, f"{said} {_why_so_many(step)}")
+    count = plural(left, noun_of(index))
+    said = f"Right: {count}." if right else f"No: {count} {'is' if left == 1 else 'are'} left."
+    return Verdict(right, f"{said} {_why_so_many(index, index.step(question.step))}")
 
 
-def _why_so_many(step: Step) -> str:
+def layers_left(index: TraceIndex, question: Question) -> int:
+    """The answer to a question of kind `layers-left`."""
+    return _count(index, question.step)
+
+
+def _count(index: TraceIndex, step: int) -> int:
+    """How many layers there are after a step; at the tensor level operators, which inputs and constants are not."""
+    if index.trace.is_tensor:
+        return index.trace.figures(step)["operators"]
+    return int(np.count_nonzero(index.state(step).present))
+
+
+def _why_so_many(index: TraceIndex, step: Step) -> str:
     """What was done to how many layers."""
+    noun = noun_of(index)
     if step.folds:
         return f"On this level, {step.summary}."
     done: dict[tuple[str, int, int], int] = {}
@@ -285,8 +438,36 @@ def _why_so_many(step: Step) -> str:
     if not done:
         inside = " Rules on parameters change no layer into another." if step.rewrites else ""
         return f"Nothing was replaced.{inside}"
-    parts = [f"{rule} {plural(count, 'time')} made {new} of {plural(old)}" for (rule, old, new), count in done.items()]
+    parts = [
+        f"{rule} {plural(count, 'time')} made {new} of {plural(old, noun)}" for (rule, old, new), count in done.items()
+    ]
     return "; ".join(parts) + "."
+
+
+# ---------------------------------------------------------------------- what becomes of a figure
+
+
+def _figure_question(index: TraceIndex, step: Step, figure: str | None) -> Question:
+    known = [name for name in FIGURES if name in index.trace.figures(step) and name in index.trace.figures(_over(step))]
+    if figure not in known:
+        raise unknown_name(f"figure of {_where(step)}", figure, known)
+    title, _, text = FIGURES[figure]
+    asked = (
+        f"{title[0].upper()}{title[1:]}: {text(index.trace.figures(_over(step))[figure])} now. "
+        f"More, the same, or fewer after this step ({path_text(step.path)})?"
+    )
+    over, grouping = _over(step), _grouping(index, step)
+    return Question("figure", asked, step.index, (), (MORE, SAME, FEWER), "", over, "after", grouping, figure)
+
+
+def _check_figure(index: TraceIndex, question: Question, answer: str) -> Verdict:
+    title, _, text = FIGURES[question.figure]
+    step = index.step(question.step)
+    before, after = (index.trace.figures(at)[question.figure] for at in (_over(step), step.index))
+    true = MORE if after > before else FEWER if after < before else SAME
+    said = "Right" if answer == true else f"No, {true}"
+    change = f"{text(before)} before, {text(after)} after" if after != before else f"{text(after)} before and after"
+    return Verdict(answer == true, f"{said}: {title}, {change}. {_why_so_many(index, step)}")
 
 
 def _title(name: str) -> str:

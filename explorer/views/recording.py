@@ -1,14 +1,17 @@
 """A whole trace for a page without Python: steps, pictures, and the details of every box."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from explorer.trace import StepCheck
 from explorer.views.details import details
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
 from explorer.views.steps import steps
-from widgets.schema import VERSION, ColourBy, DetailsView, GroupBy, Mode, PictureView, RecordingView
+from widgets.schema import VERSION, ColourBy, GroupBy, Mode, RecordingView
+
+Look = tuple[int, Mode, ColourBy, GroupBy]
+"""A picture: which step, in which mode, coloured and grouped by what."""
 
 
 def recording(
@@ -21,25 +24,57 @@ def recording(
     checks: Mapping[int, StepCheck] | None = None,
 ) -> RecordingView:
     """Every step in these modes; keys are `step/mode` and, for details, `step/box`."""
-    pictures: dict[str, PictureView] = {}
-    coordinates: dict[str, str] = {}
-    found: dict[str, DetailsView] = {}
-    for step in index.trace.steps:
-        for mode in modes:
-            made = picture(index, step.index, mode, colour_by, group_by)
-            key = f"{step.index}/{mode}"
-            pictures[key] = made.view
-            coordinates[key] = base64.b64encode(made.coordinates.astype("<f4").tobytes()).decode()
-            shown = [*made.view["nodes"], *(made.view["other"]["nodes"] if "other" in made.view else ())]
-            for node in shown:
-                name = f"{step.index}/{node['id']}"
-                if name not in found:
-                    found[name] = details(index, step.index, node["ids"])
+    looks: list[Look] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
+    made = empty_recording(index, title, checks)
+    for look in looks:
+        _add(made, index, f"{look[0]}/{look[1]}", look, None, {})
+    return made
+
+
+def empty_recording(index: TraceIndex, title: str, checks: Mapping[int, StepCheck] | None = None) -> RecordingView:
+    """The steps of a trace without a picture."""
     return {
         "version": VERSION,
         "title": title,
         "steps": steps(index, checks),
-        "pictures": pictures,
-        "coordinates": coordinates,
-        "details": found,
+        "pictures": {},
+        "coordinates": {},
+        "details": {},
     }
+
+
+def add_looks(
+    recorded: RecordingView,
+    index: TraceIndex,
+    looks: Iterable[Look],
+    *,
+    near_misses: str | None = None,
+    times: Mapping[int, Mapping[int, float]] | None = None,
+) -> None:
+    """Put pictures into a recording, under the keys `step/mode/colour_by/group_by`; those it has are passed over.
+
+    `near_misses` names the pattern whose near misses are drawn; `times` are milliseconds by step and layer.
+    """
+    for look in looks:
+        key = "/".join(map(str, look))
+        if key not in recorded["pictures"]:
+            _add(recorded, index, key, look, near_misses, times or {})
+
+
+def _add(
+    recorded: RecordingView,
+    index: TraceIndex,
+    key: str,
+    look: Look,
+    near_misses: str | None,
+    times: Mapping[int, Mapping[int, float]],
+) -> None:
+    step, mode, colour_by, group_by = look
+    made = picture(index, step, mode, colour_by, group_by, near_misses=near_misses, times=times.get(step))
+    recorded["pictures"][key] = made.view
+    recorded["coordinates"][key] = base64.b64encode(made.coordinates.astype("<f4").tobytes()).decode()
+    shown = [*made.view["nodes"], *(made.view["other"]["nodes"] if "other" in made.view else ())]
+    for node in shown:
+        name = f"{step}/{node['id']}"
+        if name not in recorded["details"]:
+            recorded["details"][name] = details(index, step, node["ids"], times=times.get(step))

@@ -1,8 +1,9 @@
-"""The widget in a real JupyterLab, without network: run all, step, click, Python sees it; the theme is followed."""
+"""In a real JupyterLab, without network: step, click, and Python sees it; the theme is followed; a lesson runs."""
 
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.browser.conftest import WAIT_MS
 from tests.needed import is_missing
 
 if TYPE_CHECKING:
@@ -18,7 +20,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "first_look.ipynb"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSON = NOTEBOOKS / "00_circuits_in_ten_minutes.ipynb"
+STEPPING = "stepping.ipynb"
+SHOW = """
+import explorer
+
+trace = explorer.record(explorer.gallery.load_named("digits"))
+view = explorer.show(trace, step=3)
+view
+"""
 TOKEN = "only-for-this-test"
 TELL = """
 import json, pathlib
@@ -35,7 +46,7 @@ tell(None)
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A JupyterLab on a copy of the first notebook, up to its first picture; nobody's own settings."""
+    """A JupyterLab on a notebook with one picture and a copy of a lesson; nobody's own settings."""
     if importlib.util.find_spec("jupyterlab") is None:
         is_missing("JupyterLab", "pip install 'circuit-explorer[ui]'")
     from explorer.app.commands.lab import lab_command, lab_environment
@@ -44,7 +55,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     own = tmp_path_factory.mktemp("jupyter")
     folder = own / "notebooks"
     folder.mkdir()
-    (folder / NOTEBOOK.name).write_text(json.dumps(beginning_of(NOTEBOOK)), encoding="utf-8")
+    (folder / STEPPING).write_text(json.dumps(notebook_of(SHOW, TELL)), encoding="utf-8")
+    shutil.copy(LESSON, folder)
+    shutil.copytree(NOTEBOOKS / "checks", folder / "checks")
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "WORKSPACES_DIR", "SETTINGS_DIR")
     env = {f"JUPYTER{'LAB' if name[0] in 'WS' else ''}_{name}": str(own / name.lower()) for name in names}
     env |= {"IPYTHONDIR": str(own / "ipython"), **lab_environment(own, TOKEN)}
@@ -60,22 +73,41 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
             server.wait(20)
 
 
-def beginning_of(file: Path) -> dict[str, Any]:
-    """The notebook up to the cell that shows the first picture, and a cell that writes down what Python sees."""
-    notebook = json.loads(file.read_text(encoding="utf-8"))
-    codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    end = next(i for i, cell in enumerate(codes) if "explorer.show(" in "".join(cell["source"]))
-    telling = {**codes[end], "id": "telling", "source": TELL}
-    return {**notebook, "cells": [*codes[: end + 1], telling]}
+def notebook_of(*cells: str) -> dict[str, Any]:
+    """A notebook of some cells."""
+    made = [
+        {"cell_type": "code", "id": f"cell-{i}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        for i, text in enumerate(cells)
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def open_and_run(page: "Page", address: str, name: str) -> None:
+    """Open a notebook and run all of its cells."""
+    wait_for_server(page, address)
+    page.goto(f"{address}/lab/tree/{name}?token={TOKEN}")
+    page.get_by_text("| Idle").first.wait_for(timeout=WAIT_MS)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+
+
+def test_a_lesson_runs_and_a_question_is_answered_in_it(page: "Page", lab: tuple[str, Path]) -> None:
+    open_and_run(page, lab[0], LESSON.name)
+    question = page.locator(".ceq-root").first
+    question.wait_for(timeout=WAIT_MS)
+    page.locator(".jp-Notebook").first.evaluate("notebook => notebook.scrollTo(0, notebook.scrollHeight)")
+    page.get_by_text("Next:").last.wait_for(timeout=WAIT_MS)
+    question.scroll_into_view_if_needed()
+    question.locator("input[type=number]").fill("999")
+    question.get_by_role("button", name="Check").click()
+    question.get_by_text("No: ").wait_for(timeout=WAIT_MS)
+    assert page.locator("[data-mime-type='application/vnd.jupyter.error']").count() == 0
 
 
 def test_it_steps_and_selects_and_python_sees_it(page: "Page", lab: tuple[str, Path]) -> None:
     address, folder = lab
-    wait_for_server(page, address)
-    page.goto(f"{address}/lab/tree/{NOTEBOOK.name}?token={TOKEN}")
-    page.get_by_text("| Idle").first.wait_for(timeout=30_000)
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()
+    open_and_run(page, address, STEPPING)
     page.locator(".ce-box").first.wait_for(timeout=30_000)
     assert page.locator(".ce-root").count() == 1
     assert page.locator(".jp-RenderedImage").count() == 0  # the picture for readers without widgets does not show

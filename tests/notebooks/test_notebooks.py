@@ -1,11 +1,15 @@
-"""The notebooks run from top to bottom without an error, and are committed without outputs."""
+"""The notebooks run from top to bottom without an error, in time; lessons are built alike; none has outputs."""
 
+import ast
 import importlib.util
 import json
 import os
+import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +17,18 @@ from tests.needed import is_missing
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(NOTEBOOKS.glob("*.ipynb"))
+LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
 OPTIONS = ("--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+MOST_SECONDS = 40
+"""Of one core, so that other tests beside it make no difference."""
+CLAIMED = "## What this lesson claimed"
 
 
-def test_there_are_notebooks() -> None:
-    assert [file.name for file in FILES][:1] == ["first_look.ipynb"]
+def test_there_are_lessons_each_with_a_number_of_its_own() -> None:
+    numbers = [file.stem[:2] for file in LESSONS]
+    assert numbers[0] == "00"
+    assert len(set(numbers)) == len(numbers)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -26,6 +36,7 @@ def test_it_runs(file: Path, tmp_path: Path) -> None:
     if importlib.util.find_spec("nbval") is None:
         is_missing("nbval", "pip install 'circuit-explorer[test]'")
     own = {name: str(tmp_path / name) for name in STATE}  # nobody's own settings
+    before = seconds_of_children()
     ended = subprocess.run(
         # In a process of its own: cells must run in order, in one worker, and warnings of Jupyter are its own.
         [sys.executable, "-m", "pytest", *OPTIONS, "--rootdir", str(NOTEBOOKS), str(file)],
@@ -35,6 +46,13 @@ def test_it_runs(file: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stdout[-6000:]
+    assert seconds_of_children() - before < MOST_SECONDS
+
+
+def seconds_of_children() -> float:
+    """Processor time of all processes that were started here and have ended, with those that they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -45,3 +63,68 @@ def test_it_is_committed_without_what_a_run_leaves(file: Path) -> None:
     assert [cell["outputs"] for cell in cells] == [[]] * len(cells)
     assert [cell["execution_count"] for cell in cells] == [None] * len(cells)
     assert "widgets" not in notebook["metadata"]
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+class TestALesson:
+    def test_begins_with_its_title_what_one_will_be_able_to_do_and_how_long_it_takes(self, file: Path) -> None:
+        first = cells_of(file)[0]
+        number = int(file.stem[:2])
+        assert first["cell_type"] == "markdown"
+        assert re.match(rf"# {number}\. \S", first["source"])
+        assert "You will be able to" in first["source"]
+        assert len(re.findall(r"^- ", first["source"], re.MULTILINE)) >= 3
+        assert re.search(r"[Aa]bout \d+ minutes", first["source"])
+
+    def test_asks_before_it_shows(self, file: Path) -> None:
+        assert code_of(file).count("explorer.ask(") >= 2
+
+    def test_has_exercises_that_are_checked_each_with_a_solution(self, file: Path) -> None:
+        cells = cells_of(file)
+        headings = [(at, found) for at, cell in enumerate(cells) for found in exercises_in(cell)]
+        numbers = [number for _, number in headings]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) in (2, 3)
+        ends = [at for at, _ in headings[1:]] + [len(cells)]
+        for (at, number), end in zip(headings, ends, strict=True):
+            code = "\n".join(cell["source"] for cell in cells[at:end] if cell["cell_type"] == "code")
+            assert f"lesson_{file.stem[:2]}.exercise_{number}(" in code
+        checks, solutions = (functions_in(NOTEBOOKS / folder / f"lesson_{file.stem[:2]}.py") for folder in FOLDERS)
+        assert checks >= {f"exercise_{number}" for number in numbers}
+        assert solutions >= {f"solution_{number}" for number in numbers}
+
+    def test_ends_by_asserting_what_it_claimed(self, file: Path) -> None:
+        cells = cells_of(file)
+        headings = [at for at, cell in enumerate(cells) if cell["source"].startswith(CLAIMED)]
+        assert len(headings) == 1
+        claims = [cell["source"] for cell in cells[headings[0] :] if cell["cell_type"] == "code"]
+        assert claims
+        assert all(re.search(r"^\s*assert |assert_close\(", claim, re.MULTILINE) for claim in claims)
+        last = cells[-1]
+        assert last["cell_type"] == "markdown"
+        assert last["source"].startswith("Next: ")
+        assert "\n" not in last["source"].strip()
+
+
+FOLDERS = ("checks", "solutions")
+
+
+def cells_of(file: Path) -> list[dict[str, Any]]:
+    """The cells, the text of each in one piece."""
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+
+
+def code_of(file: Path) -> str:
+    return "\n".join(cell["source"] for cell in cells_of(file) if cell["cell_type"] == "code")
+
+
+def exercises_in(cell: dict[str, Any]) -> list[int]:
+    if cell["cell_type"] != "markdown":
+        return []
+    return [int(number) for number in re.findall(r"^### Exercise (\d+)", cell["source"], re.MULTILINE)]
+
+
+def functions_in(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -63,6 +63,43 @@ test("a click selects, a click with Shift adds, Escape clears, and Python hears 
   close();
 });
 
+test("where many are to be chosen, a click adds or takes away, and one beside the boxes takes nothing away", () => {
+  const { box, model, root, close } = open({ options: { many: true } });
+  box("sum").dispatch("click");
+  box("product").dispatch("click");
+  assert.deepEqual(model.get("selection"), ["sum", "product"]);
+  box("sum").dispatch("click");
+  assert.deepEqual(model.get("selection"), ["product"]);
+  root.of("ce-view")[0].dispatch("click", { clientX: 1, clientY: 1 });
+  assert.deepEqual(model.get("selection"), ["product"]);
+  close();
+});
+
+test("while a question is asked nothing is told that the picture does not show, and no key leads on", () => {
+  const details = JSON.stringify({ id: "sum", title: "Sum %7", sections: [{ heading: "Lineage", rows: [["folded into", "9"]], lines: [] }] });
+  const message = JSON.stringify(picture({ message: "No pattern matched." }));
+  const options = { asking: true, stepper: false, modes: ["diff"] };
+  const { model, root, press, close } = open({ picture: message, details, selection: ["sum"], options });
+  assert.doesNotMatch(root.textContent, /folded into|created, 2 removed/);
+  assert.equal(root.of("ce-strip")[0].hidden, true);
+  assert.match(root.textContent, /3 layers\./);
+  for (const name of ["ArrowRight", "End", "d"]) press(name);
+  assert.equal(model.get("step"), 0);
+  assert.notEqual(model.get("view").mode, "after");
+  close();
+});
+
+test("boxes of one node have its number where that is asked for", () => {
+  const shown = JSON.stringify(picture({ nodes: [node("input", { ids: [3, 4], count: 2 }), node("product", { ids: [7] }), node("sum", { ids: [8], title: "A sum with quite a long name" })] }));
+  const { box, close } = open({ picture: shown, options: { numbers: true } });
+  const words = (id) => box(id).of("ce-title")[0].textContent;
+  assert.equal(words("input"), "input");
+  assert.equal(words("product"), "product 7");
+  assert.match(words("sum"), /^A sum.*… 8$/);
+  assert.equal(box("product").of("ce-big-number")[0].textContent, "7");
+  close();
+});
+
 test("a click beside the elements is looked up by its place", () => {
   const { root, model, close } = open();
   const zoom = Number(root.getAttribute("data-zoom"));

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 
+import bars from "../../widgets/static/bars.js";
 import view from "../../widgets/static/graph.js";
-import { readRecording, recordingModel } from "../../widgets/static/page.js";
+import { readRecording, recordingModel, showEmbedded } from "../../widgets/static/page.js";
+import question from "../../widgets/static/question.js";
 import { newDocument, settled } from "./dom.mjs";
 import { fused, picture, places, step } from "./samples.mjs";
 
@@ -64,4 +66,72 @@ test("the address keeps step, mode and selection", () => {
 test("a packed recording is read like a plain one", async () => {
   const text = JSON.stringify(recording());
   assert.deepEqual(await readRecording(gzipSync(text).toString("base64"), true), await readRecording(text, false));
+});
+
+const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });
+
+/** The same pictures under the keys that a page of several views has. */
+function named() {
+  const { pictures, coordinates, ...rest } = recording();
+  const long = (record) => Object.fromEntries(Object.entries(record).map(([key, value]) => [`${key}/kind/none`, value]));
+  return { ...rest, pictures: long(pictures), coordinates: long(coordinates) };
+}
+
+/** One view in an element, which may hold words below the graph. */
+function embed(embedded, tables = []) {
+  const document = newDocument();
+  const el = document.createElement("div");
+  for (const step of tables) {
+    const table = el.appendChild(document.createElement("div"));
+    table.dataset = { step };
+    table.setAttribute("data-step", step);
+    table.textContent = `words of ${step || "others"}`;
+  }
+  el.querySelectorAll = () => el.childNodes.filter((child) => child.dataset);
+  const drawings = { graph: view.render, bars: bars.render, question: question.render };
+  return { el, model: showEmbedded(el, embedded, [named()], drawings) };
+}
+
+test("a graph of several begins where it was, and words below it follow its step", () => {
+  const options = { compact: true, height: 300, modes: ["diff", "before", "after", "side"] };
+  const { el, model } = embed({ kind: "graph", recording: 0, options, start: { ...place(2, "diff", ["cpt"]), hull: "m0" } }, ["", "0", "2"]);
+  const words = () => el.childNodes.filter((child) => child.dataset && !child.hidden).map((child) => child.textContent);
+  assert.deepEqual([model.get("step"), model.get("selection"), model.get("options")], [2, ["cpt"], options]);
+  assert.deepEqual(model.get("view"), { mode: "diff", colour_by: "kind", group_by: "none", hull: "m0" });
+  assert.deepEqual(el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")), ["input", "cpt"]);
+  assert.deepEqual(words(), ["words of 2"]);
+  assert.ok(el.childNodes[0].dataset === undefined, "the graph stands over its words");
+  model.set("step", 1);
+  model.save_changes();
+  assert.deepEqual(words(), ["words of others"]);
+  model.set("view", { ...model.get("view"), mode: "side" });
+  model.set("step", 0);
+  model.save_changes();
+  assert.equal(JSON.parse(model.get("picture")).other.mode, "after");
+});
+
+test("a question is answered in its picture, shows the step and goes back", async () => {
+  const asked = {
+    version: 1, text: "Which?", asking: place(0, "after", ["sum"]), revealing: place(2, "diff", ["cpt"]),
+    clicks: { boxes: { input: 1, product: 2, sum: 3 }, about: 3, wanted: [2], right: "Right: 1 other layer.", why: "", apart: { 1: "no." } },
+  };
+  const [options, revealed_options] = [{ stepper: false, many: true }, { stepper: false, many: false }];
+  const { el, model } = embed({ kind: "question", recording: 0, question: asked, options, revealed_options, start: asked.asking });
+  assert.deepEqual(model.get("selection"), ["sum"]);
+  el.of("ce-box")[1].dispatch("click");
+  el.button("Check").dispatch("click");
+  assert.match(el.textContent, /Right: 1 other layer/);
+  el.button("Reveal").dispatch("click");
+  await settled();
+  assert.deepEqual([model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")], [2, "diff", ["cpt"], revealed_options]);
+  assert.deepEqual(el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")), ["input", "cpt"]);
+  el.button("Back to the question").dispatch("click");
+  await settled();
+  assert.deepEqual([model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")], [0, "after", ["sum"], options]);
+});
+
+test("bars are shown beside them", () => {
+  const shown = { version: 1, title: "Layers", unit: "layers", log: false, series: ["layers"], note: "", bars: [{ label: "compile", value: 5, low: null, high: null, series: "layers", missing: "" }], table: { columns: [], rows: [] } };
+  const { el } = embed({ kind: "bars", bars: shown });
+  assert.equal(el.of("ceb-bar").length, 1);
 });

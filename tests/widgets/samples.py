@@ -5,7 +5,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
-from widgets.schema import BarsView, NodeView, PictureView, RecordingView, StepView
+from widgets.schema import BarsView, NodeView, PictureView, QuestionView, RecordingView, StepView
 
 TITLES = ("Step 0 of 2: compile", "Step 1 of 2: fuse, round 1", "Step 2 of 2: fold, level 1")
 
@@ -144,4 +144,14 @@ def bars() -> BarsView:
         "note": "",
         "bars": [{"label": "plain", "value": 1.5, "low": 1.4, "high": 1.7, "series": "CPU", "missing": ""}],
         "table": {"columns": ["what", "ms"], "rows": [["plain", "1.5"]]},
+    }
+
+
+def question() -> QuestionView:
+    return {
+        "version": 1,
+        "text": "How many?",
+        "asking": {"step": 0, "mode": "diff", "colour_by": "change", "group_by": "fold", "selection": ["Sum"]},
+        "revealing": {"step": 1, "mode": "diff", "colour_by": "change", "group_by": "fold", "selection": ["CPT"]},
+        "number": {"noun": "Layers", "answer": 4, "right": "Right: 4 layers.", "wrong": "No: 4 layers are left."},
     }

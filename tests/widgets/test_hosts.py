@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.widgets.samples import bars, coordinates, pictures, steps
+from tests.widgets.samples import bars, coordinates, pictures, question, steps
 from widgets.encode import picture_traits
 
 TRAITS = {"picture", "coordinates", "steps", "step", "selection", "view", "details", "options", "request"}
@@ -79,6 +79,15 @@ class TestJupyter:
         assert data["text/plain"] == "the table"
         assert metadata["image/png"] == {"width": 300, "height": 200, "alt": "Sum reads Hadamard"}
         assert "application/vnd.jupyter.widget-view+json" in data
+
+    def test_the_traits_of_a_question_are_synced(self) -> None:
+        from widgets.jupyter import QuestionWidget
+
+        widget = QuestionWidget(question())
+        assert set(widget.keys) >= {"question", "selection", "answer", "revealed", "options"}
+        assert json.loads(widget.question) == question()
+        assert (widget.answer, widget.revealed) == (None, False)
+        assert repr(widget) == "QuestionWidget(How many?)"
 
     def test_it_loads_no_panel(self) -> None:
         assert run("import sys, widgets.jupyter; print('panel' in sys.modules)") == "False"

@@ -65,7 +65,7 @@ def test_without_its_recording_the_page_is_small() -> None:
     assert len(page_html({**recording(), "pictures": {}, "coordinates": {}, "details": {}})) < 250_000
 
 
-@pytest.mark.parametrize("name", ["graph.js", "bars.js", "page.js"])
+@pytest.mark.parametrize("name", ["graph.js", "bars.js", "question.js", "page.js"])
 def test_modules_import_nothing(name: str) -> None:
     text = (Path(widgets.page.__file__).parent / "static" / name).read_text(encoding="utf-8")
     assert text.startswith("// @ts-check")

@@ -21,7 +21,7 @@
  * @typedef {{sign: string, text: string, tone: string}} Badge
  * @typedef {{id: string, ids: number[], title: string, detail: string, kind: string, level: number, count: number,
  *   folds: number, change: string, fill: number | null, fillText: string, category: number | null, matched: boolean,
- *   badges: Badge[], cameFrom: string[], x: number, y: number, w: number, h: number}} Box
+ *   badges: Badge[], cameFrom: string[], numbered: string, x: number, y: number, w: number, h: number}} Box
  * @typedef {{source: Box, target: Box, change: string, count: number, read: string, copied: number, label: string,
  *   bends: Point[], points: Point[], run: "v" | "h"}} Edge
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string}} Hull
@@ -210,6 +210,7 @@ function build(raw, floats, start) {
         tone: text(record(badge).tone, "info"),
       })),
       cameFrom: list(node.came_from).map((id) => text(id)),
+      numbered: "",
       x: floats ? floats[at] : 100 + 180 * column,
       y: floats ? floats[at + 1] : 60 + 100 * level,
       w: Math.max(8, floats ? floats[at + 2] : 152),
@@ -926,7 +927,7 @@ function clip(words, size, room, bold = false) {
 }
 
 /**
- * What the words in a box are and where they stand.
+ * What the words in a box are and where they stand; where the title has no room its number still has.
  * @param {Box} box
  */
 function wordsOf(box) {
@@ -934,12 +935,16 @@ function wordsOf(box) {
   const left = -box.w / 2 + 30 + inset;
   const room = box.w - 38 - 2 * inset;
   const two = box.h >= 36 && box.detail !== "";
+  /** @param {number} size @param {number} most */
+  const titled = (size, most) => (box.numbered
+    ? `${clip(box.title, size, most - wide(` ${box.numbered}`, size, true), true)} ${box.numbered}`
+    : clip(box.title, size, most, true));
   return {
     left,
     two,
-    title: clip(box.title, 12.5, room, true),
+    title: titled(12.5, room),
     detail: two ? clip(box.detail, 11, room) : "",
-    far: clip(box.title, 18, box.w - 34 - inset, true),
+    far: titled(18, box.w - 34 - inset),
   };
 }
 
@@ -1094,7 +1099,9 @@ function svgScene(make, palette) {
     const middle = box.kind === "input" || box.kind === "leaf" ? 19 : 16;
     look.appendChild(s("g", { class: "ce-symbol", transform: `translate(${-box.w / 2 + middle} 0)`, stroke: ink },
       s("circle", { r: 9.5, class: "ce-disc", fill }), s("path", { d: SYMBOLS[box.kind] || SYMBOLS.operator, transform: "translate(-8 -8)" })));
-    look.appendChild(s("g", { class: "ce-big-symbol", stroke: ink }, s("path", { d: SYMBOLS[box.kind] || SYMBOLS.operator, transform: "scale(2) translate(-8 -8)" })));
+    look.appendChild(box.numbered
+      ? s("text", { class: "ce-big-symbol ce-big-number", y: 1, fill: ink, style: halo, text: box.numbered })
+      : s("g", { class: "ce-big-symbol", stroke: ink }, s("path", { d: SYMBOLS[box.kind] || SYMBOLS.operator, transform: "scale(2) translate(-8 -8)" })));
     look.appendChild(s("text", { class: "ce-title", x: words.left, y: words.two ? -7 : 0.5, fill: ink, style: halo, text: words.title }));
     if (words.two) look.appendChild(s("text", { class: "ce-detail", x: words.left, y: 9.5, fill: ink, style: halo, text: words.detail }));
     look.appendChild(s("text", { class: "ce-far-title", x: words.left - 2, y: 0.5, fill: ink, style: halo, text: words.far }));
@@ -1757,6 +1764,7 @@ const STYLE = `
 .ce-symbol path,.ce-big-symbol path{fill:none;stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
 .ce-disc{stroke-width:.8;stroke-opacity:.28}
 .ce-big-symbol{display:none}
+.ce-stage text.ce-big-number{font-size:32px;font-weight:700;text-anchor:middle}
 .ce-hatch-removed{opacity:.32}.ce-hatch-missing{opacity:.75}
 .ce-ring{fill:none;stroke:none;stroke-width:3}
 .ce-hover .ce-ring{stroke:var(--ce-accent);stroke-width:1.5;stroke-opacity:.7}
@@ -2343,7 +2351,7 @@ function render({ model, el }) {
     clearTimeout(timers.places);
     const before = picture;
     picture = next;
-    if (picture && options.numbers === true) for (const box of picture.boxes) if (box.ids.length === 1) box.title += ` ${box.ids[0]}`;
+    if (picture && options.numbers === true) for (const box of picture.boxes) box.numbered = box.ids.length === 1 ? String(box.ids[0]) : "";
     arrange();
     drawPicture(before);
     arrived();
@@ -2487,9 +2495,10 @@ function render({ model, el }) {
   /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */
   function automatic() {
     const all = whole();
-    if (!picture || all.k >= 0.4 || asking()) return all;
+    if (!picture || all.k >= 0.4) return all;
     const { width: w, height: hh } = size();
     const many = picture.boxes.length > 80;
+    if (asking() && !many) return all;
     if (many && all.k > 0.12) return all;
     // A wide and flat picture of many boxes: its whole height, and the middle of its width; the map shows the rest.
     const k = many ? Math.min(0.45, Math.max(all.k, 0.12, (hh - 40) / picture.height)) : Math.min(0.62, Math.max(all.k, 0.5));

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The model of a page without Python: answers what the view asks from a recording (`RecordingView` of `widgets/schema.py`).
+ * The models of a page without Python: they answer what a view asks from a recording (`RecordingView` of `widgets/schema.py`).
  *
  * `widgets/page.py` puts this text behind that of `graph.js` into one module, so its names must not meet those of that file.
  */
@@ -35,11 +35,12 @@ export async function readRecording(text, packed) {
  */
 function recordedPicture(recording, step, view) {
   const { pictures, coordinates } = recording;
-  for (const key of [`${step}/${view.mode}/${view.colour_by}/${view.group_by}`, `${step}/${view.mode}`]) {
-    if (pictures[key]) return { picture: pictures[key], bytes: recordedBytes(coordinates[key]) };
-  }
-  const [before, after] = [`${step}/before`, `${step}/after`];
-  if (view.mode === "side" && pictures[before] && pictures[after]) {
+  /** @param {string} mode */
+  const keyOf = (mode) => [`${step}/${mode}/${view.colour_by}/${view.group_by}`, `${step}/${mode}`].find((key) => pictures[key]) || "";
+  const whole = keyOf(view.mode);
+  if (whole) return { picture: pictures[whole], bytes: recordedBytes(coordinates[whole]) };
+  const [before, after] = [keyOf("before"), keyOf("after")];
+  if (view.mode === "side" && before && after) {
     const parts = [recordedBytes(coordinates[before]), recordedBytes(coordinates[after])];
     const bytes = new Uint8Array(parts[0].length + parts[1].length);
     bytes.set(parts[0]);
@@ -50,8 +51,44 @@ function recordedPicture(recording, step, view) {
 }
 
 /**
- * A model as the hosts have one. What can be chosen is what was recorded.
- * @param {Recording} recording @param {{hash?: string, keep?: (hash: string) => void, height?: string}} [page]
+ * A model as the hosts have one. `answer` is told which values changed before anybody else is, and gives those that follow.
+ * @param {Record<string, any>} values @param {(changed: Set<string>) => Record<string, any>} [answer] @returns {RecordingModel}
+ */
+export function plainModel(values, answer = () => ({})) {
+  /** @type {Map<string, Set<() => void>>} */
+  const listeners = new Map();
+  /** @type {Set<string>} */
+  const changed = new Set();
+  /** @param {Record<string, any>} changes */
+  const put = (changes) => {
+    for (const [name, value] of Object.entries(changes)) {
+      if (values[name] === value) continue;
+      values[name] = value;
+      changed.add(name);
+    }
+  };
+  return {
+    get: (name) => values[name],
+    set: (name, value) => put({ [name]: value }),
+    save_changes() {
+      put(answer(changed));
+      const names = [...changed];
+      changed.clear();
+      for (const name of names) for (const callback of listeners.get(`change:${name}`) || []) callback();
+    },
+    on(event, callback) {
+      const known = listeners.get(event) || new Set();
+      listeners.set(event, known.add(callback));
+    },
+    off: (event, callback) => void listeners.get(event)?.delete(callback),
+  };
+}
+
+/**
+ * The model of a graph. What can be chosen is what was recorded, unless `options` say it; `start` says where it begins.
+ * @param {Recording} recording
+ * @param {{hash?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
+ *   start?: Record<string, any>, details?: string}} [page]
  * @returns {RecordingModel}
  */
 export function recordingModel(recording, page = {}) {
@@ -62,16 +99,15 @@ export function recordingModel(recording, page = {}) {
   const asked = new URLSearchParams((page.hash || "").replace(/^#/, ""));
   const start = Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0));
   const mode = asked.get("mode") || "";
+  const here = { step: start, selection: asked.getAll("box"), mode: modes.includes(mode) ? mode : modes[0] || "diff", colour_by: first.colour_by, group_by: first.group_by };
   /** @type {Record<string, any>} */
   const values = {
     picture: "",
     coordinates: new Uint8Array(0),
     steps: JSON.stringify(recording.steps),
-    step: start,
-    selection: asked.getAll("box"),
-    view: { mode: modes.includes(mode) ? mode : modes[0] || "diff", colour_by: first.colour_by, group_by: first.group_by },
+    ...placeOf({ ...here, ...page.start }),
     details: "",
-    options: {
+    options: page.options || {
       modes,
       colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],
       groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
@@ -80,53 +116,85 @@ export function recordingModel(recording, page = {}) {
     },
     request: {},
   };
-  /** @type {Map<string, Set<() => void>>} */
-  const listeners = new Map();
-  /** @type {Set<string>} */
-  const changed = new Set();
-
-  /** @param {Record<string, any>} changes */
-  const put = (changes) => {
-    for (const [name, value] of Object.entries(changes)) {
-      if (values[name] === value) continue;
-      values[name] = value;
-      changed.add(name);
-    }
-  };
 
   const answer = () => {
+    /** @type {Record<string, any>} */
+    const found = {};
     const { picture, bytes } = recordedPicture(recording, values.step, values.view);
     const missing = { version: 1, step: values.step, mode: values.view.mode, nodes: [], message: "This picture was not recorded." };
     const json = JSON.stringify(picture || missing);
-    if (json !== values.picture) put({ picture: json, coordinates: bytes });
+    if (json !== values.picture) Object.assign(found, { picture: json, coordinates: bytes });
     const box = values.selection[values.selection.length - 1];
     const details = box === undefined ? undefined : recording.details[`${values.step}/${box}`];
-    put({ details: details ? JSON.stringify({ ...details, id: box }) : "" });
-    if (!page.keep) return;
+    found.details = details ? JSON.stringify({ ...details, id: box }) : "";
+    if (!page.keep) return found;
     const hash = new URLSearchParams([["step", String(values.step)], ["mode", values.view.mode]]);
     for (const id of values.selection) hash.append("box", id);
     page.keep(`#${hash}`);
+    return found;
   };
 
-  const announce = () => {
-    const names = [...changed];
-    changed.clear();
-    for (const name of names) for (const callback of listeners.get(`change:${name}`) || []) callback();
-  };
+  Object.assign(values, answer(), page.details ? { details: page.details } : {});
+  return plainModel(values, (changed) => (["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}));
+}
 
-  answer();
-  changed.clear();
-  return {
-    get: (name) => values[name],
-    set: (name, value) => put({ [name]: value }),
-    save_changes() {
-      if (["step", "view", "selection"].some((name) => changed.has(name))) answer();
-      announce();
-    },
-    on(event, callback) {
-      const known = listeners.get(event) || new Set();
-      listeners.set(event, known.add(callback));
-    },
-    off: (event, callback) => void listeners.get(event)?.delete(callback),
+/** What a graph is told to go to a place (`PlaceView`). @param {Record<string, any>} place */
+function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
+  return { step, selection, view: { mode, colour_by, group_by, ...(hull ? { hull } : {}) } };
+}
+
+/**
+ * The models of a question: that of its picture, and its own. The picture goes to the answer and back as the question says.
+ * @param {Recording} recording @param {Record<string, any>} embedded an `EmbeddedView` of kind `question`
+ */
+export function questionModels(recording, { question, options, revealed_options }) {
+  const graph = recordingModel(recording, { options, start: question.asking });
+  const asked = plainModel({ question: JSON.stringify(question), selection: graph.get("selection"), answer: null, revealed: false, options: {} });
+  graph.on("change:selection", () => {
+    asked.set("selection", graph.get("selection"));
+    asked.save_changes();
+  });
+  asked.on("change:revealed", () => {
+    const revealed = asked.get("revealed");
+    const place = placeOf(revealed ? question.revealing : question.asking);
+    for (const [name, value] of Object.entries({ ...place, options: revealed ? revealed_options : options })) graph.set(name, value);
+    graph.save_changes();
+  });
+  return { graph, asked };
+}
+
+/**
+ * Shows an `EmbeddedView` in an element whose last child is for it; `drawings` are the views by name. Gives the model.
+ * @param {any} el @param {Record<string, any>} embedded @param {Recording[]} recordings
+ * @param {Record<string, (context: {model: RecordingModel, el: any}) => any>} drawings @returns {RecordingModel}
+ */
+export function showEmbedded(el, embedded, recordings, drawings) {
+  const part = () => el.appendChild(el.ownerDocument.createElement("div"));
+  const { kind, bars, options = {}, start, details } = embedded;
+  if (kind === "bars") {
+    const model = plainModel({ bars: JSON.stringify(bars), options });
+    drawings.bars({ model, el: part() });
+    return model;
+  }
+  const recording = recordings[embedded.recording];
+  if (kind === "question") {
+    const { graph, asked } = questionModels(recording, embedded);
+    drawings.graph({ model: graph, el: part() });
+    drawings.question({ model: asked, el: part() });
+    return graph;
+  }
+  const model = recordingModel(recording, { options, start, details });
+  drawings.graph({ model, el: part() });
+  // Words below the graph, one for each step that has some: Python wrote them into the page.
+  const tables = [...el.querySelectorAll("[data-step]")];
+  const follow = () => {
+    const own = tables.find((table) => table.dataset.step === String(model.get("step")));
+    for (const table of tables) table.hidden = table !== (own || tables[0]);
   };
+  if (tables.length) {
+    for (const table of tables) el.appendChild(table); // below the graph
+    model.on("change:step", follow);
+    follow();
+  }
+  return model;
 }

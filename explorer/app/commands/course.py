@@ -1,0 +1,33 @@
+"""`circuit-explorer course`: the lessons as pages that need neither Python nor a network."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explorer.app.console import notes, results
+from explorer.app.needs import require_ui
+
+OUTPUT = Path("build") / "course"
+
+
+def course(
+    lessons: Annotated[
+        list[str] | None, typer.Argument(metavar="[LESSON]...", help="by number or name [all lessons]")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="write the pages here")] = OUTPUT,
+) -> None:
+    """Run the lessons and write them as HTML pages: they open from disk, step, and check answers without Python."""
+    from explorer.app.commands.lab import notebooks_folder
+
+    require_ui(
+        "anywidget", "ipykernel", "latex2mathml", "markdown_it", "mdit_py_plugins", "nbclient", "PIL", "pygments"
+    )
+    from explorer.app.course import build_course
+
+    folder, _ = notebooks_folder()
+    with notes().status("Running the lessons") as status:
+        made = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
+    for name, size in made.items():
+        results().print(f"{output / name}.html ({size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
+    results().print(f"Open {output / 'index.html'} in a browser.", markup=False, soft_wrap=True)

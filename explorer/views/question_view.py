@@ -1,0 +1,99 @@
+"""A question as plain data: where it is asked, where it is answered, and what is said to each answer."""
+
+from explorer.views.index import TraceIndex
+from explorer.views.picture import picture
+from explorer.views.predicting import (
+    Answer,
+    Question,
+    check,
+    fold_together,
+    layers_left,
+    noun_of,
+    why_apart,
+)
+from widgets.schema import (
+    VERSION,
+    ClicksView,
+    ColourBy,
+    GroupBy,
+    Mode,
+    NumberView,
+    PictureView,
+    PlaceView,
+    QuestionView,
+)
+
+YES = "yes"
+
+
+def question_view(index: TraceIndex, question: Question) -> QuestionView:
+    """The question for a drawing: the answers are in it, so that they are checked where no Python runs."""
+    reveal: GroupBy = "fold" if question.kind == "fold-with" else question.group_by
+    asked = _picture(index, question.picture_step, question.picture_mode, "kind", question.group_by)
+    shown = _picture(index, question.step, "diff", "change", reveal)
+    view: QuestionView = {
+        "version": VERSION,
+        "text": question.text,
+        "asking": _place(asked, question.nodes),
+        "revealing": _place(shown, _nodes_of_answer(index, question)),
+    }
+    if question.kind == "fold-with":
+        view["clicks"] = _clicks(index, question, asked)
+    elif question.kind == "layers-left":
+        view["number"] = _number(index, question)
+    else:
+        verdicts = {choice: check(index, question, answer_of(question, choice)) for choice in question.choices}
+        view["choices"] = {choice: {"right": said.right, "text": said.text} for choice, said in verdicts.items()}
+    return view
+
+
+def answer_of(question: Question, choice: str) -> Answer:
+    """The answer that a choice stands for: `matches` is answered by yes or no."""
+    return choice == YES if question.kind == "matches" else choice
+
+
+def _picture(index: TraceIndex, step: int, mode: Mode, colour_by: ColourBy, group_by: GroupBy) -> PictureView:
+    return picture(index, step, mode, colour_by, group_by).view
+
+
+def _place(shown: PictureView, nodes: tuple[int, ...]) -> PlaceView:
+    """A picture, with the boxes selected that stand for some nodes."""
+    wanted = set(nodes)
+    return {
+        "step": shown["step"],
+        "mode": shown["mode"],
+        "colour_by": shown["colour_by"],
+        "group_by": shown["group_by"],
+        "selection": [box["id"] for box in shown["nodes"] if not wanted.isdisjoint(box["ids"])],
+    }
+
+
+def _nodes_of_answer(index: TraceIndex, question: Question) -> tuple[int, ...]:
+    """The nodes to show with the answer; of layers that were folded together also the folded one."""
+    if question.kind == "layers-left":
+        return ()
+    if question.kind != "fold-with":
+        return check(index, question, answer_of(question, question.choices[0])).nodes
+    members = check(index, question, ()).nodes
+    return (*members, *(group.node for group in index.step(question.step).folds if group.members == members))
+
+
+def _number(index: TraceIndex, question: Question) -> NumberView:
+    answer = layers_left(index, question)
+    right, wrong = (check(index, question, number).text for number in (answer, answer + 1))
+    return {"noun": f"{noun_of(index)}s".capitalize(), "answer": answer, "right": right, "wrong": wrong}
+
+
+def _clicks(index: TraceIndex, question: Question, asked: PictureView) -> ClicksView:
+    (node,) = question.nodes
+    known = fold_together(index, question)
+    boxes = {box["id"]: box["ids"][0] for box in asked["nodes"]}
+    others = [other for other in boxes.values() if other != node and other not in known.wanted]
+    return {
+        "boxes": boxes,
+        "about": node,
+        "wanted": list(known.wanted),
+        "right": known.right,
+        "why": known.why,
+        "apart": {str(other): why_apart(index, node, other) for other in others},
+    }

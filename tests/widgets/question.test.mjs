@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import view, { readQuestion, verdictOf } from "../../widgets/static/question.js";
+import { newDocument, newModel } from "./dom.mjs";
+
+const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });
+const question = (more) => ({ version: 1, text: "What will it do?", asking: place(2, "after"), revealing: place(3, "diff"), ...more });
+const choices = { choices: { "A at 1": { right: true, text: "Right. A is larger." }, "B at 2": { right: false, text: "No: A is applied." } } };
+const number = { number: { noun: "Layers", answer: 4, right: "Right: 4 layers.", wrong: "No: 4 layers are left." } };
+const clicks = { clicks: {
+  boxes: { n1: 1, n2: 2, n3: 3, n4: 4 }, about: 1, wanted: [2, 3], right: "Right: 2 other layers.", why: "They agree.", apart: { 4: "its level is 1." },
+} };
+
+function open(asked, traits = {}) {
+  const document = newDocument();
+  const el = document.createElement("div");
+  const model = newModel({ question: JSON.stringify(asked), selection: [], answer: null, revealed: false, ...traits });
+  const close = view.render({ model, el });
+  const said = () => el.of("ceq-verdict")[0];
+  return { el, model, close, said, check: () => el.button("Check").dispatch("click"), inputs: (type) => el.all((one) => one.getAttribute?.("type") === type) };
+}
+
+test("a choice is checked, and the answer is told to Python", () => {
+  const { el, model, said, check, inputs, close } = open(question(choices));
+  assert.match(el.textContent, /What will it do\?/);
+  check();
+  assert.equal(said().textContent, "Choose an answer first.");
+  assert.deepEqual(model.sent, []);
+  inputs("radio")[1].dispatch("change");
+  check();
+  assert.equal(said().textContent, "✕No: A is applied.");
+  assert.match(said().getAttribute("class"), /ceq-bad/);
+  assert.equal(el.of("ceq-sign")[0].getAttribute("aria-label"), "not right");
+  inputs("radio")[0].dispatch("change");
+  check();
+  assert.equal(said().textContent, "✓Right. A is larger.");
+  assert.match(said().getAttribute("class"), /ceq-good/);
+  assert.deepEqual(model.sent, [{ answer: "B at 2" }, { answer: "A at 1" }]);
+  close();
+  assert.equal(el.childNodes.length, 0);
+  assert.equal(model.listening(), 0);
+});
+
+test("a number is typed, and Enter checks it", () => {
+  const { model, said, inputs, check } = open(question(number));
+  const [field] = inputs("number");
+  for (const [typed, words] of [["", "Type a whole number first."], ["2.5", "Type a whole number first."], ["5", "✕No: 4 layers are left."]]) {
+    field.value = typed;
+    field.dispatch("input");
+    check();
+    assert.equal(said().textContent, words);
+  }
+  field.value = "4";
+  field.dispatch("input");
+  field.dispatch("keydown", { key: "Enter" });
+  assert.equal(said().textContent, "✓Right: 4 layers.");
+  assert.deepEqual(model.sent.at(-1), { answer: 4 });
+});
+
+test("layers are chosen in the picture; the one that is asked about is no part of it", async () => {
+  const { el, model, said, check } = open(question(clicks), { selection: ["n1"] });
+  const picked = () => el.of("ceq-picked")[0].textContent;
+  assert.match(picked(), /Nothing is chosen/);
+  await model.put({ selection: ["n1", "n3", "n2", "elsewhere"] });
+  assert.equal(picked(), "Chosen: 3, 2.");
+  check();
+  assert.equal(said().textContent, "✓Right: 2 other layers.");
+  assert.deepEqual(model.sent, [{ answer: [3, 2] }]);
+});
+
+test("nothing chosen is an answer too: it stays alone", () => {
+  const alone = { clicks: { ...clicks.clicks, wanted: [], right: "Right. Layer 1 stays alone." } };
+  const { said, check } = open(question(alone), { selection: ["n1"] });
+  check();
+  assert.equal(said().textContent, "✓Right. Layer 1 stays alone.");
+});
+
+test("the answer can be seen once something was checked, and the question again", async () => {
+  const { el, model, check } = open(question(clicks), { selection: ["n1", "n4"] });
+  assert.equal(el.button("Reveal").hidden, true);
+  check();
+  assert.equal(el.button("Reveal").hidden, false);
+  el.button("Reveal").dispatch("click");
+  assert.deepEqual(model.sent.at(-1), { revealed: true });
+  assert.equal(el.button("Check").disabled, true);
+  await model.put({ selection: ["folded"] }); // of the other picture: no answer
+  el.button("Back to the question").dispatch("click");
+  assert.deepEqual(model.sent.at(-1), { revealed: false });
+  assert.equal(el.button("Check").disabled, false);
+});
+
+test("what is wrong and what is missing is said, with the reason of the first that is wrong", () => {
+  const asked = readQuestion(question(clicks));
+  assert.deepEqual(verdictOf(asked, [2, 3, 1]), { right: true, text: "Right: 2 other layers." });
+  assert.equal(verdictOf(asked, [4]).text, "Not these: 4. Layer 4: its level is 1. Missing: 2, 3. They agree.");
+  const many = readQuestion(question({ clicks: { ...clicks.clicks, wanted: Array.from({ length: 1200 }, (_, i) => i + 10) } }));
+  assert.equal(verdictOf(many, []).text, "Missing: 10, 11, 12, 13, 14, 15 ... (1,200 in all). They agree.");
+});
+
+test("a question that cannot be read says so; a good one afterwards is asked", async () => {
+  const { el, model } = open(question(choices));
+  await model.put({ question: "{" });
+  assert.match(el.textContent, /cannot be shown.*not JSON/);
+  assert.equal(el.button("Check").disabled, true);
+  await model.put({ question: JSON.stringify(question({ ...number, novelty: 1 })) });
+  assert.match(el.textContent, /Layers/);
+  assert.throws(() => readQuestion("{}"), /no answers/);
+  assert.throws(() => readQuestion(question({ ...number, version: 9 })), /version 9/);
+});
+
+test("nothing of a question becomes markup, and the theme is that of the host", async () => {
+  const { el, model } = open(question({ text: "<b>bold</b>", ...choices }), { options: { theme: "dark" } });
+  assert.match(el.textContent, /<b>bold<\/b>/);
+  const [root] = el.of("ceq-root");
+  assert.equal(root.getAttribute("data-theme"), "dark");
+  await model.put({ options: { theme: "light" } });
+  assert.equal(root.getAttribute("data-theme"), "light");
+});
