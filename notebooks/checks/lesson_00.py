@@ -1,0 +1,139 @@
+"""What the exercises of lesson 0 are held against: each answer is compiled and evaluated."""
+
+from itertools import product
+from typing import Any
+
+import torch
+
+import explorer
+from checks.saying import Said, not_answered, say
+from explorer.errors import CircuitError
+from explorer.symbolic import Circuit
+
+CLOSE = 1e-4
+"""How near a value must come, in single precision."""
+TYPED = 5e-4
+"""How near a number must come that was typed in with three digits."""
+
+
+def exercise_1(answer: Any) -> None:
+    """Two fair coins that always agree."""
+    say(judge_1(answer))
+
+
+def exercise_2(answer: Any) -> None:
+    """A conditional of the circuit `blackboard`."""
+    say(judge_2(answer))
+
+
+def exercise_3(answer: Any) -> None:
+    """The circuit that was not smooth, mended."""
+    say(judge_3(answer))
+
+
+def judge_1(answer: Any) -> Said:
+    """Whether a circuit is the distribution of two fair coins that always agree."""
+    if answer is None:
+        return not_answered("a circuit over variables 0 and 1, as builder.build gives one")
+    wrong = _no_distribution(answer)
+    if wrong is not None:
+        return wrong
+    table = _table(answer, 2)
+    differ = float(table[0, 1] + table[1, 0])
+    if differ > CLOSE:
+        hint = "One product alone makes the coins independent; what ties them together is a sum of several products."
+        return Said(False, f"The coins differ with probability {differ:.3g}, and they never should. {hint}")
+    if abs(float(table[1, 1]) - 0.5) > CLOSE:
+        return Said(False, f"The coins agree, but they are not fair: both show 1 with probability {table[1, 1]:.3g}.")
+    return Said(True, "Right: the sum chooses one of two worlds, and within each of them the coins are independent.")
+
+
+def judge_2(answer: Any) -> Said:
+    """Whether a number is p(x0 = 1 | x2 = 1) in the circuit `blackboard`."""
+    if answer is None:
+        return not_answered("a number, the probability that x0 is 1 given that x2 is 1")
+    number = _number(answer)
+    if number is None:
+        return Said(False, f"A number is wanted; found {_kind(answer)}.")
+    table = _table(explorer.gallery.load_named("blackboard"), 5)
+    total, joint = table.sum(), table[1, :, 1].sum()
+    evidence, prior = table[:, :, 1].sum(), table[1].sum()
+    wrong = (
+        (joint, "This is the sum of the values with x0 = 1 and x2 = 1, not yet divided by anything."),
+        (joint / total, "This is p(x0 = 1, x2 = 1), the probability of both; x2 = 1 is known already."),
+        (prior / total, "This is p(x0 = 1): what is known of x2 is not used."),
+        (joint / prior, "This is p(x2 = 1 | x0 = 1), the other way round."),
+        (1 - joint / evidence, "This is the probability that x0 is 0."),
+        (evidence / total, "This is p(x2 = 1), what has to be divided by."),
+    )
+    if abs(number - float(joint / evidence)) <= TYPED:
+        return Said(True, "Right: a conditional is a ratio of two marginals, so the weights need not sum to one.")
+    for value, text in wrong:
+        if abs(number - float(value)) <= TYPED * max(1.0, abs(float(value))):
+            return Said(False, text)
+    if not 0 <= number <= 1:
+        return Said(False, f"{number:.4g} is no probability; which two values have to be divided?")
+    return Said(False, f"{number:.4g} is not it. Two marginals are needed: one keeps x0 and x2, the other only x2.")
+
+
+def judge_3(answer: Any) -> Said:
+    """Whether a circuit says 0.5 f(x0) g(x1) + 0.5 f(x0) h(x1), with h a fair coin."""
+    if answer is None:
+        return not_answered("a circuit over variables 0 and 1 that is smooth")
+    wrong = _no_distribution(answer)
+    if wrong is not None:
+        return wrong
+    f, g, fair = torch.tensor([0.7, 0.3]), torch.tensor([0.1, 0.9]), torch.tensor([0.5, 0.5])
+    wanted = 0.5 * torch.outer(f, g) + 0.5 * torch.outer(f, fair)
+    table = _table(answer, 2)
+    off = (table - wanted).abs()
+    if float(off.max()) > CLOSE:
+        a, b = divmod(int(off.argmax()), 2)
+        found = f"at x0 = {a}, x1 = {b} the circuit gives {table[a, b]:.4g}, not {wanted[a, b]:.4g}"
+        return Said(False, f"It is smooth, and a distribution, but another one: {found}.")
+    return Said(True, "Right: each input of the sum now speaks of the same variables, so one pass is exact.")
+
+
+def _no_distribution(answer: Any) -> Said | None:
+    """What keeps an answer from being a distribution over variables 0 and 1 that can be summed in one pass."""
+    if not isinstance(answer, Circuit):
+        return Said(False, f"A circuit is wanted, as builder.build(root) gives one; found {_kind(answer)}.")
+    if answer.scope != (0, 1):
+        return Said(False, f"The circuit should read the variables 0 and 1; it reads {list(answer.scope)}.")
+    widths = [answer.graph.nodes[output].num_output_units for output in answer.outputs]
+    if widths != [1]:
+        return Said(False, f"The circuit should have one output of one unit; found outputs of {widths} units.")
+    for finding in (answer.is_smooth, answer.is_decomposable):
+        if not finding:
+            name = "smooth" if finding is answer.is_smooth else "decomposable"
+            return Said(False, f"The circuit is not {name}: {finding.reason}.")
+    try:
+        table = _table(answer, 2)
+    except CircuitError as error:
+        return Said(False, f"The circuit cannot be evaluated at all four assignments: {error}.")
+    if float(table.min()) < 0:
+        return Said(False, f"One of the four values is {table.min():.3g}; a probability is not negative.")
+    if abs(float(table.sum()) - 1) > CLOSE:
+        return Said(False, f"Over the four assignments the values sum to {table.sum():.4g}, not to 1.")
+    return None
+
+
+def _table(circuit: Circuit, variables: int) -> torch.Tensor:
+    """The values at all assignments of binary variables, one axis a variable."""
+    rows = torch.tensor(list(product((0, 1), repeat=variables)))
+    compiled = explorer.TorchCompiler(semiring="sum-product").compile(circuit)
+    return compiled(rows).detach().reshape([2] * variables)
+
+
+def _number(answer: Any) -> float | None:
+    """An answer as a number: a number of Python or NumPy, or a tensor of one entry."""
+    if isinstance(answer, bool | str):
+        return None
+    try:
+        return float(answer)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _kind(answer: Any) -> str:
+    return f"something of type {type(answer).__name__}"

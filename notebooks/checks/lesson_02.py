@@ -1,0 +1,120 @@
+"""What the exercises of lesson 2 are held against: the matcher itself is asked."""
+
+from typing import Any
+
+import explorer
+from checks.saying import Said, not_answered, say
+from explorer.backend import TorchLayer, TorchSumLayer
+from explorer.backend.parameters import TorchSoftmaxParameter
+from explorer.errors import CircuitError
+from explorer.graph import Graph
+from explorer.rewrite import LayerOptPattern, match_pattern, match_pattern_graph
+from explorer.symbolic import Circuit
+from explorer.trace import Refusal, RefusalKind
+
+COMPILED_ONLY = {"optimize": False, "fold": False}
+
+
+def exercise_1(answer: Any) -> None:
+    """A pattern of three entries."""
+    say(judge_1(answer))
+
+
+def exercise_2(answer: Any) -> None:
+    """A pattern that asks about a weight."""
+    say(judge_2(answer))
+
+
+def exercise_3(answer: Any) -> None:
+    """A circuit in which one match is found and another is blocked."""
+    say(judge_3(answer))
+
+
+def judge_1(answer: Any) -> Said:
+    """Whether a pattern matches `upper` over `middle` over `lower-product` in the circuit `near-misses`."""
+    if answer is None:
+        return not_answered("a LayerOptPattern of three entries")
+    if not isinstance(answer, LayerOptPattern):
+        return Said(False, f"A LayerOptPattern is wanted; found {_kind(answer)}.")
+    circuit = explorer.gallery.load_named("near-misses")
+    graph = _layers(circuit)
+    try:
+        at_root = match_pattern(graph, answer, circuit.layer_id("upper"))
+    except CircuitError as error:
+        return Said(False, f"The matcher cannot use this pattern: {error}.")
+    if isinstance(at_root, Refusal):
+        where = f"At upper, layer {at_root.root}, it stops at entry {at_root.entry + 1}"
+        return Said(False, f"{where}: {at_root.reason}. Which entry comes first, the root or the input?")
+    if len(at_root) != 3:
+        return Said(False, f"At upper it matches {len(at_root)} layers, {list(at_root.nodes)}; three are wanted.")
+    return Said(
+        True, "Right: entries go from the root towards the inputs, and only the last one may read several layers."
+    )
+
+
+def judge_2(answer: Any) -> Said:
+    """Whether a pattern matches a sum exactly where its weight is a softmax."""
+    if answer is None:
+        return not_answered("a LayerOptPattern of one entry with sub_patterns")
+    if not isinstance(answer, LayerOptPattern):
+        return Said(False, f"A LayerOptPattern is wanted; found {_kind(answer)}.")
+    if len(answer.entries) != 1:
+        return Said(False, f"One entry is enough: the question is about one layer. Found {len(answer.entries)}.")
+    for name in ("kronecker", "conflict"):
+        circuit = explorer.gallery.load_named(name)
+        graph = _layers(circuit)
+        try:
+            found = {match.root for match in match_pattern_graph(graph, [answer]).matches}
+        except CircuitError as error:
+            return Said(False, f"The matcher cannot use this pattern: {error}.")
+        for node, layer in graph.nodes.items():
+            problem = _softmax_problem(
+                f"layer {node} of {name}", layer, node in found, match_pattern(graph, answer, node)
+            )
+            if problem:
+                return Said(False, problem)
+    return Said(True, "Right: a sub-pattern is asked about the parameter, and is_output says that it must end there.")
+
+
+def judge_3(answer: Any) -> Said:
+    """Whether SumCollapse is found once or more, and blocked once or more by several users, in one step."""
+    if answer is None:
+        return not_answered("a circuit, as builder.build gives one")
+    if not isinstance(answer, Circuit):
+        return Said(False, f"A circuit is wanted, as builder.build(root) gives one; found {_kind(answer)}.")
+    try:
+        trace = explorer.record(answer, preset="handbook", fold=False)
+    except CircuitError as error:
+        return Said(False, f"The circuit cannot be compiled: {error}.")
+    (misses,) = trace.near_misses("SumCollapse", "optimize/round 1/fuse")
+    blocked = [refusal for refusal in misses.refusals if refusal.kind is RefusalKind.SEVERAL_USERS]
+    if not blocked:
+        seen = ", ".join(f"{kind.value} ({count})" for (_, kind), count in misses.reasons.items())
+        found = f"The near misses are: {seen}." if seen else "There is no near miss at all."
+        return Said(False, f"No attempt of SumCollapse is blocked by several users. {found}")
+    if not misses.matched:
+        return Said(False, f"{blocked[0].reason.capitalize()}; but SumCollapse matches nowhere in this circuit.")
+    return Said(True, "Right: what blocks is the users of the lower sum; the upper one may have as many as it likes.")
+
+
+def _softmax_problem(where: str, layer: TorchLayer, is_found: bool, result: object) -> str:
+    """What is wrong about a pattern for sums whose weight is a softmax at one layer; empty if nothing is."""
+    if not isinstance(layer, TorchSumLayer):
+        return f"It matches {where}, a {type(layer).__name__}; only sums are wanted." if is_found else ""
+    said = f"{where}, a sum with weight {layer.weight}"
+    is_softmax = isinstance(layer.weight.output, TorchSoftmaxParameter)
+    if is_found and not is_softmax:
+        return f"It matches {said}. There is a softmax in this weight, but the weight does not end in it."
+    if is_softmax and not is_found:
+        reason = result.reason if isinstance(result, Refusal) else "the matcher did not look there"
+        return f"It does not match {said}: {reason}."
+    return ""
+
+
+def _layers(circuit: Circuit) -> Graph[TorchLayer]:
+    """The compiled layers, before anything is optimized."""
+    return explorer.TorchCompiler(**COMPILED_ONLY).compile(circuit).graph
+
+
+def _kind(answer: Any) -> str:
+    return f"something of type {type(answer).__name__}"

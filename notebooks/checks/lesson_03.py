@@ -1,0 +1,181 @@
+"""Lesson 3, fusion: how long a chain five rounds collapse, which bottleneck pays, a circuit for three rules."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import explorer
+from checks.saying import Said, not_answered, say
+from explorer.errors import CircuitError
+from explorer.symbolic import Circuit, CircuitBuilder
+from explorer.templates import CategoricalInput, sum_chain
+from explorer.trace import Trace
+
+ROUNDS = 5
+LONGEST = 200
+UNITS = 256
+MOST_LAYERS = 30
+WANTED = ("SumCollapse", "Tucker", "Candecomp")
+BELOW = {"SumCollapse": "another sum", "Tucker": "a Kronecker layer", "Candecomp": "a Hadamard layer"}
+
+
+# ---------------------------------------------------------------------- how long a chain
+
+
+def exercise_1(answer: Any) -> None:
+    """The longest chain of sums that five rounds make one sum."""
+    say(judge_1(answer))
+
+
+def judge_1(answer: Any) -> Said:
+    """Compile that chain and the next longer one."""
+    if answer is None:
+        return not_answered("a number of sums")
+    problem = _no_number(answer, "sums", LONGEST)
+    if problem is not None:
+        return problem
+    left = _sums_left(answer)
+    if left > 1:
+        return Said(
+            False,
+            f"Of {answer} sums, {left} are left after {ROUNDS} rounds. How many are left after each single round?",
+        )
+    if _sums_left(answer + 1) == 1:
+        return Said(False, f"{answer} sums become one, but so do {answer + 1}. The chain may be longer.")
+    return Said(
+        True,
+        f"Right: {answer} sums become one in {ROUNDS} rounds, and of {answer + 1} sums {_sums_left(answer + 1)} are "
+        f"left, because each round halves the chain and rounds up. {answer} are done in the last round "
+        f"allowed, so there is no warning; with {answer + 1} there is one.",
+    )
+
+
+def _sums_left(length: int) -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that rounds were cut short is the point
+        trace = explorer.record(sum_chain(length, num_units=2), preset="handbook", fold=False, max_rounds=ROUNDS)
+    return trace.figures(-1)["layers"] - 1
+
+
+# ---------------------------------------------------------------------- which bottleneck pays
+
+
+def exercise_2(answer: Any) -> None:
+    """The smallest width of the middle with which the default preset collapses a bottleneck."""
+    say(judge_2(answer))
+
+
+def judge_2(answer: Any) -> Said:
+    """Compile the bottleneck of that width and of one less."""
+    if answer is None:
+        return not_answered("the width of the middle, a whole number")
+    problem = _no_number(answer, "units", 4 * UNITS)
+    if problem is not None:
+        return problem
+    trace = explorer.record(_bottleneck(answer), fold=False)
+    if not _collapsed(trace):
+        return Said(False, f"With {answer} units in the middle two sums stay: {_declined(trace)}.")
+    if answer > 1 and _collapsed(explorer.record(_bottleneck(answer - 1), fold=False)):
+        return Said(False, f"It collapses with {answer} units in the middle, but with {answer - 1} as well.")
+    before = explorer.record(_bottleneck(answer - 1), fold=False)
+    return Said(
+        True,
+        f"Right: it collapses with {answer} units; with {answer - 1}, {_declined(before)}. By the layers' "
+        f"operations alone {UNITS // 2} would break even; making the product of the weights asks for more, and the "
+        "layer and the exponentials that are saved ask for less.",
+    )
+
+
+def _bottleneck(width: int) -> Circuit:
+    b = CircuitBuilder()
+    x = b.add(CategoricalInput(2)(0, UNITS))
+    return b.build(b.sum(b.sum(x, num_units=width), num_units=UNITS))
+
+
+def _collapsed(trace: Trace) -> bool:
+    return any(stats.applied for stats in trace.rule_stats() if stats.rule == "SumCollapse")
+
+
+def _declined(trace: Trace) -> str:
+    return trace.why_not("SumCollapse", 2).reason.removeprefix("the rule declined: it does not pay: ")
+
+
+# ---------------------------------------------------------------------- a circuit for three rules
+
+
+def exercise_3(answer: Any) -> None:
+    """A circuit in which all three rules are applied in the first round."""
+    say(judge_3(answer))
+
+
+def judge_3(answer: Any) -> Said:
+    """Compile the circuit and look at the first fuse step."""
+    what = "a circuit that mine returns; it is what b.build(...) gives"
+    if answer is None:
+        return not_answered(what)
+    circuit = _made(answer)
+    if circuit is None:
+        return not_answered(what)
+    if isinstance(circuit, Said):
+        return circuit
+    if len(circuit.layers) > MOST_LAYERS:
+        return Said(False, f"The circuit has {len(circuit.layers)} layers; {MOST_LAYERS} are more than enough.")
+    trace = explorer.record(circuit, preset="handbook", fold=False)
+    step = trace.step("optimize/round 1/fuse")
+    applied = dict.fromkeys(rewrite.rule for rewrite in step.rewrites)
+    missing = [rule for rule in WANTED if rule not in applied]
+    if not missing:
+        return Said(
+            True,
+            f"Right: all three in one round, {trace.figures('compile')['layers']} layers become "
+            f"{trace.figures(step)['layers']}, because no layer is in two matches that must both win.",
+        )
+    done = ", ".join(applied) or "nothing"
+    return Said(False, f"Round 1 applied {done}. " + " ".join(_why_missing(trace, rule) for rule in missing))
+
+
+def _made(answer: Callable[[], Any] | Any) -> Circuit | Said | None:
+    """The circuit of an answer; what is wrong with it otherwise; None if there is none yet."""
+    if callable(answer):
+        try:
+            answer = answer()
+        except CircuitError as error:
+            return Said(False, f"Building the circuit failed: {error}")
+    if answer is None or isinstance(answer, Circuit):
+        return answer
+    return Said(False, f"A circuit is wanted, what b.build(...) gives; found {type(answer).__name__}.")
+
+
+def _why_missing(trace: Trace, rule: str) -> str:
+    step = trace.step("optimize/round 1/fuse")
+    lost = [conflict for conflict in trace.conflicts(step.index) if conflict.loser.rule == rule]
+    if lost:
+        return f"{rule} matched at {list(lost[0].loser.nodes)}, but lost to {lost[0].winner.rule}: {lost[0].reason}."
+    graph = trace.graph_at("compile")
+    closest = next(
+        (
+            refusal.reason
+            for near in trace.near_misses(rule, step.index)
+            for refusal in sorted(near.refusals, key=lambda refusal: -refusal.entry)
+            if "not a" not in refusal.reason
+        ),
+        None,
+    )
+    if closest is not None:
+        return f"{rule} came close: {closest}."
+    sums = sum(record.type == "TorchSumLayer" for record in graph.nodes.values())
+    if not sums:
+        return f"{rule} needs a sum layer at the top of its match; the circuit has none."
+    return f"{rule} matched nowhere: no sum of one input reads {BELOW[rule]}."
+
+
+# ---------------------------------------------------------------------- both numbers
+
+
+def _no_number(answer: Any, of: str, most: int) -> Said | None:
+    """What is wrong with an answer that is no number from 1 to `most`."""
+    if isinstance(answer, bool) or not isinstance(answer, int):
+        return Said(False, f"A whole number of {of} is wanted; found {answer!r} of type {type(answer).__name__}.")
+    if not 1 <= answer <= most:
+        return Said(False, f"A number of {of} from 1 to {most} is wanted; found {answer}.")
+    return None

@@ -1,0 +1,190 @@
+"""Lesson 4, shattering: the two-step product, from which size on it pays, and shapes for which it does not."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import explorer
+from checks.saying import Said, not_answered, say
+from explorer.symbolic import Circuit, CircuitBuilder, KroneckerParameter, Parameterization
+from explorer.templates import CategoricalInput
+from explorer.trace import Trace
+
+SHATTER = "optimize/round 1/shatter"
+SHAPES = ((7, 8), (9, 6))
+BATCH = 5
+LARGEST = 40
+SIDE = 256
+KINDS = ("fewest", "more")
+
+
+# ---------------------------------------------------------------------- the two-step product
+
+
+def exercise_1(answer: Any) -> None:
+    """A function that multiplies by a Kronecker product without building it."""
+    say(judge_1(answer))
+
+
+def judge_1(answer: Any) -> Said:
+    """Run it on factors that are not square, and watch the sizes of what it makes."""
+    what = "a tensor (batch, P * R) that two_steps returns"
+    if answer is None:
+        return not_answered(what)
+    if not callable(answer):
+        return Said(False, f"A function of A, B and x is wanted; found {type(answer).__name__}.")
+    generator = torch.Generator().manual_seed(4)
+    (P, J), (R, Q) = SHAPES
+    A, B, x = (torch.rand(shape, generator=generator) for shape in ((P, J), (R, Q), (BATCH, J * Q)))
+    watch = _Sizes()
+    try:
+        with watch:
+            found = answer(A.clone(), B.clone(), x.clone())
+    except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        return Said(False, f"It fails for A {(P, J)}, B {(R, Q)}, x {(BATCH, J * Q)}: {type(error).__name__}: {error}")
+    if found is None:
+        return not_answered(what)
+    if not isinstance(found, Tensor):
+        return Said(False, f"A tensor is wanted; found {type(found).__name__}.")
+    if tuple(found.shape) != (BATCH, P * R):
+        return Said(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; found {tuple(found.shape)}.")
+    wanted = x @ torch.kron(A, B).T
+    if not torch.allclose(found, wanted, rtol=1e-4):
+        ordered = found.reshape(BATCH, R, P).transpose(1, 2).reshape(BATCH, P * R)
+        if torch.allclose(ordered, wanted, rtol=1e-4):
+            return Said(False, "The numbers are right, but not their order: p must be the slow index of the result.")
+        return Said(
+            False, "The values are others than those of (A kron B) x. Which index of x is the slow one, j or q?"
+        )
+    if watch.largest >= P * R * J * Q:
+        return Said(False, f"The values are right, but something with {watch.largest:,} numbers was built on the way.")
+    return Said(
+        True, f"Right: and nothing on the way had more than {watch.largest:,} of the {P * R * J * Q:,} numbers."
+    )
+
+
+class _Sizes(TorchDispatchMode):
+    """Keeps the size of the largest tensor that was made."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, Tensor):
+            self.largest = max(self.largest, result.numel())
+        return result
+
+
+# ---------------------------------------------------------------------- from which size on
+
+
+def exercise_2(answer: Any) -> None:
+    """The smallest size of the factors that the default preset shatters."""
+    say(judge_2(answer))
+
+
+def judge_2(answer: Any) -> Said:
+    """Compile the sum of that size and of one less."""
+    if answer is None:
+        return not_answered("the size p, a whole number")
+    if isinstance(answer, bool) or not isinstance(answer, int):
+        return Said(False, f"A whole number is wanted; found {answer!r} of type {type(answer).__name__}.")
+    if not 1 <= answer <= LARGEST:
+        return Said(False, f"A size from 1 to {LARGEST} is wanted; found {answer}.")
+    applied, reason = _decision(answer)
+    if not applied:
+        return Said(False, f"At p = {answer} the sum stays whole: {reason}. The factors must be larger.")
+    if answer > 1:
+        applied, reason = _decision(answer - 1)
+        if applied:
+            return Said(False, f"At p = {answer} it is shattered, but at {answer - 1} as well.")
+    return Said(
+        True,
+        f"Right: one below, {reason}, because one more layer and twice the exponentials eat up what the fourth power "
+        "gives.",
+    )
+
+
+def _decision(size: int) -> tuple[bool, str]:
+    trace = explorer.record(_one_sum((size, size), (size, size)), fold=False)
+    found = trace.why_not("DenseKronecker", 1, SHATTER)
+    return found.applied, found.reason.removeprefix("the rule declined: it does not pay: ")
+
+
+def _one_sum(a: tuple[int, int], b: tuple[int, int]) -> Circuit:
+    builder, matrix = CircuitBuilder(), Parameterization("softmax")
+    x = builder.add(CategoricalInput(2)(0, a[1] * b[1]))
+    return builder.build(builder.sum(x, num_units=a[0] * b[0], weight=KroneckerParameter((matrix(a), matrix(b)))))
+
+
+# ---------------------------------------------------------------------- shapes
+
+
+def exercise_3(answer: Any) -> None:
+    """Shapes of two factors for which shattering leaves the fewest operations, and for which it takes more."""
+    say(judge_3(answer))
+
+
+def judge_3(answer: Any) -> Said:
+    """Compile both and compare their operations before and after the step."""
+    what = f"shapes ((P, J), (R, Q)) for {' and for '.join(KINDS)}"
+    if answer is None or answer == dict.fromkeys(KINDS):
+        return not_answered(what)
+    if not isinstance(answer, dict) or sorted(answer) != sorted(KINDS):
+        return Said(False, f"A dictionary with the keys {' and '.join(KINDS)} is wanted; found {answer!r}.")
+    for kind in KINDS:
+        problem = _no_shapes(answer[kind])
+        if problem:
+            return Said(False, f"{kind}: {problem}")
+    before, fewest = _operations(answer["fewest"])
+    _, more = _operations(answer["more"])
+    least = min(_operations_by_formula(rows, columns) for rows in _divisors() for columns in _divisors())
+    told = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
+    if fewest > least:
+        return Said(False, f"{told} The first can be fewer: in the formula, which sizes should be 1?")
+    if more <= before:
+        return Said(
+            False, f"{told} The second must take more than the large matrix: how long is the vector in between?"
+        )
+    return Said(
+        True,
+        f"Right: {told} The vector between the steps has P * Q units, so the first factor should be wide, not tall.",
+    )
+
+
+def _no_shapes(given: Callable[[], Any] | Any) -> str:
+    """What is wrong with the shapes of two factors; empty if nothing is."""
+    form = "shapes ((P, J), (R, Q)) are wanted, whole numbers"
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        return f"{form}; found {given!r}."
+    for shape in given:
+        if not isinstance(shape, tuple | list) or len(shape) != 2:
+            return f"{form}; found {given!r}."
+        if not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in shape):
+            return f"{form}; found {given!r}."
+    (P, J), (R, Q) = given
+    if (P * R, J * Q) != (SIDE, SIDE):
+        return f"the Kronecker product of these is {P * R} x {J * Q}; it must be {SIDE} x {SIDE}."
+    return ""
+
+
+def _operations(shapes: Any) -> tuple[int, int]:
+    """Operations of the sum before and after it is shattered, as the engine counts them."""
+    a, b = (tuple(shape) for shape in shapes)
+    trace: Trace = explorer.record(_one_sum(a, b), preset="handbook", fold=False, max_rounds=1)
+    index = trace.step(SHATTER).index
+    read = prod((a[1], b[1]))  # the input layer counts one operation a unit
+    return trace.figures(index - 1)["flops"] - read, trace.figures(index)["flops"] - read
+
+
+def _operations_by_formula(P: int, J: int) -> int:
+    R, Q = SIDE // P, SIDE // J
+    return 2 * (P * J * Q + P * R * Q)
+
+
+def _divisors() -> tuple[int, ...]:
+    return tuple(size for size in range(1, SIDE + 1) if SIDE % size == 0)

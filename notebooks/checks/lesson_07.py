@@ -1,0 +1,275 @@
+"""Lesson 7, rewriting: a rewriter that looks divisions up, patterns that agree on one form, a database with tags."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import torch
+
+from checks.saying import Said, not_answered, say
+from explorer.errors import CircuitError, LimitWarning
+from explorer.rewrite import Query
+from explorer.tensor import FunctionGraph, NodeFinder, Variable, call, doubles, to_module
+from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, Rewriter, SequenceDB
+from explorer.tensor.scalars import add, div, mul
+
+aten = torch.ops.aten
+NUMBERS = (2.0, 3.0, 5.0, 7.0)
+SEEDS = 60
+MARK = 49.5
+
+
+def _named() -> tuple[Variable, ...]:
+    return doubles("x y z u")
+
+
+def _graph(inputs: Sequence[Variable], output: Variable) -> FunctionGraph:
+    return FunctionGraph(list(inputs), [output])
+
+
+def _value(graph: FunctionGraph) -> float:
+    given = [torch.tensor(number, dtype=torch.float64) for number in NUMBERS[: len(graph.inputs)]]
+    return float(to_module(graph)(*given))
+
+
+# ---------------------------------------------------------------------- divisions that are looked up
+
+
+class WalkedOverError(Exception):
+    """The graph was walked over, which the exercise asks not to do."""
+
+
+class Unwalked(FunctionGraph):
+    """A graph over which only the engine itself walks, not what a reader wrote."""
+
+    def toposort(self) -> Any:
+        """The applications in order. Raises: WalkedOverError if the caller is not of the engine."""
+        if not str(sys._getframe(1).f_globals.get("__name__", "")).startswith("explorer."):
+            raise WalkedOverError
+        return super().toposort()
+
+
+def exercise_1(answer: Any) -> None:
+    """The simplification with a NodeFinder."""
+    say(judge_1(answer))
+
+
+def judge_1(answer: Any) -> Said:
+    """Run the rewriter on four graphs that may not be walked over."""
+    if answer is None:
+        return not_answered("a class SimplifyFound whose apply does the simplification")
+    made = _rewriter(answer)
+    if isinstance(made, Said):
+        return made
+    cases = _divisions()
+    outcomes = [_tried(made, graph) for graph, _ in cases]
+    problem = next((found for found in outcomes if isinstance(found, Said)), None)
+    if problem is not None:
+        return problem
+    if outcomes == [before for _, (before, _) in cases]:
+        return not_answered("the body of apply; it leaves every graph as it is")
+    for outcome, (_, (before, wanted)) in zip(outcomes, cases, strict=True):
+        if outcome != wanted:
+            what = "was left as it is" if outcome == before else f"became {outcome}"
+            hint = " Nothing in it is a product divided by one of its factors." if before == wanted else ""
+            return Said(False, f"{before} {what}.{hint}")
+    return Said(
+        True,
+        "Right: it simplifies what Simplify does without looking at any other operator, because the NodeFinder is told "
+        "of every operator that comes and goes.",
+    )
+
+
+def _rewriter(answer: Any) -> Rewriter | Said:
+    made = answer() if isinstance(answer, type) and issubclass(answer, Rewriter) else answer
+    if isinstance(made, Rewriter):
+        return made
+    return Said(False, f"A subclass of Rewriter is wanted; found {type(answer).__name__}.")
+
+
+def _divisions() -> list[tuple[FunctionGraph, tuple[str, str]]]:
+    """Graphs with what stands there before, and what should stand there afterwards."""
+    x, y, z, _ = _named()
+    both = add(div(mul(x, y), x), div(mul(x, y), y))
+    texts: list[tuple[Variable, str]] = [
+        (add(z, mul(div(mul(y, x), y), div(z, x))), "[add(z, mul(x, div(z, x)))]"),
+        (both, "[add(y, x)]"),
+        (div(mul(x, y), z), "[div(mul(x, y), z)]"),
+        (div(add(x, y), y), "[div(add(x, y), y)]"),
+    ]
+    found: list[tuple[FunctionGraph, tuple[str, str]]] = []
+    for output, wanted in texts:
+        graph = Unwalked([x, y, z], [output])
+        found.append((graph, (repr(graph), wanted)))
+    return found
+
+
+def _tried(made: Rewriter, graph: FunctionGraph) -> str | Said:
+    """What became of a graph, as text; or what is wrong."""
+    before = _value(graph)
+    try:
+        made.rewrite(graph)
+    except WalkedOverError:
+        return Said(False, "It calls graph.toposort(), which walks over everything; ask graph.get_nodes(div).")
+    except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        return Said(False, f"It fails on {graph}: {type(error).__name__}: {error}")
+    if graph.feature(NodeFinder) is None:
+        return Said(False, "The graph has no NodeFinder; attach one in add_requirements.")
+    after = _value(graph)
+    if abs(before - after) > 1e-9 * abs(before):
+        return Said(False, f"A value changed from {before:g} to {after:g}: {graph}.")
+    return repr(graph)
+
+
+# ---------------------------------------------------------------------- at most one division
+
+
+def exercise_2(answer: Any) -> None:
+    """Patterns that leave at most one division."""
+    say(judge_2(answer))
+
+
+def judge_2(answer: Any) -> Said:
+    """Apply the patterns to the fixpoint on expressions of products and quotients."""
+    if answer is None:
+        return not_answered("a list of PatternSub")
+    if isinstance(answer, PatternSub):
+        answer = [answer]
+    if not isinstance(answer, list | tuple) or not all(isinstance(one, PatternSub) for one in answer):
+        return Said(False, f"A list of PatternSub is wanted; found {answer!r}.")
+    if not answer:
+        return not_answered("a list of PatternSub")
+    for inputs, output in _quotients():
+        problem = _brought(list(answer), _graph(inputs, output))
+        if problem is not None:
+            return problem
+    return Said(
+        True,
+        f"Right: all {SEEDS} expressions end with at most one division, because each pattern moves a division towards "
+        "the output or joins two of them, and none moves one back.",
+    )
+
+
+def _quotients() -> list[tuple[tuple[Variable, ...], Variable]]:
+    """Simple expressions first, then random ones."""
+    named = _named()
+    x, y, z, u = named
+    simple = [div(div(x, y), z), div(x, div(y, z)), mul(div(x, y), z), mul(x, div(y, z)), mul(div(x, y), div(z, u))]
+    return [(named, output) for output in [*simple, *(_random(Random(seed), named, 4) for seed in range(SEEDS - 5))]]
+
+
+def _random(random: Random, named: Sequence[Variable], depth: int) -> Variable:
+    if depth == 0 or random.random() < 0.15:
+        return random.choice(named)
+    operator = random.choice((mul, div))
+    return operator(_random(random, named, depth - 1), _random(random, named, depth - 1))
+
+
+def _brought(patterns: list[PatternSub], graph: FunctionGraph) -> Said | None:
+    """What is wrong with what the patterns make of a graph."""
+    before, value = repr(graph), _value(graph)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LimitWarning)
+            EquilibriumRewriter(patterns).rewrite(graph)
+    except LimitWarning:
+        return Said(False, f"On {before} the patterns do not come to an end: two of them undo each other's work.")
+    except CircuitError as error:
+        return Said(False, f"On {before} they failed: {error}")
+    found = _value(graph)
+    if abs(found - value) > 1e-9 * abs(value):
+        return Said(False, f"{before} became {graph}, which is something else: {found:g} instead of {value:g}.")
+    divisions = sum(node.op == div for node in graph.nodes)
+    if divisions > 1:
+        return Said(False, f"{before} became {graph}, which has {divisions} divisions. What would fit there?")
+    return None
+
+
+# ---------------------------------------------------------------------- a database
+
+
+def exercise_3(answer: Any) -> None:
+    """A database with three queries."""
+    say(judge_3(answer))
+
+
+def judge_3(answer: Any) -> Said:
+    """Run what the queries give on two expressions."""
+    if answer is None or (isinstance(answer, SequenceDB) and not list(answer.entries())):
+        return not_answered("a SequenceDB with rewriters registered")
+    if not isinstance(answer, SequenceDB):
+        return Said(False, f"A SequenceDB is wanted; found {type(answer).__name__}.")
+    fast_run, fast_compile = Query(include=["fast_run"]), Query(include=["fast_compile"])
+    problems = (
+        lambda: _looked_after(answer),
+        lambda: _wrong_result(answer, fast_run, "fast_run", "[x]"),
+        lambda: _wrong_result(answer, fast_compile, "fast_compile", "[div(mul(*1 -> add(y, z), x), *1)]"),
+        lambda: _overwrites(answer, fast_run, True),
+        lambda: _overwrites(answer, fast_run.excluding("inplace"), False),
+        lambda: _overwrites(answer, fast_compile, False),
+    )
+    try:
+        problem = next((found for check in problems if (found := check()) is not None), None)
+    except CircuitError as error:
+        return Said(False, f"A query could not be run: {error}")
+    if problem is not None:
+        return problem
+    return Said(
+        True,
+        "Right: one database serves three wishes, because tags choose what is applied and positions keep the order, "
+        "with overwriting behind the mark.",
+    )
+
+
+def _looked_after(database: SequenceDB) -> Said | None:
+    for entry in database.entries():
+        if entry.item.name == "add_destroy_handler" and "inplace" not in entry.tags:
+            return Said(False, "add_destroy_handler is needed for overwriting only: tag it like what overwrites.")
+    return None
+
+
+def _rewritten(database: SequenceDB, query: Query, graph: FunctionGraph) -> FunctionGraph:
+    database.query(query).rewrite(graph)
+    return graph
+
+
+def _wrong_result(database: SequenceDB, query: Query, name: str, wanted: str) -> Said | None:
+    x, y, z, _ = _named()
+    graph = _graph((x, y, z), div(mul(add(y, z), x), add(y, z)))
+    before = repr(graph)
+    found = repr(_rewritten(database, query, graph))
+    if found == wanted:
+        return None
+    if not database.query(query).rule_names():
+        return Said(False, f"Asked for {name} it gives no rewriter at all; which entries have this tag?")
+    if "*1" not in found and found != "[x]":
+        return Said(
+            False, f"Asked for {name} it makes {found} of {before}: are the two sums made one, and early enough?"
+        )
+    if name == "fast_run":
+        return Said(False, f"Asked for fast_run it makes {found} of {before}: still divided. What comes after what?")
+    return Said(False, f"Asked for {name} it does more than merging: {before} became {found}.")
+
+
+def _overwrites(database: SequenceDB, query: Query, wanted: bool) -> Said | None:
+    """What is wrong with whether operators overwrite their inputs, in max(e^x, 0) + e^x."""
+    (x,) = doubles("x")
+    graph = _graph((x,), add(call(aten.relu.default, _exp(x)), _exp(x)))
+    value = _value(graph)
+    found = _rewritten(database, query, graph)
+    overwriting = [node.op.name for node in found.nodes if node.op.name.endswith("_")]
+    if wanted and not overwriting:
+        return Said(False, f"Asked for {query} nothing is overwritten in {found}.")
+    if not wanted and overwriting:
+        return Said(False, f"Asked for {query} {overwriting[0]} overwrites its input: {found}. Which tag tells that?")
+    if wanted and sum(node.op.name == "exp" for node in found.nodes) > 1:
+        return Said(False, f"Asked for {query} two equal exponentials are left: {found}. What must stand before what?")
+    if _value(found) != value:
+        return Said(False, f"Asked for {query} the value changed, in {found}.")
+    return None
+
+
+def _exp(variable: Variable) -> Variable:
+    return call(aten.exp.default, variable)

@@ -1,0 +1,229 @@
+"""Lesson 8, passes and quantization: a batch norm in a convolution, a pipeline in YAML, scale and offset of 8 bits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import explorer
+from checks.saying import Said, not_answered, say
+from explorer.errors import CircuitError
+from explorer.rewrite import CompilationMode, FunctionPassPipeline, pipeline_from_yaml
+from explorer.tensor import Quantization, quantized
+from explorer.tensor.nhwc import activation_transposes
+from explorer.tensor.passes import passes
+from explorer.trace import Trace
+
+NEAR = 1e-9
+"""In double precision rounding is far below this, and a mistake far above."""
+
+MOST_PASSES = 3
+TAKES_NORMS_AWAY = "OptimizeBatchNorm"
+LOW, HIGH = -1.0, 3.0
+STEPS = 255
+"""Between 256 integers."""
+
+
+def _stirred(layers: nn.Module) -> nn.Module:
+    """In double precision, with statistics that show a mistake. The generator of the reader is left alone."""
+    generator = torch.Generator().manual_seed(11)
+    for layer in layers.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            nn.init.uniform_(layer.weight, 0.5, 1.5, generator=generator)
+            nn.init.normal_(layer.bias, generator=generator)
+            mean, var = layer.running_mean, layer.running_var
+            if mean is not None and var is not None:
+                mean.normal_(generator=generator)
+                var.uniform_(0.001, 2.0, generator=generator)
+        elif isinstance(layer, nn.Conv2d):
+            nn.init.normal_(layer.weight, generator=generator)
+            if layer.bias is not None:
+                nn.init.normal_(layer.bias, generator=generator)
+    return layers.double().eval()
+
+
+# ---------------------------------------------------------------------- a batch norm in a convolution
+
+
+def exercise_1(answer: Any) -> None:
+    """Weight and bias of the convolution that stands for a convolution and a batch norm."""
+    say(judge_1(answer))
+
+
+def judge_1(answer: Any) -> Said:
+    """Compare with what the pass makes, on convolutions of several widths."""
+    what = "a weight and a bias, returned by fold_norm"
+    if answer is None:
+        return not_answered(what)
+    if not callable(answer):
+        return Said(False, f"A function fold_norm is wanted; found {type(answer).__name__}.")
+    for bias, groups, name in (
+        (False, 1, "without bias"),
+        (True, 1, "with bias"),
+        (True, 2, "with bias and two groups"),
+    ):
+        conv = nn.Conv2d(4, 6, 3, bias=bias, groups=groups)
+        norm = nn.BatchNorm2d(6, eps=0.01)
+        said = _folded(answer, conv, norm, name, what)
+        if said is not None:
+            return said
+    return Said(
+        True,
+        "Right: it is what the pass makes, because a convolution is linear: a factor of its result may stand in its "
+        "weight, and what was added before is multiplied too.",
+    )
+
+
+def _folded(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, what: str) -> Said | None:
+    """What is wrong with the answer for one convolution."""
+    module = _stirred(nn.Sequential(conv, norm))
+    given = [conv.weight, conv.bias, norm.weight, norm.bias, norm.running_mean, norm.running_var]
+    with torch.no_grad():
+        try:
+            found = answer(*(None if tensor is None else tensor.detach().clone() for tensor in given), norm.eps)
+        except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+            return Said(False, f"For a convolution {name} it fails: {type(error).__name__}: {error}")
+    if found is None:
+        return not_answered(what)
+    if not isinstance(found, tuple | list) or len(found) != 2 or not all(isinstance(one, Tensor) for one in found):
+        return Said(False, f"Two tensors are wanted, the weight and the bias; found {type(found).__name__}.")
+    wanted = _by_the_pass(module)
+    for part, mine, right in zip(("weight", "bias"), found, wanted, strict=True):
+        if mine.shape != right.shape:
+            return Said(
+                False,
+                f"For a convolution {name} the {part} has the shape {tuple(mine.shape)}, not {tuple(right.shape)}.",
+            )
+    wrong = [
+        part
+        for part, mine, right in zip(("weight", "bias"), found, wanted, strict=True)
+        if not torch.allclose(mine.double(), right, rtol=NEAR, atol=NEAR)
+    ]
+    if not wrong:
+        return None
+    off = max(float((mine - right).abs().max()) for mine, right in zip(found, wanted, strict=True))
+    rest = "" if len(wrong) == 2 else f" The {'bias' if wrong == ['weight'] else 'weight'} is right."
+    return Said(False, f"For a convolution {name} the {' and the '.join(wrong)} differ by up to {off:.3g}.{rest}")
+
+
+def _by_the_pass(module: nn.Module) -> tuple[Tensor, Tensor]:
+    trace = explorer.record(module, (torch.zeros(1, 4, 5, 5, dtype=torch.float64),), TAKES_NORMS_AWAY)
+    snapshot: Any = trace.steps[-1].snapshot
+    found = {constant.name: constant.data for constant in snapshot.state.function_graph().constants}
+    return found["0.weight"].detach(), found["0.bias"].detach()
+
+
+# ---------------------------------------------------------------------- a pipeline in YAML
+
+
+def exercise_2(answer: Any) -> None:
+    """A pipeline that leaves one transpose and no batch norm."""
+    say(judge_2(answer))
+
+
+def judge_2(answer: Any) -> Said:
+    """Read the pipeline and run it on a network with channels last."""
+    if answer is None:
+        return not_answered("a pipeline as YAML, a text")
+    if isinstance(answer, FunctionPassPipeline):
+        return Said(False, "That is a pipeline; the exercise asks for its YAML, a text. pipeline_to_yaml may help.")
+    if not isinstance(answer, str):
+        return Said(False, f"A text is wanted; found {type(answer).__name__}.")
+    try:
+        pipeline = pipeline_from_yaml(answer, passes.names)
+    except CircuitError as error:
+        return Said(False, f"It cannot be read: {_short(str(error))}")
+    if not len(pipeline):
+        return not_answered("a pipeline as YAML; this text lists no pass")
+    if len(pipeline) > MOST_PASSES:
+        return Said(False, f"It has {len(pipeline)} passes; {MOST_PASSES} are enough.")
+    return _run(pipeline)
+
+
+def _short(message: str) -> str:
+    """Without the list of all passes."""
+    return message.split("; known are: EmptyPass")[0]
+
+
+def _run(pipeline: FunctionPassPipeline) -> Said:
+    trace = explorer.record(_network(), (torch.zeros(1, 3, 8, 8, dtype=torch.float64),), pipeline, layout="nhwc")
+    snapshot: Any = trace.steps[-1].snapshot
+    graph = snapshot.state.function_graph()
+    left = len(activation_transposes(graph))
+    norms = sum("batch_norm" in node.op.name for node in graph.nodes)
+    if left > 1:
+        return Said(False, f"{left} transposes of pictures are left. Which pass makes them meet?")
+    if norms:
+        return Said(False, f"One transpose is left, but {norms} batch norms too{_why(trace)}.")
+    if any(config.pass_id == TAKES_NORMS_AWAY and CompilationMode.TRAIN in config.modes for config in pipeline):
+        return Said(
+            False, f"In the mode train it runs {TAKES_NORMS_AWAY} too. Which key of an entry chooses the modes?"
+        )
+    return Said(
+        True,
+        f"Right: one transpose and no batch norm with {len(pipeline)} passes, because a norm is seen behind its "
+        "convolution only when no transpose stands between them and the weight is known.",
+    )
+
+
+def _why(trace: Trace) -> str:
+    """What the pass on batch norms said, if it was run."""
+    said = [
+        near.refusal.reason
+        for step in trace.steps
+        for near in step.refusals
+        if near.refusal.pattern.startswith("batch_norm_into")
+    ]
+    if said:
+        return f": {said[0]}. What must be done before?"
+    if any(step.path.startswith(TAKES_NORMS_AWAY) for step in trace.steps):
+        return f": {TAKES_NORMS_AWAY} found no batch norm directly behind a convolution when it ran"
+    return ""
+
+
+def _network() -> nn.Module:
+    layers: Sequence[nn.Module] = (
+        *(nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(4, 5, 3, padding=1, bias=False), nn.BatchNorm2d(5), nn.ReLU()),
+        *(nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten()),
+    )
+    return _stirred(nn.Sequential(*layers))
+
+
+# ---------------------------------------------------------------------- scale and offset
+
+
+def exercise_3(answer: Any) -> None:
+    """Scale and offset for the numbers from -1 to 3."""
+    say(judge_3(answer))
+
+
+def judge_3(answer: Any) -> Said:
+    """Store many numbers of the range and look at the errors."""
+    if answer is None:
+        return not_answered("a Quantization(scale=..., offset=...)")
+    if isinstance(answer, tuple | list) and len(answer) == 2:
+        try:
+            answer = Quantization(*answer)
+        except (CircuitError, TypeError) as error:
+            return Said(False, f"This is no quantization: {error}")
+    if not isinstance(answer, Quantization):
+        return Said(False, f"A Quantization is wanted; found {type(answer).__name__}.")
+    if not isinstance(answer.offset, int):
+        return Said(False, f"The offset is a stored number, so it is whole; found {answer.offset!r}.")
+    low, high = quantized.real_range(answer)
+    stands_for = f"the integers stand for {low:.3g} to {high:.3g}."
+    numbers = torch.linspace(LOW, HIGH, 20_001)
+    stored = quantized.stored(numbers, answer.scale, answer.offset)
+    errors = (quantized.real(stored, answer.scale, answer.offset) - numbers).abs() / answer.scale
+    worst = int(errors.argmax())
+    if errors[worst] > 0.501:  # a rounding in 32 bits is no mistake
+        return Said(False, f"{numbers[worst]:.3g} is wrong by {errors[worst]:.3g} quanta: {stands_for}")
+    if answer.scale > (HIGH - LOW) / STEPS * 1.001:
+        return Said(False, f"No number is wrong by more than half a quantum, but that could be smaller: {stands_for}")
+    return Said(
+        True,
+        f"Right: a quantum of {answer.scale:.4g}, because {STEPS} steps span the range, and the offset moves them to "
+        "where the numbers are.",
+    )

@@ -1,0 +1,146 @@
+"""The exercises of lesson 0: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, EmbeddingLayer, constant
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_00")
+solutions = importlib.import_module("solutions.lesson_00")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(None)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (5, "A circuit is wanted, as builder.build(root) gives one; found something of type int"),
+        (CircuitBuilder(), "found something of type CircuitBuilder"),
+    ],
+)
+def test_what_is_no_circuit_is_told_what_is_wanted(number: int, answer: Any, told: str) -> None:
+    said = getattr(checks, f"judge_{number}")(answer)
+    assert not said.right
+    assert told in said.text
+
+
+def _coin(builder: CircuitBuilder, variable: int, *heads: float) -> int:
+    probs = constant([[1 - h, h] for h in heads])
+    layer = CategoricalLayer(scope=(variable,), num_output_units=len(heads), num_categories=2, probs=probs)
+    return builder.add(layer)
+
+
+def _agreeing(second: tuple[float, float] = (0.0, 1.0), weight: tuple[float, float] = (0.5, 0.5)) -> Circuit:
+    """Exercise 1 with other units for the second coin, or other weights."""
+    builder = CircuitBuilder()
+    both = builder.hadamard(_coin(builder, 0, 0.0, 1.0), _coin(builder, 1, *second))
+    return builder.build(builder.sum(both, num_units=1, weight=constant([weight])))
+
+
+def _product(*variables: int) -> Circuit:
+    builder = CircuitBuilder()
+    return builder.build(builder.hadamard(*(_coin(builder, v, 0.5) for v in variables)))
+
+
+def _two_units() -> Circuit:
+    builder = CircuitBuilder()
+    return builder.build(builder.hadamard(_coin(builder, 0, 0.0, 1.0), _coin(builder, 1, 0.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_product(0, 1), "The coins differ with probability 0.5"),
+        (_agreeing(second=(0.1, 1.0)), "The coins differ with probability 0.05"),
+        (_agreeing(weight=(0.3, 0.7)), "not fair: both show 1 with probability 0.7"),
+        (_agreeing(weight=(1.0, 1.0)), "the values sum to 2, not to 1"),
+        (_agreeing(weight=(1.5, -0.5)), "a probability is not negative"),
+        (_product(0, 2), "it reads [0, 2]"),
+        (_product(0, 0, 1), "The circuit is not decomposable: product layer 3"),
+        (_two_units(), "one output of one unit; found outputs of [2] units"),
+    ],
+)
+def test_other_circuits_are_not_two_fair_coins_that_agree(answer: Circuit, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+def _blackboard() -> torch.Tensor:
+    compiled = explorer.TorchCompiler(semiring="sum-product").compile(explorer.gallery.load_named("blackboard"))
+    rows = torch.cartesian_prod(*[torch.arange(2)] * 5)
+    return compiled(rows).detach().reshape([2] * 5).sum(dim=(1, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda t: t[1, 1], "not yet divided by anything"),
+        (lambda t: t[1, 1] / t.sum(), "the probability of both"),
+        (lambda t: t[1].sum() / t.sum(), "what is known of x2 is not used"),
+        (lambda t: t[1, 1] / t[1].sum(), "the other way round"),
+        (lambda t: t[0, 1] / t[:, 1].sum(), "the probability that x0 is 0"),
+        (lambda t: t[:, 1].sum() / t.sum(), "what has to be divided by"),
+        (lambda t: -3.0, "-3 is no probability"),
+        (lambda t: 0.123, "Two marginals are needed"),
+        (lambda t: "0.5", "A number is wanted; found something of type str"),
+        (lambda t: torch.zeros(2), "A number is wanted; found something of type Tensor"),
+    ],
+)
+def test_other_numbers_are_told_which_ones_they_are(wrong: Any, told: str) -> None:
+    said = checks.judge_2(wrong(_blackboard()))
+    assert not said.right
+    assert told in said.text
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, torch.tensor, lambda value: torch.tensor([[value]])])
+def test_the_right_number_may_come_in_any_form(kind: Any) -> None:
+    assert checks.judge_2(kind(solutions.solution_2())).right
+
+
+def _mended(second: str) -> Circuit:
+    builder = CircuitBuilder()
+    f, g = _coin(builder, 0, 0.3), _coin(builder, 1, 0.9)
+    both = builder.hadamard(f, g)
+    if second == "nothing":
+        other = f
+    elif second == "ones":
+        ones = EmbeddingLayer(scope=(1,), num_output_units=1, num_states=2, weight=constant([[1.0, 1.0]]))
+        other = builder.hadamard(f, builder.add(ones))
+    else:
+        other = builder.hadamard(f, g)
+    return builder.build(builder.sum(both, other, num_units=1, weight=constant([[0.5, 0.5]])))
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ("nothing", "The circuit is not smooth: sum layer 3: its input 0 does not depend on variables [1]"),
+        ("ones", "the values sum to 1.5, not to 1"),
+        ("the same coin", "It is smooth, and a distribution, but another one: at x0 = 0, x1 = "),
+    ],
+)
+def test_a_circuit_that_was_mended_in_another_way_is_told_where_it_differs(second: str, told: str) -> None:
+    said = checks.judge_3(_mended(second))
+    assert not said.right
+    assert told in said.text

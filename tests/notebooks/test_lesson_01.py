@@ -1,0 +1,152 @@
+"""The exercises of lesson 1: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import explorer
+from explorer.backend import TorchBinomialLayer, TorchHadamardLayer
+from explorer.backend.parameters import TorchParameterOp, apply_op
+from explorer.symbolic import (
+    ClampParameter,
+    HadamardParameter,
+    ParameterNode,
+    SoftmaxParameter,
+    SumParameter,
+    TensorParameter,
+    constant,
+)
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_01")
+solutions = importlib.import_module("solutions.lesson_01")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(None)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+def _compiler(rule: Callable[[Any, Any], Any], semiring: str = "lse-sum") -> explorer.TorchCompiler:
+    compiler = explorer.TorchCompiler(semiring=semiring)
+    compiler.layer_rules.rule(solutions.CoinLayer)(rule)
+    return compiler
+
+
+class _MinusLogit(TorchParameterOp):
+    def forward(self, *operands: Tensor) -> Tensor:
+        return -torch.logit(operands[0])
+
+
+def _coin(compiler: Any, layer: Any, **changed: Any) -> TorchBinomialLayer:
+    fields = {
+        "num_output_units": layer.num_output_units,
+        "scope_idx": (layer.scope,),
+        "total_count": 1,
+        "probs": compiler.compile_parameter(layer.heads),
+    }
+    return TorchBinomialLayer(**(fields | changed))
+
+
+def _tails(compiler: Any, layer: Any) -> TorchBinomialLayer:
+    """With the logits of tails: log((1 - p) / p)."""
+    minus_logit = apply_op(_MinusLogit, compiler.compile_parameter(layer.heads), shape=(2,))
+    return _coin(compiler, layer, probs=None, logits=minus_logit)
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (lambda c, _: None, "it gives something of type NoneType"),
+        (lambda c, _: TorchHadamardLayer(num_input_units=2, num_output_units=2), "of type TorchHadamardLayer"),
+        (lambda c, layer: _coin(c, layer, scope_idx=((0,),)), "reads another variable: a coin of variable 1"),
+        (
+            lambda c, layer: _coin(c, layer, probs=None, logits=c.compile_parameter(layer.heads)),
+            "gives 0.5622. Is heads",
+        ),
+        (lambda c, layer: _coin(c, layer, probs=None), "has neither probs nor logits; a parameter is compiled by"),
+        (_tails, "Heads and tails are exchanged"),
+        (lambda c, layer: _coin(c, layer, total_count=2), "gives 0.375. Is it one toss? Is heads"),
+        (lambda c, layer: _coin(c, layer, probs=layer.heads), "The rule does not get through"),
+        (lambda c, layer: _coin(c, layer, probs=layer.heads), "A parameter is compiled by compiler.compile_parameter."),
+        (lambda c, layer: layer.no_such_field, "the compile rule of CoinLayer failed"),
+    ],
+)
+def test_another_rule_is_told_what_its_layer_does(rule: Callable[[Any, Any], Any], told: str) -> None:
+    said = checks.judge_1(_compiler(rule))
+    assert not said.right
+    assert told in said.text
+
+
+@pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
+def test_the_rule_of_the_coin_is_right_in_any_semiring(semiring: str) -> None:
+    assert checks.judge_1(_compiler(_coin, semiring)).right
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (explorer.TorchCompiler(), "has no rule for CoinLayer"),
+        (_coin, "A TorchCompiler is wanted, with your rule in it; found something of type function"),
+    ],
+)
+def test_what_is_no_compiler_with_the_rule_is_told_so(answer: Any, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+SOFTMAX = SoftmaxParameter((TensorParameter((2, 4)),))
+
+
+def _mixed(share: float, floor: float, of: ParameterNode = SOFTMAX) -> ParameterNode:
+    return SumParameter((HadamardParameter((constant([[share] * 4] * 2), of)), constant([[floor] * 4] * 2)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (SOFTMAX, "When the leaf holds large numbers, an entry falls to 5"),
+        (ClampParameter((SOFTMAX,), vmin=0.05), "A row sums to 1.1"),
+        (_mixed(1.0, 0.05), "A row sums to 1.2, not to 1"),
+        (_mixed(0.9, 0.025), "an entry falls to 0.025; 0.05 is wanted"),
+        (constant([[0.25] * 4] * 2), "No leaf of it can be learned"),
+        (_mixed(0.0, 0.25), "does not depend on the leaf that is learned"),
+        (SoftmaxParameter((TensorParameter((4, 2)),)), "should have shape (2, 4); it has (4, 2)"),
+        ([[0.25] * 4] * 2, "A parameter node is wanted; found something of type list"),
+    ],
+)
+def test_another_parameter_is_told_what_it_lacks(answer: Any, told: str) -> None:
+    said = checks.judge_2(answer)
+    assert not said.right
+    assert told in said.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (149, "With 149 coins the value is 1.4e-45: small, but not zero"),
+        (126, "small, but not zero"),
+        (151, "but with 150 it is zero already"),
+        (1, "Try between 2 and 3000 coins"),
+        (150.0, "A whole number is wanted; found something of type float"),
+    ],
+)
+def test_another_number_of_coins_is_told_on_which_side_it_is(answer: Any, told: str) -> None:
+    said = checks.judge_3(answer)
+    assert not said.right
+    assert told in said.text

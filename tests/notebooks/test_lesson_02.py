@@ -1,0 +1,105 @@
+"""The exercises of lesson 2: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchSumLayer
+from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
+from explorer.rewrite import LayerOptPattern, ParameterOptPattern, at_least
+from explorer.symbolic import Circuit, CircuitBuilder
+from explorer.templates import CategoricalInput
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_02")
+solutions = importlib.import_module("solutions.lesson_02")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(None)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+def _layers(*entries: type, **more: Any) -> LayerOptPattern:
+    return LayerOptPattern("Mine", entries, **more)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_layers(TorchHadamardLayer, TorchSumLayer, TorchSumLayer), "At upper, layer 11, it stops at entry 1"),
+        (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a TorchHadamardLayer"),
+        (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [11, 10]; three are wanted"),
+        (_layers(TorchSumLayer, config_patterns=({"arty": 1},)), "The matcher cannot use this pattern"),
+        (
+            (TorchSumLayer, TorchSumLayer, TorchHadamardLayer),
+            "A LayerOptPattern is wanted; found something of type tuple",
+        ),
+    ],
+)
+def test_another_pattern_is_told_what_the_matcher_says(answer: Any, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern], ...]:
+    return ({"weight": ParameterOptPattern("Inner", entries, **more)},)
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_layers(TorchSumLayer, sub_patterns=_weight(TorchSoftmaxParameter)), "but the weight does not end in it"),
+        (_layers(TorchSumLayer), "It matches layer 2 of kronecker"),
+        (_layers(TorchSumLayer, config_patterns=({"num_output_units": 1},)), "It does not match layer"),
+        (_layers(TorchSumLayer, sub_patterns=_weight(TorchKroneckerParameter)), "It matches layer 2 of kronecker"),
+        (_layers(TorchCategoricalLayer), "a TorchCategoricalLayer; only sums are wanted"),
+        (_layers(TorchSumLayer, TorchHadamardLayer), "One entry is enough"),
+        (ParameterOptPattern("Softmax", (TorchSoftmaxParameter,)), "found something of type ParameterOptPattern"),
+        (_layers(TorchSumLayer, config_patterns=({"arty": at_least(2)},)), "The matcher cannot use this pattern"),
+    ],
+)
+def test_a_pattern_that_asks_something_else_is_told_where_it_fails(answer: Any, told: str) -> None:
+    said = checks.judge_2(answer)
+    assert not said.right
+    assert told in said.text
+
+
+def _tower(sums: int, read_again: int | None) -> Circuit:
+    """Sums in a row; a product reads one of them past the others."""
+    builder = CircuitBuilder()
+    x = [builder.add(CategoricalInput(2)(v, 4)) for v in range(2)]
+    tower = [x[0]]
+    for _ in range(sums):
+        tower.append(builder.sum(tower[-1], num_units=4))
+    readers = [tower[-1]] if read_again is None else [tower[-1], tower[read_again]]
+    return builder.build(builder.sum(*(builder.hadamard(one, x[1]) for one in readers), num_units=1))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_tower(2, None), "No attempt of SumCollapse is blocked by several users. The near misses are: wrong type"),
+        (_tower(2, 2), "No attempt of SumCollapse is blocked by several users"),
+        (_tower(2, 1), "Node 2 is read by 2 nodes; only the first entry may be read by more than one; but SumCollapse"),
+        (explorer.gallery.load_named("blackboard"), "blocked by several users"),
+        (explorer.TorchCompiler(), "A circuit is wanted"),
+    ],
+)
+def test_a_circuit_without_one_of_the_two_is_told_which(answer: Any, told: str) -> None:
+    said = checks.judge_3(answer)
+    assert not said.right
+    assert told in said.text

@@ -1,0 +1,111 @@
+"""The exercises of lesson 4: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_04")
+solutions = importlib.import_module("solutions.lesson_04")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(None)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+def test_the_template_of_the_notebook_is_no_answer() -> None:
+    assert checks.judge_1(lambda A, B, x: None).text.startswith("Not answered yet")
+    assert checks.judge_3({"fewest": None, "more": None}).text.startswith("Not answered yet")
+
+
+def _large(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
+    return x @ torch.kron(A, B).T
+
+
+def _exchanged(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
+    X = x.reshape(len(x), A.shape[1], B.shape[1])
+    return (A @ X @ B.T).transpose(1, 2).flatten(1)
+
+
+def _fast_index_first(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
+    X = x.reshape(len(x), B.shape[1], A.shape[1])
+    return (B @ X @ A.T).transpose(1, 2).flatten(1)
+
+
+def _one_factor(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
+    return x.reshape(len(x), A.shape[1], B.shape[1]).transpose(1, 2) @ A.T
+
+
+def _wrong_shape(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
+    return A @ x
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_large, "was built on the way"),
+        (_exchanged, "not their order"),
+        (_fast_index_first, "Which index of x is the slow one"),
+        (_one_factor, "the shape must be (5, 63)"),
+        (_wrong_shape, "It fails for A (7, 8)"),
+        (7, "found int"),
+        (lambda A, B, x: [1], "found list"),
+    ],
+)
+def test_another_product_is_told_what_is_wrong(answer: Any, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (8, "stays whole"),
+        (11, "stays whole"),
+        (13, "but at 12 as well"),
+        (16, "but at 15 as well"),
+        (1000, "from 1 to 40"),
+        (12.0, "of type float"),
+    ],
+)
+def test_another_size_is_not_the_smallest(answer: Any, told: str) -> None:
+    said = checks.judge_2(answer)
+    assert not said.right
+    assert told in said.text
+
+
+GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (GOOD | {"fewest": ((16, 16), (16, 16))}, "The first can be fewer"),
+        (GOOD | {"more": ((16, 16), (16, 16))}, "must take more than the large matrix"),
+        ({"fewest": GOOD["more"], "more": GOOD["fewest"]}, "The first can be fewer"),
+        (GOOD | {"more": ((16, 16), (16, 8))}, "more: the Kronecker product of these is 256 x 128"),
+        (GOOD | {"fewest": (16, 16)}, "fewest: shapes"),
+        (GOOD | {"fewest": None}, "fewest: shapes"),
+        ({"fewest": GOOD["fewest"]}, "with the keys fewest and more"),
+        ([1, 2], "with the keys fewest and more"),
+    ],
+)
+def test_other_shapes_are_told_what_is_wrong(answer: Any, told: str) -> None:
+    said = checks.judge_3(answer)
+    assert not said.right
+    assert told in said.text

@@ -1,0 +1,109 @@
+"""The exercises of lesson 5: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.fold import fold_key
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_05")
+solutions = importlib.import_module("solutions.lesson_05")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(None)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ([[4, 0], [2, 4]], "These are the numbers of the coins"),
+        ([[2, 1], [0, 2]], "Rows and columns are exchanged"),
+        ([[1, 2], [2, 0]], "The rows are in the wrong order"),
+        ([[2, 0], [1, 2], [0, 2]], "There are 3 rows"),
+        ([[2, 0, 1], [1, 2, 0]], "One column an input"),
+        ([[2, 0], [1, 3]], "There is no such slice"),
+        ([[2, 0], [1, 1]], "Row 1, of wide-b, is not right"),
+        ([[0, 2], [1, 2]], "Row 0, of wide-a, is not right"),
+        ("2, 0", "A list of rows is wanted"),
+        ([[2.0, 0.0]], "A list of rows is wanted"),
+    ],
+)
+def test_another_table_is_told_what_is_wrong(answer: Any, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+VIEW, COLUMNS = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 4), (1, 5), (2, 6), (3, 7)]
+ODD = [(0, 7), (1, 6), (2, 5), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"view": COLUMNS, "transpose": VIEW, "gather": ODD}, "the pairs for view are read by transpose"),
+        ({"view": VIEW, "transpose": COLUMNS, "gather": VIEW}, "the pairs for gather are read by view"),
+        ({"view": VIEW, "transpose": COLUMNS, "gather": ODD[:3]}, "gather: 4 pairs"),
+        ({"view": VIEW, "transpose": COLUMNS, "gather": [(0, 1)] * 4}, "gather: each coin is read once"),
+        ({"view": VIEW, "transpose": None, "gather": ODD}, "transpose: 4 pairs"),
+        ({"view": VIEW}, "with the keys view, transpose, gather"),
+        (VIEW, "with the keys view, transpose, gather"),
+    ],
+)
+def test_other_pairs_are_told_what_is_wrong(answer: Any, told: str) -> None:
+    said = checks.judge_2(answer)
+    assert not said.right
+    assert told in said.text
+
+
+def test_the_templates_of_the_notebook_are_no_answers() -> None:
+    assert checks.judge_2({"view": None, "transpose": None, "gather": None}).text.startswith("Not answered yet")
+    assert checks.judge_3(lambda graph: None).text.startswith("Not answered yet")
+
+
+def _by(key: Any) -> Any:
+    """A function that puts layers of one key together."""
+
+    def groups(graph: Any) -> list[list[int]]:
+        found: dict[Any, list[int]] = {}
+        for node, layer in graph.nodes.items():
+            found.setdefault(key(graph, node, layer), []).append(node)
+        return list(found.values())
+
+    return groups
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_by(lambda graph, node, layer: fold_key(layer)), "are put together, but equal keys, but level"),
+        (_by(lambda graph, node, layer: graph.levels[node]), "are put together, but"),
+        (_by(lambda graph, node, layer: (graph.levels[node], type(layer))), "are put together, but"),
+        (_by(lambda graph, node, layer: node), "are kept apart"),
+        (lambda graph: [[0, 1], [1]], "layer 1 is in more than one place"),
+        (lambda graph: [[0], [0]], "layer 0 is in more than one place"),
+        (lambda graph: [[0, 1, 2, 3, 4]], "layer 5 is in no group"),
+        (lambda graph: [[0, 99]], "there is no layer 99"),
+        (lambda graph: graph.layers, "It fails for blackboard: AttributeError"),
+        (lambda graph: {0: 1}, "A list of groups is wanted"),
+        ([[0]], "A function of a graph is wanted"),
+    ],
+)
+def test_other_groups_are_told_what_is_wrong(answer: Any, told: str) -> None:
+    said = checks.judge_3(answer)
+    assert not said.right
+    assert told in said.text

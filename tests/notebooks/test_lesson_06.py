@@ -1,0 +1,141 @@
+"""The exercises of lesson 6: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import statistics
+import sys
+from collections.abc import Callable
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_06")
+solutions = importlib.import_module("solutions.lesson_06")
+
+EACH = pytest.mark.parametrize("number", [1, 2, 3])
+
+
+@EACH
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+@EACH
+def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    def empty(*arguments: Any) -> None:
+        return None
+
+    for answer in (None, empty):
+        getattr(checks, f"exercise_{number}")(answer)
+        assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+@EACH
+def test_what_is_no_function_or_fails_is_told(number: int) -> None:
+    judge = getattr(checks, f"judge_{number}")
+
+    def fails(*arguments: Any) -> Any:
+        raise ZeroDivisionError("by nothing")
+
+    assert "found int" in judge(3).text
+    assert "The function failed: ZeroDivisionError: by nothing" in judge(fails).text
+    assert not judge(fails).right
+
+
+def _interval(times: list[float], share: float, sort: bool = True, few: Any = None) -> Any:
+    ordered, n = sorted(times) if sort else times, len(times)
+    fits = [k for k in range(1, (n + 1) // 2 + 1) if 1 - 2 * sum(comb(n, i) for i in range(k)) / 2**n >= share]
+    return (ordered[max(fits) - 1], ordered[n - max(fits)]) if fits else few
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda times: (min(times), max(times)), "Of 1 times: even all of them"),
+        (lambda times: (min(times), max(times)) if len(times) > 5 else None, "but a narrower one has so too"),
+        (lambda times: _interval(times, 0.90), "even all of them"),
+        (lambda times: _interval(times, 0.90) if len(times) > 5 else None, "too narrow: "),
+        (lambda times: _interval(times, 0.95, sort=False), "Are the times in order?|lower end is above"),
+        (lambda times: (statistics.mean(times), max(times)) if len(times) > 5 else None, "two of the times themselves"),
+        (lambda times: sorted(times) if len(times) > 5 else None, "two numbers"),
+        (lambda times: _interval(times, 0.95) if len(times) > 9 else None, "and the function gave None"),
+    ],
+)
+def test_another_interval_is_told_what_is_wrong(function: Callable[[list[float]], Any], told: str) -> None:
+    said = checks.judge_1(function)
+    assert not said.right
+    assert any(part in said.text for part in told.split("|"))
+
+
+def _by_medians(before: Any, after: Any) -> str:
+    return "faster" if after.median < before.median else "slower"
+
+
+def _by_intervals(before: Any, after: Any) -> str:
+    if after.high < before.low:
+        return "faster"
+    return "slower" if after.low > before.high else "cannot tell"
+
+
+def _touching_counts(before: Any, after: Any) -> str:
+    if min(before.count, after.count) < 6:
+        return "cannot tell"
+    if after.high <= before.low:
+        return "faster"
+    return "slower" if after.low >= before.high else "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (_by_medians, "where the intervals overlap"),
+        (_by_intervals, "measured four times only"),
+        (_touching_counts, "one point in common"),
+        (lambda before, after: _by_medians(after, before), "the interval after lies below"),
+        (lambda before, after: "about the same", "is wanted; found 'about the same'"),
+    ],
+)
+def test_another_verdict_is_told_where_it_is_wrong(function: Callable[[Any, Any], str], told: str) -> None:
+    said = checks.judge_2(function)
+    assert not said.right
+    assert told in said.text
+
+
+def _linear(sizes: Any, one: Any, other: Any) -> float | None:
+    for i in range(len(sizes) - 1):
+        here, there = one[i] - other[i], one[i + 1] - other[i + 1]
+        if here * there < 0:
+            return sizes[i] + (sizes[i + 1] - sizes[i]) * here / (here - there)
+    return None
+
+
+def _first(sizes: Any, one: Any, other: Any) -> float | None:
+    for end in range(2, len(sizes) + 1):
+        found = solutions.solution_3()(sizes[:end], one[:end], other[:end])
+        if found is not None:
+            return found
+    return None
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (_linear, "where the lines meet the batch is"),
+        (lambda sizes, one, other: next((s for s, a, b in zip(sizes, one, other, strict=True) if a > b), None), "meet"),
+        (_first, "cross more than once"),
+        (
+            lambda sizes, one, other: solutions.solution_3()(sizes, one, other) or sizes[-1],
+            "below the other throughout",
+        ),
+        (lambda sizes, one, other: None if one[0] > other[0] else 30.0, "The same, the other way round"),
+        (lambda sizes, one, other: "16", "a number or None is wanted"),
+    ],
+)
+def test_another_crossing_is_told_for_which_curves(function: Callable[..., Any], told: str) -> None:
+    said = checks.judge_3(function)
+    assert not said.right
+    assert told in said.text

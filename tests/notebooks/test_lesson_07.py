@@ -1,0 +1,193 @@
+"""The exercises of lesson 7: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.tensor import NodeFinder
+from explorer.tensor.rewriting import AddDestroyHandler, MergeRewriter, PatternSub, Rewriter, SequenceDB, in2out
+from explorer.tensor.rules.inplace import WriteOverInput
+from explorer.tensor.scalars import div, mul
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_07")
+solutions = importlib.import_module("solutions.lesson_07")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right, said.text
+    assert said.text.startswith("Right: ")
+
+
+class NotYet(Rewriter):
+    """What stands in the lesson before it is filled in."""
+
+    def add_requirements(self, graph: Any) -> None:
+        graph.attach_feature(NodeFinder())
+
+    def apply(self, graph: Any) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"), [(1, None), (1, NotYet), (2, None), (2, []), (3, None), (3, SequenceDB("yours"))]
+)
+def test_nothing_filled_in_is_no_answer(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(answer)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+# ---------------------------------------------------------------------- divisions that are looked up
+
+
+class Walking(NotYet):
+    """Walks over the graph, as the lesson's Simplify does."""
+
+    def apply(self, graph: Any) -> None:
+        graph.toposort()
+
+
+class OneSide(NotYet):
+    """Sees the divisor in the second place only."""
+
+    def apply(self, graph: Any) -> None:
+        for node in graph.get_nodes(div):
+            top, bottom = node.inputs
+            if top.owner and top.owner.op == mul and bottom is top.owner.inputs[1]:
+                graph.replace_validate(node.outputs[0], top.owner.inputs[0])
+
+
+class WrongFactor(NotYet):
+    """Keeps what should go."""
+
+    def apply(self, graph: Any) -> None:
+        for node in graph.get_nodes(div):
+            top, bottom = node.inputs
+            if top.owner and top.owner.op == mul and bottom in top.owner.inputs:
+                graph.replace_validate(node.outputs[0], bottom)
+
+
+class NoOwner(NotYet):
+    """Asks an input of the graph for its operator."""
+
+    def apply(self, graph: Any) -> None:
+        for node in graph.get_nodes(div):
+            assert node.inputs[0].owner.op is not None
+
+
+class Unprepared(Rewriter):
+    """Attaches nothing."""
+
+    def apply(self, graph: Any) -> None:
+        graph.get_nodes(div)
+
+
+class Detached(Rewriter):
+    """Finds divisions in another way."""
+
+    def apply(self, graph: Any) -> None:
+        for _ in graph.nodes:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Walking, "calls graph.toposort()"),
+        (OneSide, "[add(z, mul(div(mul(y, x), y), div(z, x)))] was left as it is"),
+        (WrongFactor, "A value changed"),
+        (NoOwner, "AttributeError"),
+        (Unprepared, "a FunctionGraph has no 'get_nodes'"),
+        (Detached, "The graph has no NodeFinder"),
+        (3, "found int"),
+        (dict, "found type"),
+    ],
+)
+def test_a_rewriter_that_is_not_the_simplification_is_told_why(answer: Any, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+# ---------------------------------------------------------------------- at most one division
+
+TWICE = PatternSub((div, (div, "a", "b"), "c"), (div, "a", (mul, "b", "c")))
+BELOW = PatternSub((div, "a", (div, "b", "c")), (div, (mul, "a", "c"), "b"))
+BACK = PatternSub((div, "a", (mul, "b", "c")), (div, (div, "a", "b"), "c"))
+WRONG = PatternSub((div, "a", (div, "b", "c")), (div, "a", (mul, "b", "c")))
+LEFT = PatternSub((mul, (div, "a", "b"), "c"), (div, (mul, "a", "c"), "b"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (TWICE, "which has 2 divisions"),
+        ([TWICE, BELOW], "which has 2 divisions"),
+        ([TWICE, BELOW, LEFT], "which has 2 divisions"),
+        ([TWICE, BACK], "do not come to an end"),
+        ([TWICE, WRONG], "which is something else"),
+        ([div, mul], "A list of PatternSub is wanted"),
+        ("div", "A list of PatternSub is wanted"),
+    ],
+)
+def test_patterns_that_do_not_bring_all_into_the_form_are_told_where(answer: Any, told: str) -> None:
+    said = checks.judge_2(answer)
+    assert not said.right
+    assert told in said.text
+
+
+# ---------------------------------------------------------------------- a database
+
+EITHER = PatternSub((div, (mul, "x", "y"), "y"), "x", name="either", commutative=True)
+
+
+def _database(merge: tuple[Any, ...], simple: tuple[Any, ...], mark: tuple[Any, ...], over: tuple[Any, ...]) -> Any:
+    """A database with positions and tags as given; an empty tuple leaves one out."""
+    made = SequenceDB("yours")
+    rewriters = (MergeRewriter(), in2out(EITHER), AddDestroyHandler(), in2out(WriteOverInput()))
+    names = ("merge1", "either", "add_destroy_handler", "overwrite")
+    for name, rewriter, given in zip(names, rewriters, (merge, simple, mark, over), strict=True):
+        if given:
+            made.register(name, rewriter, *given)
+    return made
+
+
+MERGE, SIMPLE = (0, "fast_run", "fast_compile"), (1, "fast_run")
+HANDLER, OVER = (49.5, "fast_run", "inplace"), (50, "fast_run", "inplace")
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ((MERGE, SIMPLE, (49.5, "fast_run"), OVER), "tag it like what overwrites"),
+        (((0, "other"), (1, "other"), (), ()), "no rewriter at all"),
+        (((), SIMPLE, HANDLER, OVER), "are the two sums made one"),
+        (((2, "fast_run", "fast_compile"), SIMPLE, HANDLER, OVER), "What comes after what?"),
+        ((MERGE, (1, "fast_run", "fast_compile"), HANDLER, OVER), "more than merging"),
+        ((MERGE, SIMPLE, HANDLER, ()), "nothing is overwritten"),
+        ((MERGE, SIMPLE, HANDLER, (50, "fast_run")), "Which tag tells that?"),
+        ((MERGE, SIMPLE, HANDLER, (50, "fast_run", "fast_compile", "inplace")), "more than merging"),
+        (((0, "fast_compile"), SIMPLE, HANDLER, OVER), "are the two sums made one"),
+    ],
+)
+def test_a_database_that_answers_otherwise_is_told_to_which_query(parts: Any, told: str) -> None:
+    said = checks.judge_3(_database(*parts))
+    assert not said.right
+    assert told in said.text
+
+
+def test_a_second_merging_that_comes_late_does_not_help() -> None:
+    made = _database((), SIMPLE, HANDLER, OVER)
+    made.register("merge3", MergeRewriter(), 100, "fast_run", "fast_compile")
+    said = checks.judge_3(made)
+    assert not said.right
+    assert "early enough" in said.text
+
+
+def test_something_else_is_no_database() -> None:
+    assert "found list" in checks.judge_3([1]).text

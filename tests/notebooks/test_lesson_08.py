@@ -1,0 +1,138 @@
+"""The exercises of lesson 8: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explorer.rewrite import FunctionPassPipeline
+from explorer.tensor import Quantization
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_08")
+solutions = importlib.import_module("solutions.lesson_08")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right, said.text
+    assert said.text.startswith("Right: ")
+
+
+def _no_body(*given: Any) -> None:
+    """What stands in the lesson before it is filled in."""
+
+
+@pytest.mark.parametrize(("number", "answer"), [(1, None), (1, _no_body), (2, None), (2, ""), (3, None)])
+def test_nothing_filled_in_is_no_answer(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(checks, f"exercise_{number}")(answer)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+def test_the_generator_of_the_reader_is_left_alone() -> None:
+    torch.manual_seed(3)
+    wanted = torch.rand(2)
+    torch.manual_seed(3)
+    checks.judge_3(solutions.solution_3())
+    assert torch.equal(torch.rand(2), wanted)
+
+
+# ---------------------------------------------------------------------- a batch norm in a convolution
+
+
+def _scale(gamma: Any, var: Any, eps: float) -> Any:
+    return (gamma / torch.sqrt(var + eps)).reshape(-1, 1, 1, 1)
+
+
+def _without_eps(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> Any:
+    scale = gamma / torch.sqrt(var)
+    return weight * scale.reshape(-1, 1, 1, 1), scale * ((0 if bias is None else bias) - mean) + beta
+
+
+def _bias_forgotten(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> Any:
+    scale = _scale(gamma, var, eps)
+    return weight * scale, beta - mean * scale.flatten()
+
+
+def _bias_not_scaled(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> Any:
+    scale = _scale(gamma, var, eps)
+    return weight * scale, (0 if bias is None else bias) + beta - mean * scale.flatten()
+
+
+def _no_none(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float) -> Any:
+    scale = _scale(gamma, var, eps)
+    return weight * scale, scale.flatten() * (bias - mean) + beta
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (_without_eps, "without bias the weight and the bias differ"),
+        (_bias_forgotten, "with bias the bias differ by up to"),
+        (_bias_not_scaled, "The weight is right."),
+        (_no_none, "without bias it fails: TypeError"),
+        (lambda weight, *rest: weight, "Two tensors are wanted"),
+        (lambda weight, bias, gamma, *rest: (weight, gamma.reshape(1, -1)), "the bias has the shape (1, 6), not (6,)"),
+        (3, "found int"),
+    ],
+)
+def test_a_wrong_convolution_is_told_where(answer: Any, told: str) -> None:
+    said = checks.judge_1(answer)
+    assert not said.right
+    assert told in said.text
+
+
+# ---------------------------------------------------------------------- a pipeline in YAML
+
+SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "TransposeConstants", "OptimizeBatchNorm"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (SINK.replace("Sink", "Sinc"), "It cannot be read: no pass (the pipeline, line 1) named 'SincCode'"),
+        (SINK + "  convergenceMode: twice\n", "convergenceMode is 'twice'"),
+        (SINK * 4, "It has 4 passes"),
+        (NORM, "transposes of pictures are left"),
+        (SINK, "but 2 batch norms too."),
+        (SINK + NORM, "weight or bias of the convolution is no constant"),
+        (NORM + SINK + CONSTANTS, "found no batch norm directly behind a convolution"),
+        (SINK + CONSTANTS + NORM, "In the mode train it runs OptimizeBatchNorm too"),
+        (FunctionPassPipeline.of("SinkCode"), "its YAML, a text"),
+        (["SinkCode"], "found list"),
+    ],
+)
+def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
+    said = checks.judge_2(answer)
+    assert not said.right
+    assert told in said.text
+    assert "known are: EmptyPass" not in said.text
+
+
+# ---------------------------------------------------------------------- scale and offset
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Quantization(4 / 255, 0), "3 is wrong by"),
+        (Quantization(4 / 255, -128), "-1 is wrong by"),
+        (Quantization(3 / 127, 0), "that could be smaller"),
+        ((0.02, -64), "that could be smaller"),
+        ((0.02, 0.5), "so it is whole"),
+        ((0.0, 0), "This is no quantization"),
+        (0.02, "found float"),
+    ],
+)
+def test_another_quantization_is_told_what_it_does(answer: Any, told: str) -> None:
+    said = checks.judge_3(answer)
+    assert not said.right
+    assert told in said.text
+
+
+def test_a_pair_of_numbers_will_do_too() -> None:
+    assert checks.judge_3((4 / 255, -64)).right

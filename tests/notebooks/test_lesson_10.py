@@ -1,0 +1,143 @@
+"""The exercises of lesson 10: solutions are accepted, and wrong answers are told what is wrong."""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.backend import TorchHadamardLayer, TorchInnerLayer, TorchKroneckerLayer, TorchSumLayer
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES
+from explorer.rewrite import LayerOptPattern, at_most
+from explorer.tensor import call
+
+sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
+checks = importlib.import_module("checks.lesson_10")
+solutions = importlib.import_module("solutions.lesson_10")
+
+aten = torch.ops.aten
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_the_solution_is_right(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
+    assert said.right
+    assert said.text.startswith("Right: ")
+
+
+def _mean(forward: Callable[[Any, Tensor], Any]) -> type[TorchInnerLayer]:
+    class TorchMeanLayer(TorchInnerLayer):
+        """A layer with this forward."""
+
+        @property
+        def flops(self) -> int:
+            return self.arity * self.num_input_units
+
+        def forward(self, semiring: Any, x: Tensor, parameters: Mapping[str, Tensor]) -> Any:
+            return forward(semiring, x)
+
+    return TorchMeanLayer
+
+
+def test_nothing_filled_in_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    empty = {1: _mean(lambda semiring, x: None), 2: lambda compiler: None, 3: lambda node: None}
+    for number, answer in empty.items():
+        for nothing in (None, answer):
+            getattr(checks, f"exercise_{number}")(nothing)
+            assert capsys.readouterr().out.startswith("Not answered yet: ")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_something_else_is_told(number: int) -> None:
+    said = getattr(checks, f"judge_{number}")(3)
+    assert not said.right
+    assert "is wanted" in said.text
+
+
+@pytest.mark.parametrize(
+    ("forward", "told"),
+    [
+        (lambda semiring, x: x.mean(dim=1), "Under lse-sum: x holds logarithms here"),
+        (lambda semiring, x: torch.logsumexp(x, dim=1) - torch.tensor(float(x.shape[1])).log(), "Under sum-product: "),
+        (lambda semiring, x: semiring.product(x, dim=1), "it gives the product of the inputs"),
+        (lambda semiring, x: semiring.mix(x, torch.ones(len(x), x.shape[3], x.shape[1])), "it gives the sum"),
+        (lambda semiring, x: semiring.mix(x, torch.full((len(x), x.shape[3], x.shape[1]), 0.5)), "a value is "),
+        (lambda semiring, x: solutions.solution_1().forward(None, semiring, x[:1], {}), "folded: the output has shape"),
+        (lambda semiring, x: x, "the output has shape"),
+        (lambda semiring, x: x.average(), "it failed: AttributeError"),
+    ],
+)
+def test_another_mean_is_told_what_it_is(forward: Callable[[Any, Tensor], Any], told: str) -> None:
+    said = checks.judge_1(_mean(forward))
+    assert not said.right
+    assert told in said.text
+
+
+def _register(config: Mapping[str, Any], kind: type = TorchKroneckerLayer, units: Any = None) -> Callable[[Any], None]:
+    def register(compiler: Any) -> None:
+        @compiler.rules.fuse.rule(LayerOptPattern("Mine", (kind,), config_patterns=(config,)))
+        def mine(compiler: Any, match: Any) -> tuple[Any, ...]:
+            (layer,) = match.entries
+            wide = layer.num_input_units if units is None else units
+            return (TorchHadamardLayer(num_input_units=wide, num_output_units=wide, arity=layer.arity),)
+
+    return register
+
+
+@pytest.mark.parametrize(
+    ("register", "told"),
+    [
+        (_register({}), "two units each: the compilation failed: "),
+        (_register({"num_input_units": at_most(2)}), "two units each: the compilation failed: "),
+        (_register({"arity": 2}), "one unit each: 1 stayed, of arity 3"),
+        (_register({"arity": 1}), "one unit each: 2 stayed, of arity 2, 3; 0 matched"),
+        (_register({"num_input_units": 1}, units=2), "one unit each: the compilation failed: "),
+        (_register({"num_input_units": 1}, kind=TorchSumLayer), "one unit each: "),
+        (lambda compiler: compiler.rule(), "Registering failed: AttributeError"),
+    ],
+)
+def test_a_rule_that_takes_too_much_or_too_little_is_told(register: Callable[[Any], None], told: str) -> None:
+    said = checks.judge_2(register)
+    assert not said.right
+    assert told in said.text
+
+
+def test_a_rule_for_all_compilers_is_refused_and_taken_back() -> None:
+    class Rules:
+        fuse = DEFAULT_LAYER_FUSE_OPT_RULES
+
+    class Everybody:
+        rules = Rules
+
+    before = list(DEFAULT_LAYER_FUSE_OPT_RULES.rules)
+    said = checks.judge_2(lambda compiler: _register({"num_input_units": 1})(Everybody))
+    assert not said.right
+    assert "into a registry of the package" in said.text
+    assert list(DEFAULT_LAYER_FUSE_OPT_RULES.rules) == before
+
+
+def _inner_is_relu(node: Any) -> bool:
+    inner = node.inputs[0].owner
+    return inner is not None and inner.op.target is aten.relu.default
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (lambda node: [node.inputs[0].owner.outputs[0]], "failed: AttributeError"),
+        (lambda node: list(node.inputs), "the value changed"),
+        (lambda node: [node.inputs[0].owner.inputs[0]] if _inner_is_relu(node) else False, "the value changed"),
+        (lambda node: [node.inputs[0]] if node.inputs[0].owner else False, "the value changed"),
+        (lambda node: [node.inputs[0].owner.outputs[0]] if node.inputs[0].owner is node else False, "2 relu are left"),
+        (lambda node: [call(aten.relu.default, node.inputs[0])] if _inner_is_relu(node) else False, "never ended"),
+        (lambda node: "relu", "failed"),
+    ],
+)
+def test_another_rule_on_relus_is_told_where_it_is_wrong(rule: Callable[[Any], Any], told: str) -> None:
+    said = checks.judge_3(rule)
+    assert not said.right
+    assert told in said.text
