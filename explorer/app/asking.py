@@ -1,7 +1,8 @@
 """`explorer.ask`: a question about a step, answered before the step is shown."""
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import ipywidgets
 import traitlets
@@ -13,9 +14,19 @@ from explorer.app.session import Session
 from explorer.app.trace_widget import TraceWidget
 from explorer.errors import DataTypeError
 from explorer.trace import Trace
-from explorer.views import Answer, Question, QuestionKind, Verdict, answer_of, check, question_about, question_view
+from explorer.views import (
+    Answer,
+    Picture,
+    Question,
+    QuestionKind,
+    Verdict,
+    answer_of,
+    check,
+    question_about,
+    question_view,
+)
 from widgets.jupyter import Fallback, QuestionWidget, bundle_with
-from widgets.schema import QuestionView
+from widgets.schema import PictureView, QuestionView
 
 HEIGHT = 420
 
@@ -109,8 +120,21 @@ class AskWidget(ipywidgets.VBox):
         return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
-        found = picture_fallback(self.graph.session.picture())
+        found = picture_fallback(self._picture())
         return Fallback(found.png, found.width, found.height, f"{self._words()} {found.alt}", str(self))
+
+    def _picture(self) -> Picture:
+        """What is drawn; while it is asked about, without what the step before said and did."""
+        picture = self.graph.session.picture()
+        if self.revealed:
+            return picture
+        words: dict[str, Any] = {
+            "title": f"What step {self.question.step} finds",
+            "caption": "",
+            "note": "",
+            "message": "",
+        }
+        return replace(picture, view=cast(PictureView, {**picture.view, **words}))
 
     def _words(self) -> str:
         return " ".join([self.question.text, *[f"[{choice}]" for choice in self.question.choices]])
@@ -119,7 +143,7 @@ class AskWidget(ipywidgets.VBox):
         return f"AskWidget({self._words()})"
 
     def __str__(self) -> str:
-        return f"{self._words()}\n\n{picture_text(self.graph.session.picture().view)}"
+        return f"{self._words()}\n\n{picture_text(self._picture().view)}"
 
 
 def question_options(view: QuestionView, revealed: bool) -> Mapping[str, Any]:

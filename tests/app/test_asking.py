@@ -166,5 +166,8 @@ def test_a_saved_notebook_shows_the_question_and_its_picture(conflict: Trace) ->
     assert "Hadamard" in data["text/plain"]
     assert metadata["image/png"]["alt"].startswith("Both of these matches want layer 8.")
     assert "application/vnd.jupyter.widget-view+json" in data
-    for word in ("loser", "lost by the strategy"):
+    for word in ("loser", "lost by the strategy", "Closest"):
         assert word not in data["text/plain"]
+    assert f"What step {widget.question.step} finds" in data["text/plain"]
+    widget.revealed = True
+    assert "What step" not in str(widget)
