@@ -123,7 +123,7 @@ def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
         (Quantization(4 / 255, -128), "-1 is wrong by"),
         (Quantization(3 / 127, 0), "that could be smaller"),
         ((0.02, -64), "that could be smaller"),
-        ((0.02, 0.5), "so it is whole"),
+        ((0.02, 0.5), "not a whole number"),
         ((0.0, 0), "This is no quantization"),
         (0.02, "found float"),
     ],

@@ -117,3 +117,15 @@ test("nothing of a question becomes markup, and the theme is that of the host", 
   await model.put({ options: { theme: "light" } });
   assert.equal(root.getAttribute("data-theme"), "light");
 });
+
+test("radios of questions that hosts load as modules of their own are groups of their own", async () => {
+  const names = [];
+  for (const copy of ["a", "b"]) {
+    const module = await import(`../../widgets/static/question.js?${copy}`);
+    const document = newDocument();
+    const el = document.createElement("div");
+    module.default.render({ model: newModel({ question: JSON.stringify(question(choices)), selection: [] }), el });
+    names.push(el.all((one) => one.getAttribute?.("type") === "radio")[0].getAttribute("name"));
+  }
+  assert.notEqual(names[0], names[1]);
+});

@@ -1006,6 +1006,8 @@ const icon = ({ s }, name) =>
 
 // ---- scene: SVG -----------------------------------------------------------------------------------------------------
 
+/** Ids of this module: hosts load it once for each widget, and all of them stand in one document. */
+const OWN = Math.random().toString(36).slice(2, 8);
 let serial = 0;
 
 /** How far the boxes have come: eased, so that they start and stop softly. @param {number} t */
@@ -1040,7 +1042,7 @@ function moved(edge, a, b) {
  */
 function svgScene(make, palette) {
   const { s } = make;
-  const name = `ce${(serial += 1)}`;
+  const name = `ce${OWN}-${(serial += 1)}`;
   const defs = s("defs");
   const [hullLayer, edgeLayer, tagLayer] = ["ce-hulls", "ce-edges", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
   const boxLayer = s("g", { class: "ce-boxes", role: "presentation" });
@@ -1269,7 +1271,7 @@ function svgScene(make, palette) {
  */
 function canvasScene(make, palette) {
   const { h } = make;
-  const name = `ce${(serial += 1)}`;
+  const name = `ce${OWN}-${(serial += 1)}`;
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
   const option = h("div", { role: "option", id: `${name}-option`, "aria-selected": "false", class: "ce-said" });
   const stage = h("div", { class: "ce-stage", role: "listbox", tabindex: "0", "aria-multiselectable": "true", "aria-activedescendant": `${name}-option` }, canvas, option);
@@ -1869,7 +1871,7 @@ function legendOf(make, picture, palette) {
   const items = [];
   const scale = picture.legend.filter((item) => item.role === "scale");
   if (scale.length) {
-    const name = `ce${(serial += 1)}-scale`;
+    const name = `ce${OWN}-${(serial += 1)}-scale`;
     const stops = Array.from({ length: 11 }, (_, index) => s("stop", { offset: index / 10, "stop-color": heat(index / 10) }));
     const bar = s("svg", { width: 120, height: 14, "aria-hidden": "true" },
       s("defs", {}, s("linearGradient", { id: name }, stops)), s("rect", { width: 120, height: 14, rx: 3, fill: `url(#${name})` }));

@@ -124,6 +124,8 @@ function hostTheme(doc) {
 /** @param {string} query */
 const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 
+/** Ids of this module: hosts load it once for each widget, and all of them stand in one document. */
+const OWN = Math.random().toString(36).slice(2, 8);
 let serial = 0;
 
 /**
@@ -132,7 +134,7 @@ let serial = 0;
  */
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
-  const name = `ceq${(serial += 1)}`;
+  const name = `ceq${OWN}-${(serial += 1)}`;
   /** @type {(() => void)[]} */
   const closing = [];
   /** @type {Question | null} */
