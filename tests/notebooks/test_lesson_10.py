@@ -1,9 +1,6 @@
-"""The exercises of lesson 10: solutions are accepted, and wrong answers are told what is wrong."""
+"""The exercises of lesson 10: wrong answers are told what is wrong with them."""
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,19 +11,12 @@ from explorer.backend import TorchHadamardLayer, TorchInnerLayer, TorchKronecker
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES
 from explorer.rewrite import LayerOptPattern, at_most
 from explorer.tensor import call
+from tests.notebooks.lessons import module
 
-sys.path.append(str(Path(__file__).parents[2] / "notebooks"))
-checks = importlib.import_module("checks.lesson_10")
-solutions = importlib.import_module("solutions.lesson_10")
+checks = module("checks.lesson_10")
+solutions = module("solutions.lesson_10")
 
 aten = torch.ops.aten
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_the_solution_is_right(number: int) -> None:
-    said = getattr(checks, f"judge_{number}")(getattr(solutions, f"solution_{number}")())
-    assert said.right
-    assert said.text.startswith("Right: ")
 
 
 def _mean(forward: Callable[[Any, Tensor], Any]) -> type[TorchInnerLayer]:

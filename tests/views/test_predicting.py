@@ -269,6 +269,9 @@ class TestOneQuestion:
             question_about(index, "layers-left"),
             question_about(index, "layers-left", 5),
             question_about(index, "figure", "optimize/round 1/fuse", figure="flops"),
+            question_about(index, "figure"),
+            question_about(index, "figure", figure="copied_bytes"),
+            question_about(index, "figure", 11),
         ]
         assert [f"{question.step} {question.text}" for question in asked] == snapshot(
             [
@@ -284,6 +287,9 @@ class TestOneQuestion:
                 "3 There are 12 layers now. How many are left after this step (fuse, round 1)?",
                 "5 There are 9 layers now. How many are left after this step (shatter, round 2)?",
                 "3 Operations: 164 now. More, the same, or fewer after this step (fuse, round 1)?",
+                "3 Layers: 12 now. More, the same, or fewer after this step (fuse, round 1)?",
+                "10 Copied by reads: 0 B now. More, the same, or fewer after this step (fold, level 0)?",
+                "11 Layers: 4 now. More, the same, or fewer after this step (fold, level 1)?",
             ]
         )
 
@@ -326,7 +332,7 @@ class TestOneQuestion:
             (("fold-with",), {"node": 999}, UnknownNameError, "999"),
             (("matches",), {"pattern": "Nosuch"}, UnknownNameError, "no pattern named 'Nosuch'"),
             (("figure", 3), {"figure": "smell"}, UnknownNameError, "no figure of step 3"),
-            (("figure", 3), {}, UnknownNameError, "no figure of step 3"),
+            (("figure", 9), {}, CircuitError, "no figure changes in step 9 .*; name one to ask about: layers, "),
             (("layers-left", 0), {}, CircuitError, "step 0 .* is where the trace begins"),
             (("layers-left", 3), {"node": 3}, CircuitError, "takes no node; leave out node=3"),
             (("fold-with", 3), {}, CircuitError, "step 3 .* folds no layers together"),

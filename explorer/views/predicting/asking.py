@@ -1,0 +1,94 @@
+"""All questions about a step, the one that is asked for, and whether an answer is right."""
+
+from itertools import islice
+
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unknown_name
+from explorer.views.index import TraceIndex
+from explorer.views.predicting.conflicts import check_winner, question_about_conflict, winner_questions
+from explorer.views.predicting.counts import check_figure, check_layers, figure_question, layers_question
+from explorer.views.predicting.folds import check_fold, fold_questions, question_about_fold
+from explorer.views.predicting.matches import check_match, match_questions, question_about_match
+from explorer.views.predicting.question import (
+    KINDS,
+    Answer,
+    Question,
+    QuestionKind,
+    Verdict,
+    askable,
+    first_that_changes,
+    noun_of,
+)
+
+TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "figure": ("figure",)}
+"""What may be said beside the step, by kind of question."""
+
+
+def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
+    """What can be asked about a step, in the same order under any circumstances; nothing about one that failed.
+
+    Raises: UnknownNameError for a step that is not there.
+    """
+    entry = index.step(step)
+    if entry.index == 0 or entry.error is not None:
+        return ()
+    first_conflict = islice(winner_questions(index, entry), 1)
+    asked = [*fold_questions(index, entry), *first_conflict, *match_questions(index, entry)]
+    if entry.changed or entry.refusals:
+        asked.append(layers_question(index, entry))
+    return tuple(asked)
+
+
+def question_about(
+    index: TraceIndex,
+    kind: QuestionKind,
+    step: "int | str | None" = None,
+    *,
+    node: int | None = None,
+    pattern: str | None = None,
+    figure: str | None = None,
+) -> Question:
+    """The question of a kind about a step; what is left out is chosen: the first step, node, pattern that raises it.
+
+    Raises: UnknownNameError for a kind, step, node, pattern or figure that is not there; CircuitError for a question
+    that the step does not raise, or that does not take what was given.
+    """
+    if kind not in KINDS:
+        raise unknown_name("kind of question", kind, KINDS)
+    for name, value in (("node", node), ("pattern", pattern), ("figure", figure)):
+        if value is not None and name not in TAKES.get(kind, ()):
+            raise CircuitError(f"a question of kind {kind!r} takes no {name}; leave out {name}={value!r}")
+    entry = None if step is None else askable(index, step)
+    if node is not None:
+        index.trace.lineage(node)  # raises for a node that never was
+    if kind == "fold-with":
+        return question_about_fold(index, entry, node)
+    if kind == "matches":
+        return question_about_match(index, entry, node, pattern)
+    if kind == "winner":
+        return question_about_conflict(index, entry, node)
+    if kind == "figure":
+        return figure_question(index, entry, figure)
+    return layers_question(index, entry or first_that_changes(index))
+
+
+def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
+    """Hold an answer against the trace.
+
+    Raises: DataTypeError for an answer that is not of the kind asked for; UnknownNameError for one that is none of the
+    choices.
+    """
+    if question.kind == "fold-with":
+        if isinstance(answer, str | int):
+            raise DataTypeError(f"the answer is a list of layers; found {answer!r}")
+        return check_fold(index, question, answer)
+    if question.kind in ("winner", "figure"):
+        if answer not in question.choices:
+            raise UnknownNameError(f"no choice {answer!r}; there are: {'; '.join(question.choices)}")
+        return (check_winner if question.kind == "winner" else check_figure)(index, question, str(answer))
+    if question.kind == "matches":
+        if not isinstance(answer, bool):
+            raise DataTypeError(f"the answer is yes or no (True or False); found {answer!r}")
+        return check_match(index, question, answer)
+    if not isinstance(answer, int) or isinstance(answer, bool):
+        raise DataTypeError(f"the answer is a number of {noun_of(index)}s; found {answer!r}")
+    return check_layers(index, question, answer)

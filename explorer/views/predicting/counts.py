@@ -1,0 +1,107 @@
+"""The questions how many layers are left after a step, and whether a figure is more, the same or fewer."""
+
+import numpy as np
+
+from explorer.errors import CircuitError, unknown_name
+from explorer.trace import Step
+from explorer.views.costs import FIGURES
+from explorer.views.index import TraceIndex
+from explorer.views.predicting.question import Question, Verdict, first_that_changes, grouping_of, noun_of, over, where
+from explorer.views.words import path_text, plural
+
+MORE, SAME, FEWER = "more", "the same", "fewer"
+
+
+def layers_question(index: TraceIndex, step: Step) -> Question:
+    """How many layers, or operators, are left after the step."""
+    count = plural(_count(index, step.index - 1), noun_of(index))
+    text = f"There are {count} now. How many are left after this step ({path_text(step.path)})?"
+    return Question("layers-left", text, step.index, picture_step=over(step), group_by=grouping_of(index, step))
+
+
+def check_layers(index: TraceIndex, question: Question, answer: int) -> Verdict:
+    """Hold a number against what is left, and say what the step did."""
+    left = layers_left(index, question)
+    right = answer == left
+    count = plural(left, noun_of(index))
+    said = f"Right: {count}." if right else f"No: {count} {'is' if left == 1 else 'are'} left."
+    return Verdict(right, f"{said} {_why_so_many(index, index.step(question.step))}")
+
+
+def layers_left(index: TraceIndex, question: Question) -> int:
+    """The answer to a question of kind `layers-left`."""
+    return _count(index, question.step)
+
+
+def _count(index: TraceIndex, step: int) -> int:
+    """How many layers there are after a step; at the tensor level operators, which inputs and constants are not."""
+    if index.trace.is_tensor:
+        return index.trace.figures(step)["operators"]
+    return int(np.count_nonzero(index.state(step).present))
+
+
+def _why_so_many(index: TraceIndex, step: Step) -> str:
+    """What was done to how many layers."""
+    noun = noun_of(index)
+    if step.folds:
+        return f"On this level, {step.summary}."
+    done: dict[tuple[str, int, int], int] = {}
+    for rewrite in step.rewrites:
+        if not rewrite.place:
+            key = (rewrite.rule, len(rewrite.removed), len(rewrite.added))
+            done[key] = done.get(key, 0) + 1
+    if not done:
+        inside = " Rules on parameters change no layer into another." if step.rewrites else ""
+        return f"Nothing was replaced.{inside}"
+    parts = [
+        f"{rule} {plural(count, 'time')} made {new} of {plural(old, noun)}" for (rule, old, new), count in done.items()
+    ]
+    return "; ".join(parts) + "."
+
+
+def figure_question(index: TraceIndex, step: Step | None, figure: str | None) -> Question:
+    """What becomes of a figure in a step; without one, of the first that changes.
+
+    Raises: UnknownNameError for a figure that is not there; CircuitError if none is given and none changes.
+    """
+    steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
+    if figure is None:
+        found = next(
+            ((one, name) for one in steps for name in _figures(index, one) if _changes(index, one, name)), None
+        )
+        if found is None:
+            raise CircuitError(f"no figure changes in {where(step)}; name one to ask about: {', '.join(FIGURES)}")
+        step, figure = found
+    elif step is None:
+        step = next((one for one in steps if figure in _figures(index, one) and _changes(index, one, figure)), None)
+    step = step or first_that_changes(index)
+    known = _figures(index, step)
+    if figure not in known:
+        raise unknown_name(f"figure of {where(step)}", figure, known)
+    title, _, text = FIGURES[figure]
+    asked = (
+        f"{title[0].upper()}{title[1:]}: {text(index.trace.figures(over(step))[figure])} now. "
+        f"More, the same, or fewer after this step ({path_text(step.path)})?"
+    )
+    choices, grouping = (MORE, SAME, FEWER), grouping_of(index, step)
+    return Question("figure", asked, step.index, (), choices, "", over(step), "after", grouping, figure)
+
+
+def _figures(index: TraceIndex, step: Step) -> list[str]:
+    before, after = (index.trace.figures(at) for at in (over(step), step.index))
+    return [name for name in FIGURES if name in before and name in after]
+
+
+def _changes(index: TraceIndex, step: Step, figure: str) -> bool:
+    return index.trace.figures(over(step))[figure] != index.trace.figures(step.index)[figure]
+
+
+def check_figure(index: TraceIndex, question: Question, answer: str) -> Verdict:
+    """Hold one of the choices against the figure before and after."""
+    title, _, text = FIGURES[question.figure]
+    step = index.step(question.step)
+    before, after = (index.trace.figures(at)[question.figure] for at in (over(step), step.index))
+    true = MORE if after > before else FEWER if after < before else SAME
+    said = "Right" if answer == true else f"No, {true}"
+    change = f"{text(before)} before, {text(after)} after" if after != before else f"{text(after)} before and after"
+    return Verdict(answer == true, f"{said}: {title}, {change}. {_why_so_many(index, step)}")

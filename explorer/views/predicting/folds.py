@@ -1,0 +1,132 @@
+"""The question which layers are folded together with one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.errors import CircuitError
+from explorer.graph import first_difference
+from explorer.trace import FoldGroup, Step
+from explorer.views.index import TraceIndex
+from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, over, title_of, where
+from explorer.views.words import list_text, plural
+
+MOST_FOLD_QUESTIONS = 3
+
+
+def fold_questions(index: TraceIndex, step: Step) -> list[Question]:
+    """About the largest groups of a level, and about one layer that stays alone."""
+    if not step.folds or layers_found(index, step) > MOST_LAYERS:
+        return []
+    together = sorted((g for g in step.folds if len(g.members) > 1), key=lambda g: (-len(g.members), g.members))
+    alone = [g for g in step.folds if len(g.members) == 1]
+    chosen = [*together[:MOST_FOLD_QUESTIONS], *alone[:1]]
+    found: list[Question] = []
+    for group in sorted(chosen, key=lambda g: g.members):
+        node = group.members[len(group.members) // 2]
+        found.append(_fold_question(step, node, group.type))
+    return found
+
+
+def _fold_question(step: Step, node: int, type_name: str) -> Question:
+    text = f"Which layers will be folded together with layer {node} ({title_of(type_name)})? Click all of them."
+    return Question("fold-with", text, step.index, (node,), picture_step=over(step))
+
+
+def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) -> Question:
+    """The question about a layer; without one about the first that is folded with others.
+
+    Raises: CircuitError if the trace, or the step, folds nothing or not this layer.
+    """
+    folding = [one for one in index.trace.steps if one.folds and one.error is None]
+    if not folding:
+        raise CircuitError("the trace folds nothing, so nothing is folded together; record with fold=True")
+    if node is None:
+        asked = [question for one in folding if step in (None, one) for question in fold_questions(index, one)]
+        if not asked:
+            raise CircuitError(_no_folds(index, step or folding[0]))
+        return next((one for one in asked if len(fold_together(index, one).wanted) > 0), asked[0])
+    group, found = next(((g, one) for one in folding for g in one.folds if node in g.members), (None, None))
+    if group is None or found is None:
+        raise CircuitError(f"layer {node} is not there when folding begins, so nothing is folded together with it")
+    if step not in (None, found):
+        raise CircuitError(f"layer {node} is folded in {where(found)}, not in {where(step)}")
+    if layers_found(index, found) > MOST_LAYERS:
+        raise CircuitError(_no_folds(index, found))
+    return _fold_question(found, node, group.type)
+
+
+def _no_folds(index: TraceIndex, step: Step) -> str:
+    count = layers_found(index, step)
+    if count > MOST_LAYERS:
+        return f"{where(step)} finds {plural(count)}; at most {MOST_LAYERS:,} can be drawn one by one to be clicked on"
+    return f"{where(step)} folds no layers together"
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The layers that belong to the one that was asked about, what to say if they were found, and why it is these."""
+
+    wanted: tuple[int, ...]
+    right: str
+    why: str
+
+
+def fold_together(index: TraceIndex, question: Question) -> Together:
+    """The answer to a question of kind `fold-with`."""
+    (node,) = question.nodes
+    group = _group_of(index, node)
+    wanted = tuple(member for member in group.members if member != node)
+    if not wanted:
+        why = f"Layer {node} stays alone. {_nearly(index, group)}".rstrip()
+        return Together(wanted, f"Right. {why}", why)
+    key = ", ".join(f"{name}={value}" for name, value in group.key.items())
+    why = f"They agree on level {group.level} and on {title_of(group.type)} with {key}."
+    return Together(wanted, f"Right: {plural(len(wanted), 'other layer')}. {why}", why)
+
+
+def _group_of(index: TraceIndex, node: int) -> FoldGroup:
+    return next(g for g in index.groups if node in g.members)
+
+
+def check_fold(index: TraceIndex, question: Question, answer: Sequence[int]) -> Verdict:
+    """Hold chosen layers against the group: which do not belong to it and why, and which are missing."""
+    (node,) = question.nodes
+    members, known = _group_of(index, node).members, fold_together(index, question)
+    given = [one for one in dict.fromkeys(answer) if one != node]
+    wrong = [one for one in given if one not in known.wanted]
+    missing = [one for one in known.wanted if one not in given]
+    if not wrong and not missing:
+        return Verdict(True, known.right, members)
+    parts: list[str] = []
+    if wrong:
+        parts.append(f"Not these: {list_text(wrong, 6)}. Layer {wrong[0]}: {why_apart(index, node, wrong[0])}")
+    if missing:
+        parts.append(f"Missing: {list_text(missing, 6)}.")
+    return Verdict(False, " ".join([*parts, known.why]), members)
+
+
+def why_apart(index: TraceIndex, node: int, other: int) -> str:
+    """Why two layers are not folded together; the other may be a folded layer, or be gone."""
+    folded = next((g for g in index.groups if g.node == other and g.members != (other,)), None)
+    if folded is not None:
+        return f"it is folded already, of {plural(len(folded.members))} of level {folded.level}."
+    try:
+        return index.trace.why_not_folded(node, other).reason.removeprefix("Not folded together: ")
+    except CircuitError:
+        return "it is not there any more when folding begins."
+
+
+def _nearly(index: TraceIndex, group: FoldGroup) -> str:
+    """What came closest to being folded with a layer that stays alone."""
+    for miss in index.missed:
+        if group.node in miss.nodes:
+            other = miss.nodes[1 - miss.nodes.index(group.node)]
+            return f"Closest was layer {other}: {miss.reason}."
+    same = [g for g in index.groups if g.type == group.type and g.node != group.node]
+    if not same:
+        return f"There is no other {title_of(group.type)}."
+    found = first_difference((group.type, tuple(group.key.items())), (same[0].type, tuple(same[0].key.items())))
+    if found is None:
+        levels = list_text([g.level for g in same], 6)
+        return f"The others of its key are on other levels: {levels}; it is on {group.level}."
+    return f"Another {title_of(group.type)} has {found[0]} {found[2]}, this one {found[1]}."

@@ -1,0 +1,84 @@
+"""The question whether a pattern matches at a node."""
+
+from explorer.errors import CircuitError, unknown_name
+from explorer.trace import RefusalKind, Step
+from explorer.views.index import TraceIndex
+from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, over, title_of, where
+from explorer.views.words import list_text
+
+LONGEST_ENTRIES = 80
+"""Entries of a pattern are spelled out up to so many letters; rules of the tensor level name dozens of operators."""
+
+
+def match_questions(index: TraceIndex, step: Step) -> list[Question]:
+    """For each rule on layers: at its first match, and at the near miss that got furthest."""
+    found: list[tuple[int, str]] = []
+    for rule in index.trace.rules:
+        if rule.kind == "parameter":
+            continue
+        match = next((m for m in step.matches if m.rule == rule.name), None)
+        misses = [r.refusal for r in step.refusals if r.refusal.pattern == rule.pattern and not r.place]
+        misses = [refusal for refusal in misses if refusal.kind is not RefusalKind.DECLINED]
+        if match is not None:
+            found.append((match.root, rule.pattern))
+        if misses:
+            furthest = max(misses, key=lambda refusal: refusal.entry)
+            found.append((furthest.root, rule.pattern))
+    ordered = sorted(found)  # by layer, so that the order does not tell which are matches
+    return [_match_question(index, step, node, pattern) for node, pattern in ordered]
+
+
+def _match_question(index: TraceIndex, step: Step, node: int, pattern: str) -> Question:
+    entries = _entries(index, pattern)
+    spelled = f" ({entries})" if len(entries) <= LONGEST_ENTRIES else ""
+    return Question(
+        "matches",
+        f"Does the pattern {pattern}{spelled} match at {noun_of(index)} {node}?",
+        step.index,
+        (node,),
+        ("yes", "no"),
+        pattern,
+        picture_step=over(step),
+        group_by=grouping_of(index, step),
+    )
+
+
+def question_about_match(index: TraceIndex, step: Step | None, node: int | None, pattern: str | None) -> Question:
+    """The question about a pattern at a node; what is left out is the first that matches or nearly does.
+
+    Raises: UnknownNameError for a pattern that is not there; CircuitError if there is nothing to ask.
+    """
+    patterns = [rule.pattern for rule in index.trace.rules]
+    if pattern is not None and pattern not in patterns:
+        raise unknown_name("pattern", pattern, patterns)
+    if pattern is not None and node is not None:
+        at = index.trace.why_not(pattern, node, None if step is None else step.index).step
+        return _match_question(index, askable(index, at), node, pattern)
+    steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
+    asked = (question for one in steps for question in match_questions(index, one))
+    found = next((one for one in asked if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
+    if found is None:
+        what = "no pattern" if pattern is None else f"the pattern {pattern} neither"
+        at = "" if node is None else f" at node {node}"
+        raise CircuitError(f"{what} matched nor nearly matched{at} in {where(step)}; give node= and pattern=")
+    return found
+
+
+def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
+    """Hold yes or no against the matcher, whose reason is told."""
+    (node,) = question.nodes
+    found = index.trace.why_not(question.pattern, node, question.step)
+    match = next(
+        (m for m in index.step(question.step).matches if m.rule == question.pattern and m.root == node and not m.place),
+        None,
+    )
+    right = answer == found.matched
+    reason = found.reason[0].upper() + found.reason[1:]
+    nodes = (node,) if match is None else match.nodes
+    at = f" ({list_text(nodes)})" if match is not None else ""
+    return Verdict(right, f"{'Right' if right else 'No'}. {reason}{at}.", nodes)
+
+
+def _entries(index: TraceIndex, pattern: str) -> str:
+    rule = next(rule for rule in index.trace.rules if rule.pattern == pattern)
+    return " over ".join(map(title_of, rule.entries))

@@ -1,0 +1,31 @@
+"""The exercises of all lessons: each solution is right, and nothing filled in is no answer."""
+
+import pytest
+
+from tests.notebooks.lessons import NUMBERS, module
+
+PREFIX = "judge_"
+EXERCISES = [
+    (lesson, name.removeprefix(PREFIX))
+    for lesson in NUMBERS
+    for name in sorted(vars(module(f"checks.lesson_{lesson}")))
+    if name.startswith(PREFIX)
+]
+
+
+def test_every_lesson_has_exercises() -> None:
+    assert sorted({lesson for lesson, _ in EXERCISES}) == NUMBERS
+
+
+@pytest.mark.parametrize(("lesson", "number"), EXERCISES)
+def test_the_solution_is_right(lesson: str, number: str) -> None:
+    solution = getattr(module(f"solutions.lesson_{lesson}"), f"solution_{number}")()
+    said = getattr(module(f"checks.lesson_{lesson}"), f"judge_{number}")(solution)
+    assert said.right, said.text
+    assert said.text.startswith("Right: ")
+
+
+@pytest.mark.parametrize(("lesson", "number"), EXERCISES)
+def test_nothing_filled_in_is_no_answer(lesson: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    getattr(module(f"checks.lesson_{lesson}"), f"exercise_{number}")(None)
+    assert capsys.readouterr().out.startswith("Not answered yet: ")
