@@ -49,7 +49,7 @@ def bundle_with(bundle: Any, text: str, make_fallback: MakeFallback | None) -> M
 
 
 class _Widget(anywidget.AnyWidget):
-    """What both widgets have: options, a short repr, an image for where widgets do not show."""
+    """What all three widgets have: options, a short repr, an image for where widgets do not show."""
 
     options = traitlets.Dict().tag(sync=True)
 

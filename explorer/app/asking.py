@@ -1,6 +1,6 @@
 """`explorer.ask`: a question about a step, answered before the step is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -71,7 +71,7 @@ class AskWidget(ipywidgets.VBox):
     `graph` is the picture, `panel` the question with its controls; `view` holds all that is said to the answers.
     """
 
-    revealed = traitlets.Bool(False).tag(sync=True)
+    revealed = traitlets.Bool(False)
 
     def __init__(self, graph: TraceWidget, question: Question) -> None:
         self.graph = graph
@@ -79,6 +79,7 @@ class AskWidget(ipywidgets.VBox):
         self.view: QuestionView = question_view(graph.session.index, question)
         self.panel = QuestionWidget(self.view)
         self._own = dict(graph.options)
+        self._chosen: Sequence[str] = self.view["asking"]["selection"]
         super().__init__([graph, self.panel])
         self._show()
         traitlets.dlink((graph, "selection"), (self.panel, "selection"))
@@ -106,14 +107,16 @@ class AskWidget(ipywidgets.VBox):
         return check(self.graph.session.index, self.question, answer)
 
     def _show(self) -> None:
-        """Go to the picture of the question, or to that of the answer."""
+        """Go to the picture of the question, with what the reader chose in it, or to that of the answer."""
         place = self.view["revealing" if self.revealed else "asking"]
         session = self.graph.session
+        if self.revealed:
+            self._chosen = session.selection
         with self.graph.hold_sync():
             self.graph.options = {**self._own, **question_options(self.view, self.revealed)}
             session.change_look(mode=place["mode"], colour_by=place["colour_by"], group_by=place["group_by"])
             session.go(place["step"])
-            session.select(place["selection"])
+            session.select(place["selection"] if self.revealed else self._chosen)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and beside it a PNG and text."""

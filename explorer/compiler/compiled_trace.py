@@ -48,8 +48,10 @@ class CircuitSnapshot:
 
     @cached_property
     def _figures(self) -> Mapping[str, int]:
-        copied = sum(read["copied_bytes"] for read in self.reads.values())
-        return {**self._counter.figures(self.compiled.graph, None), "copied_bytes": copied}
+        figures = self._counter.figures(self.compiled.graph, None)
+        if self.compiled.fold_index is None:
+            return figures
+        return {**figures, "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values())}
 
     @property
     def figures(self) -> Mapping[str, int]:

@@ -67,7 +67,7 @@ class FigureCounter:
             folded = {member for group in groups for member in group.members}
             alone = [layer for node, layer in zip(graph.nodes, base.layers, strict=True) if node not in folded]
             found = (*[self._layer(group.value) for group in groups], *alone)
-        copied = 0 if groups is None else self._copied_numbers(graph, groups)
+        copied = self._copied_numbers(graph, groups or ())
         return {
             "layers": len(found),
             "folds": sum([layer.folds for layer in found]),

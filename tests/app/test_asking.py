@@ -91,6 +91,16 @@ def test_what_the_reader_answers_is_seen_from_python(conflict: Trace) -> None:
     assert matches.verdict == matches.check(False)
 
 
+def test_what_the_reader_chose_is_there_again_after_the_answer_was_seen(conflict: Trace) -> None:
+    widget = explorer.ask(conflict, "fold-with", node=14)
+    widget.graph.selection = ["n14", "n12"]
+    for _ in range(2):
+        widget.panel.revealed = True
+        assert widget.graph.selection != ["n14", "n12"]
+        widget.panel.revealed = False
+        assert widget.graph.selection == ["n14", "n12"]
+
+
 def test_the_drawing_says_what_python_says(conflict: Trace, tensor: Trace) -> None:
     node = shutil.which("node")
     if node is None:

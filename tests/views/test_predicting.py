@@ -288,7 +288,7 @@ class TestOneQuestion:
                 "5 There are 9 layers now. How many are left after this step (shatter, round 2)?",
                 "3 Operations: 164 now. More, the same, or fewer after this step (fuse, round 1)?",
                 "3 Layers: 12 now. More, the same, or fewer after this step (fuse, round 1)?",
-                "10 Copied by reads: 0 B now. More, the same, or fewer after this step (fold, level 0)?",
+                "10 Copied by reads: 96 B now. More, the same, or fewer after this step (fold, level 0)?",
                 "11 Layers: 4 now. More, the same, or fewer after this step (fold, level 1)?",
             ]
         )

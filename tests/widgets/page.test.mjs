@@ -119,6 +119,8 @@ test("a question is answered in its picture, shows the step and goes back", asyn
   const { el, model } = embed({ kind: "question", recording: 0, question: asked, options, revealed_options, start: asked.asking });
   assert.deepEqual(model.get("selection"), ["sum"]);
   el.of("ce-box")[1].dispatch("click");
+  const chosen = model.get("selection");
+  assert.deepEqual([...chosen].sort(), ["product", "sum"]);
   el.button("Check").dispatch("click");
   assert.match(el.textContent, /Right: 1 other layer/);
   el.button("Reveal").dispatch("click");
@@ -127,7 +129,8 @@ test("a question is answered in its picture, shows the step and goes back", asyn
   assert.deepEqual(el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")), ["input", "cpt"]);
   el.button("Back to the question").dispatch("click");
   await settled();
-  assert.deepEqual([model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")], [0, "after", ["sum"], options]);
+  assert.deepEqual([model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")], [0, "after", chosen, options]);
+  assert.equal(el.of("ceq-verdict")[0].hidden, false);
 });
 
 test("bars are shown beside them", () => {

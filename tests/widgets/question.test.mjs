@@ -90,6 +90,32 @@ test("the answer can be seen once something was checked, and the question again"
   assert.equal(el.button("Check").disabled, false);
 });
 
+test("a verdict is seen as long as the answer is the one it was said to", async () => {
+  const chosen = open(question(choices));
+  chosen.inputs("radio")[1].dispatch("change");
+  chosen.check();
+  assert.equal(chosen.said().hidden, false);
+  chosen.inputs("radio")[0].dispatch("change");
+  assert.equal(chosen.said().hidden, true);
+  const typed = open(question(number));
+  const [field] = typed.inputs("number");
+  typed.check();
+  for (const [value, hidden] of [["5", true], ["", false]]) {
+    field.value = value;
+    field.dispatch("input");
+    assert.equal(typed.said().hidden, hidden);
+  }
+  const clicked = open(question(clicks), { selection: ["n1", "n2", "n3"] });
+  clicked.check();
+  await clicked.model.put({ selection: ["n1", "n2"] });
+  assert.equal(clicked.said().hidden, true);
+  await clicked.model.put({ selection: ["n3", "n1", "n2"] });
+  assert.deepEqual([clicked.said().hidden, clicked.said().textContent], [false, "✓Right: 2 other layers."]);
+  clicked.el.button("Reveal").dispatch("click");
+  await clicked.model.put({ selection: ["folded"] });
+  assert.equal(clicked.said().hidden, false);
+});
+
 test("what is wrong and what is missing is said, with the reason of the first that is wrong", () => {
   const asked = readQuestion(question(clicks));
   assert.deepEqual(verdictOf(asked, [2, 3, 1]), { right: true, text: "Right: 2 other layers." });

@@ -154,9 +154,11 @@ export function questionModels(recording, { question, options, revealed_options 
     asked.set("selection", graph.get("selection"));
     asked.save_changes();
   });
+  let chosen = graph.get("selection");
   asked.on("change:revealed", () => {
     const revealed = asked.get("revealed");
-    const place = placeOf(revealed ? question.revealing : question.asking);
+    if (revealed) chosen = graph.get("selection");
+    const place = placeOf(revealed ? question.revealing : { ...question.asking, selection: chosen });
     for (const [name, value] of Object.entries({ ...place, options: revealed ? revealed_options : options })) graph.set(name, value);
     graph.save_changes();
   });

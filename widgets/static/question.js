@@ -143,6 +143,8 @@ function render({ model, el }) {
   let given = "";
   /** The boxes that were clicked, as they were when the question was looked at last. @type {string[]} */
   let clicked = [];
+  /** The answer that the verdict is about. */
+  let said = "";
 
   /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
   const h = (tag, attributes = {}, ...children) => {
@@ -185,14 +187,15 @@ function render({ model, el }) {
   /** Everything anew: another question was set. */
   function begin() {
     given = "";
+    clicked = [];
     try {
       question = readQuestion(model.get("question"));
     } catch (error) {
       question = null;
       legend.textContent = "";
       input.replaceChildren();
-      say("", `This question cannot be shown. ${error instanceof Error ? error.message : error}`);
       follow();
+      say("", `This question cannot be shown. ${error instanceof Error ? error.message : error}`);
       return;
     }
     legend.textContent = question.text;
@@ -200,19 +203,32 @@ function render({ model, el }) {
     if (choices) input.replaceChildren(h("div", { class: "ceq-choices" }, Object.keys(choices).map(choiceOf)));
     else if (number) input.replaceChildren(numberOf(number));
     else if (clicks) input.replaceChildren(h("p", { class: "ceq-how", text: "Click a box of the picture to choose it, again to take it out; or move by the arrow keys and press Enter." }));
-    say("", "");
     follow();
+    say("", "");
   }
 
   /** @param {string} words */
-  const choiceOf = (words) => h("label", {}, h("input", { type: "radio", name, value: words, onchange: () => { given = words; } }), h("span", { text: words }));
+  const choiceOf = (words) => h("label", {}, h("input", { type: "radio", name, value: words, onchange: () => answered(words) }), h("span", { text: words }));
 
   /** @param {NumberAsked} asked */
   function numberOf(asked) {
-    const field = h("input", { type: "number", min: "0", step: "1", inputmode: "numeric", oninput: () => { given = text(field.value); },
+    const field = h("input", { type: "number", min: "0", step: "1", inputmode: "numeric", oninput: () => answered(text(field.value)),
       onkeydown: (/** @type {any} */ event) => { if (event.key === "Enter") checkAnswer(); } });
     return h("label", { class: "ceq-number" }, h("span", { text: asked.noun }), field);
   }
+
+  /** @param {string} answer */
+  function answered(answer) {
+    given = answer;
+    keepVerdict();
+  }
+
+  /** What was said to an answer is seen as long as that is the answer. */
+  function keepVerdict() {
+    verdict.hidden = said !== answerText();
+  }
+
+  const answerText = () => JSON.stringify([given, [...clicked].sort()]);
 
   /** What hangs on the selection and on whether the answer is shown. */
   function follow() {
@@ -220,6 +236,7 @@ function render({ model, el }) {
     const clicks = question && question.clicks;
     if (clicks && !open) {
       clicked = list(model.get("selection")).map(text).filter((box) => Object.hasOwn(clicks.boxes, box) && clicks.boxes[box] !== clicks.about);
+      keepVerdict();
       picked.textContent = clicked.length ? `Chosen: ${clicked.map((box) => clicks.boxes[box]).join(", ")}.` : "Nothing is chosen: that says it stays alone.";
     }
     picked.hidden = !clicks || open;
@@ -261,6 +278,8 @@ function render({ model, el }) {
 
   /** @param {"" | "good" | "bad"} tone @param {string} words */
   function say(tone, words) {
+    said = answerText();
+    verdict.hidden = false;
     verdict.setAttribute("class", `ceq-verdict${tone ? ` ceq-${tone}` : ""}`);
     const sign = tone && h("span", { class: "ceq-sign", role: "img", "aria-label": tone === "good" ? "right" : "not right", text: tone === "good" ? "✓" : "✕" });
     verdict.replaceChildren(...(words ? [...(sign ? [sign] : []), h("span", { text: words })] : []));
