@@ -23,6 +23,8 @@ GATHER_SHARE = 0.25
 """Gather-bound: copying inputs to where they are read takes at least this share of the forward pass."""
 MEMORY_SHARE = 0.4
 """Memory-bound: moving the bytes alone takes at least this share, and longer than the arithmetic would ..."""
+CACHED_SHARE = 1.2
+"""What takes longer to move than the whole run took was not moved: it stayed in the caches. Limits are measured too."""
 MEMORY_ROWS = 64
 """... with a batch of at least so many rows: with less, parameters and launches weigh more."""
 NUMBER_BYTES = 4
@@ -128,7 +130,7 @@ def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limit
         return []
     time, copied = timing.estimate.median, index.trace.figures(step).get("copied_bytes", 0) * timing.batch_size
     copying = 2 * copied / limits.bytes_per_second * 1000
-    if copying < GATHER_SHARE * time:
+    if not GATHER_SHARE * time <= copying <= CACHED_SHARE * time:
         return []
     text = (
         f"reads copy {bytes_text(copied)}, which takes about {time_text(copying)} of {time_text(time)} "
@@ -146,7 +148,7 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
     moved += figures["parameters"] * NUMBER_BYTES
     done = (figures["flops"] + figures["transcendentals"]) * timing.batch_size
     moving, doing = moved / limits.bytes_per_second * 1000, done / limits.flops_per_second * 1000
-    if moving < MEMORY_SHARE * time or moving < doing:
+    if not MEMORY_SHARE * time <= moving <= CACHED_SHARE * time or moving < doing:
         return []
     balance = limits.flops_per_second / limits.bytes_per_second
     text = (
