@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.app.sheet import Place, Png, Sheet, curve_points, fitting_size, mixed_colour, text_width, wrapped_lines
+from explorer.app.sheet import Place, Png, Point, Sheet, fitting_size, mixed_colour, text_width, wrapped_lines
 from explorer.views import Picture
+from explorer.views.lines import Line, lines
 from explorer.views.roles import (
     CATEGORY_COLOURS,
     CIVIDIS,
@@ -94,8 +95,15 @@ class _View:
         for hull in self.view["hulls"]:
             if hull["nodes"]:
                 self._hull(hull, [place[name] for name in hull["nodes"]])
-        for edge in self.view["edges"]:
-            self._edge(edge, place[edge["source"]], place[edge["target"]])
+        position = {node["id"]: i for i, node in enumerate(self.view["nodes"])}
+        ends = [(position[edge["source"]], position[edge["target"]]) for edge in self.view["edges"]]
+        widths = [text_width(edge["label"], SMALL) for edge in self.view["edges"]]
+        drawn = lines(rows, ends, widths)
+        for edge, line in zip(self.view["edges"], drawn, strict=True):
+            self._edge(edge, line)
+        for edge, line, length in zip(self.view["edges"], drawn, widths, strict=True):
+            if s >= READABLE and line.words:
+                self._words_at(edge["label"], line.words, length)
         for node in self.view["nodes"]:
             self._node(node, place[node["id"]], letters.get(f"category-{node['category']}", ""))
 
@@ -158,26 +166,23 @@ class _View:
             colour = LIGHT["matched"] if node["matched"] else LIGHT["box"]
         return colour, "#ffffff" if colour in DARK_FILLS else LIGHT["ink"], missing
 
-    def _edge(self, edge: EdgeView, source: Place, target: Place) -> None:
-        """From the top of what is read to the bottom of what reads; sideways where the reader does not stand above."""
-        (sx, sy, sw, sh), (tx, ty, tw, th) = source, target
-        start, end = sy - sh / 2, ty + th / 2
-        if start - end >= 8 * self.scale:
-            middle = (start + end) / 2
-            path = [(sx, start), (tx, end)]
-            if abs(sx - tx) > 1:
-                path = curve_points((sx, start), (sx, middle), (tx, middle), (tx, end))
-            label = ((sx + tx) / 2, middle)
-        else:
-            side = 1 if tx >= sx else -1
-            path = [(sx + side * sw / 2, sy), (tx - side * tw / 2, ty)]
-            label = ((sx + tx) / 2, (sy + ty) / 2)
+    def _edge(self, edge: EdgeView, line: Line) -> None:
+        path = [self._at(point) for point in line.points]
         weight = {"added": 2.4, "removed": 1.8, "changed": 2.4}.get(edge["change"], 1.3) * self.scale
         colour = LIGHT.get(edge["change"], LIGHT["line"])
         self.sheet.line(path, colour, weight, DASHES.get(edge["change"], ()))
         self.sheet.arrow(path, colour, (5 + 1.5 * weight) * self.scale)
-        if self.scale >= READABLE:
-            self.sheet.text(label[0] + 4, label[1] + 4, edge["label"], SMALL * self.scale, LIGHT["soft"])
+
+    def _words_at(self, words: str, point: Point, length: float) -> None:
+        """Words over lines: these end before them."""
+        (x, y), s = self._at(point), self.scale
+        ground = (x - 2 * s, y - 7 * s, x + (length + 2) * s, y + 7 * s)
+        self.sheet.box(ground, 3 * s, LIGHT["page"], LIGHT["page"], 0.5)
+        self.sheet.text(x, y + 4 * s, words, SMALL * s, LIGHT["soft"])
+
+    def _at(self, point: Point) -> Point:
+        """A point of the picture on the sheet."""
+        return self.left + point[0] * self.scale, self.top + point[1] * self.scale
 
     def _hull(self, hull: HullView, places: Sequence[Place]) -> None:
         pad = HULL_PADS[hull["kind"]] * self.scale

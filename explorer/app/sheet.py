@@ -23,7 +23,6 @@ DENSITY = 2
 SMOOTH = 2
 """Shapes are drawn so many times larger and averaged, because Pillow's lines have hard edges."""
 COLOURS = 96
-CURVE_POINTS = 20
 
 PLAIN = str.maketrans({"×": "x", "−": "-", "→": "->", "≠": "!=", "≤": "<=", "≥": ">=", "✕": "x", "µ": "u", "Σ": "S"})
 GLYPHS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
@@ -178,18 +177,6 @@ def mixed_colour(one: str, other: str, share: float) -> str:
     """A colour with `share` of the first over the second."""
     pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
-
-
-def curve_points(a: Point, b: Point, c: Point, d: Point) -> list[Point]:
-    """Points of a cubic Bézier curve."""
-    found: list[Point] = []
-    for i in range(CURVE_POINTS + 1):
-        t = i / CURVE_POINTS
-        u = 1 - t
-        weights = (u**3, 3 * u * u * t, 3 * u * t * t, t**3)
-        x, y = (sum(w * p[axis] for w, p in zip(weights, (a, b, c, d), strict=True)) for axis in (0, 1))
-        found.append((x, y))
-    return found
 
 
 def rounded(box: Place, radius: float) -> list[Point]:

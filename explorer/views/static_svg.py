@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
+from explorer.views.lines import Line, is_straight, lines
 from explorer.views.picture import Picture
 from explorer.views.roles import (
     CATEGORY_COLOURS,
@@ -20,14 +21,13 @@ from explorer.views.roles import (
     SIGNS,
     corner_radius,
 )
-from explorer.views.routes import Place, Point, routes
+from explorer.views.routes import Place, Point
 from explorer.views.tables import edge_text
 from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView
 
 HEAD, LINE, SIDE = 52.0, 20.0, 24.0
 LEGEND_COLUMN, LEGEND_TEXT, CHARACTER = 330.0, 80.0, 7.0
-ROUTE_LIMIT = 400
-"""Number of boxes up to which arrows go round boxes."""
+SMALL_CHARACTER = 6.0
 
 VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in LIGHT.items())
 DARK_VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in DARK.items() if colour != LIGHT[role])
@@ -39,6 +39,7 @@ STYLE = (
 .x-page{fill:var(--page)}
 .x-view text{fill:var(--ink)}
 .x-view .x-soft{fill:var(--soft);font-size:11px}
+.x-view .x-over{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
 .x-view .x-title{font-size:13px;font-weight:600}
 .x-view .x-head{font-size:15px;font-weight:600}
 .x-view .x-on-dark{fill:#fff}
@@ -139,13 +140,14 @@ def _drawing(view: PictureView, places: Sequence[Place]) -> list[str]:
     letters = {item["role"]: item["sign"] for item in view["legend"] if item["channel"] == "fill"}
     position = {node["id"]: i for i, node in enumerate(view["nodes"])}
     ends = [(position[edge["source"]], position[edge["target"]]) for edge in view["edges"]]
-    none: list[list[Point]] = [[] for _ in ends]
-    passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
+    drawn = lines(places, ends, [SMALL_CHARACTER * len(edge["label"]) for edge in view["edges"]])
     return [
         *(_hull(hull, [place[name] for name in hull["nodes"]]) for hull in view["hulls"] if hull["nodes"]),
+        *(_edge(edge, line) for edge, line in zip(view["edges"], drawn, strict=True)),
         *(
-            _edge(edge, place[edge["source"]], place[edge["target"]], points)
-            for edge, points in zip(view["edges"], passed, strict=True)
+            _text("x-soft x-over", line.words[0], line.words[1] + 4, edge["label"], "start")
+            for edge, line in zip(view["edges"], drawn, strict=True)
+            if line.words
         ),
         *(_node(node, place[node["id"]], view, letters) for node in view["nodes"]),
     ]
@@ -212,28 +214,17 @@ def _text(classes: str, x: float, y: float, text: str, anchor: str = "middle") -
     return f'<text class="{classes}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _edge(edge: EdgeView, source: Place, target: Place, passed: Sequence[Point]) -> str:
-    """From the top of what is read to the bottom of what reads; sideways where the reader does not stand above."""
-    (sx, sy, sw, sh), (tx, ty, tw, th) = source, target
-    start, end = sy - sh / 2, ty + th / 2
-    if start - end >= 8:
-        points = [(sx, start), *passed, (tx, end)]
-        path = f"M{sx:g} {start:g}" + "".join(_curve(one, other) for one, other in pairwise(points))
-        (from_x, from_y), (to_x, to_y) = points[0], points[1]
-        label_x, label_y = (from_x + to_x) / 2, (from_y + to_y) / 2
-    else:
-        side = 1 if tx >= sx else -1
-        path = f"M{sx + side * sw / 2:g} {sy:g}L{tx - side * tw / 2:g} {ty:g}"
-        label_x, label_y = (sx + tx) / 2, (sy + ty) / 2
-    label = _text("x-soft", label_x + 4, label_y + 4, edge["label"], "start") if edge["label"] else ""
+def _edge(edge: EdgeView, line: Line) -> str:
+    (x, y), *_ = line.corners
+    path = f"M{x:g} {y:g}" + "".join(_curve(one, other) for one, other in pairwise(line.corners))
     tip = f"<title>{escape(edge_text(edge))} by {escape(edge['target'])}</title>"
-    return f'<g><path class="x-edge x-{edge["change"]}" d="{path}">{tip}</path>{label}</g>'
+    return f'<g><path class="x-edge x-{edge["change"]}" d="{path}">{tip}</path></g>'
 
 
 def _curve(one: Point, other: Point) -> str:
     """On from a point to another, leaving and arriving upright."""
     (from_x, from_y), (to_x, to_y) = one, other
-    if from_x == to_x:
+    if is_straight(one, other):
         return f"L{to_x:g} {to_y:g}"
     middle = (from_y + to_y) / 2
     return f"C{from_x:g} {middle:g} {to_x:g} {middle:g} {to_x:g} {to_y:g}"

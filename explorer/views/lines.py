@@ -1,0 +1,107 @@
+"""The lines of a picture that is drawn without a script: where each goes, and where its words stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import dist
+
+from explorer.views.routes import STACK, Place, Point, routes
+
+ROUTE_LIMIT = 400
+"""With more boxes lines go straight: there are too many to follow one."""
+SAMPLES = 16
+"""Points of a curve from one corner to the next."""
+SHARES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
+"""Where words may stand along a line, the best first."""
+RISE = 8.0
+"""A reader stands above what it reads if there is so much room between them; else the line goes sideways."""
+WORDS_HEIGHT = 14.0
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The corners that a line goes through, upright at each; where its words begin; None where there is no room."""
+
+    corners: tuple[Point, ...]
+    words: Point | None
+
+    @property
+    def points(self) -> list[Point]:
+        """Points of the curve."""
+        return _curve(self.corners)
+
+
+def lines(places: Sequence[Place], ends: Sequence[tuple[int, int]], widths: Sequence[float]) -> list[Line]:
+    """The line of each arrow (source, target), by position; words of a width (0: none) stand clear of all boxes.
+
+    An arrow goes from the top of what is read to the bottom of what reads it, sideways where that does not stand above.
+    """
+    none: list[list[Point]] = [[] for _ in ends]
+    passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
+    taken = [(x - w / 2, y - h / 2 - STACK, x + w / 2 + STACK, y + h / 2) for x, y, w, h in places]
+    found: list[Line] = []
+    for (source, target), between, width in zip(ends, passed, widths, strict=True):
+        corners = _corners(places[source], places[target], between)
+        words = _room(_curve(corners), width, taken) if width and len(places) <= ROUTE_LIMIT else None
+        found.append(Line(corners, words))
+    return found
+
+
+def _corners(source: Place, target: Place, between: Sequence[Point]) -> tuple[Point, ...]:
+    (sx, sy, sw, sh), (tx, ty, tw, th) = source, target
+    start, end = sy - sh / 2, ty + th / 2
+    if start - end >= RISE:
+        return ((sx, start), *between, (tx, end))
+    side = 1 if tx >= sx else -1
+    return ((sx + side * sw / 2, sy), (tx - side * tw / 2, ty))
+
+
+def is_straight(one: Point, other: Point) -> bool:
+    """Whether two corners are joined by a straight line: they stand above each other, or beside."""
+    return one[0] == other[0] or abs(one[1] - other[1]) < RISE
+
+
+def _curve(corners: Sequence[Point]) -> list[Point]:
+    """Points of the curve through corners."""
+    points = [corners[0]]
+    for (from_x, from_y), (to_x, to_y) in pairwise(corners):
+        middle = (from_y + to_y) / 2
+        straight = is_straight((from_x, from_y), (to_x, to_y))
+        for i in range(1, SAMPLES + 1):
+            t = i / SAMPLES
+            u = 1 - t
+            if straight:
+                points.append((from_x * u + to_x * t, from_y * u + to_y * t))
+                continue
+            near, far = u**3 + 3 * u * u * t, 3 * u * t * t + t**3  # Bezier, its handles above and below the ends
+            rise = u**3 * from_y + (3 * u * u * t + 3 * u * t * t) * middle + t**3 * to_y
+            points.append((near * from_x + far * to_x, rise))
+    return points
+
+
+def _room(points: Sequence[Point], width: float, taken: list[Box]) -> Point | None:
+    """Where words begin that stand on the line, clear of what is taken; that is taken then."""
+    length, free = [0.0], list[Box]()
+    for one, other in pairwise(points):
+        length.append(length[-1] + dist(one, other))
+    for share in SHARES:
+        x, y = next(point for point, at in zip(points, length, strict=True) if at >= share * length[-1])
+        for left in (x + 4, x - 4 - width):
+            box = (left, y - WORDS_HEIGHT / 2, left + width, y + WORDS_HEIGHT / 2)
+            if all(box[2] < l or box[0] > r or box[3] < t or box[1] > b for l, t, r, b in taken):
+                free.append(box)
+    if not free:
+        return None
+    best = min(free, key=lambda box: _covered(points, box))
+    taken.append(best)
+    return best[0], (best[1] + best[3]) / 2
+
+
+def _covered(points: Sequence[Point], box: Box) -> int:
+    """How many points of a line words would cover."""
+    left, top, right, bottom = box
+    return sum([left <= x <= right and top <= y <= bottom for x, y in points])
