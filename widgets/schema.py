@@ -6,7 +6,7 @@ and one array of 32-bit floats (x, y, width, height of every node, in the order 
 the box). Unknown fields are to be passed over by whoever reads.
 """
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 VERSION = 1
 
@@ -296,23 +296,60 @@ class QuestionView(TypedDict):
 
 
 class RecordingView(TypedDict):
-    """A whole trace for a page without Python: steps, and a picture for each `step/mode`."""
+    """A trace for a page without Python: all steps, and the pictures of them that the page can ask for."""
 
     version: int
     title: str
     steps: list[StepView]
     pictures: dict[str, PictureView]
+    """By `step/mode/colour/group`: `3/diff/change/fold`, in the words of `step`, `mode`, `colour_by` and `group_by` of
+    the picture. Where all of them have one colouring and one grouping, by `step/mode`: `3/diff`. Mode `side` need not
+    be there: it is put together from `before` and `after`."""
     coordinates: dict[str, str]
-    """Base64 of the float array of each picture, under the same key."""
+    """Base64 of the float array of each picture, under the same key: 32 bits each, the lowest byte first."""
     details: dict[str, DetailsView]
-    """By `step/node id`."""
+    """By `step/box id`: `3/g5x2-9`."""
+
+
+class GraphOptions(TypedDict, total=False):
+    """How a graph is shown. What is left out: all there is, in the size and with the parts of a dashboard."""
+
+    compact: bool
+    """As in a notebook: no tool bar and no legend, the inspector in a drawer."""
+    height: int | str
+    """Pixels, or a length of CSS."""
+    theme: Literal["auto", "light", "dark"]
+    inspector: Literal["side", "drawer", "none"]
+    modes: list[Mode]
+    """The modes that can be chosen; of one there is no choice to make, and no buttons."""
+    colours: list[ColourBy]
+    groups: list[GroupBy]
+    stepper: bool
+    """False: it stays at its step."""
+    toolbar: bool
+    legend: bool
+    actions: bool
+    """False: no buttons for what only Python can do."""
+    requests: list[str]
+    """Names of the requests that the host answers."""
+    numbers: bool
+    """A box of one node shows its number instead of its title."""
+    asking: bool
+    """Nothing is told but what the picture shows: no caption, no message, no details."""
+    many: bool
+    """A click adds to the selection, or takes from it."""
+    letter_keys: bool
+    animate: bool
+    svg_limit: int
+    """From more boxes than these on it is drawn on a canvas."""
 
 
 class EmbeddedView(TypedDict):
     """One view of a page of several: which file draws it, and how it begins. What it draws is beside it in the page."""
 
     kind: Literal["graph", "question", "bars"]
-    options: NotRequired[dict[str, Any]]
+    options: NotRequired[GraphOptions]
+    """Of the graph."""
     recording: NotRequired[int]
     """Number of the recording that a graph or a question is shown from; views of one trace share it."""
     start: NotRequired[PlaceView]
@@ -321,6 +358,6 @@ class EmbeddedView(TypedDict):
     tables: NotRequired[dict[str, str]]
     """Words below the graph by step, as HTML that Python made; under the empty name those for all other steps."""
     question: NotRequired[QuestionView]
-    revealed_options: NotRequired[dict[str, Any]]
+    revealed_options: NotRequired[GraphOptions]
     """Options of the graph while the answer to a question is shown; before that `options`."""
     bars: NotRequired[BarsView]

@@ -1,6 +1,6 @@
 """`explorer.ask`: a question about a step, answered before the step is shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ from explorer.views import (
     question_view,
 )
 from widgets.jupyter import Fallback, QuestionWidget, bundle_with
-from widgets.schema import PictureView, QuestionView
+from widgets.schema import GraphOptions, PictureView, QuestionView
 
 HEIGHT = 420
 
@@ -149,10 +149,15 @@ class AskWidget(ipywidgets.VBox):
         return f"{self._words()}\n\n{picture_text(self._picture().view)}"
 
 
-def question_options(view: QuestionView, revealed: bool) -> Mapping[str, Any]:
+def question_options(view: QuestionView, revealed: bool) -> GraphOptions:
     """Options of the picture: while it is asked about it shows nothing that tells the answer, then that one step."""
     place = view["revealing" if revealed else "asking"]
-    fixed = {"stepper": False, "numbers": True, "groups": [place["group_by"]], "colours": [place["colour_by"]]}
+    fixed: GraphOptions = {
+        "stepper": False,
+        "numbers": True,
+        "groups": [place["group_by"]],
+        "colours": [place["colour_by"]],
+    }
     if revealed:
         return {**fixed, "modes": ["diff", "before", "after"], "asking": False, "many": False}
     return {**fixed, "modes": [place["mode"]], "asking": True, "many": "clicks" in view}

@@ -1,12 +1,13 @@
 """A lesson that was run, as one HTML page that needs neither a network nor a kernel; and the page that lists them."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, cast
 
-from explorer.app.course_markdown import CODE_STYLE, code_html, markdown_html, plain_text
+from explorer.app.course_links import ANSWERS, INDEX, QUIZ
+from explorer.app.course_markdown import CODE_STYLE, TextOf, code_html, plain_text
 from explorer.app.course_recorder import RECORDINGS_MIME, VIEW_MIME
 from widgets.page import POLICY, view_html, views_html
 from widgets.schema import EmbeddedView, RecordingView
@@ -14,6 +15,8 @@ from widgets.schema import EmbeddedView, RecordingView
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
+ABOUT = re.compile(r"^## .*\(lesson (\d+)\)", re.MULTILINE)
+"""The title of a question of the quiz names the lesson that it follows from."""
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#16191d;--muted:#565d66;--line:#d5d9df;--soft:#f4f6f8;
@@ -34,14 +37,19 @@ nav{display:flex;flex-wrap:wrap;gap:.3rem 1.4rem;font-size:.92rem}
 nav a{display:inline-block;padding:.2rem 0}
 pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.86rem}
 p code,li code,td code{background:var(--soft);padding:.1em .3em;border-radius:4px;overflow-wrap:anywhere}
+td code{overflow-wrap:normal}
 pre{margin:.5rem 0;padding:.6rem .9rem;overflow:auto;line-height:1.5;border-radius:6px}
 pre.code{background:var(--soft);border:1px solid var(--line);margin-top:1rem}
 pre.out{padding:.2rem .9rem;border-left:3px solid var(--line);border-radius:0;max-height:34rem}
 pre.stderr{background:var(--note)}
 table{border-collapse:collapse;margin:.6rem 0}
+.table{overflow-x:auto}
 th,td{text-align:left;padding:.2rem .9rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+.lessons td+td,.lessons th+th{text-align:right;white-space:nowrap;padding:.2rem 0 .2rem .9rem;
+font-variant-numeric:tabular-nums}
 math{font-size:1.08em}
-math[display=block]{margin:.7rem 0;overflow:auto}
+.whole{white-space:nowrap}
+.math.block{margin:.7rem 0;overflow-x:auto;max-width:46rem}
 img{max-width:100%}
 .view{margin:.8rem 0}
 .view>[data-step]{overflow:auto}
@@ -58,10 +66,29 @@ class Lesson:
     minutes: int
 
 
-@dataclass
-class _Views:
-    """The views of a page, in the order in which they stand in it."""
+@dataclass(frozen=True, slots=True)
+class Quiz:
+    """What is said of the quiz: its title, how many questions, and the name of the last lesson that it asks about."""
 
+    title: str
+    questions: int
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """All lessons, whether built or not; the quiz, if there is one; and the file names of the pages that there are."""
+
+    lessons: tuple[Lesson, ...]
+    quiz: Quiz | None = None
+    pages: Collection[str] = ()
+
+
+@dataclass
+class _Page:
+    """What the cells of a page share: its text, and its views in the order in which they stand in it."""
+
+    text: TextOf
     views: list[EmbeddedView] = field(default_factory=list[EmbeddedView])
     recordings: list[RecordingView] = field(default_factory=list[RecordingView])
 
@@ -74,65 +101,107 @@ def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
     return Lesson(name, plain_text(title), minutes)
 
 
-def lesson_html(notebook: Mapping[str, Any], lessons: Sequence[Lesson], at: int) -> str:
+def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
+    """Title, number of questions and last lesson of a quiz, from its text; no lesson where its titles name none."""
+    title = TITLE.search(text)
+    asked = [int(number) for number in ABOUT.findall(text)]
+    last = [lesson.name for lesson in lessons if asked and lesson.name.startswith(f"{max(asked):02}_")]
+    return Quiz(plain_text(title[1]) if title else "Quiz", len(asked), last[0] if last else "")
+
+
+def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
     """The page of lesson `at`, which was run. Raises: FileFormatError for a formula that cannot be shown."""
-    views = _Views()
-    main = "".join(_cell_html(cell, views) for cell in notebook["cells"])
-    links = [("index.html", "All lessons")]
-    links += [(f"{one.name}.html", f"Before: {one.title}") for one in lessons[:at][-1:]]
-    links += [(f"{one.name}.html", f"Next: {one.title}") for one in lessons[at + 1 :][:1]]
-    nav = "".join(f'<a href="{escape(address)}">{escape(words)}</a>' for address, words in links)
-    begin, end = (f'<nav aria-label="{label}">{nav}</nav>' for label in ("Lessons", "More lessons"))
-    scripts = views_html(views.views, views.recordings) if views.views else ""
-    return _page_html(lessons[at].title, f"{begin}\n<main>\n{main}</main>\n{end}", scripts)
+    lesson = course.lessons[at]
+    page = _Page(TextOf(f"{lesson.name}.ipynb", course.pages))
+    main = "".join(_cell_html(cell, page) for cell in notebook["cells"])
+    links = [(f"{one.name}.html", f"Before: {one.title}") for one in course.lessons[:at][-1:]]
+    links += [(f"{one.name}.html", f"Next: {one.title}") for one in course.lessons[at + 1 :][:1]]
+    if course.quiz and course.quiz.after == lesson.name:
+        links.append((QUIZ, course.quiz.title))
+    scripts = views_html(page.views, page.recordings) if page.views else ""
+    return _page_html(lesson.title, _between_links(main, links, course), scripts)
 
 
-def index_html(lessons: Sequence[Lesson], sizes: Mapping[str, int]) -> str:
-    """The list of lessons; one without a size was not built."""
+def quiz_html(markdown: str, source: str, course: Course) -> str:
+    """The page of the quiz, or of its answers: `source` is the place of the text in the folder of the lessons.
+
+    Raises: FileFormatError for a formula that cannot be shown.
+    """
+    title = TITLE.search(markdown)
+    others = {"quiz.md": (ANSWERS, "Answers")}.get(source, (QUIZ, "Questions"))
+    main = TextOf(source, course.pages).html(markdown)
+    return _page_html(plain_text(title[1]) if title else "Quiz", _between_links(main, [others], course), "")
+
+
+def index_html(course: Course, sizes: Mapping[str, int]) -> str:
+    """The list of lessons with the size of each page in bytes; one without a page was not built."""
     rows: list[str] = []
-    for lesson in lessons:
-        words = escape(lesson.title)
-        link = f'<a href="{escape(lesson.name)}.html">{words}</a>' if lesson.name in sizes else f"{words} (not built)"
-        size = f"{sizes[lesson.name] / 1000:,.0f} kB" if lesson.name in sizes else ""
+    for lesson in course.lessons:
+        name, words = f"{lesson.name}.html", escape(lesson.title)
+        link = f'<a href="{escape(name)}">{words}</a>' if name in sizes else f"{words} (not\u00a0built)"
+        size = f"{sizes[name] / 1000:,.0f} kB" if name in sizes else ""
         rows.append(f"<tr><td>{link}</td><td>{lesson.minutes or ''}</td><td>{size}</td></tr>")
+        if course.quiz and course.quiz.after == lesson.name:
+            rows.append(_quiz_row(course.quiz, course.pages))
+    if course.quiz and not course.quiz.after:
+        rows.append(_quiz_row(course.quiz, course.pages))
     body = (
         "<main><h1>Fusion and folding, by stepping</h1><p>The lessons of Circuit Explorer as pages: their pictures can "
         "be stepped through and their questions answered, without Python and without a network. To change the code "
         "and to do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
-        '<table><tr><th scope="col">Lesson</th><th scope="col">Minutes</th><th scope="col">Size</th></tr>'
-        f"{''.join(rows)}</table></main>"
+        '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes</th><th scope="col">Size</th>'
+        f"</tr>{''.join(rows)}</table></main>"
     )
     return _page_html("Circuit Explorer: lessons", body, "")
+
+
+def _quiz_row(quiz: Quiz, pages: Collection[str]) -> str:
+    """The quiz and its answers in the list of lessons."""
+    answers = f', <a href="{ANSWERS}">answers</a>' if ANSWERS in pages else ""
+    return (
+        f'<tr><td><a href="{QUIZ}">{escape(quiz.title)}</a>: {quiz.questions} questions{answers}</td>'
+        "<td></td><td></td></tr>"
+    )
+
+
+def _between_links(main: str, links: Sequence[tuple[str, str]], course: Course) -> str:
+    """The text of a page between the links to others; of a page that there is not, the words."""
+    shown = [
+        f'<a href="{escape(page)}">{escape(words)}</a>' if page in course.pages else f"<span>{escape(words)}</span>"
+        for page, words in [(INDEX, "All lessons"), *links]
+    ]
+    begin, end = (f'<nav aria-label="{label}">{"".join(shown)}</nav>' for label in ("Lessons", "More lessons"))
+    return f"{begin}\n<main>\n{main}</main>\n{end}"
 
 
 # ---------------------------------------------------------------------- cells
 
 
-def _cell_html(cell: Mapping[str, Any], views: _Views) -> str:
+def _cell_html(cell: Mapping[str, Any], page: _Page) -> str:
     if cell["cell_type"] == "markdown":
-        return markdown_html(cell["source"])
+        return page.text.html(cell["source"])
     if cell["cell_type"] != "code":
         return ""
-    outputs = "".join(_output_html(output, views) for output in cell["outputs"])
+    outputs = "".join(_output_html(output, page) for output in cell["outputs"])
     code = cell["source"].strip("\n")
     return (f'<pre class="code" tabindex="0">{code_html(code)}</pre>\n' if code else "") + outputs
 
 
-def _output_html(output: Mapping[str, Any], views: _Views) -> str:
+def _output_html(output: Mapping[str, Any], page: _Page) -> str:
     if output["output_type"] == "stream":
         return _text_html(output["text"], output["name"])
     if output["output_type"] == "error":
         return _text_html("\n".join(output["traceback"]), "stderr")
     data = output["data"]
     if RECORDINGS_MIME in data:
-        views.recordings = cast("list[RecordingView]", data[RECORDINGS_MIME])
+        page.recordings = cast("list[RecordingView]", data[RECORDINGS_MIME])
         return ""
     if VIEW_MIME in data:
         view = cast(EmbeddedView, data[VIEW_MIME])
-        views.views.append(view)
-        return view_html(len(views.views) - 1, view.get("tables", {}), data.get("text/plain", "")) + "\n"
+        page.views.append(view)
+        return view_html(len(page.views) - 1, view.get("tables", {}), data.get("text/plain", "")) + "\n"
     if "text/markdown" in data:
-        return markdown_html(data["text/markdown"])
+        return page.text.html(data["text/markdown"])
     if "image/png" in data:
         words = escape(data.get("text/plain", ""), quote=True)
         return f'<img alt="{words}" src="data:image/png;base64,{data["image/png"].strip()}">\n'

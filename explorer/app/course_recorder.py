@@ -5,7 +5,7 @@ cell and `recorder.end()` behind the last one; the lesson knows nothing of it.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from IPython.core.getipython import get_ipython
 from IPython.display import publish_display_data
@@ -17,7 +17,7 @@ from explorer.errors import CircuitError
 from explorer.views import MODES, Look, add_looks, empty_recording, fold_level
 from widgets.jupyter import BarsWidget
 from widgets.page import RECORDED_MODES
-from widgets.schema import EmbeddedView, PlaceView, RecordingView
+from widgets.schema import EmbeddedView, GraphOptions, PlaceView, RecordingView
 
 VIEW_MIME = "application/vnd.circuit-explorer.view+json"
 """An `EmbeddedView`, beside the widget."""
@@ -67,7 +67,12 @@ class CourseRecorder:
         session, look = widget.session, widget.session.look
         steps = [step.index for step in widget.trace.steps]
         number = self._number(session, [(i, m, look.colour_by, look.group_by) for i in steps for m in RECORDED_MODES])
-        fixed = {"modes": list(MODES), "colours": [look.colour_by], "groups": [look.group_by], "actions": False}
+        fixed: GraphOptions = {
+            "modes": list(MODES),
+            "colours": [look.colour_by],
+            "groups": [look.group_by],
+            "actions": False,
+        }
         place: PlaceView = {
             "step": session.step,
             "mode": look.mode,
@@ -78,7 +83,7 @@ class CourseRecorder:
         }
         return {
             "kind": "graph",
-            "options": {**widget.options, **fixed},
+            "options": {**_options_of(widget), **fixed},
             "recording": number,
             "start": place,
             "details": str(widget.details),
@@ -99,7 +104,7 @@ class CourseRecorder:
         looks: list[Look] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
         for mode in RECORDED_MODES:
             looks.append((revealing["step"], mode, revealing["colour_by"], revealing["group_by"]))
-        own = {**widget.graph.options, "actions": False}
+        own: GraphOptions = {**_options_of(widget.graph), "actions": False}
         return {
             "kind": "question",
             "options": {**own, **question_options(widget.view, False)},
@@ -130,3 +135,8 @@ class CourseRecorder:
             add_looks(recorded, session.index, looks, near_misses=near_misses, times=times)
             made.append(recorded)
         return made
+
+
+def _options_of(widget: TraceWidget) -> GraphOptions:
+    """A trait has no type of its own."""
+    return cast(GraphOptions, dict(widget.options))

@@ -102,6 +102,11 @@ class GraphOptPattern(ABC):
             if not _are(Mapping, given):
                 wanted = "a tuple with one dictionary for each entry, as in ({...},)"
                 raise RuleError(f"{what} of the pattern {self.name} is {wanted}; found {given}")
+        for conditions in cast("tuple[Mapping[str, object], ...]", self.sub_patterns):
+            for name, sub_pattern in conditions.items():
+                if not isinstance(sub_pattern, ParameterOptPattern):
+                    wanted = f"a ParameterOptPattern for the parameter {name!r}"
+                    raise RuleError(f"sub_patterns of the pattern {self.name} have {wanted}; found {sub_pattern}")
 
     def config_of_entry(self, entry: int) -> Mapping[str, Any]:
         """The conditions on the config of an entry."""

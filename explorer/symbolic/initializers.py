@@ -28,7 +28,7 @@ class Initializer(ABC):
 class ConstantInitializer(Initializer):
     """The same given values each time: one number, or an array of the shape of the leaf.
 
-    Raises: DataTypeError for anything but numbers.
+    Raises: DataTypeError for anything but numbers; ValueRangeError for NaN.
     """
 
     value: NDArray[np.generic]
@@ -45,6 +45,8 @@ class ConstantInitializer(Initializer):
     def _check(self) -> None:
         if self.value.dtype.kind not in "biufc":
             raise DataTypeError(f"ConstantInitializer takes a number or an array of numbers; found {self.value.dtype}")
+        if self.value.dtype.kind in "fc" and np.isnan(self.value).any():
+            raise ValueRangeError("ConstantInitializer takes numbers; found NaN among them")
 
     def __repr__(self) -> str:
         what = str(self.value[()]) if self.value.ndim == 0 else f"array{self.value.shape}"

@@ -127,7 +127,10 @@ class Transactions:
         if node is not None:
             blocked = graph.order.path(new, [node])
             if blocked is not None:
-                raise CycleError(f"{_short(new)} depends on %{node.id} {node.op.name}, which would read it: a cycle")
+                reader, instead = f"%{node.id} {node.op.name}", f"in place of {_short(old)}: a cycle"
+                if new.owner is node:
+                    raise CycleError(f"{reader} would read its own result {instead}")
+                raise CycleError(f"{_short(new)} depends on {reader}, which would read it {instead}")
         coming = toposorted([new], stop=graph.nodes)
         back = next((owner for owner in coming if owner in self._gone), None)
         if back is not None:

@@ -1,5 +1,6 @@
 """The type of a value on an edge: dtype, shape, and where they are explicit layout and quantization."""
 
+import numbers
 from dataclasses import dataclass, field
 from math import prod
 
@@ -26,13 +27,15 @@ LETTERS = {
 SCALES = (2.0**-100, 2.0**100)
 """Scales between these can be multiplied with, and divided by, in 32 bits without loss of digits."""
 
+OFFSETS = (-(2**31), 2**31 - 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
     """Affine quantization of a whole tensor: real = (stored - offset) * scale.
 
     Raises: ValueRangeError for a scale that is not positive, or is outside of `SCALES`, and for an offset that is not
-    whole.
+    a whole number of 32 bits.
     Source: Glow, Quantization: a tensor's type carries its scale and offset.
     """
 
@@ -42,8 +45,10 @@ class Quantization:
     def __post_init__(self) -> None:
         if not SCALES[0] <= self.scale <= SCALES[1]:
             raise ValueRangeError(f"the scale {self.scale:g} is not between {SCALES[0]:.3g} and {SCALES[1]:.3g}")
-        if self.offset != int(self.offset):
-            raise ValueRangeError(f"the offset {self.offset:g} is not a whole number")
+        if not isinstance(self.offset, numbers.Integral) or isinstance(self.offset, bool):
+            raise ValueRangeError(f"the offset {self.offset!r} is not a whole number")
+        if not OFFSETS[0] <= self.offset <= OFFSETS[1]:
+            raise ValueRangeError(f"the offset {self.offset} is not one of a number of 32 bits")
 
     def __str__(self) -> str:
         return f"s{self.scale:g}o{self.offset}"

@@ -32,6 +32,22 @@ class RefusalKind(Enum):
     REVERTED = "reverted"
 
 
+ASKED = (
+    RefusalKind.WRONG_TYPE,
+    RefusalKind.NOT_AN_OUTPUT,
+    RefusalKind.SEVERAL_INPUTS,
+    RefusalKind.SEVERAL_USERS,
+    RefusalKind.INTERIOR_OUTPUT,
+    RefusalKind.CONFIG_DIFFERS,
+    RefusalKind.SUB_PATTERN_FAILED,
+    RefusalKind.NO_INPUT,
+    RefusalKind.OTHER_VALUE,
+    RefusalKind.DECLINED,
+    RefusalKind.REVERTED,
+)
+"""In which order the matcher, and then the driver, asks at an entry."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """One attempt that failed: `pattern` tried at `root` stopped at entry number `entry`, at `node`.
@@ -49,6 +65,11 @@ class Refusal:
     wanted: object = None
     what: str = ""
     inner: "tuple[Refusal, ...]" = ()
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How far the attempt came: the entry, and the question at it."""
+        return self.entry, ASKED.index(self.kind)
 
     @property
     def reason(self) -> str:

@@ -139,5 +139,5 @@ def _closest(step: Step) -> tuple[Refusal, int] | None:
         example.setdefault(key, refusal)
     if not counts:
         return None
-    best = max(counts, key=lambda key: (key[1], counts[key]))
+    best = max(counts, key=lambda key: (example[key].progress, counts[key]))
     return example[best], counts[best]

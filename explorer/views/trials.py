@@ -45,6 +45,6 @@ class PatternTrial:
             example.setdefault(key, refusal)
         if not counts:
             return ""
-        best = max(counts, key=lambda key: (key[0], counts[key]))
+        best = max(counts, key=lambda key: (example[key].progress, counts[key]))
         blocked = f"{plural(counts[best], 'time')} blocked at its {ordinal(best[0] + 1)} layer"
         return f"Closest: {blocked} because {reason_text(example[best])}."

@@ -3,6 +3,7 @@
 from itertools import product
 from typing import Any
 
+import numpy as np
 import torch
 
 import explorer
@@ -86,11 +87,15 @@ def judge_3(answer: Any) -> Said:
     f, g, fair = torch.tensor([0.7, 0.3]), torch.tensor([0.1, 0.9]), torch.tensor([0.5, 0.5])
     wanted = 0.5 * torch.outer(f, g) + 0.5 * torch.outer(f, fair)
     table = _table(answer, 2)
+    if float((table.sum(1) - f).abs().max()) > CLOSE:
+        heads = f"x0 shows 1 with probability {table[1].sum():.3g}, but both terms have the factor f(x0)"
+        return Said(False, f"It is smooth, and a distribution, but another one: {heads}.")
     off = (table - wanted).abs()
     if float(off.max()) > CLOSE:
         a, b = divmod(int(off.argmax()), 2)
-        found = f"at x0 = {a}, x1 = {b} the circuit gives {table[a, b]:.4g}, not {wanted[a, b]:.4g}"
-        return Said(False, f"It is smooth, and a distribution, but another one: {found}.")
+        found = f"at x0 = {a}, x1 = {b} the circuit gives {table[a, b]:.4g}"
+        asked = "What do the two terms give there, each by hand? Compare both factors of each, and the weights"
+        return Said(False, f"It is smooth, and a distribution, but another one: {found}. {asked}.")
     return Said(True, "Right: each input of the sum now speaks of the same variables, so one pass is exact.")
 
 
@@ -111,6 +116,8 @@ def _no_distribution(answer: Any) -> Said | None:
         table = _table(answer, 2)
     except CircuitError as error:
         return Said(False, f"The circuit cannot be evaluated at all four assignments: {error}.")
+    if not table.isfinite().all():
+        return Said(False, f"Not all of the four values are numbers: {table.flatten().tolist()}.")
     if float(table.min()) < 0:
         return Said(False, f"One of the four values is {table.min():.3g}; a probability is not negative.")
     if abs(float(table.sum()) - 1) > CLOSE:
@@ -126,12 +133,12 @@ def _table(circuit: Circuit, variables: int) -> torch.Tensor:
 
 
 def _number(answer: Any) -> float | None:
-    """An answer as a number: a number of Python or NumPy, or a tensor of one entry."""
+    """An answer as a number: a number of Python or NumPy, or a tensor or an array of one entry."""
     if isinstance(answer, bool | str):
         return None
     try:
-        return float(answer)
-    except (TypeError, ValueError, RuntimeError):
+        return float(answer.item() if isinstance(answer, np.ndarray | torch.Tensor) else answer)
+    except (ArithmeticError, TypeError, ValueError, RuntimeError):
         return None
 
 

@@ -1,5 +1,6 @@
 """What the exercises of lesson 1 are held against: each answer is compiled and evaluated."""
 
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -60,6 +61,8 @@ def judge_1(answer: Any) -> Said:
         hint = " Was every parameter compiled? A parameter is compiled by compiler.compile_parameter."
         is_symbolic = "Parameter' object has no attribute" in str(error)
         return Said(False, f"The rule does not get through: {error}.{hint if is_symbolic else ''}")
+    except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        return Said(False, f"A coin cannot be compiled and evaluated: {type(error).__name__}: {error}.")
     wanted_values = torch.tensor([[0.75, 0.4], [0.25, 0.6]])
     if torch.allclose(found, wanted_values, atol=CLOSE):
         return Said(True, "Right: a layer is data, and what it computes is what the rule of its type makes of it.")
@@ -95,9 +98,11 @@ def judge_2(answer: Any) -> Said:
     except CircuitError as error:
         return Said(False, f"The parameter cannot be compiled: {error}.")
     sums = torch.stack(values).sum(-1)
+    if not sums.isfinite().all():
+        return Said(False, "Not all entries are numbers, for some value of the leaf. Which operator takes any number?")
     if float((sums - 1).abs().max()) > CLOSE:
         worst = sums.flatten()[int((sums - 1).abs().argmax())]
-        return Said(False, f"A row sums to {worst:.4g}, not to 1. What was done after the softmax?")
+        return Said(False, f"A row sums to {worst:.4g}, not to 1. Which operators keep the sum of a row?")
     least = min(float(value.min()) for value in values)
     if least < SMALLEST - CLOSE:
         return Said(False, f"When the leaf holds large numbers, an entry falls to {least:.3g}; {SMALLEST} is wanted.")
@@ -110,15 +115,16 @@ def judge_3(answer: Any) -> Said:
     """Whether a number of fair coins is the first one whose probability is zero in single precision."""
     if answer is None:
         return not_answered("a whole number, how many fair coins it takes")
-    if isinstance(answer, bool) or not isinstance(answer, int):
+    if isinstance(answer, bool) or not isinstance(answer, Integral):
         return Said(False, f"A whole number is wanted; found {_kind(answer)}.")
-    if not 2 <= answer <= MOST_COINS:
-        return Said(False, f"Try between 2 and {MOST_COINS} coins; found {answer}.")
-    here, before = _fair_coins(answer), _fair_coins(answer - 1)
+    if not 2 <= int(answer) <= MOST_COINS:
+        return Said(False, f"Try between 2 and {MOST_COINS} coins.")
+    coins = int(answer)
+    here, before = _fair_coins(coins), _fair_coins(coins - 1)
     if here > 0:
-        return Said(False, f"With {answer} coins the value is {here:.3g}: small, but not zero.")
+        return Said(False, f"With {coins} coins the value is {here:.3g}: small, but not zero.")
     if before == 0:
-        return Said(False, f"With {answer} coins the value is zero, but with {answer - 1} it is zero already.")
+        return Said(False, f"With {coins} coins the value is zero, but with fewer it is zero already.")
     return Said(
         True, f"Right: with one coin fewer the value is {before:.3g}, the smallest number that single precision has."
     )

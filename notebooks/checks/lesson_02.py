@@ -12,7 +12,7 @@ from explorer.rewrite import LayerOptPattern, match_pattern, match_pattern_graph
 from explorer.symbolic import Circuit
 from explorer.trace import Refusal, RefusalKind
 
-COMPILED_ONLY = {"optimize": False, "fold": False}
+COMPILED_ONLY: dict[str, Any] = {"optimize": False, "fold": False}
 
 
 def exercise_1(answer: Any) -> None:
@@ -36,12 +36,14 @@ def judge_1(answer: Any) -> Said:
         return not_answered("a LayerOptPattern of three entries")
     if not isinstance(answer, LayerOptPattern):
         return Said(False, f"A LayerOptPattern is wanted; found {_kind(answer)}.")
+    if wrong := _no_compiled_types(answer):
+        return wrong
     circuit = explorer.gallery.load_named("near-misses")
     graph = _layers(circuit)
     try:
         at_root = match_pattern(graph, answer, circuit.layer_id("upper"))
-    except CircuitError as error:
-        return Said(False, f"The matcher cannot use this pattern: {error}.")
+    except Exception as error:  # noqa: BLE001 - conditions of a reader's pattern may raise anything
+        return _unusable(error)
     if isinstance(at_root, Refusal):
         where = f"At upper, layer {at_root.root}, it stops at entry {at_root.entry + 1}"
         return Said(False, f"{where}: {at_root.reason}. Which entry comes first, the root or the input?")
@@ -60,13 +62,15 @@ def judge_2(answer: Any) -> Said:
         return Said(False, f"A LayerOptPattern is wanted; found {_kind(answer)}.")
     if len(answer.entries) != 1:
         return Said(False, f"One entry is enough: the question is about one layer. Found {len(answer.entries)}.")
+    if wrong := _no_compiled_types(answer):
+        return wrong
     for name in ("kronecker", "conflict"):
         circuit = explorer.gallery.load_named(name)
         graph = _layers(circuit)
         try:
             found = {match.root for match in match_pattern_graph(graph, [answer]).matches}
-        except CircuitError as error:
-            return Said(False, f"The matcher cannot use this pattern: {error}.")
+        except Exception as error:  # noqa: BLE001 - conditions of a reader's pattern may raise anything
+            return _unusable(error)
         for node, layer in graph.nodes.items():
             problem = _softmax_problem(
                 f"layer {node} of {name}", layer, node in found, match_pattern(graph, answer, node)
@@ -109,6 +113,19 @@ def _softmax_problem(where: str, layer: TorchLayer, is_found: bool, result: obje
         reason = result.reason if isinstance(result, Refusal) else "the matcher did not look there"
         return f"It does not match {said}: {reason}."
     return ""
+
+
+def _no_compiled_types(pattern: LayerOptPattern) -> Said | None:
+    """What is wrong with the entries of a pattern that are no types of compiled layers."""
+    others = [entry.__name__ for entry in pattern.entries if not issubclass(entry, TorchLayer)]
+    if not others:
+        return None
+    return Said(False, f"{others[0]} is not a type of compiled layers, so it matches none; see explorer.backend.")
+
+
+def _unusable(error: Exception) -> Said:
+    kind = "" if isinstance(error, CircuitError) else f"{type(error).__name__}: "
+    return Said(False, f"The matcher cannot use this pattern: {kind}{error}.")
 
 
 def _layers(circuit: Circuit) -> Graph[TorchLayer]:

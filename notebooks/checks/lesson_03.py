@@ -2,6 +2,8 @@
 
 import warnings
 from collections.abc import Callable
+from numbers import Integral
+from reprlib import repr as short
 from typing import Any
 
 import explorer
@@ -34,6 +36,7 @@ def judge_1(answer: Any) -> Said:
     problem = _no_number(answer, "sums", LONGEST)
     if problem is not None:
         return problem
+    answer = int(answer)
     left = _sums_left(answer)
     if left > 1:
         return Said(
@@ -41,7 +44,7 @@ def judge_1(answer: Any) -> Said:
             f"Of {answer} sums, {left} are left after {ROUNDS} rounds. How many are left after each single round?",
         )
     if _sums_left(answer + 1) == 1:
-        return Said(False, f"{answer} sums become one, but so do {answer + 1}. The chain may be longer.")
+        return Said(False, f"{answer} sums become one, but not only they: a longer chain does as well.")
     return Said(
         True,
         f"Right: {answer} sums become one in {ROUNDS} rounds, and of {answer + 1} sums {_sums_left(answer + 1)} are "
@@ -72,11 +75,12 @@ def judge_2(answer: Any) -> Said:
     problem = _no_number(answer, "units", 4 * UNITS)
     if problem is not None:
         return problem
+    answer = int(answer)
     trace = explorer.record(_bottleneck(answer), fold=False)
     if not _collapsed(trace):
         return Said(False, f"With {answer} units in the middle two sums stay: {_declined(trace)}.")
     if answer > 1 and _collapsed(explorer.record(_bottleneck(answer - 1), fold=False)):
-        return Said(False, f"It collapses with {answer} units in the middle, but with {answer - 1} as well.")
+        return Said(False, f"It collapses with {answer} units in the middle, but with fewer as well.")
     before = explorer.record(_bottleneck(answer - 1), fold=False)
     return Said(
         True,
@@ -120,7 +124,10 @@ def judge_3(answer: Any) -> Said:
         return circuit
     if len(circuit.layers) > MOST_LAYERS:
         return Said(False, f"The circuit has {len(circuit.layers)} layers; {MOST_LAYERS} are more than enough.")
-    trace = explorer.record(circuit, preset="handbook", fold=False)
+    try:
+        trace = explorer.record(circuit, preset="handbook", fold=False)
+    except CircuitError as error:
+        return Said(False, f"The circuit cannot be compiled: {error}.")
     step = trace.step("optimize/round 1/fuse")
     applied = dict.fromkeys(rewrite.rule for rewrite in step.rewrites)
     missing = [rule for rule in WANTED if rule not in applied]
@@ -139,8 +146,8 @@ def _made(answer: Callable[[], Any] | Any) -> Circuit | Said | None:
     if callable(answer):
         try:
             answer = answer()
-        except CircuitError as error:
-            return Said(False, f"Building the circuit failed: {error}")
+        except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+            return Said(False, f"Building the circuit failed: {type(error).__name__}: {error}")
     if answer is None or isinstance(answer, Circuit):
         return answer
     return Said(False, f"A circuit is wanted, what b.build(...) gives; found {type(answer).__name__}.")
@@ -174,8 +181,8 @@ def _why_missing(trace: Trace, rule: str) -> str:
 
 def _no_number(answer: Any, of: str, most: int) -> Said | None:
     """What is wrong with an answer that is no number from 1 to `most`."""
-    if isinstance(answer, bool) or not isinstance(answer, int):
-        return Said(False, f"A whole number of {of} is wanted; found {answer!r} of type {type(answer).__name__}.")
-    if not 1 <= answer <= most:
-        return Said(False, f"A number of {of} from 1 to {most} is wanted; found {answer}.")
+    if isinstance(answer, bool) or not isinstance(answer, Integral):
+        return Said(False, f"A whole number of {of} is wanted; found {short(answer)} of type {type(answer).__name__}.")
+    if not 1 <= int(answer) <= most:
+        return Said(False, f"A number of {of} from 1 to {most} is wanted; found {short(answer)}.")
     return None

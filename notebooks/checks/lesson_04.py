@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from math import prod
+from numbers import Integral
+from reprlib import repr as short
 from typing import Any
 
 import torch
@@ -52,7 +54,9 @@ def judge_1(answer: Any) -> Said:
         return Said(False, f"A tensor is wanted; found {type(found).__name__}.")
     if tuple(found.shape) != (BATCH, P * R):
         return Said(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; found {tuple(found.shape)}.")
-    wanted = x @ torch.kron(A, B).T
+    if not found.is_floating_point():
+        return Said(False, f"Real numbers are wanted, as those of x are; found {found.dtype}.")
+    found, wanted = found.to(x.dtype), x @ torch.kron(A, B).T
     if not torch.allclose(found, wanted, rtol=1e-4):
         ordered = found.reshape(BATCH, R, P).transpose(1, 2).reshape(BATCH, P * R)
         if torch.allclose(ordered, wanted, rtol=1e-4):
@@ -91,17 +95,18 @@ def judge_2(answer: Any) -> Said:
     """Compile the sum of that size and of one less."""
     if answer is None:
         return not_answered("the size p, a whole number")
-    if isinstance(answer, bool) or not isinstance(answer, int):
-        return Said(False, f"A whole number is wanted; found {answer!r} of type {type(answer).__name__}.")
-    if not 1 <= answer <= LARGEST:
-        return Said(False, f"A size from 1 to {LARGEST} is wanted; found {answer}.")
+    if isinstance(answer, bool) or not isinstance(answer, Integral):
+        return Said(False, f"A whole number is wanted; found {short(answer)} of type {type(answer).__name__}.")
+    if not 1 <= int(answer) <= LARGEST:
+        return Said(False, f"A size from 1 to {LARGEST} is wanted; found {short(answer)}.")
+    answer = int(answer)
     applied, reason = _decision(answer)
     if not applied:
         return Said(False, f"At p = {answer} the sum stays whole: {reason}. The factors must be larger.")
     if answer > 1:
         applied, reason = _decision(answer - 1)
         if applied:
-            return Said(False, f"At p = {answer} it is shattered, but at {answer - 1} as well.")
+            return Said(False, f"At p = {answer} it is shattered, but for smaller factors as well.")
     return Said(
         True,
         f"Right: one below, {reason}, because one more layer and twice the exponentials eat up what the fourth power "
@@ -132,10 +137,12 @@ def exercise_3(answer: Any) -> None:
 def judge_3(answer: Any) -> Said:
     """Compile both and compare their operations before and after the step."""
     what = f"shapes ((P, J), (R, Q)) for {' and for '.join(KINDS)}"
-    if answer is None or answer == dict.fromkeys(KINDS):
+    if answer is None:
         return not_answered(what)
-    if not isinstance(answer, dict) or sorted(answer) != sorted(KINDS):
-        return Said(False, f"A dictionary with the keys {' and '.join(KINDS)} is wanted; found {answer!r}.")
+    if not isinstance(answer, dict) or set(answer) != set(KINDS):
+        return Said(False, f"A dictionary with the keys {' and '.join(KINDS)} is wanted; found {short(answer)}.")
+    if all(given is None for given in answer.values()):
+        return not_answered(what)
     for kind in KINDS:
         problem = _no_shapes(answer[kind])
         if problem:
@@ -145,10 +152,10 @@ def judge_3(answer: Any) -> Said:
     least = min(_operations_by_formula(rows, columns) for rows in _divisors() for columns in _divisors())
     told = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
     if fewest > least:
-        return Said(False, f"{told} The first can be fewer: in the formula, which sizes should be 1?")
+        return Said(False, f"{told} The first can be fewer: which sizes are in both terms of the formula?")
     if more <= before:
         return Said(
-            False, f"{told} The second must take more than the large matrix: how long is the vector in between?"
+            False, f"{told} The second must take more than the large matrix: what makes the vector in between long?"
         )
     return Said(
         True,
@@ -160,12 +167,12 @@ def _no_shapes(given: Callable[[], Any] | Any) -> str:
     """What is wrong with the shapes of two factors; empty if nothing is."""
     form = "shapes ((P, J), (R, Q)) are wanted, whole numbers"
     if not isinstance(given, tuple | list) or len(given) != 2:
-        return f"{form}; found {given!r}."
+        return f"{form}; found {short(given)}."
     for shape in given:
         if not isinstance(shape, tuple | list) or len(shape) != 2:
-            return f"{form}; found {given!r}."
+            return f"{form}; found {short(given)}."
         if not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in shape):
-            return f"{form}; found {given!r}."
+            return f"{form}; found {short(given)}."
     (P, J), (R, Q) = given
     if (P * R, J * Q) != (SIDE, SIDE):
         return f"the Kronecker product of these is {P * R} x {J * Q}; it must be {SIDE} x {SIDE}."

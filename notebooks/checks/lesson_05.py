@@ -1,6 +1,8 @@
 """Lesson 5, folding: an index table, orders that are read in a given way, and the grouping by level and key."""
 
 from collections.abc import Sequence
+from numbers import Integral
+from reprlib import repr as short
 from typing import Any, TypeGuard
 
 import explorer
@@ -27,7 +29,7 @@ def judge_1(answer: Any) -> Said:
     if answer is None:
         return not_answered("the rows of the table, each a list of slice numbers")
     if not _is_table(answer):
-        return Said(False, f"A list of rows is wanted, each a list of whole numbers; found {answer!r}.")
+        return Said(False, f"A list of rows is wanted, each a list of whole numbers; found {short(answer)}.")
     circuit = _two_widths()
     trace = explorer.record(circuit, optimize=False)
     group = next(group for group in trace.fold_groups(1) if group.key["num_input_units"] == "4")
@@ -71,7 +73,7 @@ def _is_table(given: Any) -> TypeGuard[Sequence[Sequence[int]]]:
 
 
 def _is_number(given: Any) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool)
+    return isinstance(given, Integral) and not isinstance(given, bool)
 
 
 # ---------------------------------------------------------------------- orders
@@ -85,10 +87,12 @@ def exercise_2(answer: Any) -> None:
 def judge_2(answer: Any) -> Said:
     """Compile the products of each answer and look how they read."""
     what = f"four pairs each for {', '.join(KINDS[:-1])} and {KINDS[-1]}"
-    if answer is None or answer == dict.fromkeys(KINDS):
+    if answer is None:
         return not_answered(what)
-    if not isinstance(answer, dict) or sorted(answer) != sorted(KINDS):
-        return Said(False, f"A dictionary with the keys {', '.join(KINDS)} is wanted; found {answer!r}.")
+    if not isinstance(answer, dict) or set(answer) != set(KINDS):
+        return Said(False, f"A dictionary with the keys {', '.join(KINDS)} is wanted; found {short(answer)}.")
+    if all(given is None for given in answer.values()):
+        return not_answered(what)
     for kind in KINDS:
         problem = _no_pairs(answer[kind])
         if problem:
@@ -105,10 +109,10 @@ def _no_pairs(given: Any) -> str:
     """What is wrong with pairs of coins; empty if nothing is."""
     form = f"{COINS // 2} pairs of numbers from 0 to {COINS - 1} are wanted"
     if not _is_table(given) or any(len(pair) != 2 for pair in given) or len(given) != COINS // 2:
-        return f"{form}; found {given!r}."
+        return f"{form}; found {short(given)}."
     coins = [coin for pair in given for coin in pair]
     if sorted(coins) != list(range(COINS)):
-        return f"each coin is read once; found {given!r}."
+        return f"each coin is read once; found {list(given)!r}."
     return ""
 
 
@@ -143,7 +147,7 @@ def judge_3(answer: Any) -> Said:
         if given is None:
             return not_answered(what)
         if not _is_table(given):
-            return Said(False, f"A list of groups is wanted, each a list of layer numbers; found {given!r}.")
+            return Said(False, f"A list of groups is wanted, each a list of layer numbers; found {short(given)}.")
         problem = _other_groups(trace, given)
         if problem:
             return Said(False, f"In {name}: {problem}")

@@ -107,7 +107,7 @@ def judge_2(answer: Any) -> Said:
     if all(found is None for *_, found in told):
         return not_answered(what)
     for name, before, after, found in told:
-        if found not in VERDICTS.values():
+        if not isinstance(found, str) or found not in VERDICTS.values():
             return Said(False, f"One of {', '.join(map(repr, VERDICTS.values()))} is wanted; found {found!r}.")
         if found != VERDICTS[speed_up(before, after).tone]:
             return Said(False, f"Not {found!r} where {name}: {_of(before)} before, {_of(after)} after.")
@@ -230,7 +230,12 @@ def _called(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:  # a whole number beyond all floating-point ones
+        return False
 
 
 def _is_pair(value: Any) -> bool:

@@ -53,11 +53,11 @@ def exercise_1(answer: Any) -> None:
 
 def judge_1(answer: Any) -> Said:
     """Compare with what the pass makes, on convolutions of several widths."""
-    what = "a weight and a bias, returned by fold_norm"
+    what = "a weight and a bias, returned by fuse_norm"
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return Said(False, f"A function fold_norm is wanted; found {type(answer).__name__}.")
+        return Said(False, f"A function fuse_norm is wanted; found {type(answer).__name__}.")
     for bias, groups, name in (
         (False, 1, "without bias"),
         (True, 1, "with bias"),
@@ -65,7 +65,7 @@ def judge_1(answer: Any) -> Said:
     ):
         conv = nn.Conv2d(4, 6, 3, bias=bias, groups=groups)
         norm = nn.BatchNorm2d(6, eps=0.01)
-        said = _folded(answer, conv, norm, name, what)
+        said = _wrong_fused(answer, conv, norm, name, what)
         if said is not None:
             return said
     return Said(
@@ -75,7 +75,7 @@ def judge_1(answer: Any) -> Said:
     )
 
 
-def _folded(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, what: str) -> Said | None:
+def _wrong_fused(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, what: str) -> Said | None:
     """What is wrong with the answer for one convolution."""
     module = _stirred(nn.Sequential(conv, norm))
     given = [conv.weight, conv.bias, norm.weight, norm.bias, norm.running_mean, norm.running_var]
@@ -87,13 +87,16 @@ def _folded(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, what:
     if found is None:
         return not_answered(what)
     if not isinstance(found, tuple | list) or len(found) != 2 or not all(isinstance(one, Tensor) for one in found):
-        return Said(False, f"Two tensors are wanted, the weight and the bias; found {type(found).__name__}.")
+        return Said(False, f"Two tensors are wanted, the weight and the bias; found {_kinds(found)}.")
+    odd = next((tensor.dtype for tensor in found if not tensor.is_floating_point()), None)
+    if odd is not None:
+        return Said(False, f"Two tensors of real numbers are wanted; found one of {odd}.")
     wanted = _by_the_pass(module)
     for part, mine, right in zip(("weight", "bias"), found, wanted, strict=True):
         if mine.shape != right.shape:
             return Said(
                 False,
-                f"For a convolution {name} the {part} has the shape {tuple(mine.shape)}, not {tuple(right.shape)}.",
+                f"For a convolution {name} the {part} has the shape {tuple(mine.shape)}, the layer's has another.",
             )
     wrong = [
         part
@@ -102,9 +105,18 @@ def _folded(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, what:
     ]
     if not wrong:
         return None
-    off = max(float((mine - right).abs().max()) for mine, right in zip(found, wanted, strict=True))
+    off = max(float((mine.double() - right).abs().max()) for mine, right in zip(found, wanted, strict=True))
+    verb = "differs" if len(wrong) == 1 else "differ"
     rest = "" if len(wrong) == 2 else f" The {'bias' if wrong == ['weight'] else 'weight'} is right."
-    return Said(False, f"For a convolution {name} the {' and the '.join(wrong)} differ by up to {off:.3g}.{rest}")
+    return Said(False, f"For a convolution {name} the {' and the '.join(wrong)} {verb} by up to {off:.3g}.{rest}")
+
+
+def _kinds(found: Any) -> str:
+    """The type of what was given, and of what is in it."""
+    kind = type(found).__name__
+    if not isinstance(found, tuple | list):
+        return kind
+    return f"{kind} of {', '.join(type(one).__name__ for one in found) or 'nothing'}"
 
 
 def _by_the_pass(module: nn.Module) -> tuple[Tensor, Tensor]:
@@ -147,7 +159,10 @@ def _short(message: str) -> str:
 
 
 def _run(pipeline: FunctionPassPipeline) -> Said:
-    trace = explorer.record(_network(), (torch.zeros(1, 3, 8, 8, dtype=torch.float64),), pipeline, layout="nhwc")
+    try:
+        trace = explorer.record(_network(), (torch.zeros(1, 3, 8, 8, dtype=torch.float64),), pipeline, layout="nhwc")
+    except CircuitError as error:
+        return Said(False, f"It cannot be run: {_short(str(error))}")
     snapshot: Any = trace.steps[-1].snapshot
     graph = snapshot.state.function_graph()
     left = len(activation_transposes(graph))
@@ -204,14 +219,18 @@ def judge_3(answer: Any) -> Said:
     if answer is None:
         return not_answered("a Quantization(scale=..., offset=...)")
     if isinstance(answer, tuple | list) and len(answer) == 2:
+        if not all(isinstance(number, int | float) for number in answer):
+            return Said(False, f"Scale and offset are two numbers; found {_kinds(answer)}.")
         try:
             answer = Quantization(*answer)
-        except (CircuitError, TypeError) as error:
+        except (CircuitError, TypeError, OverflowError) as error:
             return Said(False, f"This is no quantization: {error}")
     if not isinstance(answer, Quantization):
         return Said(False, f"A Quantization is wanted; found {type(answer).__name__}.")
-    if not isinstance(answer.offset, int):
+    if isinstance(answer.offset, bool) or not isinstance(answer.offset, int):
         return Said(False, f"The offset is a stored number, so it is whole; found {answer.offset!r}.")
+    if not -128 <= answer.offset <= 127:
+        return Said(False, f"The offset is the integer that stands for 0, one of 8 bits; found {answer.offset}.")
     low, high = quantized.real_range(answer)
     stands_for = f"the integers stand for {low:.3g} to {high:.3g}."
     numbers = torch.linspace(LOW, HIGH, 20_001)

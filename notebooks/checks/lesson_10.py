@@ -72,6 +72,8 @@ def judge_1(answer: Any) -> Said:
 def _mean_problem(layer_type: type[TorchInnerLayer], semiring: str, fold: bool) -> str | None:
     """What is wrong with the layer; empty if it gives nothing yet."""
     given: list[Any] = []
+    if getattr(layer_type.forward, "__isabstractmethod__", False):
+        return "it has no forward of its own."
 
     class Watched(layer_type):  # type: ignore[misc, valid-type]
         def forward(self, semiring: Any, x: Tensor, parameters: Any) -> Any:
@@ -108,7 +110,7 @@ def _wrong_shape(found: Any, x: Tensor) -> str | None:
     if isinstance(found, Tensor) and found.shape == wanted:
         return None
     shape = tuple(found.shape) if isinstance(found, Tensor) else found
-    return f"the output has shape {shape}; inputs {tuple(x.shape)} give {wanted}."
+    return f"the output has shape {shape}, of inputs {tuple(x.shape)}; the text says what is to come out."
 
 
 def _which_mean(value: Tensor, plain: Tensor, wanted: Tensor, logarithms: bool) -> str:
@@ -120,7 +122,7 @@ def _which_mean(value: Tensor, plain: Tensor, wanted: Tensor, logarithms: bool) 
         return "it gives the product of the inputs."
     at = int((value - wanted).abs().argmax())
     one, mean = float(value.flatten()[at]), float(wanted.flatten()[at])
-    return f"a value is {one:.4f}, and the mean of the inputs is {mean:.4f}."
+    return f"the outputs are no means of the inputs: one is {'too large' if one > mean else 'too small'}, {one:.4f}."
 
 
 def _means() -> Circuit:
@@ -188,8 +190,8 @@ def _judge_rule(answer: Callable[[Any], Any], what: str) -> Said:
 def _rule_problem(compiler: TorchCompiler, own: list[str], units: int) -> str | None:
     try:
         trace = explorer.record(_kroneckers(units), compiler=compiler)
-    except CircuitError as error:
-        return f"the compilation failed: {error}"
+    except Exception as error:  # noqa: BLE001 - whatever the reader's rule raises is told
+        return f"the compilation failed: {error if isinstance(error, CircuitError) else _cause(error)}"
     rows = torch.tensor([[0, 1, 0, 1, 1], [1, 1, 0, 0, 1], [1, 0, 1, 0, 0]])
     differs = next((check for check in trace.check(rows) if not check.ok), None)
     if differs is not None:
@@ -293,7 +295,7 @@ def _relu_problem(rule: Callable[[Any], Any], names: tuple[str, ...], left: int)
         return f"On {text} the value changed."
     relus = sum(record.title == "relu" for record in _records(trace))
     if relus > left:
-        return f"Of {text}, {relus} relu are left; {left} would do."
+        return f"Of {text}, {relus} relu are left; fewer would do."
     return None
 
 

@@ -19,14 +19,14 @@ PIPELINE = """\
 def solution_1() -> Callable[..., tuple[Tensor, Tensor]]:
     """A bias that was there before is scaled like everything else."""
 
-    def fold_norm(
+    def fuse_norm(
         weight: Tensor, bias: Tensor | None, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor, eps: float
     ) -> tuple[Tensor, Tensor]:
         scale = gamma / torch.sqrt(var + eps)
         before = torch.zeros_like(mean) if bias is None else bias
         return weight * scale.reshape(-1, 1, 1, 1), scale * (before - mean) + beta
 
-    return fold_norm
+    return fuse_norm
 
 
 def solution_2() -> str:

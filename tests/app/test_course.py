@@ -3,9 +3,14 @@
 import base64
 import gzip
 import json
+import os
 import re
+import signal
+import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -22,12 +27,14 @@ pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'cir
 pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
 
 import explorer.app.course as building
-from explorer.app.course import LessonError, build_course, lesson_files, run_lesson
-from explorer.app.course_markdown import code_html, markdown_html, plain_text
-from explorer.app.course_page import Lesson, index_html, lesson_html, lesson_of
+from explorer.app.course import LESSONS, LessonError, build_course, lesson_files, own_kernel, run_lesson
+from explorer.app.course_links import HeadingIds, heading_names, target_of
+from explorer.app.course_markdown import TextOf, code_html, links_and_headings, plain_text
+from explorer.app.course_page import Course, Lesson, Quiz, index_html, lesson_html, lesson_of, quiz_of
 from explorer.app.course_recorder import RECORDINGS_MIME, VIEW_MIME, CourseRecorder
 from explorer.app.notebook import show
 
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 NASTY = "</script><script>alert(1)</script><!--"
 
 
@@ -55,7 +62,11 @@ def displayed(**data: Any) -> dict[str, Any]:
 
 def page_of(*cells: Any) -> str:
     made = notebook(*cells)
-    return lesson_html(made, [lesson_of("00_tiny", made)], 0)
+    return lesson_html(made, Course((lesson_of("00_tiny", made),), pages=("index.html", "00_tiny.html")), 0)
+
+
+def markdown_html(words: str) -> str:
+    return TextOf("00_tiny.ipynb").html(words)
 
 
 def stored(page: str) -> dict[str, Any]:
@@ -74,19 +85,15 @@ class TestText:
         assert "\\sum" not in made
         assert "It costs $5 and $ 6." in made
 
+    def test_no_line_ends_between_a_formula_and_the_marks_beside_it(self) -> None:
+        made = markdown_html("rows ($F$), `$H$`")
+        assert re.sub("<math.*</math>", "F", made) == (
+            '<p>rows <span class="whole">(<span class="math inline">F</span>),</span> <code>$H$</code></p>\n'
+        )
+
     def test_a_formula_that_cannot_be_shown_is_refused(self) -> None:
         with pytest.raises(FileFormatError, match=r"the formula .*nosuch.* cannot be shown: .nosuch is not known"):
             markdown_html("$\\nosuch{x}$")
-
-    def test_links_to_lessons_lead_to_their_pages(self) -> None:
-        made = markdown_html(
-            "[one](01_compile.ipynb) [part](05_folding.ipynb#levels) [paper](https://example.org/a.ipynb)"
-        )
-        assert re.findall('href="(.*?)"', made) == [
-            "01_compile.html",
-            "05_folding.html#levels",
-            "https://example.org/a.ipynb",
-        ]
 
     def test_markup_in_it_stays_text(self) -> None:
         assert "<b>" not in markdown_html(f"<b>bold</b> {NASTY}")
@@ -104,6 +111,86 @@ class TestText:
         made = notebook(text("# 3. Fusion of `Sum`s, [see](x)\n\nAbout 25 minutes."), code("1"))
         assert lesson_of("03_fusion", made) == Lesson("03_fusion", "3. Fusion of Sums, see", 25)
         assert plain_text("a *b*") == "a b"
+
+
+class TestLinks:
+    @pytest.mark.parametrize(
+        ("source", "address", "page"),
+        [
+            ("00_a.ipynb", "05_b.ipynb", "05_b.html"),
+            ("00_a.ipynb", "notebooks/05_b.ipynb#levels", "05_b.html#levels"),
+            ("00_a.ipynb", "05_b.ipynb#View,-slice,-gather", "05_b.html#View,-slice,-gather"),
+            ("00_a.ipynb", "05_b.ipynb#Does-it-pay?", "05_b.html#Does-it-pay?"),
+            ("00_a.ipynb", "./quiz.md", "quiz.html"),
+            ("00_a.ipynb", "solutions/quiz.md#answer-1", "quiz_answers.html#answer-1"),
+            ("quiz.md", "notebooks/solutions/quiz.md", "quiz_answers.html"),
+            ("solutions/quiz.md", "../quiz.md#question-1", "quiz.html#question-1"),
+            ("solutions/quiz.md", "../../notebooks/05_b.ipynb", "05_b.html"),
+            ("solutions/quiz.md", "../README.md#at-a-glance", "index.html"),
+            ("00_a.ipynb", "#part", "#part"),
+            ("00_a.ipynb", "00_a.ipynb#part", "#part"),
+            ("00_a.ipynb", "https://example.org/a.ipynb#x", "https://example.org/a.ipynb#x"),
+            ("00_a.ipynb", "mailto:a@example.org", "mailto:a@example.org"),
+        ],
+    )
+    def test_a_link_leads_to_the_page_of_what_it_names(self, source: str, address: str, page: str) -> None:
+        pages = ("index.html", "05_b.html", "quiz.html", "quiz_answers.html")
+        made = TextOf(source, pages).html(f"See [*that*]({address}).")
+        assert made == f'<p>See <a href="{page}"><em>that</em></a>.</p>\n'
+
+    def test_what_was_not_built_keeps_its_words_and_loses_its_link(self) -> None:
+        made = TextOf("00_a.ipynb", ("00_a.html",)).html(
+            "[five](05_b.ipynb#x), [mine](solutions/a.py), [out](http://x.y)"
+        )
+        assert made == '<p>five (not built), mine, <a href="http://x.y">out</a></p>\n'
+
+    def test_a_heading_has_the_ids_of_jupyter_and_of_github(self) -> None:
+        text = TextOf("00_a.ipynb")
+        made = text.html("## View, slice, *gather*\n\n### `Sum` of $x$?\n\n## levels")
+        assert '<h2 id="View,-slice,-gather"><a id="view-slice-gather"></a>View' in made
+        assert '<h3 id="Sum-of-$x$?"><a id="sum-of-x"></a><code>' in made
+        assert '<h2 id="levels">levels</h2>' in made
+        assert '<h2 id="levels-1">levels</h2>' in text.html("## levels")  # of another cell of the same page
+
+    def test_no_heading_takes_the_id_of_what_the_page_needs(self) -> None:
+        assert HeadingIds().next("recording") == ["recording-1"]
+
+    def test_every_link_in_the_course_leads_to_a_file_and_a_heading(self) -> None:
+        texts = {file.name: cells_of(file) for file in NOTEBOOKS.glob(LESSONS)}
+        for name in ("quiz.md", "solutions/quiz.md", "README.md"):
+            texts[name] = (NOTEBOOKS / name).read_text(encoding="utf-8")
+        read = {name: links_and_headings(text) for name, text in texts.items()}
+        names = {name: {one for h in headings for one in heading_names(h)} for name, (_, headings) in read.items()}
+        assert "View,-slice,-gather" in names["05_folding.ipynb"]
+        broken = [
+            f"{source}: {address}"
+            for source, (links, _) in read.items()
+            for address in links
+            if (target := target_of(address, source))
+            if not (NOTEBOOKS / target.file).exists() or (target.heading and target.heading not in names[target.file])
+        ]
+        assert broken == []
+
+
+def cells_of(file: Path) -> str:
+    """The text of a lesson."""
+    cells = nbformat.read(file, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def broken_links(folder: Path) -> list[str]:
+    """The links of all pages in a folder that lead to no page, or to a heading that the page has not."""
+    pages = {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.html")}
+    ids = {name: set(map(unescape, re.findall(r'<(?:h\d|a) id="(.*?)"', page))) for name, page in pages.items()}
+    found: list[str] = []
+    for name, page in pages.items():
+        for address in map(unescape, re.findall(r'<a href="(.*?)"', page)):
+            file, _, heading = address.partition("#")
+            if "://" in file:
+                continue
+            if (file or name) not in pages or (heading and unquote(heading) not in ids[file or name]):
+                found.append(f"{name}: {address}")
+    return found
 
 
 class TestOutputs:
@@ -198,18 +285,36 @@ class TestViews:
 
 class TestTheList:
     def test_lessons_that_were_not_built_have_no_link(self) -> None:
-        made = index_html([Lesson("00_a", "0. A & B", 25), Lesson("01_b", "1. B", 0)], {"00_a": 250_400})
+        lessons = (Lesson("00_a", "0. A & B", 25), Lesson("01_b", "1. B", 0))
+        made = index_html(Course(lessons), {"00_a.html": 250_400})
         assert '<a href="00_a.html">0. A &amp; B</a></td><td>25</td><td>250 kB</td>' in made
-        assert "<td>1. B (not built)</td><td></td><td></td>" in made
+        assert "<td>1. B (not\u00a0built)</td><td></td><td></td>" in made
+
+    def test_the_quiz_stands_behind_the_last_lesson_that_it_asks_about(self) -> None:
+        lessons = tuple(Lesson(f"0{number}_x", f"{number}. X", 5) for number in range(3))
+        quiz = quiz_of("# Quiz: `X`\n\n## Question 1 (lesson 1)\n\n## Question 2 (lesson 0)\n", lessons)
+        assert quiz == Quiz("Quiz: X", 2, "01_x")
+        course = Course(lessons, quiz, ("quiz.html", "quiz_answers.html"))
+        words = re.sub("<[^>]*>", " ", index_html(course, {}))
+        assert re.findall(r"[012]\. X|Quiz: X|2 questions|answers", words) == [
+            "0. X",
+            "1. X",
+            "Quiz: X",
+            "2 questions",
+            "answers",
+            "2. X",
+        ]
 
     def test_a_page_leads_to_those_beside_it(self) -> None:
-        lessons = [Lesson(f"0{number}_x", f"{number}. X", 5) for number in range(3)]
-        page = lesson_html(notebook(text("# 1. X")), lessons, 1)
+        lessons = tuple(Lesson(f"0{number}_x", f"{number}. X", 5) for number in range(3))
+        course = Course(lessons, Quiz("Quiz", 2, "01_x"), ("index.html", "00_x.html", "01_x.html", "quiz.html"))
+        page = lesson_html(notebook(text("# 1. X")), course, 1)
         assert re.findall('<a href="(.*?)">(.*?)</a>', page)[:3] == [
             ("index.html", "All lessons"),
             ("00_x.html", "Before: 0. X"),
-            ("02_x.html", "Next: 2. X"),
+            ("quiz.html", "Quiz"),
         ]
+        assert "<span>Next: 2. X</span>" in page  # which is not in this build
 
     def test_lessons_are_chosen_by_number_or_name(self, tmp_path: Path) -> None:
         for name in ("00_a.ipynb", "05_folding.ipynb", "10_last.ipynb", "other.ipynb"):
@@ -218,13 +323,93 @@ class TestTheList:
         assert names == ["00_a", "05_folding", "10_last"]
         for asked in ("5", "05", "05_folding", "notebooks/05_folding.ipynb"):
             assert [file.stem for file in lesson_files(tmp_path, [asked])] == ["05_folding"]
+        twice = [file.stem for file in lesson_files(tmp_path, ["5", "10", "05_folding", "5"])]
+        assert twice == ["05_folding", "10_last"]
         with pytest.raises(UnknownNameError, match="no lesson named 'other'; known are: 00_a, 05_folding, 10_last"):
             lesson_files(tmp_path, ["other"])
+        with pytest.raises(UnknownNameError):
+            lesson_files(tmp_path, [""])
 
     def test_the_command_refuses_a_lesson_that_is_not_there(self, tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["course", "--output", str(tmp_path), "77"])
         assert result.exit_code == 2
         assert "no lesson named '77'" in result.output
+
+
+@pytest.fixture
+def unrun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Lessons are not run: their pages have no outputs. Gives the names of those that would have been."""
+    names: list[str] = []
+
+    def read(file: Path) -> Any:
+        names.append(file.stem)
+        return nbformat.read(file, as_version=4)
+
+    monkeypatch.setattr(building, "run_lesson", read)
+    return names
+
+
+class TestBuilding:
+    def test_every_link_of_every_page_leads_to_a_page_and_a_heading(self, tmp_path: Path, unrun: list[str]) -> None:
+        build_course(NOTEBOOKS, tmp_path)
+        pages = {file.name for file in tmp_path.iterdir()}
+        assert pages == {f"{name}.html" for name in unrun} | {"index.html", "quiz.html", "quiz_answers.html"}
+        assert broken_links(tmp_path) == []
+        assert '<a href="quiz.html">' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
+        assert 'id="View,-slice,-gather"' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
+
+    def test_some_lessons_alone_have_no_link_that_leads_nowhere(self, tmp_path: Path, unrun: list[str]) -> None:
+        build_course(NOTEBOOKS, tmp_path, ["3", "03_fusion", "5"])
+        assert unrun == ["03_fusion", "05_folding"]
+        assert broken_links(tmp_path) == []
+
+    def test_pages_that_cannot_be_written_are_told_before_a_lesson_is_run(
+        self, tmp_path: Path, unrun: list[str]
+    ) -> None:
+        file = tmp_path / "file"
+        file.touch()
+        (tmp_path / "out" / "index.html").mkdir(parents=True)  # stands for all that forbids to write there
+        for output, words in (
+            (file, "cannot be written into"),
+            (file / "below", "Not a directory"),
+            (tmp_path / "out", "Is a directory"),
+        ):
+            result = CliRunner().invoke(app, ["course", "--output", str(output), "0"])
+            assert result.exit_code == 2
+            assert words in " ".join(result.output.split())
+        assert unrun == []
+
+    def test_a_file_that_is_no_notebook_is_named(self, tmp_path: Path) -> None:
+        for content in (b"{", b"[]", b"{}", b"\xff", b'{"nbformat": 9}', b'{"cells": [{}], "nbformat": 4}'):
+            (tmp_path / "00_x.ipynb").write_bytes(content)
+            with pytest.raises(FileFormatError, match=r"00_x\.ipynb is no notebook of Jupyter: "):
+                build_course(tmp_path, tmp_path / "out")
+
+    def test_without_the_notebooks_it_says_where_they_are(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("explorer.app.commands.lab.notebooks_folder", lambda: (tmp_path, False))
+        result = CliRunner().invoke(app, ["course", "--output", str(tmp_path / "out")])
+        assert result.exit_code == 2
+        assert "the lessons are not installed with the package" in " ".join(result.output.split())
+        assert not (tmp_path / "out").exists()
+
+    def test_what_was_built_before_it_is_stopped_is_listed(
+        self, tmp_path: Path, unrun: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = building.run_lesson
+
+        def stopped(file: Path) -> Any:
+            if len(unrun) == 2:
+                raise KeyboardInterrupt
+            return run(file)
+
+        monkeypatch.setattr(building, "run_lesson", stopped)
+        result = CliRunner().invoke(app, ["course", "--output", str(tmp_path)])
+        assert result.exit_code == 130
+        assert "stopped" in result.output
+        listed = re.findall(r'<a href="(\d\d_.*?)\.html"', (tmp_path / "index.html").read_text(encoding="utf-8"))
+        assert listed == unrun
 
 
 class TestRunning:
@@ -244,3 +429,37 @@ class TestRunning:
         assert [cell.cell_type for cell in cells] == ["markdown", "code", "code"]
         assert cells[1].outputs[0].text == "here\n"
         assert cells[2].source == ""
+
+    def test_ctrl_c_ends_the_kernel_and_comes_through(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(building, "BEGIN", "import os, signal, time")
+        press = code("print(os.getpid(), file=open('pid', 'w'), flush=True)\nos.kill(os.getppid(), signal.SIGINT)")
+        nbformat.write(notebook(text("# 0. Long"), press, code("time.sleep(60)")), tmp_path / "00_long.ipynb")
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                run_lesson(tmp_path / "00_long.ipynb")
+        finally:
+            signal.signal(signal.SIGINT, before)
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
+
+    def test_the_kernel_is_that_of_this_python_whatever_is_registered(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(building, "BEGIN", "pass")
+        monkeypatch.setattr(building, "END", "pass")
+        broken = tmp_path / "data" / "kernels" / "python3"
+        broken.mkdir(parents=True)
+        spec = {"argv": ["/nowhere/python", "{connection_file}"], "display_name": "Broken", "language": "python"}
+        (broken / "kernel.json").write_text(json.dumps(spec))
+        (tmp_path / "startup.py").write_text("STARTED = True")
+        for name in ("JUPYTER_DATA_DIR", "JUPYTER_PATH"):
+            monkeypatch.setenv(name, str(tmp_path / "data"))
+        monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "startup.py"))
+        kernel = own_kernel(tmp_path).kernel_spec
+        assert kernel is not None
+        assert kernel.argv[0] == sys.executable
+        ask = code("import sys\nprint(sys.executable, 'STARTED' in globals())")
+        nbformat.write(notebook(text("# 0. Who"), ask), tmp_path / "00_who.ipynb")
+        (output,) = run_lesson(tmp_path / "00_who.ipynb").cells[1].outputs
+        assert output.text == f"{sys.executable} False\n"

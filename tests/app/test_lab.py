@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
-from explorer.app.commands.lab import lab_command, notebooks_folder
+from explorer.app.commands.lab import lab_command, lab_environment, notebooks_folder
 from explorer.app.serving import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +48,26 @@ def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -
             server.send_signal(signal.SIGINT)
             ended = server.wait(20)
     assert ended in (0, 130), (tmp_path / "err").read_text()
+
+
+def test_the_kernel_is_that_of_this_interpreter_whatever_the_reader_registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    readers, settings = tmp_path / "readers", tmp_path / "settings"
+    for name in ("python3", "julia"):
+        spec = readers / "kernels" / name / "kernel.json"
+        spec.parent.mkdir(parents=True)
+        spec.write_text(json.dumps({"argv": ["/nowhere/python"], "display_name": name, "language": "python"}))
+    settings.mkdir()
+    monkeypatch.setenv("JUPYTER_PREFER_ENV_PATH", "0")
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(readers))
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/nowhere/python"
+    for name, value in lab_environment(settings, "token").items():
+        monkeypatch.setenv(name, value)
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
+    assert "julia" in KernelSpecManager().find_kernel_specs()
 
 
 def hear_ctrl_c() -> None:

@@ -1,9 +1,14 @@
 """Lessons as pages, opened from disk: pictures step, questions are answered, nobody is asked for anything."""
 
+import base64
+import gzip
 import importlib.util
-from collections.abc import Callable
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -11,7 +16,7 @@ from tests.browser.axe import serious_violations
 from tests.needed import is_missing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Request
 
 pytestmark = pytest.mark.browser
 
@@ -59,15 +64,39 @@ def needed() -> Any:
     return nbformat
 
 
+NOTE_STEPS = """globalThis.noted = circuitExplorer.models.map((model) => {
+  const noted = { seen: new Set(), missing: [] };
+  model.on("change:picture", () => {
+    const picture = JSON.parse(model.get("picture"));
+    noted.seen.add(picture.step);
+    if ((picture.message || "").includes("was not recorded")) noted.missing.push(picture.step);
+  });
+  if (model.get("step") === 0) noted.seen.add(0);
+  return noted;
+})"""
+"""Notes for each view which steps were drawn, and which could not be."""
+
+
 @pytest.fixture
-def shown(page: "Page") -> "Callable[..., Page]":
-    def shown(file: Path, **media: Any) -> "Page":
+def shown(page: "Page") -> "Iterator[Callable[..., Page]]":
+    """Opens a page of the course, which asks for nothing but itself; `page` fails on errors that it has."""
+    opened: list[str] = []
+    asked: list[str] = []
+
+    def note(request: "Request") -> None:
+        asked.append(request.url.partition("#")[0])
+
+    def shown(file: Path, heading: str = "", **media: Any) -> "Page":
+        opened.append(file.as_uri())
         page.emulate_media(reduced_motion="reduce", **media)
-        page.goto(file.as_uri())
+        page.goto(file.as_uri() + (f"#{heading}" if heading else ""))
         page.wait_for_function("document.querySelectorAll('[data-view]').length === circuitExplorer.models.length")
         return page
 
-    return shown
+    page.on("request", note)
+    yield shown
+    page.remove_listener("request", note)
+    assert [address for address in asked if not address.startswith(("data:", "blob:"))] == opened
 
 
 def view(page: "Page", number: int) -> "Locator":
@@ -180,36 +209,113 @@ def test_a_small_screen_needs_no_scrolling_sideways(tiny: Path, page: "Page") ->
         page.set_viewport_size(size or {"width": 1280, "height": 800})
 
 
-@pytest.fixture(scope="module", params=OPENED)
-def lesson(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(number: str, folders: pytest.TempPathFactory) -> Path:
+    """The folder of a course of which one lesson was built: once in all processes of the tests, by the first to ask."""
     needed()
+    from filelock import FileLock
+
     from explorer.app.course import build_course
 
-    output = tmp_path_factory.mktemp(f"lesson-{request.param}")
-    (name,) = build_course(NOTEBOOKS, output, [request.param])
-    return output / f"{name}.html"
+    own = folders.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    output = shared / f"course-{number}"
+    with FileLock(shared / f"course-{number}.lock"):
+        if not any(output.glob(f"{number}_*.html")):
+            build_course(NOTEBOOKS, output, [number])
+    return output
 
 
-def test_a_lesson_steps_and_is_answered_without_a_kernel(lesson: Path, shown: "Callable[..., Page]") -> None:
+@pytest.fixture(scope="session", params=OPENED)
+def lesson(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (page,) = built(request.param, tmp_path_factory).glob(f"{request.param}_*.html")
+    return page
+
+
+def test_every_picture_of_a_lesson_steps_to_its_end(lesson: Path, shown: "Callable[..., Page]") -> None:
     page = shown(lesson)
     assert lesson.stat().st_size < 1_000_000
-    stepped = page.locator("[data-view]").filter(has=page.locator("input[type=range]:not([max='0']):visible")).first
-    slider = stepped.locator("input[type=range]")
-    number = int(stepped.get_attribute("data-view") or 0)
-    slider.focus()
-    page.keyboard.press("Home")
-    page.keyboard.press("Shift+ArrowRight")
-    page.wait_for_function("n => circuitExplorer.models[n].get('step') === 1", arg=number)
-    assert (slider.get_attribute("aria-valuetext") or "").startswith("Step 1 of ")
-    asked = page.locator("[data-view]").filter(has=page.locator(".ceq-root"))
-    assert asked.count() >= 2
-    for question in asked.all():
-        if question.get_by_role("radio").count():
-            question.get_by_role("radio").first.check()
-        elif question.get_by_role("spinbutton").count():
-            question.get_by_role("spinbutton").fill("0")
-        button(question, "Check").click()
-        question.locator(".ceq-verdict.ceq-good, .ceq-verdict.ceq-bad").wait_for()
-        button(question, "Reveal").click()
-        button(question, "Back to the question").wait_for()
+    page.evaluate(NOTE_STEPS)
+    stepped = page.locator("[data-view]").filter(has=page.locator("input[type=range]:visible"))
+    numbers = [int(str(one.get_attribute("data-view"))) for one in stepped.all()]
+    assert numbers
+    for number in numbers:
+        slider = view(page, number).locator("input[type=range]")
+        last = int(str(slider.get_attribute("max")))
+        slider.focus()
+        page.keyboard.press("Home")
+        page.wait_for_function("n => circuitExplorer.models[n].get('step') === 0", arg=number)
+        for _ in range(last):
+            page.keyboard.press("Shift+ArrowRight")
+        page.wait_for_function("([n, last]) => circuitExplorer.models[n].get('step') === last", arg=[number, last])
+        assert (slider.get_attribute("aria-valuetext") or "").startswith(f"Step {last} of {last}")
+        seen, missing = page.evaluate("n => [[...noted[n].seen], noted[n].missing]", number)
+        assert set(seen) == set(range(last + 1))
+        assert missing == []
     assert page.get_by_text("was not recorded").count() == 0
+
+
+def test_every_question_of_a_lesson_is_answered_without_a_kernel(lesson: Path, shown: "Callable[..., Page]") -> None:
+    page = shown(lesson)
+    asked = [(n, one["question"]) for n, one in enumerate(embedded(lesson)) if one["kind"] == "question"]
+    assert len(asked) >= 2
+    for number, question in asked:
+        part = view(page, number)
+        answer(part, question)
+        button(part, "Check").click()
+        assert "Right" in part.locator(".ceq-verdict.ceq-good").inner_text()
+        button(part, "Reveal").click()
+        button(part, "Back to the question").wait_for()
+    assert page.get_by_text("was not recorded").count() == 0
+
+
+def answer(part: "Locator", question: dict[str, Any]) -> None:
+    """Give the right answer as a reader does: the page has all that is said to the answers."""
+    if "choices" in question:
+        (right,) = [choice for choice, said in question["choices"].items() if said["right"]]
+        part.get_by_role("radio", name=right, exact=True).check()
+    elif "number" in question:
+        part.get_by_role("spinbutton").fill(str(question["number"]["answer"]))
+    else:
+        for box, node in question["clicks"]["boxes"].items():
+            if node in question["clicks"]["wanted"]:
+                part.locator(f".ce-box[data-id='{box}']").click()
+
+
+def embedded(lesson: Path) -> list[dict[str, Any]]:
+    """The views that are in a page."""
+    found = re.search(r'id="recording" data-packed="true">(.*?)</script>', lesson.read_text(encoding="utf-8"))
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))["views"]
+
+
+def test_a_link_to_a_heading_lands_on_it(
+    shown: "Callable[..., Page]", tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (lesson,) = built("05", tmp_path_factory).glob("05_*.html")
+    page = shown(lesson, heading="View,-slice,-gather")
+    place = page.get_by_role("heading", name="View, slice, gather").bounding_box()
+    assert place is not None
+    assert 0 <= place["y"] < 100  # the pictures above it have their height
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_list_leads_to_the_quiz_and_its_answers(
+    page: "Page", scheme: Literal["light", "dark"], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    size = page.viewport_size
+    try:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.goto((built("00", tmp_path_factory) / "index.html").as_uri())
+        for link, title in (
+            ("Quiz: fusion and folding", "Quiz: fusion and folding"),
+            ("Answers", "Answers to the quiz"),
+        ):
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            assert serious_violations(page) == []
+            page.get_by_role("link", name=link).first.click()
+            page.get_by_role("heading", level=1, name=title).wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert serious_violations(page) == []
+    finally:
+        page.set_viewport_size(size or {"width": 1280, "height": 800})

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-LESSON = NOTEBOOKS / "00_circuits_in_ten_minutes.ipynb"
+LESSON = NOTEBOOKS / "02_patterns_and_matches.ipynb"
+"""A lesson with several questions that have the same choices."""
 STEPPING = "stepping.ipynb"
 SHOW = """
 import explorer
@@ -95,14 +96,20 @@ def open_and_run(page: "Page", address: str, name: str) -> None:
 
 def test_a_lesson_runs_and_a_question_is_answered_in_it(page: "Page", lab: tuple[str, Path]) -> None:
     open_and_run(page, lab[0], LESSON.name)
-    question = page.locator(".ceq-root").first
-    question.wait_for(timeout=WAIT_MS)
+    page.locator(".ceq-root").first.wait_for(timeout=WAIT_MS)
     page.locator(".jp-Notebook").first.evaluate("notebook => notebook.scrollTo(0, notebook.scrollHeight)")
     page.get_by_text("Next:").last.wait_for(timeout=WAIT_MS)
-    question.scroll_into_view_if_needed()
-    question.locator("input[type=number]").fill("999")
-    question.get_by_role("button", name="Check").click()
-    question.get_by_text("No: ").wait_for(timeout=WAIT_MS)
+    questions = page.locator(".ceq-root").filter(has=page.get_by_role("radio"))
+    first, other = questions.nth(0), questions.nth(1)
+    first.scroll_into_view_if_needed()
+    first.get_by_role("radio", name="yes").check()
+    other.scroll_into_view_if_needed()
+    other.get_by_role("radio", name="no").check()
+    first.scroll_into_view_if_needed()
+    assert first.get_by_role("radio", name="yes").is_checked()  # the radios of two questions are not one group
+    first.get_by_role("button", name="Check").click()
+    first.locator(".ceq-verdict.ceq-good, .ceq-verdict.ceq-bad").wait_for(timeout=WAIT_MS)
+    assert other.locator(".ceq-verdict").inner_text() == ""
     assert page.locator("[data-mime-type='application/vnd.jupyter.error']").count() == 0
 
 

@@ -89,6 +89,10 @@ def _blackboard() -> torch.Tensor:
         (lambda t: 0.123, "Two marginals are needed"),
         (lambda t: "0.5", "A number is wanted; found something of type str"),
         (lambda t: torch.zeros(2), "A number is wanted; found something of type Tensor"),
+        (lambda t: np.zeros(2), "A number is wanted; found something of type ndarray"),
+        (lambda t: 10**400, "A number is wanted; found something of type int"),
+        (lambda t: float("nan"), "nan is no probability"),
+        (lambda t: [], "A number is wanted; found something of type list"),
     ],
 )
 def test_other_numbers_are_told_which_ones_they_are(wrong: Any, told: str) -> None:
@@ -97,7 +101,9 @@ def test_other_numbers_are_told_which_ones_they_are(wrong: Any, told: str) -> No
     assert told in said.text
 
 
-@pytest.mark.parametrize("kind", [float, np.float32, torch.tensor, lambda value: torch.tensor([[value]])])
+@pytest.mark.parametrize(
+    "kind", [float, np.float32, torch.tensor, lambda value: torch.tensor([[value]]), lambda value: np.array([value])]
+)
 def test_the_right_number_may_come_in_any_form(kind: Any) -> None:
     assert checks.judge_2(kind(solutions.solution_2())).right
 
@@ -105,15 +111,22 @@ def test_the_right_number_may_come_in_any_form(kind: Any) -> None:
 def _mended(second: str) -> Circuit:
     builder = CircuitBuilder()
     f, g = _coin(builder, 0, 0.3), _coin(builder, 1, 0.9)
+    weight = [0.3, 0.7] if second == "other weights" else [0.5, 0.5]
     both = builder.hadamard(f, g)
     if second == "nothing":
         other = f
+    elif second == "another f":
+        other = builder.hadamard(_coin(builder, 0, 0.5), _coin(builder, 1, 0.5))
+    elif second == "heads":
+        other = builder.hadamard(f, _coin(builder, 1, 1.0))
+    elif second in ("fair", "other weights"):
+        other = builder.hadamard(f, _coin(builder, 1, 0.5))
     elif second == "ones":
         ones = EmbeddingLayer(scope=(1,), num_output_units=1, num_states=2, weight=constant([[1.0, 1.0]]))
         other = builder.hadamard(f, builder.add(ones))
     else:
         other = builder.hadamard(f, g)
-    return builder.build(builder.sum(both, other, num_units=1, weight=constant([[0.5, 0.5]])))
+    return builder.build(builder.sum(both, other, num_units=1, weight=constant([weight])))
 
 
 @pytest.mark.parametrize(
@@ -121,6 +134,9 @@ def _mended(second: str) -> Circuit:
     [
         ("nothing", "The circuit is not smooth: sum layer 3: its input 0 does not depend on variables [1]"),
         ("ones", "the values sum to 1.5, not to 1"),
+        ("another f", "another one: x0 shows 1 with probability 0.4, but both terms have the factor f(x0)"),
+        ("heads", "It is smooth, and a distribution, but another one: at x0 = 0, x1 = "),
+        ("other weights", "and the weights"),
         ("the same coin", "It is smooth, and a distribution, but another one: at x0 = 0, x1 = "),
     ],
 )
@@ -128,3 +144,15 @@ def test_a_circuit_that_was_mended_in_another_way_is_told_where_it_differs(secon
     said = checks.judge_3(_mended(second))
     assert not said.right
     assert told in said.text
+
+
+@pytest.mark.parametrize("second", ["heads", "other weights", "the same coin"])
+def test_a_circuit_that_was_mended_in_another_way_is_not_told_the_right_value(second: str) -> None:
+    table = checks._table(_mended("fair"), 2)
+    text = checks.judge_3(_mended(second)).text
+    assert checks.judge_3(_mended("fair")).right
+    assert [value for value in table.flatten().tolist() if f"{value:.4g}" in text] == []
+
+
+def test_values_without_bounds_are_no_distribution() -> None:
+    assert "Not all of the four values are numbers" in checks.judge_1(_agreeing(weight=(float("inf"), 0.5))).text

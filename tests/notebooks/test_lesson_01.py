@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from explorer.backend.parameters import TorchParameterOp, apply_op
 from explorer.symbolic import (
     ClampParameter,
     HadamardParameter,
+    LogParameter,
     ParameterNode,
     SoftmaxParameter,
     SumParameter,
@@ -68,6 +70,7 @@ def _tails(compiler: Any, layer: Any) -> TorchBinomialLayer:
         (lambda c, layer: _coin(c, layer, probs=layer.heads), "The rule does not get through"),
         (lambda c, layer: _coin(c, layer, probs=layer.heads), "A parameter is compiled by compiler.compile_parameter."),
         (lambda c, layer: layer.no_such_field, "the compile rule of CoinLayer failed"),
+        (lambda c, layer: _coin(c, layer, total_count=None), "A coin cannot be compiled and evaluated: TypeError"),
     ],
 )
 def test_another_rule_is_told_what_its_layer_does(rule: Callable[[Any, Any], Any], told: str) -> None:
@@ -111,6 +114,8 @@ def _mixed(share: float, floor: float, of: ParameterNode = SOFTMAX) -> Parameter
         (constant([[0.25] * 4] * 2), "No leaf of it can be learned"),
         (_mixed(0.0, 0.25), "does not depend on the leaf that is learned"),
         (SoftmaxParameter((TensorParameter((4, 2)),)), "should have shape (2, 4); it has (4, 2)"),
+        (LogParameter((TensorParameter((2, 4)),)), "Not all entries are numbers"),
+        (TensorParameter((2, 4)), "Which operators keep the sum of a row?"),
         ([[0.25] * 4] * 2, "A parameter node is wanted; found something of type list"),
     ],
 )
@@ -125,7 +130,10 @@ def test_another_parameter_is_told_what_it_lacks(answer: Any, told: str) -> None
     [
         (149, "With 149 coins the value is 1.4e-45: small, but not zero"),
         (126, "small, but not zero"),
-        (151, "but with 150 it is zero already"),
+        (151, "but with fewer it is zero already"),
+        (10**400, "Try between 2 and 3000 coins"),
+        (True, "A whole number is wanted; found something of type bool"),
+        ([], "A whole number is wanted; found something of type list"),
         (1, "Try between 2 and 3000 coins"),
         (150.0, "A whole number is wanted; found something of type float"),
     ],
@@ -134,3 +142,8 @@ def test_another_number_of_coins_is_told_on_which_side_it_is(answer: Any, told: 
     said = checks.judge_3(answer)
     assert not said.right
     assert told in said.text
+    assert str(solutions.solution_3()) not in said.text or answer == 150.0
+
+
+def test_a_whole_number_may_be_of_numpy() -> None:
+    assert checks.judge_3(np.int64(solutions.solution_3())).right

@@ -8,7 +8,7 @@ import explorer
 from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchSumLayer
 from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, at_least
-from explorer.symbolic import Circuit, CircuitBuilder
+from explorer.symbolic import Circuit, CircuitBuilder, HadamardLayer, SumLayer
 from explorer.templates import CategoricalInput
 from tests.notebooks.lessons import module
 
@@ -26,6 +26,7 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
         (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a TorchHadamardLayer"),
         (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [11, 10]; three are wanted"),
         (_layers(TorchSumLayer, config_patterns=({"arty": 1},)), "The matcher cannot use this pattern"),
+        (_layers(SumLayer, SumLayer, HadamardLayer), "SumLayer is not a type of compiled layers"),
         (
             (TorchSumLayer, TorchSumLayer, TorchHadamardLayer),
             "A LayerOptPattern is wanted; found something of type tuple",
@@ -49,6 +50,7 @@ def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern]
         (_layers(TorchSumLayer), "It matches layer 2 of kronecker"),
         (_layers(TorchSumLayer, config_patterns=({"num_output_units": 1},)), "It does not match layer"),
         (_layers(TorchSumLayer, sub_patterns=_weight(TorchKroneckerParameter)), "It matches layer 2 of kronecker"),
+        (_layers(SumLayer, sub_patterns=_weight(TorchSoftmaxParameter)), "SumLayer is not a type of compiled layers"),
         (_layers(TorchCategoricalLayer), "a TorchCategoricalLayer; only sums are wanted"),
         (_layers(TorchSumLayer, TorchHadamardLayer), "One entry is enough"),
         (ParameterOptPattern("Softmax", (TorchSoftmaxParameter,)), "found something of type ParameterOptPattern"),

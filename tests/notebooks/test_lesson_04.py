@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -48,6 +49,9 @@ def _wrong_shape(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
         (_wrong_shape, "It fails for A (7, 8)"),
         (7, "found int"),
         (lambda A, B, x: [1], "found list"),
+        (lambda A, B, x: _large(A, B, x).double(), "was built on the way"),
+        (lambda A, B, x: _large(A, B, x).long(), "Real numbers are wanted"),
+        (lambda x: x, "TypeError"),
     ],
 )
 def test_another_product_is_told_what_is_wrong(answer: Any, told: str) -> None:
@@ -61,16 +65,22 @@ def test_another_product_is_told_what_is_wrong(answer: Any, told: str) -> None:
     [
         (8, "stays whole"),
         (11, "stays whole"),
-        (13, "but at 12 as well"),
-        (16, "but at 15 as well"),
+        (13, "but for smaller factors as well"),
+        (16, "but for smaller factors as well"),
         (1000, "from 1 to 40"),
-        (12.0, "of type float"),
+        (16.0, "of type float"),
+        ([], "found [] of type list"),
     ],
 )
 def test_another_size_is_not_the_smallest(answer: Any, told: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
     assert told in said.text
+    assert " 12 " not in said.text
+
+
+def test_a_size_may_be_of_numpy() -> None:
+    assert checks.judge_2(np.int64(12)).right
 
 
 GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
@@ -87,6 +97,8 @@ GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
         (GOOD | {"fewest": None}, "fewest: shapes"),
         ({"fewest": GOOD["fewest"]}, "with the keys fewest and more"),
         ([1, 2], "with the keys fewest and more"),
+        ({1: 2, "more": 3}, "with the keys fewest and more"),
+        (np.zeros((2, 2)), "with the keys fewest and more"),
     ],
 )
 def test_other_shapes_are_told_what_is_wrong(answer: Any, told: str) -> None:

@@ -1,11 +1,13 @@
 """The exercises of lesson 5: wrong answers are told what is wrong with them."""
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explorer.fold import fold_key
-from tests.notebooks.lessons import module
+from tests.notebooks.lessons import NOTEBOOKS, module
 
 checks = module("checks.lesson_05")
 
@@ -23,6 +25,8 @@ checks = module("checks.lesson_05")
         ([[0, 2], [1, 2]], "Row 0, of wide-a, is not right"),
         ("2, 0", "A list of rows is wanted"),
         ([[2.0, 0.0]], "A list of rows is wanted"),
+        ([], "There are 0 rows"),
+        (np.zeros((2, 2)), "A list of rows is wanted"),
     ],
 )
 def test_another_table_is_told_what_is_wrong(answer: Any, told: str) -> None:
@@ -45,6 +49,8 @@ ODD = [(0, 7), (1, 6), (2, 5), (3, 4)]
         ({"view": VIEW, "transpose": None, "gather": ODD}, "transpose: 4 pairs"),
         ({"view": VIEW}, "with the keys view, transpose, gather"),
         (VIEW, "with the keys view, transpose, gather"),
+        (np.zeros((4, 2)), "with the keys view, transpose, gather"),
+        ({1: 2, "view": VIEW, "gather": ODD}, "with the keys view, transpose, gather"),
     ],
 )
 def test_other_pairs_are_told_what_is_wrong(answer: Any, told: str) -> None:
@@ -90,3 +96,9 @@ def test_other_groups_are_told_what_is_wrong(answer: Any, told: str) -> None:
     said = checks.judge_3(answer)
     assert not said.right
     assert told in said.text
+
+
+def test_what_folds_together_is_asked_before_the_steps_are_listed() -> None:
+    cells = json.loads((NOTEBOOKS / "05_folding.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = "".join(line for cell in cells if cell["cell_type"] == "code" for line in (*cell["source"], "\n"))
+    assert code.index('explorer.ask(folded, "fold-with"') < code.index("print(folded)\n")

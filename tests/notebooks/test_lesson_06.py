@@ -1,11 +1,13 @@
 """The exercises of lesson 6: wrong answers are told what is wrong with them."""
 
+import math
 import statistics
 from collections.abc import Callable
 from math import comb
 from typing import Any
 
 import pytest
+import torch
 
 from tests.notebooks.lessons import module
 
@@ -35,6 +37,16 @@ def test_what_is_no_function_or_fails_is_told(number: int) -> None:
     assert "found int" in judge(3).text
     assert "The function failed: ZeroDivisionError: by nothing" in judge(fails).text
     assert not judge(fails).right
+
+
+@EACH
+@pytest.mark.parametrize(
+    "given", ["", "x", (), (None, None), (1, 2, 3), [math.inf, math.nan], {}, True, 10**400, torch.ones(2), object()]
+)
+def test_what_no_exercise_asks_for_is_told(number: int, given: Any) -> None:
+    said = getattr(checks, f"judge_{number}")(lambda *arguments: given)
+    assert not said.right
+    assert "is wanted" in said.text or "are wanted" in said.text or "even all of them" in said.text
 
 
 def _interval(times: list[float], share: float, sort: bool = True, few: Any = None) -> Any:

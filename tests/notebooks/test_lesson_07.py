@@ -31,6 +31,14 @@ def test_nothing_filled_in_is_no_answer(number: int, answer: Any, capsys: pytest
     assert capsys.readouterr().out.startswith("Not answered yet: ")
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("answer", [3, "x", (None,), {}, object(), int, len, div, Rewriter, PatternSub, SequenceDB])
+def test_what_no_exercise_asks_for_is_told(number: int, answer: Any) -> None:
+    said = getattr(checks, f"judge_{number}")(answer)
+    assert not said.right
+    assert "is wanted" in said.text or "No rewriter can be made of it" in said.text
+
+
 # ---------------------------------------------------------------------- divisions that are looked up
 
 
@@ -89,7 +97,7 @@ class Detached(Rewriter):
     [
         (Walking, "calls graph.toposort()"),
         (OneSide, "[add(z, mul(div(mul(y, x), y), div(z, x)))] was left as it is"),
-        (WrongFactor, "A value changed"),
+        (WrongFactor, "The value changed, in "),
         (NoOwner, "AttributeError"),
         (Unprepared, "a FunctionGraph has no 'get_nodes'"),
         (Detached, "The graph has no NodeFinder"),

@@ -1,5 +1,6 @@
 """The exercises of lesson 8: wrong answers are told what is wrong with them."""
 
+import math
 from typing import Any
 
 import pytest
@@ -62,12 +63,20 @@ def _no_none(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any,
     ("answer", "told"),
     [
         (_without_eps, "without bias the weight and the bias differ"),
-        (_bias_forgotten, "with bias the bias differ by up to"),
+        (_bias_forgotten, "with bias the bias differs by up to"),
         (_bias_not_scaled, "The weight is right."),
         (_no_none, "without bias it fails: TypeError"),
         (lambda weight, *rest: weight, "Two tensors are wanted"),
-        (lambda weight, bias, gamma, *rest: (weight, gamma.reshape(1, -1)), "the bias has the shape (1, 6), not (6,)"),
+        (lambda weight, bias, gamma, *rest: (weight, gamma.reshape(1, -1)), "the bias has the shape (1, 6), "),
+        (lambda *given: (), "found tuple of nothing"),
+        (lambda *given: (None, 3), "found tuple of NoneType, int"),
+        (
+            lambda weight, bias, gamma, *rest: (weight > 0, gamma > 0),
+            "real numbers are wanted; found one of torch.bool",
+        ),
+        (lambda weight, bias, gamma, *rest: (weight, gamma * math.nan), "without bias the weight and the bias differ"),
         (3, "found int"),
+        ("", "found str"),
     ],
 )
 def test_a_wrong_convolution_is_told_where(answer: Any, told: str) -> None:
@@ -94,6 +103,11 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
         (SINK + CONSTANTS + NORM, "In the mode train it runs OptimizeBatchNorm too"),
         (FunctionPassPipeline.of("SinkCode"), "its YAML, a text"),
         (["SinkCode"], "found list"),
+        ("SinkCode", "It cannot be read"),
+        ("- 3", "It cannot be read"),
+        ("- {}", "the entry has no passName"),
+        ("{", "It cannot be read"),
+        (len, "found builtin"),
     ],
 )
 def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
@@ -115,6 +129,11 @@ def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
         ((0.02, -64), "that could be smaller"),
         ((0.02, 0.5), "not a whole number"),
         ((0.0, 0), "This is no quantization"),
+        ((math.nan, 0), "This is no quantization"),
+        ((0.02, True), "the offset True is not a whole number"),
+        ((0.02, 300), "one of 8 bits"),
+        (("0.02", None), "found tuple of str, NoneType"),
+        ((), "found tuple"),
         (0.02, "found float"),
     ],
 )

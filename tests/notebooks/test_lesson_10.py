@@ -55,10 +55,12 @@ def test_something_else_is_told(number: int) -> None:
         (lambda semiring, x: torch.logsumexp(x, dim=1) - torch.tensor(float(x.shape[1])).log(), "Under sum-product: "),
         (lambda semiring, x: semiring.product(x, dim=1), "it gives the product of the inputs"),
         (lambda semiring, x: semiring.mix(x, torch.ones(len(x), x.shape[3], x.shape[1])), "it gives the sum"),
-        (lambda semiring, x: semiring.mix(x, torch.full((len(x), x.shape[3], x.shape[1]), 0.5)), "a value is "),
+        (lambda semiring, x: semiring.mix(x, torch.full((len(x), x.shape[3], x.shape[1]), 0.5)), "no means"),
         (lambda semiring, x: solutions.solution_1().forward(None, semiring, x[:1], {}), "folded: the output has shape"),
         (lambda semiring, x: x, "the output has shape"),
         (lambda semiring, x: x.average(), "it failed: AttributeError"),
+        (lambda semiring, x: 3, "the output has shape 3"),
+        (lambda semiring, x: x.mean(dim=1).tolist(), "the output has shape"),
     ],
 )
 def test_another_mean_is_told_what_it_is(forward: Callable[[Any, Tensor], Any], told: str) -> None:
@@ -78,6 +80,18 @@ def _register(config: Mapping[str, Any], kind: type = TorchKroneckerLayer, units
     return register
 
 
+def _fails_on_a_match(compiler: Any) -> None:
+    @compiler.rules.fuse.rule(LayerOptPattern("Mine", (TorchKroneckerLayer,)))
+    def mine(compiler: Any, match: Any) -> Any:
+        return match.nothing
+
+
+def test_a_layer_without_a_forward_of_its_own_is_told() -> None:
+    said = checks.judge_1(TorchInnerLayer)
+    assert not said.right
+    assert "no forward of its own" in said.text
+
+
 @pytest.mark.parametrize(
     ("register", "told"),
     [
@@ -88,6 +102,7 @@ def _register(config: Mapping[str, Any], kind: type = TorchKroneckerLayer, units
         (_register({"num_input_units": 1}, units=2), "one unit each: the compilation failed: "),
         (_register({"num_input_units": 1}, kind=TorchSumLayer), "one unit each: "),
         (lambda compiler: compiler.rule(), "Registering failed: AttributeError"),
+        (_fails_on_a_match, "the compilation failed: "),
     ],
 )
 def test_a_rule_that_takes_too_much_or_too_little_is_told(register: Callable[[Any], None], told: str) -> None:
@@ -125,6 +140,9 @@ def _inner_is_relu(node: Any) -> bool:
         (lambda node: [node.inputs[0].owner.outputs[0]] if node.inputs[0].owner is node else False, "2 relu are left"),
         (lambda node: [call(aten.relu.default, node.inputs[0])] if _inner_is_relu(node) else False, "never ended"),
         (lambda node: "relu", "failed"),
+        (lambda node: (), "failed"),
+        (lambda node: [None], "failed"),
+        (lambda node: 3, "failed"),
     ],
 )
 def test_another_rule_on_relus_is_told_where_it_is_wrong(rule: Callable[[Any], Any], told: str) -> None:

@@ -84,7 +84,7 @@ class TestTheFiles:
     @pytest.mark.parametrize("number", range(1, COUNT + 1))
     def test_an_answer_names_a_heading_of_the_lesson_that_its_question_names(self, number: int) -> None:
         asked = re.match(r" \(lesson (\d)\)\n", QUESTIONS[number])
-        told = re.search(r'^Lesson (\d), "(.*)"\.$', ANSWERS[number], re.MULTILINE)
+        told = re.search(r'^\[Lesson (\d), "(.*)"\]\(', ANSWERS[number], re.MULTILINE)
         assert asked
         assert told
         assert asked[1] == told[1]

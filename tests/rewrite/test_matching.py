@@ -251,6 +251,12 @@ def test_conditions_that_are_no_tuple_are_refused(what: str):
         pattern("One", A, **{what: {"arity": 2}})
 
 
+def test_a_sub_pattern_that_is_no_pattern_is_refused():
+    sub_patterns: Any = ({"weight": A},)
+    with pytest.raises(RuleError, match="sub_patterns of the pattern One have a ParameterOptPattern for the parameter"):
+        pattern("One", A, sub_patterns=sub_patterns)
+
+
 def test_a_type_in_place_of_a_tuple_of_types_is_refused():
     entries: Any = A
     with pytest.raises(RuleError, match=r"entries of the pattern One are a tuple of types, as in \(A,\); found"):

@@ -95,6 +95,13 @@ def test_one_number_initializes_a_leaf_of_any_shape():
     assert TensorParameter((2, 3), initializer=ConstantInitializer(0.5)).shape == (2, 3)
 
 
+@pytest.mark.parametrize("value", [float("nan"), [1.0, float("nan")], complex(0, float("nan"))])
+def test_what_is_no_number_is_no_constant(value):
+    with pytest.raises(ValueRangeError, match="takes numbers; found NaN among them"):
+        ConstantInitializer(value)
+    assert ConstantInitializer(float("-inf")).value == float("-inf")
+
+
 def test_complex_values_need_a_complex_leaf():
     with pytest.raises(DataTypeError, match=r"need dtype=DataType\.COMPLEX; found REAL"):
         TensorParameter((1,), initializer=ConstantInitializer([1j]))

@@ -188,7 +188,7 @@ class Gives(LocalRewriter):
 @pytest.mark.parametrize(
     ("give", "message"),
     [
-        (lambda node: [], "gave 0 replacements, and div has 1 results"),
+        (lambda node: [], "div has one result, and it gave 0 replacements"),
         (lambda node: True, "gave True"),
         (lambda node: [None], "gave None for a result of div that is used"),
         (lambda node: ["x"], "gave 'x' for"),

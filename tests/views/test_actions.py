@@ -17,12 +17,12 @@ def actions(index, step, **options):
 
 def test_a_step_without_matches_offers_its_closest_near_misses():
     index = index_of("near-misses")
-    offered = [("show-near-misses:SumCollapse", "Show them", "message")]
+    offered = [("show-near-misses:Candecomp", "Show them", "message")]
     step = next(step.index for step in index.trace.steps if actions(index, step.index) == offered)
-    assert "Closest: SumCollapse" in picture(index, step).view["message"]
-    shown = picture(index, step, near_misses="SumCollapse").view
+    assert "Closest: Candecomp" in picture(index, step).view["message"]
+    shown = picture(index, step, near_misses="Candecomp").view
     assert {hull["kind"] for hull in shown["hulls"]} == {"near-miss"}
-    assert actions(index, step, near_misses="SumCollapse") == []
+    assert actions(index, step, near_misses="Candecomp") == []
 
 
 def test_a_step_that_changed_something_offers_nothing():

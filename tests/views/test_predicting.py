@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
+import explorer
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
-from explorer.views import Question, check, picture, question_about, question_view, questions
+from explorer.templates import gallery
+from explorer.trace import RefusalKind
+from explorer.views import Question, TraceIndex, check, picture, question_about, question_view, questions
 from tests.views.showing import SMALL, every_step, index_of
 
 
@@ -126,6 +129,15 @@ def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
             "on CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
         ]
     )
+
+
+def test_a_pattern_whose_rule_declines_fits():
+    trace = explorer.record(gallery.load_named("hmm"), explorer.TorchCompiler(semiring="sum-product"))
+    index = TraceIndex(trace)
+    declined = next(r for s in trace.steps for r in s.refusals if r.refusal.kind is RefusalKind.DECLINED)
+    question = question_about(index, "matches", node=declined.refusal.root, pattern=declined.refusal.pattern)
+    assert check(index, question, True).text.startswith("Right. The pattern fits; the rule declined: ")
+    assert not check(index, question, False).right
 
 
 def test_a_layer_that_stays_alone_says_what_came_closest():

@@ -7,8 +7,10 @@ import typer
 
 from explorer.app.console import notes, results
 from explorer.app.needs import require_ui
+from explorer.errors import CircuitError
 
 OUTPUT = Path("build") / "course"
+WHERE = "get the repository, and run this in its folder notebooks"
 
 
 def course(
@@ -23,9 +25,11 @@ def course(
     require_ui(
         "anywidget", "ipykernel", "latex2mathml", "markdown_it", "mdit_py_plugins", "nbclient", "PIL", "pygments"
     )
-    from explorer.app.course import build_course
+    from explorer.app.course import LESSONS, build_course
 
-    folder, _ = notebooks_folder()
+    folder, found = notebooks_folder()
+    if not found and not any(folder.glob(LESSONS)):
+        raise CircuitError(f"the lessons are not installed with the package, and none are in {folder}: {WHERE}")
     with notes().status("Running the lessons") as status:
         made = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
     for name, size in made.items():

@@ -63,12 +63,18 @@ def notebooks_folder() -> tuple[Path, bool]:
 
 
 def lab_environment(settings: Path, token: str) -> dict[str, str]:
-    """What is set for JupyterLab: its token, and a folder of settings that go before the reader's own."""
+    """What is set for JupyterLab: its token, and a folder of settings that go before the reader's own.
+
+    `python3` is the kernel of this interpreter, whatever the reader has registered under that name.
+    """
+    from ipykernel.kernelspec import write_kernel_spec
+
+    write_kernel_spec(settings / "kernels" / "python3")
     file = settings / "labconfig" / "page_config.json"
     file.parent.mkdir()
     file.write_text(json.dumps(PAGE))
-    paths = [str(settings), os.environ.get("JUPYTER_CONFIG_PATH", "")]
-    return {"JUPYTER_TOKEN": token, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
+    paths = {name: [str(settings), os.environ.get(name, "")] for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")}
+    return {"JUPYTER_TOKEN": token, **{name: os.pathsep.join(filter(None, both)) for name, both in paths.items()}}
 
 
 def lab_command(folder: Path, port: int, show: bool) -> list[str]:

@@ -129,10 +129,8 @@ def _wanted(node: Apply, given: Any) -> _Wanted:
         pairs = list(found.items())
     elif isinstance(given, list | tuple):
         if len(given) != len(node.outputs):
-            wanted = len(node.outputs)
-            raise RuleError(
-                f"it gave {len(given)} replacements, and {node.op.name} has {wanted} results; give one for each"
-            )
+            wanted = "one result" if len(node.outputs) == 1 else f"{len(node.outputs)} results"
+            raise RuleError(f"{node.op.name} has {wanted}, and it gave {len(given)} replacements; give one for each")
         pairs = list(zip(node.outputs, given, strict=True))
     else:
         raise RuleError(

@@ -1,7 +1,7 @@
 """The question whether a pattern matches at a node."""
 
 from explorer.errors import CircuitError, unknown_name
-from explorer.trace import RefusalKind, Step
+from explorer.trace import Refusal, RefusalKind, Step
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, over, title_of, where
 from explorer.views.words import list_text
@@ -22,7 +22,7 @@ def match_questions(index: TraceIndex, step: Step) -> list[Question]:
         if match is not None:
             found.append((match.root, rule.pattern))
         if misses:
-            furthest = max(misses, key=lambda refusal: refusal.entry)
+            furthest = max(misses, key=lambda refusal: refusal.progress)
             found.append((furthest.root, rule.pattern))
     ordered = sorted(found)  # by layer, so that the order does not tell which are matches
     return [_match_question(index, step, node, pattern) for node, pattern in ordered]
@@ -72,11 +72,19 @@ def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
         (m for m in index.step(question.step).matches if m.rule == question.pattern and m.root == node and not m.place),
         None,
     )
-    right = answer == found.matched
+    fits = found.matched or _is_left_alone(index, found.refusal)
+    right = answer == fits
     reason = found.reason[0].upper() + found.reason[1:]
+    if fits and not found.matched:
+        reason = f"The pattern fits; {found.reason}"
     nodes = (node,) if match is None else match.nodes
     at = f" ({list_text(nodes)})" if match is not None else ""
     return Verdict(right, f"{'Right' if right else 'No'}. {reason}{at}.", nodes)
+
+
+def _is_left_alone(index: TraceIndex, refusal: Refusal | None) -> bool:
+    """Whether a pattern fitted and its rule did nothing. What a tensor rule declines is part of what it looks for."""
+    return refusal is not None and refusal.kind is RefusalKind.DECLINED and not index.trace.is_tensor
 
 
 def _entries(index: TraceIndex, pattern: str) -> str:

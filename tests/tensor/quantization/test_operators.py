@@ -202,5 +202,8 @@ def test_inputs_of_one_name_get_names_of_their_own_in_pytorch():
 
 
 def test_an_offset_that_is_not_whole_is_refused():
+    for offset in (True, 10**30, -(2**31) - 1):
+        with pytest.raises(ValueRangeError, match=rf"the offset {offset} is not"):
+            Quantization(0.5, offset)
     with pytest.raises(ValueRangeError, match=r"the offset 0.5 is not a whole number"):
         Quantization(0.02, 0.5)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,74 @@
+"""Where the headings of the course are, and where the links of its texts lead: between files, and between pages."""
+
+import posixpath
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
+
+INDEX, QUIZ, ANSWERS = "index.html", "quiz.html", "quiz_answers.html"
+TEXTS = {"quiz.md": QUIZ, "solutions/quiz.md": ANSWERS, "README.md": INDEX}
+"""The page of each file that is no lesson, by its place in the folder of the lessons."""
+OUTSIDE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|/)", re.IGNORECASE)
+TAKEN = "recording"
+"""An id of the page itself, which no heading gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a link names: a file by its place in the folder of the lessons, and a heading of it, empty for none."""
+
+    file: str
+    heading: str
+
+
+def target_of(address: str, source: str) -> Target | None:
+    """What a link in the file `source` of the folder of the lessons names; None for an address outside of the course.
+
+    A path may also be given from the root of the repository: `notebooks/quiz.md`.
+    """
+    if OUTSIDE.match(address):
+        return None
+    path, _, heading = address.partition("#")
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(source), unquote(path))) if path else source
+    return Target(re.sub(r"^(\.\./)?notebooks/", "", file), unquote(heading))
+
+
+def page_name(file: str) -> str:
+    """The page of a lesson or a text of the course; empty for a file that has none."""
+    return file.removesuffix(".ipynb") + ".html" if file.endswith(".ipynb") else TEXTS.get(file, "")
+
+
+def page_address(target: Target, pages: Collection[str]) -> str:
+    """The address of a target among the pages of a build; empty if it has none there."""
+    page = page_name(target.file)
+    if page not in pages:
+        return ""
+    # The list of lessons has not the headings of the file that it stands for.
+    return f"{quote(page)}#{quote(target.heading, safe=',?!:()')}" if target.heading and page != INDEX else quote(page)
+
+
+def heading_names(words: str) -> tuple[str, ...]:
+    """By what names a heading can be linked to: `View,-slice,-gather` in Jupyter, `view-slice-gather` on GitHub."""
+    github = re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-")
+    return tuple(dict.fromkeys(name for name in (words.strip().replace(" ", "-"), github) if name))
+
+
+@dataclass
+class HeadingIds:
+    """The ids of the headings of one page, each given once: a second heading of a name is counted, as on GitHub."""
+
+    taken: set[str] = field(default_factory=lambda: {TAKEN})
+
+    def next(self, words: str) -> list[str]:
+        """The ids of the next heading."""
+        made = [self._free(name) for name in heading_names(words)]
+        self.taken.update(made)
+        return list(dict.fromkeys(made))
+
+    def _free(self, name: str) -> str:
+        count, found = 0, name
+        while found in self.taken:
+            count += 1
+            found = f"{name}-{count}"
+        return found
