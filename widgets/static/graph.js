@@ -51,6 +51,8 @@ const ROUTE_LIMIT = 400;
 const HULL_LIMIT = 60;
 const ROW_LIMIT = 1000;
 const MOVE_MS = 320;
+/** In a viewport narrower than this, in pixels, the zoom buttons get a margin of their own. */
+const [NARROW, ZOOM_WIDTH] = [640, 44];
 const PLAY_MS = 1400;
 /** The least height of the stage in which the minimap leaves room for the buttons. */
 const MAP_STAGE = 300;
@@ -2483,8 +2485,9 @@ function render({ model, el }) {
   function showing(rect, most = 1.2) {
     const { width: w, height: hh } = size();
     const top = inset();
-    const k = Math.max(0.005, Math.min((w - 28) / Math.max(1, rect.r - rect.l), (hh - top - 20) / Math.max(1, rect.b - rect.t), most));
-    return { k, x: (rect.l + rect.r) / 2, y: (rect.t + rect.b) / 2 - top / 2 / k };
+    const right = w < NARROW ? ZOOM_WIDTH : 0; // the zoom buttons: on a small screen they would lie over boxes
+    const k = Math.max(0.005, Math.min((w - right - 28) / Math.max(1, rect.r - rect.l), (hh - top - 20) / Math.max(1, rect.b - rect.t), most));
+    return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - top / 2 / k };
   }
 
   /** @returns {Camera} */
