@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.notebooks.lessons import NOTEBOOKS, module
@@ -16,6 +17,18 @@ def test_what_was_said_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_without_an_answer_it_is_said_what_to_give() -> None:
     assert saying.not_answered("a list of layers") == saying.Said(False, "Not answered yet: a list of layers")
+
+
+def test_an_answer_of_another_kind_is_told_what_is_wanted() -> None:
+    said = saying.something_else("a function of a graph", 3)
+    assert said == saying.Said(False, "A function of a graph is wanted; found something of type int.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "whole"), [(3, True), (np.int64(3), True), (True, False), (3.0, False), ("3", False)]
+)
+def test_whole_numbers_are_known(answer: object, whole: bool) -> None:
+    assert saying.is_whole(answer) is whole
 
 
 def test_it_is_imported_from_the_folder_of_the_notebooks() -> None:
