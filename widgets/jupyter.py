@@ -9,7 +9,7 @@ import anywidget
 import traitlets
 
 from widgets.encode import picture_traits, to_json
-from widgets.schema import BarsView, DetailsView, PictureView, QuestionView, StepView
+from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView
 from widgets.static import BARS, GRAPH, QUESTION
 
 WRITTEN_BY_READER = ("step", "selection", "view", "request")
@@ -95,7 +95,7 @@ class GraphWidget(_Widget):
         make_fallback: MakeFallback | None = None,
         **traits: Any,
     ) -> None:
-        chosen = {"compact": True, "height": 420, **(options or {})}
+        chosen = {"compact": True, "height": HEIGHT, **(options or {})}
         traits["steps"] = to_json(list(steps))
         if picture is not None:
             traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}

@@ -9,9 +9,12 @@ the box). Unknown fields are to be passed over by whoever reads.
 from typing import Literal, NotRequired, TypedDict
 
 VERSION = 1
+HEIGHT = 420
+"""Of a graph in a notebook, in pixels, where none is given."""
 
 Change = Literal["kept", "added", "removed", "changed"]
-Mode = Literal["diff", "before", "after", "side"]
+Mode = Literal["diff", "before", "after", "side", "plain"]
+"""`plain` is the state after without a mark or word on what was done: the picture of a question about the next step."""
 ColourBy = Literal["change", "kind", "time", "memory", "fold"]
 GroupBy = Literal["fold", "none", "scope"]
 HullKind = Literal["match", "winner", "lost", "near-miss"]

@@ -1,8 +1,7 @@
 """`explorer.ask`: a question about a step, answered before the step is shown."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import ipywidgets
 import traitlets
@@ -16,19 +15,15 @@ from explorer.errors import DataTypeError
 from explorer.trace import Trace
 from explorer.views import (
     Answer,
-    Picture,
     Question,
     QuestionKind,
     Verdict,
-    answer_of,
     check,
     question_about,
     question_view,
 )
 from widgets.jupyter import Fallback, QuestionWidget, bundle_with
-from widgets.schema import GraphOptions, PictureView, QuestionView
-
-HEIGHT = 420
+from widgets.schema import HEIGHT, GraphOptions, QuestionView
 
 
 def ask(
@@ -97,7 +92,7 @@ class AskWidget(ipywidgets.VBox):
         answer: Any = self.panel.answer
         if answer is None:
             return None
-        return self.check(answer_of(self.question, answer) if isinstance(answer, str) else answer)
+        return self.check(answer)
 
     def check(self, answer: Answer) -> Verdict:
         """Hold an answer against the trace: ids of layers, a choice, True or False, a number.
@@ -123,21 +118,8 @@ class AskWidget(ipywidgets.VBox):
         return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
-        found = picture_fallback(self._picture())
+        found = picture_fallback(self.graph.session.picture())
         return Fallback(found.png, found.width, found.height, f"{self._words()} {found.alt}", str(self))
-
-    def _picture(self) -> Picture:
-        """What is drawn; while it is asked about, without what the step before said and did."""
-        picture = self.graph.session.picture()
-        if self.revealed:
-            return picture
-        words: dict[str, Any] = {
-            "title": f"What step {self.question.step} finds",
-            "caption": "",
-            "note": "",
-            "message": "",
-        }
-        return replace(picture, view=cast(PictureView, {**picture.view, **words}))
 
     def _words(self) -> str:
         return " ".join([self.question.text, *[f"[{choice}]" for choice in self.question.choices]])
@@ -146,7 +128,7 @@ class AskWidget(ipywidgets.VBox):
         return f"AskWidget({self._words()})"
 
     def __str__(self) -> str:
-        return f"{self._words()}\n\n{picture_text(self._picture().view)}"
+        return f"{self._words()}\n\n{picture_text(self.graph.session.picture().view)}"
 
 
 def question_options(view: QuestionView, revealed: bool) -> GraphOptions:

@@ -23,7 +23,6 @@ CELL_SECONDS = 120
 BEGIN = "from explorer.app.course_recorder import CourseRecorder as _course\n_course = _course()\n_course.begin()"
 END = "_course.end()"
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-STARTUP = "PYTHONSTARTUP"
 """Names a file that IPython would run before a lesson."""
 SHOWN_ERROR = 1_500
 """Letters of the end of a failing cell's traceback that are told."""

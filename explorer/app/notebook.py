@@ -15,13 +15,12 @@ from explorer.symbolic import Circuit
 from explorer.timings import CPU, LAYERS, MODES, STEPS, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
 from explorer.views import check_fits, layer_heat, layers_note, mode_bars, step_bars, sweep_bars
-from widgets.schema import BarsView, ColourBy, GroupBy, Mode
+from widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
     from explorer.app.trace_widget import FoldLevelWidget, TraceWidget
     from widgets.jupyter import BarsWidget
 
-HEIGHT = 420
 TAKES = (
     "show takes a circuit, a compiled circuit, a trace (with match= and step=, or fold_level=, to begin there), "
     "or a timing (what explorer.bench measures, or bars of explorer.views)"

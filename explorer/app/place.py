@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from explorer.app.options import LEVELS, CompileOptions, TensorOptions
 from explorer.errors import ValueRangeError, unknown_name
-from explorer.views import COLOURS, GROUPINGS, MODES
+from explorer.views import ALL_MODES, COLOURS, GROUPINGS
 from widgets.schema import ColourBy, GroupBy, Mode
 
 OTHER = "vs."
@@ -116,7 +116,7 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
 def check_look(look: Look) -> None:
     """Raises: UnknownNameError for a mode, colouring or grouping that there is not."""
     for kind, asked, known in (
-        ("mode", look.mode, MODES),
+        ("mode", look.mode, ALL_MODES),
         ("colouring", look.colour_by, COLOURS),
         ("grouping", look.group_by, GROUPINGS),
     ):

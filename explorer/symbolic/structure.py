@@ -27,7 +27,7 @@ def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
         for source in graph.inputs[node]:
             if scopes[source] != scopes[node]:
                 missing = sorted(set(scopes[node]) - set(scopes[source]))
-                return Finding(False, f"sum layer {node}: its input {source} does not depend on variables {missing}")
+                return Finding(False, f"sum layer %{node}: its input %{source} does not depend on variables {missing}")
     return Finding(True)
 
 
@@ -37,7 +37,7 @@ def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
         if isinstance(layer, HadamardLayer | KroneckerLayer):
             shared = shared_variables(scopes[source] for source in graph.inputs[node])
             if shared:
-                return Finding(False, f"product layer {node}: two of its inputs depend on variables {list(shared)}")
+                return Finding(False, f"product layer %{node}: two of its inputs depend on variables {list(shared)}")
     return Finding(True)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from explorer.errors import unknown_name
 from explorer.trace.answers import Answers, ConflictRecord, Enabling, NearMisses, RuleStats
 from explorer.trace.events import RuleDescription
+from explorer.trace.passes import rules_of_pass
 from explorer.trace.steps import Step
 
 
@@ -17,8 +18,12 @@ def find_rule(rules: Sequence[RuleDescription], pattern: str) -> RuleDescription
 
 
 def near_misses(rules: Sequence[RuleDescription], steps: Sequence[Step], pattern: str | None) -> Answers[NearMisses]:
-    """The near misses of a pattern, or of each pattern that has some. Raises: UnknownNameError."""
-    names = [rule.pattern for rule in rules] if pattern is None else [find_rule(rules, pattern).pattern]
+    """The near misses of a pattern, of the rules of a pass, or of each pattern that has some.
+
+    Raises: UnknownNameError.
+    """
+    asked = rules if pattern is None else rules_of_pass(pattern, steps, rules) or [find_rule(rules, pattern)]
+    names = [rule.pattern for rule in asked]
     answers: list[NearMisses] = []
     for name in names:
         refusals = tuple(r.refusal for s in steps for r in s.refusals if r.refusal.pattern == name)

@@ -122,7 +122,7 @@ class Trace:
         return why_nots.of_rule(pattern, node, step)
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
-        """The near misses of a pattern, or of all patterns that have some, over all steps or one."""
+        """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""
         return near_misses(self.rules, self._chosen(step), pattern)
 
     def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:

@@ -11,15 +11,15 @@ from explorer.views.comparing import (
     first_difference_of_traces,
     same_circuit,
 )
-from explorer.views.costs import FIGURES, Measured, cost_strip, course, time_bars, waterfall
+from explorer.views.costs import FIGURES, Measured, cost_strip, figure_bars, time_bars, waterfall
 from explorer.views.details import details, match_details, near_misses, why_not
 from explorer.views.folds import fold_level, fold_levels, missed_folds, why_not_folded
 from explorer.views.index import TraceIndex
 from explorer.views.lints import Lint, lints
 from explorer.views.messages import RUN_MORE, SHOW_ALL, SHOW_MISSES
-from explorer.views.picture import COLOURS, GROUPINGS, MODES, Picture, picture
+from explorer.views.picture import ALL_MODES, COLOURS, GROUPINGS, MODES, Picture, picture
 from explorer.views.predicting import Answer, Question, QuestionKind, Verdict, check, question_about, questions
-from explorer.views.question_view import answer_of, question_view
+from explorer.views.question_view import question_view
 from explorer.views.recording import Look, add_looks, empty_recording, recording
 from explorer.views.static_svg import static_svg
 from explorer.views.steps import only_changing, steps
@@ -43,6 +43,7 @@ from explorer.views.timings import (
 from explorer.views.trials import PatternTrial
 
 __all__ = [
+    "ALL_MODES",
     "COLOURS",
     "FIGURES",
     "GROUPINGS",
@@ -64,17 +65,16 @@ __all__ = [
     "TraceIndex",
     "Verdict",
     "add_looks",
-    "answer_of",
     "check",
     "check_fits",
     "compare_table",
     "conditions",
     "cost_strip",
     "counterparts",
-    "course",
     "crossover_text",
     "details",
     "empty_recording",
+    "figure_bars",
     "first_difference_of_traces",
     "fold_level",
     "fold_levels",

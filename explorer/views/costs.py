@@ -88,7 +88,7 @@ def cost_strip(
     return {"heading": "Cost", "rows": rows, "lines": []}
 
 
-def course(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
+def figure_bars(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
     """A figure after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
     title, unit, text = _figure(figure)
     chosen = _chosen(index, fold_levels)

@@ -61,7 +61,7 @@ def hulls_of(
                     "near-miss",
                     miss.refusal.pattern,
                     near_miss_nodes(index, step, miss),
-                    _miss_text(miss.refusal),
+                    _miss_text(miss.refusal, index.noun),
                     sort,
                 )
     ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))
@@ -91,7 +91,7 @@ def _trial_hulls(
         add("match", nodes, "", "")
     for refusal in trial.refusals:
         chain = _chain(inputs, refusal)
-        add("near-miss", chain, _miss_text(refusal), f"{refusal.entry} {refusal.kind.value} {refusal.what}")
+        add("near-miss", chain, _miss_text(refusal, index.noun), f"{refusal.entry} {refusal.kind.value} {refusal.what}")
     for (places, sort), hull in found.items():
         layers = sum(len(boxes.boxes[place].ids) for place in places)
         count = len(meant[(places, sort)])
@@ -144,8 +144,9 @@ def _chain(inputs: Mapping[int, Sequence[int]], refusal: Refusal) -> tuple[int, 
     return tuple(chain) if chain[-1] == refusal.node else (refusal.root, refusal.node)
 
 
-def _miss_text(refusal: Refusal) -> str:
-    return f"stopped at its {ordinal(refusal.entry + 1)} layer because {reason_text(refusal)}: {refusal.reason}"
+def _miss_text(refusal: Refusal, noun: str) -> str:
+    why = reason_text(refusal).replace("layer", noun)
+    return f"stopped at its {ordinal(refusal.entry + 1)} {noun} because {why}: {refusal.reason}"
 
 
 def _shown(boxes: Boxes, node: int, mode: ShownMode) -> int:

@@ -23,10 +23,10 @@ GATHER_SHARE = 0.25
 """Gather-bound: copying inputs to where they are read takes at least this share of the forward pass."""
 MEMORY_SHARE = 0.4
 """Memory-bound: moving the bytes alone takes at least this share, and longer than the arithmetic would ..."""
-CACHED_SHARE = 1.2
-"""What takes longer to move than the whole run took was not moved: it stayed in the caches. Limits are measured too."""
 MEMORY_ROWS = 64
 """... with a batch of at least so many rows: with less, parameters and launches weigh more."""
+CACHED_SHARE = 1.2
+"""Where moving would take more than this share of the time, the estimate is refuted: the bytes stayed in the caches."""
 NUMBER_BYTES = 4
 """Bytes of a number in a parameter."""
 

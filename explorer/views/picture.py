@@ -23,9 +23,10 @@ from explorer.views.index import TraceIndex
 from explorer.views.layout import MARGIN
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of, places_of
+from explorer.views.plain import plain_view
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
-from explorer.views.words import bytes_text
+from explorer.views.words import bytes_text, plural
 from widgets.schema import (
     VERSION,
     BadgeView,
@@ -40,6 +41,8 @@ from widgets.schema import (
 )
 
 MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
+"""What a reader chooses from."""
+ALL_MODES: tuple[Mode, ...] = (*MODES, "plain")
 COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "fold")
 GROUPINGS: tuple[GroupBy, ...] = ("fold", "none", "scope")
 
@@ -62,7 +65,9 @@ KIND_SIGNS = {
     "operator": ("", "other node"),
     "leaf": ("", "leaf"),
 }
-BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", "≠": "nearly folded with another"}
+OUTPUT = "out"
+"""At outputs where a circuit has several: they may not disappear inside of a match."""
+BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", "≠": "nearly folded with another", OUTPUT: "output"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +98,16 @@ def picture(
     note and the action `show-all`, unless `everything` is asked for.
     Raises: UnknownNameError for a step, mode, colouring, grouping or pattern that is not known.
     """
-    choices = (("mode", mode, MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
+    choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
     for kind, asked, known in choices:
         if asked not in known:
             raise unknown_name(kind, asked, known)
     at = index.step(step).index
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
     painter = _Painter(index, at, colour_by, drawn, near_misses, times, trial)
+    if mode == "plain":
+        after = painter.paint("after", "after")
+        return Picture(plain_view(after.view), after.coordinates)
     if mode != "side":
         return painter.paint(mode, mode)
     left, right = painter.paint("before", "side"), painter.paint("after", "after")
@@ -203,15 +211,25 @@ class _Painter:
                     texts.setdefault(hull["nodes"][0], []).append(f"{hull['label']}, {hull['reason']}")
             for name, lines in texts.items():
                 found.setdefault(name, []).append({"sign": sign, "text": "; ".join(lines), "tone": "warning"})
+        if not self.index.trace.is_tensor:
+            outputs = {*self.index.before(self.step).outputs, *self.index.state(self.step).outputs}
+            for box in boxes if len(outputs) > 1 else ():
+                if count := len(outputs.intersection(box.ids)):
+                    text = (
+                        "an output of the circuit" if len(box.ids) == 1 else f"{plural(count, 'output')} of the circuit"
+                    )
+                    found.setdefault(box.id, []).append({"sign": OUTPUT, "text": text, "tone": "info"})
         folded_at = self.index.folded_at
         folded = [box for box in boxes if len(box.ids) == 1 and box.after and folded_at[box.ids[0]] <= self.step]
         single = {box.ids[0]: box.id for box in folded}
+        missed: dict[str, list[str]] = {}
         for miss in self.index.missed if single else ():
             for node in miss.nodes:
                 if node in single:
                     other = miss.nodes[1 - miss.nodes.index(node)]
-                    text = f"Not folded together with node {other}: {miss.reason}"
-                    found.setdefault(single[node], []).append({"sign": "≠", "text": text, "tone": "info"})
+                    missed.setdefault(single[node], []).append(f"Not folded together with node {other}: {miss.reason}")
+        for name, lines in missed.items():
+            found.setdefault(name, []).append({"sign": "≠", "text": "; ".join(lines), "tone": "info"})
         return found
 
 
@@ -239,7 +257,7 @@ def _legend(
     said = {HULL_SIGNS[kind][0] for kind in hull_kinds}
     for sign, text in BADGE_TEXTS.items():
         if sign in signs - said:
-            add("badge", "info" if sign == "≠" else "warning", sign, text)
+            add("badge", "info" if sign in ("≠", OUTPUT) else "warning", sign, text)
     for kind, (sign, text) in KIND_SIGNS.items():
         if kind in kinds:
             add("shape", kind, sign, text)
@@ -249,5 +267,5 @@ def _legend(
         add("badge", "count", "N×", f"N {noun}s in one box")
     copied = sum(edge["copied_bytes"] for edge in edges)
     if copied:
-        add("edge", "copy", "B", f"bytes copied for one example, {bytes_text(copied)} in all")
+        add("edge", "copy", "n B", f"bytes copied for one example, {bytes_text(copied)} in all")
     return items

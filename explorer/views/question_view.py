@@ -3,7 +3,6 @@
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
 from explorer.views.predicting import (
-    Answer,
     Question,
     check,
     fold_together,
@@ -23,13 +22,11 @@ from widgets.schema import (
     QuestionView,
 )
 
-YES = "yes"
-
 
 def question_view(index: TraceIndex, question: Question) -> QuestionView:
     """The question for a drawing: the answers are in it, so that they are checked where no Python runs."""
     reveal: GroupBy = "fold" if question.kind == "fold-with" else question.group_by
-    asked = _picture(index, question.picture_step, question.picture_mode, "kind", question.group_by)
+    asked = _picture(index, question.after_step, "plain", "kind", question.group_by)
     shown = _picture(index, question.step, "diff", "change", reveal)
     view: QuestionView = {
         "version": VERSION,
@@ -42,14 +39,9 @@ def question_view(index: TraceIndex, question: Question) -> QuestionView:
     elif question.kind == "layers-left":
         view["number"] = _number(index, question)
     else:
-        verdicts = {choice: check(index, question, answer_of(question, choice)) for choice in question.choices}
+        verdicts = {choice: check(index, question, choice) for choice in question.choices}
         view["choices"] = {choice: {"right": said.right, "text": said.text} for choice, said in verdicts.items()}
     return view
-
-
-def answer_of(question: Question, choice: str) -> Answer:
-    """The answer that a choice stands for: `matches` is answered by yes or no."""
-    return choice == YES if question.kind == "matches" else choice
 
 
 def _picture(index: TraceIndex, step: int, mode: Mode, colour_by: ColourBy, group_by: GroupBy) -> PictureView:
@@ -73,7 +65,7 @@ def _nodes_of_answer(index: TraceIndex, question: Question) -> tuple[int, ...]:
     if question.kind == "layers-left":
         return ()
     if question.kind != "fold-with":
-        return check(index, question, answer_of(question, question.choices[0])).nodes
+        return check(index, question, question.choices[0]).nodes
     members = check(index, question, ()).nodes
     return (*members, *(group.node for group in index.step(question.step).folds if group.members == members))
 

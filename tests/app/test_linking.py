@@ -174,7 +174,7 @@ def test_a_guard_wraps_what_the_reader_does(opened: Opened) -> None:
     host = Host()
     GraphLink(Session(opened, Place()), host, guard=guard)
     host.reader({"view": {"mode": "x"}})
-    assert [str(error) for error in failed] == ["no mode named 'x'; known are: diff, before, after, side"]
+    assert [str(error) for error in failed] == ["no mode named 'x'; known are: diff, before, after, side, plain"]
 
 
 def test_a_closed_link_draws_nothing_more(opened: Opened) -> None:

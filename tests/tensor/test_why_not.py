@@ -46,6 +46,12 @@ def trace():
     return record_module(Program(), (X,), ManagedPipeline(FunctionPassPipeline.of("Odd", "DCE"), passes=registry))
 
 
+def test_near_misses_of_a_pass_are_those_of_its_rules(trace):
+    assert {found.pattern for found in trace.near_misses("Odd")} == {"silent", "Twice", "says_why"}
+    with pytest.raises(UnknownNameError, match="Oddly"):
+        trace.near_misses("Oddly")
+
+
 def node_of(trace, title):
     return next(node for node, record in trace.graph_at(0).nodes.items() if record.title == title)
 

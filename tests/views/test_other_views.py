@@ -22,8 +22,8 @@ from explorer.views import (
     Measured,
     TraceIndex,
     cost_strip,
-    course,
     details,
+    figure_bars,
     fold_level,
     fold_levels,
     match_details,
@@ -326,7 +326,7 @@ def test_the_waterfall_adds_up():
 
 
 def test_the_course_of_a_figure():
-    bars = course(index_of("conflict"), "activation_bytes")
+    bars = figure_bars(index_of("conflict"), "activation_bytes")
     assert [(bar["label"], bar["value"]) for bar in bars["bars"]] == snapshot(
         [("compile", 180.0), ("fuse, round 1", 132.0), ("fuse, round 2", 100.0), ("fold", 100.0)]
     )

@@ -1,9 +1,9 @@
 """Questions about a step and what is right, wrong or missing in an answer, with the trace's own reasons."""
 
-from dataclasses import fields
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
 import pytest
 from inline_snapshot import snapshot
 
@@ -11,7 +11,7 @@ import explorer
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.templates import gallery
 from explorer.trace import RefusalKind
-from explorer.views import Question, TraceIndex, check, picture, question_about, question_view, questions
+from explorer.views import TraceIndex, check, picture, question_about, question_view, questions
 from tests.views.showing import SMALL, every_step, index_of
 
 
@@ -95,7 +95,7 @@ def other_answer(question, answer):
         return not answer
     if question.kind == "winner":
         return next(choice for choice in question.choices if choice != answer)
-    return answer[1:] if answer else [max(question.nodes) + 1]
+    return answer[1:] if answer else [max(question.nodes) - 1]
 
 
 def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
@@ -123,12 +123,12 @@ def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
             "CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
         ]
     )
-    assert lines(check(index, question, [*wanted, 9999])) == snapshot(
-        [
-            "Not these: 9999. Layer 9999: it is not there any more when folding begins. They agree on level 3 and",
-            "on CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
-        ]
+    gone = next(
+        node for node in index.trace.graph_at("compile").nodes if node not in index.trace.graph_at("fold/level 0").nodes
     )
+    assert f"Layer {gone}: it is " in check(index, question, [*wanted, gone]).text
+    with pytest.raises(UnknownNameError, match="there was never a node 9999"):
+        check(index, question, [*wanted, 9999])
 
 
 def test_a_pattern_whose_rule_declines_fits():
@@ -195,8 +195,8 @@ def test_how_many_layers_are_left_is_told_by_what_was_done():
     assert texts == snapshot(
         [
             [
-                "Right: 9 layers. CategoricalLogSoftmax 4 times made 1 of 1 layer; SumCollapse 2 times made 1 of 2",
-                "layers; Candecomp 1 time made 1 of 2 layers.",
+                "Right: 9 layers. CategoricalLogSoftmax 4 times replaced 1 layer by 1; SumCollapse 2 times replaced 2",
+                "layers by 1; Candecomp 1 time replaced 2 layers by 1.",
             ],
             ["Right: 9 layers. Nothing was replaced."],
             ["No: 4 layers are left. On this level, 4 layers became 1."],
@@ -209,30 +209,23 @@ def test_the_picture_of_a_question_does_not_tell_the_answer(name):
     index = index_of(name)
     for step in every_step(name):
         for question in questions(index, step):
-            assert question.picture_step == step - 1
-            view = picture(index, question.picture_step, question.picture_mode, group_by=question.group_by).view
+            assert question.after_step == step - 1
+            view = picture(index, question.after_step, "plain", "kind", question.group_by).view
+            assert {part["change"] for part in (*view["nodes"], *view["edges"])} <= {"kept"}
+            assert {item["channel"] for item in view["legend"]} <= {"fill", "shape", "edge", "badge"}
+            assert not any(node["badges"] for node in view["nodes"])
+            assert (view["caption"], view["message"]) == ("", "")
+            rows = [dict(zip(view["table"]["columns"], row, strict=True)) for row in view["table"]["rows"]]
+            assert {(row["change"], row["matched"], row["signs"], row["matches"]) for row in rows} == {
+                ("kept", "", "", "")
+            }
+            assert not any("added" in row["reads"] for row in rows)
             assert view["hulls"] == []
             assert not any(node["matched"] for node in view["nodes"])
             assert all(node["count"] == 1 for node in view["nodes"])
             drawn = {node for box in view["nodes"] for node in box["ids"]}
             assert set(question.nodes) <= drawn
             assert drawn == set(index.trace.steps[step - 1].snapshot.graph.nodes)
-
-
-def test_a_question_holds_no_answer():
-    names = [f.name for f in fields(Question)]
-    assert names == [
-        "kind",
-        "text",
-        "step",
-        "nodes",
-        "choices",
-        "pattern",
-        "picture_step",
-        "picture_mode",
-        "group_by",
-        "figure",
-    ]
 
 
 def test_nothing_is_asked_about_the_first_step():
@@ -251,7 +244,10 @@ def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked():
     [
         ("fold-with", 10, 3, "the answer is a list of layers; found 3"),
         ("fold-with", 10, "3", "the answer is a list of layers"),
-        ("matches", 3, "yes", "the answer is yes or no"),
+        ("fold-with", 10, None, "the answer is a list of layers; found None"),
+        ("fold-with", 10, [3, "a"], "the answer is a list of layers, by their numbers; found 'a' in it"),
+        ("fold-with", 10, [True], "by their numbers; found True in it"),
+        ("matches", 3, "perhaps", "the answer is yes or no"),
         ("matches", 3, 1, "the answer is yes or no"),
         ("layers-left", 3, True, "the answer is a number of layers; found True"),
         ("layers-left", 3, "9", "the answer is a number of layers; found '9'"),
@@ -261,6 +257,17 @@ def test_an_answer_of_another_kind_is_refused(kind, step, answer, message):
     index = index_of("conflict")
     with pytest.raises(DataTypeError, match=message):
         check(index, ask(index, step, kind)[0], answer)
+
+
+def test_answers_may_come_from_numpy_and_as_the_words_of_the_choices():
+    index = index_of("conflict")
+    nine: Any = np.int64(9)
+    layers: Any = np.array([12, 13, 15])
+    said: list[Any] = [True, np.bool_(True), "yes", "no"]
+    assert check(index, ask(index, 3, "layers-left")[0], nine).right
+    assert check(index, question_about(index, "fold-with", node=14), layers).right
+    match = question_about(index, "matches", node=6, pattern="SumCollapse")
+    assert [check(index, match, answer).right for answer in said] == [True, True, True, False]
 
 
 class TestOneQuestion:
@@ -317,8 +324,8 @@ class TestOneQuestion:
         assert said == snapshot(
             {
                 "Operations: 164 now. More, the same, or fewer after this step (fuse, round 1)?": [
-                    "Right: operations, 164 before, 100 after. CategoricalLogSoftmax 4 times made 1 of 1 layer;",
-                    "SumCollapse 2 times made 1 of 2 layers; Candecomp 1 time made 1 of 2 layers.",
+                    "Right: operations, 164 before, 100 after. CategoricalLogSoftmax 4 times replaced 1 layer by 1;",
+                    "SumCollapse 2 times replaced 2 layers by 1; Candecomp 1 time replaced 2 layers by 1.",
                     "No, fewer: oper",
                 ],
                 "Layers: 7 now. More, the same, or fewer after this step (fold, level 0)?": [
@@ -342,6 +349,12 @@ class TestOneQuestion:
             (("folds",), {}, UnknownNameError, "no kind of question named 'folds'; known are: fold-with, winner"),
             (("layers-left", 99), {}, UnknownNameError, "there is no step 99"),
             (("fold-with",), {"node": 999}, UnknownNameError, "999"),
+            (
+                ("matches",),
+                {"pattern": "LogSoftmax"},
+                CircuitError,
+                "is tried inside of parameters; ask about a pattern",
+            ),
             (("matches",), {"pattern": "Nosuch"}, UnknownNameError, "no pattern named 'Nosuch'"),
             (("figure", 3), {"figure": "smell"}, UnknownNameError, "no figure of step 3"),
             (("figure", 9), {}, CircuitError, "no figure changes in step 9 .*; name one to ask about: layers, "),

@@ -11,7 +11,7 @@ from explorer.app.desk import Desk
 from explorer.app.panes.layout import column, line
 from explorer.app.panes.tool import Tool
 from explorer.app.panes.values import check_values
-from explorer.views import FIGURES, course, waterfall
+from explorer.views import FIGURES, figure_bars, waterfall
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
 
@@ -93,5 +93,5 @@ class CostTool(Tool):
         """Fill the bars."""
         if self._filling:
             return
-        draw = course if self.kind.value == "course" else waterfall
+        draw = figure_bars if self.kind.value == "course" else waterfall
         self.bars.show_bars(draw(self.desk.session.index, self.figure.value, fold_levels=self.levels.value))

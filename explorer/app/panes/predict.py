@@ -14,8 +14,6 @@ from explorer.app.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.place import Look
 from explorer.views import Question, Verdict, check, questions
 
-YES, NO = "yes", "no"
-
 
 class PredictTool(Tool):
     """Ask before showing: the picture goes to what the step found, the answer is checked, then the step is shown."""
@@ -29,7 +27,7 @@ class PredictTool(Tool):
         self.choice = pmui.Select(label="Question", options=[], size="small", width=520)
         self.begin = pmui.Button(label="Ask me", size="small", on_click=desk.guard(self._begin))
         self.text = html_pane()
-        self.options = pmui.RadioBoxGroup(label="Answer", options=[YES, NO], visible=False)
+        self.options = pmui.RadioBoxGroup(label="Answer", options=[], visible=False)
         self.number = pmui.IntInput(
             label="Layers", value=0, start=0, size="small", sx=TYPED_NUMBER, width=140, visible=False
         )
@@ -51,7 +49,7 @@ class PredictTool(Tool):
             self._leave()
         elif "trace" in names and OPENED not in names:
             self._end()
-        elif self._asked is not None and self.desk.session.step != self._asked.picture_step:
+        elif self._asked is not None and self.desk.session.step != self._asked.after_step:
             look = self._look  # the reader went on: the question is over
             self._end()
             if look is not None:
@@ -74,13 +72,12 @@ class PredictTool(Tool):
         question = self._questions[self.choice.value]
         if self._look is None:
             self._look = session.look
-        session.change_look(mode=question.picture_mode, group_by=question.group_by, colour_by="kind", near_misses=None)
-        session.go(question.picture_step)
+        session.change_look(mode="plain", group_by=question.group_by, colour_by="kind", near_misses=None)
+        session.go(question.after_step)
         self._asked = question
         session.select_nodes(question.nodes)
-        is_choice = question.kind in ("winner", "matches")
-        options = list(question.choices) if question.kind == "winner" else [YES, NO]
-        self.options.param.update(options=options, value=options[0], visible=is_choice)
+        options = list(question.choices)
+        self.options.param.update(options=options, value=options[0] if options else None, visible=bool(options))
         self.number.param.update(visible=question.kind == "layers-left", value=0)
         self.check.visible = True
         self.reveal.visible = False
@@ -99,10 +96,8 @@ class PredictTool(Tool):
     def _answer(self, question: Question) -> object:
         if question.kind == "fold-with":
             return tuple(self.desk.session.selected_nodes)
-        if question.kind == "winner":
+        if question.choices:
             return self.options.value
-        if question.kind == "matches":
-            return self.options.value == YES
         return number(self.number, 0)
 
     def _check(self, _: object) -> None:

@@ -1,8 +1,13 @@
 """All questions about a step, the one that is asked for, and whether an answer is right."""
 
+from collections.abc import Iterable
 from itertools import islice
+from typing import cast
+
+import numpy as np
 
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unknown_name
+from explorer.symbolic.checks import is_whole
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.conflicts import check_winner, question_about_conflict, winner_questions
 from explorer.views.predicting.counts import check_figure, check_layers, figure_question, layers_question
@@ -21,6 +26,7 @@ from explorer.views.predicting.question import (
 
 TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "figure": ("figure",)}
 """What may be said beside the step, by kind of question."""
+YES_OR_NO = {"yes": True, "no": False}
 
 
 def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
@@ -75,20 +81,32 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
     """Hold an answer against the trace.
 
     Raises: DataTypeError for an answer that is not of the kind asked for; UnknownNameError for one that is none of the
-    choices.
+    choices, and for a layer that never was.
     """
     if question.kind == "fold-with":
-        if isinstance(answer, str | int):
-            raise DataTypeError(f"the answer is a list of layers; found {answer!r}")
-        return check_fold(index, question, answer)
+        return check_fold(index, question, _layers_of(index, answer))
     if question.kind in ("winner", "figure"):
         if answer not in question.choices:
             raise UnknownNameError(f"no choice {answer!r}; there are: {'; '.join(question.choices)}")
         return (check_winner if question.kind == "winner" else check_figure)(index, question, str(answer))
     if question.kind == "matches":
-        if not isinstance(answer, bool):
+        if not isinstance(answer, bool | np.bool_) and not (isinstance(answer, str) and answer in YES_OR_NO):
             raise DataTypeError(f"the answer is yes or no (True or False); found {answer!r}")
-        return check_match(index, question, answer)
-    if not isinstance(answer, int) or isinstance(answer, bool):
+        return check_match(index, question, YES_OR_NO[answer] if isinstance(answer, str) else bool(answer))
+    if not is_whole(answer):
         raise DataTypeError(f"the answer is a number of {noun_of(index)}s; found {answer!r}")
-    return check_layers(index, question, answer)
+    return check_layers(index, question, cast(int, answer))
+
+
+def _layers_of(index: TraceIndex, answer: object) -> list[int]:
+    """Ids of layers. Raises: DataTypeError for anything else; UnknownNameError for a layer that never was."""
+    if isinstance(answer, str) or not isinstance(answer, Iterable):
+        raise DataTypeError(f"the answer is a list of layers; found {answer!r}")
+    given = list(cast("Iterable[object]", answer))
+    other = next((node for node in given if not is_whole(node)), None)
+    if other is not None:
+        raise DataTypeError(f"the answer is a list of layers, by their numbers; found {other!r} in it")
+    nodes = [int(cast(int, node)) for node in given]
+    for node in nodes:
+        index.trace.lineage(node)
+    return nodes

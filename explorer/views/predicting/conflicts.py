@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.trace import Step
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import Question, Verdict, grouping_of, noun_of, over, where
+from explorer.views.predicting.question import Question, Verdict, grouping_of, noun_of, where
 from explorer.views.words import list_text
 
 
@@ -19,7 +19,7 @@ def winner_questions(index: TraceIndex, step: Step) -> Iterator[Question]:
         text = f"Both of these matches want {noun_of(index)} {lost.node}. Which one is applied?"
         nodes = tuple(dict.fromkeys((*loser.nodes, *winner.nodes)))
         names = tuple(choice for _, choice in choices)
-        yield Question("winner", text, step.index, nodes, names, "", over(step), "after", grouping_of(index, step))
+        yield Question("winner", text, step.index, nodes, names, group_by=grouping_of(index, step))
 
 
 def question_about_conflict(index: TraceIndex, step: Step | None, node: int | None) -> Question:

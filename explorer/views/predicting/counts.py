@@ -6,7 +6,7 @@ from explorer.errors import CircuitError, unknown_name
 from explorer.trace import Step
 from explorer.views.costs import FIGURES
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import Question, Verdict, first_that_changes, grouping_of, noun_of, over, where
+from explorer.views.predicting.question import Question, Verdict, first_that_changes, grouping_of, noun_of, where
 from explorer.views.words import path_text, plural
 
 MORE, SAME, FEWER = "more", "the same", "fewer"
@@ -16,7 +16,7 @@ def layers_question(index: TraceIndex, step: Step) -> Question:
     """How many layers, or operators, are left after the step."""
     count = plural(_count(index, step.index - 1), noun_of(index))
     text = f"There are {count} now. How many are left after this step ({path_text(step.path)})?"
-    return Question("layers-left", text, step.index, picture_step=over(step), group_by=grouping_of(index, step))
+    return Question("layers-left", text, step.index, group_by=grouping_of(index, step))
 
 
 def check_layers(index: TraceIndex, question: Question, answer: int) -> Verdict:
@@ -54,9 +54,20 @@ def _why_so_many(index: TraceIndex, step: Step) -> str:
         inside = " Rules on parameters change no layer into another." if step.rewrites else ""
         return f"Nothing was replaced.{inside}"
     parts = [
-        f"{rule} {plural(count, 'time')} made {new} of {plural(old, noun)}" for (rule, old, new), count in done.items()
+        f"{rule} {plural(count, 'time')} {_change_text(old, new, noun)}" for (rule, old, new), count in done.items()
     ]
     return "; ".join(parts) + "."
+
+
+def _change_text(old: int, new: int, noun: str) -> str:
+    """What became of `old` layers or operators, where `new` ones came."""
+    if old == new == 0:
+        return f"changed no {noun}, only what is read"
+    if not new:
+        return f"took {plural(old, noun)} away"
+    if not old:
+        return f"added {plural(new, noun)}"
+    return f"replaced {plural(old, noun)} by {new}"
 
 
 def figure_question(index: TraceIndex, step: Step | None, figure: str | None) -> Question:
@@ -80,27 +91,27 @@ def figure_question(index: TraceIndex, step: Step | None, figure: str | None) ->
         raise unknown_name(f"figure of {where(step)}", figure, known)
     title, _, text = FIGURES[figure]
     asked = (
-        f"{title[0].upper()}{title[1:]}: {text(index.trace.figures(over(step))[figure])} now. "
+        f"{title[0].upper()}{title[1:]}: {text(index.trace.figures(step.index - 1)[figure])} now. "
         f"More, the same, or fewer after this step ({path_text(step.path)})?"
     )
     choices, grouping = (MORE, SAME, FEWER), grouping_of(index, step)
-    return Question("figure", asked, step.index, (), choices, "", over(step), "after", grouping, figure)
+    return Question("figure", asked, step.index, choices=choices, group_by=grouping, figure=figure)
 
 
 def _figures(index: TraceIndex, step: Step) -> list[str]:
-    before, after = (index.trace.figures(at) for at in (over(step), step.index))
+    before, after = (index.trace.figures(at) for at in (step.index - 1, step.index))
     return [name for name in FIGURES if name in before and name in after]
 
 
 def _changes(index: TraceIndex, step: Step, figure: str) -> bool:
-    return index.trace.figures(over(step))[figure] != index.trace.figures(step.index)[figure]
+    return index.trace.figures(step.index - 1)[figure] != index.trace.figures(step.index)[figure]
 
 
 def check_figure(index: TraceIndex, question: Question, answer: str) -> Verdict:
     """Hold one of the choices against the figure before and after."""
     title, _, text = FIGURES[question.figure]
     step = index.step(question.step)
-    before, after = (index.trace.figures(at)[question.figure] for at in (over(step), step.index))
+    before, after = (index.trace.figures(at)[question.figure] for at in (step.index - 1, step.index))
     true = MORE if after > before else FEWER if after < before else SAME
     said = "Right" if answer == true else f"No, {true}"
     change = f"{text(before)} before, {text(after)} after" if after != before else f"{text(after)} before and after"

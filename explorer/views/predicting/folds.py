@@ -7,7 +7,7 @@ from explorer.errors import CircuitError
 from explorer.graph import first_difference
 from explorer.trace import FoldGroup, Step
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, over, title_of, where
+from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, title_of, where
 from explorer.views.words import list_text, plural
 
 MOST_FOLD_QUESTIONS = 3
@@ -29,7 +29,7 @@ def fold_questions(index: TraceIndex, step: Step) -> list[Question]:
 
 def _fold_question(step: Step, node: int, type_name: str) -> Question:
     text = f"Which layers will be folded together with layer {node} ({title_of(type_name)})? Click all of them."
-    return Question("fold-with", text, step.index, (node,), picture_step=over(step))
+    return Question("fold-with", text, step.index, (node,))
 
 
 def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) -> Question:
@@ -39,7 +39,8 @@ def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) 
     """
     folding = [one for one in index.trace.steps if one.folds and one.error is None]
     if not folding:
-        raise CircuitError("the trace folds nothing, so nothing is folded together; record with fold=True")
+        advice = "operators are not folded" if index.trace.is_tensor else "record with fold=True"
+        raise CircuitError(f"the trace folds nothing, so nothing is folded together; {advice}")
     if node is None:
         asked = [question for one in folding if step in (None, one) for question in fold_questions(index, one)]
         if not asked:

@@ -3,7 +3,7 @@
 from explorer.errors import CircuitError, unknown_name
 from explorer.trace import Refusal, RefusalKind, Step
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, over, title_of, where
+from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, title_of, where
 from explorer.views.words import list_text
 
 LONGEST_ENTRIES = 80
@@ -38,7 +38,6 @@ def _match_question(index: TraceIndex, step: Step, node: int, pattern: str) -> Q
         (node,),
         ("yes", "no"),
         pattern,
-        picture_step=over(step),
         group_by=grouping_of(index, step),
     )
 
@@ -51,6 +50,10 @@ def question_about_match(index: TraceIndex, step: Step | None, node: int | None,
     patterns = [rule.pattern for rule in index.trace.rules]
     if pattern is not None and pattern not in patterns:
         raise unknown_name("pattern", pattern, patterns)
+    if any(rule.kind == "parameter" for rule in index.trace.rules if rule.pattern == pattern):
+        raise CircuitError(
+            f"the pattern {pattern} is tried inside of parameters; ask about a pattern of {noun_of(index)}s"
+        )
     if pattern is not None and node is not None:
         at = index.trace.why_not(pattern, node, None if step is None else step.index).step
         return _match_question(index, askable(index, at), node, pattern)

@@ -9,12 +9,12 @@ import numpy as np
 from explorer.errors import CircuitError
 from explorer.trace import Step
 from explorer.views.index import TraceIndex
-from widgets.schema import GroupBy, Mode
+from widgets.schema import GroupBy
 
 QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "figure"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 Answer = Sequence[int] | str | bool | int
-"""Ids of layers for `fold-with`, a choice for `winner` and `figure`, yes or no for `matches`, else a number."""
+"""Ids of layers for `fold-with`, a number for `layers-left`, else a choice, which for `matches` may be a bool."""
 MOST_LAYERS = 1_000
 """Where there are more layers than can be drawn one by one, there is nothing to click on."""
 
@@ -23,7 +23,7 @@ MOST_LAYERS = 1_000
 class Question:
     """A question about a step. `nodes` are the layers it is about, for showing them.
 
-    It is asked over the picture of `picture_step` in `picture_mode`, grouped by `group_by`.
+    It is asked over the picture of what the step finds: `after_step` in mode `plain`, grouped by `group_by`.
     """
 
     kind: QuestionKind
@@ -32,10 +32,13 @@ class Question:
     nodes: tuple[int, ...] = ()
     choices: tuple[str, ...] = ()
     pattern: str = ""
-    picture_step: int = 0
-    picture_mode: Mode = "after"
     group_by: GroupBy = "none"
     figure: str = ""
+
+    @property
+    def after_step(self) -> int:
+        """The step whose state is shown with the question."""
+        return self.step - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,6 @@ def where(entry: Step | None) -> str:
 def noun_of(index: TraceIndex) -> str:
     """What is counted and asked about: a layer, or at the tensor level an operator."""
     return "operator" if index.trace.is_tensor else "layer"
-
-
-def over(step: Step) -> int:
-    """The step whose state is shown: the one that the asked step found."""
-    return step.index - 1
 
 
 def layers_found(index: TraceIndex, step: Step) -> int:

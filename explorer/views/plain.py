@@ -1,0 +1,33 @@
+"""The state after a step and nothing else: the picture of a question about the next step, which must not tell."""
+
+from explorer.views.tables import table_of
+from widgets.schema import EdgeView, NodeView, PictureView
+
+TELLING_CHANNELS = ("border", "hull")
+"""Channels of the legend that say what a step did."""
+TELLING_ROLES = ("matched", "info", "warning")
+"""And the signs of matches, conflicts, near misses and missed folds."""
+
+
+def plain_view(after: PictureView) -> PictureView:
+    """The picture of mode `after` without marks and words on what the step did, or on what becomes of anything."""
+    nodes: list[NodeView] = [{**node, "change": "kept", "matched": False, "badges": []} for node in after["nodes"]]
+    edges: list[EdgeView] = [{**edge, "change": "kept"} for edge in after["edges"]]
+    legend = [
+        item
+        for item in after["legend"]
+        if item["channel"] not in TELLING_CHANNELS and item["role"] not in TELLING_ROLES
+    ]
+    return {
+        **after,
+        "mode": "plain",
+        "title": f"After step {after['step']}",
+        "caption": "",
+        "message": "",
+        "actions": [],
+        "nodes": nodes,
+        "edges": edges,
+        "hulls": [],
+        "legend": legend,
+        "table": table_of(nodes, edges, []),
+    }
