@@ -52,6 +52,11 @@ math{font-size:1.08em}
 .math.block{margin:.7rem 0;overflow-x:auto;max-width:46rem}
 img{max-width:100%}
 .view{margin:.8rem 0}
+.behind{margin:.8rem 0;padding:0 0 0 1rem;border-left:3px solid var(--line)}
+.behind>summary{margin-left:-1rem;padding:.4rem 1rem;cursor:pointer;font-weight:600;background:var(--soft);
+border-radius:0 6px 6px 0}
+.behind>summary>span{font-weight:400;color:var(--muted)}
+.behind[open]>summary>span{display:none}
 .view>[data-step]{overflow:auto}
 :focus-visible{outline:2px solid var(--link);outline-offset:2px}
 """
@@ -113,7 +118,7 @@ def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
     """The page of lesson `at`, which was run. Raises: FileFormatError for a formula that cannot be shown."""
     lesson = course.lessons[at]
     page = _Page(TextOf(f"{lesson.name}.ipynb", course.pages))
-    main = "".join(_cell_html(cell, page) for cell in notebook["cells"])
+    main = _main_html(notebook["cells"], page)
     links = [(f"{one.name}.html", f"Before: {one.title}") for one in course.lessons[:at][-1:]]
     links += [(f"{one.name}.html", f"Next: {one.title}") for one in course.lessons[at + 1 :][:1]]
     if course.quiz and course.quiz.after == lesson.name:
@@ -175,6 +180,40 @@ def _between_links(main: str, links: Sequence[tuple[str, str]], course: Course) 
 
 
 # ---------------------------------------------------------------------- cells
+
+
+def _main_html(cells: Sequence[Mapping[str, Any]], page: _Page) -> str:
+    """All cells. What stands behind a question, up to the next heading or question, is closed until it is answered."""
+    parts: list[str] = []
+    behind: list[str] | None = None
+    for cell in cells:
+        asks = _asks(cell)
+        if behind is not None and (asks or _begins_section(cell)):
+            parts.append(_behind_html(behind))
+            behind = None
+        (parts if behind is None else behind).append(_cell_html(cell, page))
+        if asks:
+            behind = []
+    return "".join([*parts, _behind_html(behind or [])])
+
+
+def _behind_html(parts: Sequence[str]) -> str:
+    text = "".join(parts)
+    if not text.strip():
+        return ""
+    return (
+        '<details class="behind"><summary>What happened <span>(opens when you check an answer)</span></summary>\n'
+        f"{text}</details>\n"
+    )
+
+
+def _asks(cell: Mapping[str, Any]) -> bool:
+    views = [output.get("data", {}).get(VIEW_MIME) for output in cell.get("outputs", ())]
+    return any(view is not None and view["kind"] == "question" for view in views)
+
+
+def _begins_section(cell: Mapping[str, Any]) -> bool:
+    return cell["cell_type"] == "markdown" and cell["source"].startswith("#")
 
 
 def _cell_html(cell: Mapping[str, Any], page: _Page) -> str:

@@ -212,8 +212,9 @@ class _Painter:
             for name, lines in texts.items():
                 found.setdefault(name, []).append({"sign": sign, "text": "; ".join(lines), "tone": "warning"})
         if not self.index.trace.is_tensor:
-            outputs = {*self.index.before(self.step).outputs, *self.index.state(self.step).outputs}
-            for box in boxes if len(outputs) > 1 else ():
+            states = (self.index.before(self.step), self.index.state(self.step))
+            outputs = {output for state in states if len(state.outputs) > 1 for output in state.outputs}
+            for box in boxes if outputs else ():
                 if count := len(outputs.intersection(box.ids)):
                     text = (
                         "an output of the circuit" if len(box.ids) == 1 else f"{plural(count, 'output')} of the circuit"

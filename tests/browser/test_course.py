@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 OPENED = ("00", "05")
-"""The lessons that are built and opened here: the first one, and the one with the most pictures."""
+"""The lessons that are built and opened here: the first one, and one with tables below its pictures."""
 
 INTRODUCTION = """# 0. Tiny
 
@@ -42,6 +42,10 @@ CELLS = (
 )
 
 
+TOLD = "print('members:', len(trace.fold_groups(0)[0].members))"
+"""What a lesson says after a question."""
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a lesson that was really run."""
@@ -50,6 +54,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("lessons")
     cells = [nbformat.v4.new_markdown_cell(INTRODUCTION), *map(nbformat.v4.new_code_cell, CELLS)]
+    shown_at = next(at for at, text in enumerate(CELLS) if "explorer.show(" in text)
+    cells.insert(1 + shown_at, nbformat.v4.new_markdown_cell("## Pictures"))
+    asked_at = next(at for at, text in enumerate(CELLS) if "explorer.ask(" in text)
+    cells.insert(2 + asked_at, nbformat.v4.new_code_cell(TOLD))
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "00_tiny.ipynb")
     assert list(build_course(folder, folder / "pages")) == ["00_tiny"]
     return folder / "pages" / "00_tiny.html"
@@ -97,6 +105,10 @@ def shown(page: "Page") -> "Iterator[Callable[..., Page]]":
     yield shown
     page.remove_listener("request", note)
     assert [address for address in asked if not address.startswith(("data:", "blob:"))] == opened
+
+
+def open_all(page: "Page") -> None:
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
 
 
 def view(page: "Page", number: int) -> "Locator":
@@ -156,6 +168,16 @@ def test_layers_are_clicked_checked_and_the_answer_is_shown(tiny: Path, shown: "
     button(asked, "Back to the question").click()
     asked.locator(".ce-box[data-id=n14].ce-selected").wait_for()
     assert trait(page, 0, "step") == 9
+
+
+def test_what_happened_is_closed_until_an_answer_is_checked(tiny: Path, shown: "Callable[..., Page]") -> None:
+    page = shown(tiny)
+    told = page.get_by_text("members: 4", exact=True)
+    assert told.count() == 1
+    assert not told.is_visible()
+    button(view(page, 0), "Check").click()
+    told.wait_for()
+    assert view(page, 3).locator(".ce-box").first.is_visible()  # a heading ends what stands behind a question
 
 
 def test_a_question_is_answered_by_the_keyboard_alone(tiny: Path, shown: "Callable[..., Page]") -> None:
@@ -234,6 +256,7 @@ def lesson(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_every_picture_of_a_lesson_steps_to_its_end(lesson: Path, shown: "Callable[..., Page]") -> None:
     page = shown(lesson)
     assert lesson.stat().st_size < 1_000_000
+    open_all(page)
     page.evaluate(NOTE_STEPS)
     stepped = page.locator("[data-view]").filter(has=page.locator("input[type=range]:visible"))
     numbers = [int(str(one.get_attribute("data-view"))) for one in stepped.all()]

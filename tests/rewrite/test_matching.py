@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from explorer.errors import RuleError
@@ -261,3 +262,39 @@ def test_a_type_in_place_of_a_tuple_of_types_is_refused():
     entries: Any = A
     with pytest.raises(RuleError, match=r"entries of the pattern One are a tuple of types, as in \(A,\); found"):
         ParameterOptPattern("One", entries)
+
+
+WITH_AB = WithInner("with", 2, Inner(chain(B(), A())))
+WITH_B = WithInner("with", 2, Inner(chain(A(), B())))
+
+
+@given(
+    graphs(max_nodes=6), st.lists(st.sampled_from([A(), B(size=2), B(size=3), WITH_AB, WITH_B]), min_size=6, max_size=6)
+)
+def test_attempts_rank_by_how_many_questions_were_answered(graph: Graph[int], kinds: list[Toy]):
+    toys = Graph({node: kinds[i] for i, node in enumerate(graph.nodes)}, graph.inputs, graph.outputs)
+    wanted = pattern(
+        "Long",
+        Toy,
+        Toy,
+        WithInner,
+        is_output=True,
+        config_patterns=({}, {"size": 2}, {"size": 2}),
+        sub_patterns=({}, {}, {"inner": INNER_AB}),
+    )
+    attempts: dict[int, set[tuple[int, tuple[int, int]]]] = {}
+    for root in toys.nodes:
+        checks: list[Check] = []
+        found = match_pattern(toys, wanted, root, checks=checks)
+        if isinstance(found, Refusal):
+            asked = sum(check.entry == found.entry for check in checks)
+            attempts.setdefault(found.entry, set()).add((asked, found.progress))
+    for found in attempts.values():
+        ordered = sorted(found)
+        assert [progress for _, progress in ordered] == sorted(progress for _, progress in ordered)
+        assert len({asked for asked, _ in found}) == len({progress for _, progress in found}) == len(found)
+
+
+def test_every_kind_of_refusal_has_a_rank():
+    ranks = [Refusal("P", 1, 0, 1, kind).progress for kind in RefusalKind]
+    assert len(set(ranks)) == len(RefusalKind)

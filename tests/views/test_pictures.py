@@ -78,10 +78,10 @@ g13x2-1ef8bd8b: fused CPT (2×2 → 2, weight 2×2) 2 layers level 1 added
 g7x2-aa53fe9f: sum Sum (2 → 2, weight 2×2) 2 layers level 2 removed matched
 n15: fused CPT (%15 2×2 → 2, weight 2×2) level 2 added
 n9: product Hadamard (%9 2×2 → 2) level 3 removed matched
-n16: fused CPT (%16 2×2 → 1, weight 1×2) level 3 added [out an output of the circuit]
+n16: fused CPT (%16 2×2 → 1, weight 1×2) level 3 added
 n10: sum Sum (%10 2 → 2, weight 2×2) level 4 removed matched
 n11: product Hadamard (%11 2×2 → 2) level 5 removed matched
-n12: sum Sum (%12 2 → 1, weight 1×2) level 6 removed matched [out an output of the circuit]
+n12: sum Sum (%12 2 → 1, weight 1×2) level 6 removed matched
 g0x5-4c6b0437 -> g5x2-08a98ed1: 4 removed
 g0x5-4c6b0437 -> g13x2-1ef8bd8b: 4 added
 g5x2-08a98ed1 -> g7x2-aa53fe9f: 2 removed
@@ -192,7 +192,7 @@ g7x2-aa53fe9f: sum Sum (2 → 2, weight 2×2) 2 layers level 2 removed matched
 n9: product Hadamard (%9 2×2 → 2) level 3 removed matched
 n10: sum Sum (%10 2 → 2, weight 2×2) level 4 removed matched
 n11: product Hadamard (%11 2×2 → 2) level 5 removed matched
-n12: sum Sum (%12 2 → 1, weight 1×2) level 6 removed matched [out an output of the circuit]
+n12: sum Sum (%12 2 → 1, weight 1×2) level 6 removed matched
 g0x5-4c6b0437 -> g5x2-08a98ed1: 4 removed
 g5x2-08a98ed1 -> g7x2-aa53fe9f: 2 removed
 g7x2-aa53fe9f -> n9: 2 removed
@@ -209,7 +209,7 @@ Step 3 of 10: fuse, round 1, 4 of 4 matches | 4 layers created, 8 removed | 9 la
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
 g13x2-1ef8bd8b: fused CPT (2×2 → 2, weight 2×2) 2 layers level 1 added
 n15: fused CPT (%15 2×2 → 2, weight 2×2) level 2 added
-n16: fused CPT (%16 2×2 → 1, weight 1×2) level 3 added [out an output of the circuit]
+n16: fused CPT (%16 2×2 → 1, weight 1×2) level 3 added
 g0x5-4c6b0437 -> g13x2-1ef8bd8b: 4 added
 g13x2-1ef8bd8b -> n15: 2 added
 g0x5-4c6b0437 -> n16: 1 added
@@ -303,7 +303,7 @@ def test_winners_and_losers_of_a_conflict_have_hulls_and_signs():
         ]
     )
     assert [(badge["sign"], badge["tone"]) for node in view["nodes"] for badge in node["badges"]] == snapshot(
-        [("✕", "warning"), ("out", "info"), ("out", "info")]
+        [("✕", "warning")]
     )
 
 
@@ -420,7 +420,6 @@ def test_the_legend_holds_only_what_occurs():
             ("border", "removed"),
             ("fill", "matched"),
             ("hull", "match"),
-            ("badge", "info"),
             ("shape", "input"),
             ("shape", "sum"),
             ("shape", "product"),
@@ -455,3 +454,12 @@ def test_unknown_names_are_typed_errors_that_list_the_known_ones(arguments, mess
 def test_a_picture_is_data_of_json_types():
     view = picture(index_of("near-misses"), 3, "side", "memory", near_misses="Candecomp").view
     assert json.loads(json.dumps(view)) == view
+
+
+def test_outputs_are_marked_where_a_circuit_has_several():
+    def marked(name):
+        nodes = picture(index_of(name), 1, group_by="none").view["nodes"]
+        return [node["id"] for node in nodes if "out" in [badge["sign"] for badge in node["badges"]]]
+
+    assert marked("near-misses") == ["n12", "n13"]
+    assert marked("conflict") == []

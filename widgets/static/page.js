@@ -181,6 +181,10 @@ export function showEmbedded(el, embedded, recordings, drawings) {
   const recording = recordings[embedded.recording];
   if (kind === "question") {
     const { graph, asked } = questionModels(recording, embedded);
+    asked.on("change:answer", () => {
+      const behind = el.nextElementSibling; // what the page says after the question
+      if (behind && behind.localName === "details") behind.open = true;
+    });
     drawings.graph({ model: graph, el: part() });
     drawings.question({ model: asked, el: part() });
     return graph;
