@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -268,11 +268,16 @@ WITH_AB = WithInner("with", 2, Inner(chain(B(), A())))
 WITH_B = WithInner("with", 2, Inner(chain(A(), B())))
 
 
-@given(
-    graphs(max_nodes=6), st.lists(st.sampled_from([A(), B(size=2), B(size=3), WITH_AB, WITH_B]), min_size=6, max_size=6)
+MANY = st.lists(
+    st.tuples(graphs(max_nodes=6), st.lists(st.sampled_from([A(), B(size=2), B(size=3), WITH_AB, WITH_B]), min_size=6)),
+    min_size=30,
+    max_size=30,
 )
-def test_attempts_rank_by_how_many_questions_were_answered(graph: Graph[int], kinds: list[Toy]):
-    toys = Graph({node: kinds[i] for i, node in enumerate(graph.nodes)}, graph.inputs, graph.outputs)
+
+
+@settings(max_examples=20)
+@given(MANY)
+def test_attempts_rank_by_how_many_questions_were_answered(many: list[tuple[Graph[int], list[Toy]]]):
     wanted = pattern(
         "Long",
         Toy,
@@ -283,12 +288,14 @@ def test_attempts_rank_by_how_many_questions_were_answered(graph: Graph[int], ki
         sub_patterns=({}, {}, {"inner": INNER_AB}),
     )
     attempts: dict[int, set[tuple[int, tuple[int, int]]]] = {}
-    for root in toys.nodes:
-        checks: list[Check] = []
-        found = match_pattern(toys, wanted, root, checks=checks)
-        if isinstance(found, Refusal):
-            asked = sum(check.entry == found.entry for check in checks)
-            attempts.setdefault(found.entry, set()).add((asked, found.progress))
+    for graph, kinds in many:
+        toys = Graph({node: kinds[i] for i, node in enumerate(graph.nodes)}, graph.inputs, graph.outputs)
+        for root in toys.nodes:
+            checks: list[Check] = []
+            found = match_pattern(toys, wanted, root, checks=checks)
+            if isinstance(found, Refusal):
+                asked = sum(check.entry == found.entry for check in checks)
+                attempts.setdefault(found.entry, set()).add((asked, found.progress))
     for found in attempts.values():
         ordered = sorted(found)
         assert [progress for _, progress in ordered] == sorted(progress for _, progress in ordered)
