@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import dist
 
+import numpy as np
+from numpy.typing import NDArray
+
 from explorer.views.routes import STACK, Place, Point, routes
 
 ROUTE_LIMIT = 400
@@ -42,13 +45,14 @@ def lines(places: Sequence[Place], ends: Sequence[tuple[int, int]], widths: Sequ
     """
     none: list[list[Point]] = [[] for _ in ends]
     passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
+    drawn = [_corners(places[source], places[target], at) for (source, target), at in zip(ends, passed, strict=True)]
+    if len(places) > ROUTE_LIMIT or not any(widths):
+        return [Line(corners, None) for corners in drawn]
     taken = [(x - w / 2, y - h / 2 - STACK, x + w / 2 + STACK, y + h / 2) for x, y, w, h in places]
-    found: list[Line] = []
-    for (source, target), between, width in zip(ends, passed, widths, strict=True):
-        corners = _corners(places[source], places[target], between)
-        words = _room(_curve(corners), width, taken) if width and len(places) <= ROUTE_LIMIT else None
-        found.append(Line(corners, words))
-    return found
+    curves = list(map(_curve, drawn))
+    every = np.array([point for curve in curves for point in curve])
+    words = [_room(curve, width, taken, every) if width else None for curve, width in zip(curves, widths, strict=True)]
+    return list(map(Line, drawn, words))
 
 
 def _corners(source: Place, target: Place, between: Sequence[Point]) -> tuple[Point, ...]:
@@ -83,8 +87,8 @@ def _curve(corners: Sequence[Point]) -> list[Point]:
     return points
 
 
-def _room(points: Sequence[Point], width: float, taken: list[Box]) -> Point | None:
-    """Where words begin that stand on the line, clear of what is taken; that is taken then."""
+def _room(points: Sequence[Point], width: float, taken: list[Box], every: NDArray[np.float64]) -> Point | None:
+    """Where words begin that stand on the line, clear of what is taken, over as few points of lines as can be."""
     length, free = [0.0], list[Box]()
     for one, other in pairwise(points):
         length.append(length[-1] + dist(one, other))
@@ -96,12 +100,13 @@ def _room(points: Sequence[Point], width: float, taken: list[Box]) -> Point | No
                 free.append(box)
     if not free:
         return None
-    best = min(free, key=lambda box: _covered(points, box))
+    best = min(free, key=lambda box: _covered(every, box))
     taken.append(best)
     return best[0], (best[1] + best[3]) / 2
 
 
-def _covered(points: Sequence[Point], box: Box) -> int:
-    """How many points of a line words would cover."""
+def _covered(points: NDArray[np.float64], box: Box) -> int:
+    """How many points of lines words would cover."""
     left, top, right, bottom = box
-    return sum([left <= x <= right and top <= y <= bottom for x, y in points])
+    x, y = points.T
+    return int(np.count_nonzero((left <= x) & (x <= right) & (top <= y) & (y <= bottom)))

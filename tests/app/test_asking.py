@@ -12,6 +12,7 @@ import explorer
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.trace import Trace
 from explorer.views import Answer
+from tests.needed import is_missing
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
@@ -104,7 +105,7 @@ def test_what_the_reader_chose_is_there_again_after_the_answer_was_seen(conflict
 def test_the_drawing_says_what_python_says(conflict: Trace, tensor: Trace) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("needs node 20 or later: apt-get install nodejs, brew install node, or https://nodejs.org")
+        is_missing("node 20 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
     cases: list[dict[str, Any]] = []
 
     def add(widget: AskWidget, answers: list[Answer]) -> None:

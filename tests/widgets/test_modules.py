@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.needed import is_missing
+
 HERE = Path(__file__).parent
 MODULES = sorted(HERE.glob("*.test.mjs"))
 
@@ -18,6 +20,6 @@ def test_there_are_tests_of_the_modules() -> None:
 def test_es_module(module: Path) -> None:
     node = shutil.which("node")
     if node is None:
-        pytest.skip("needs node 20 or later: apt-get install nodejs, brew install node, or https://nodejs.org")
+        is_missing("node 20 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
     done = subprocess.run([node, "--test", module], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
