@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, not_answered, say, something_else
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit
 
@@ -55,7 +55,7 @@ def judge_2(answer: Any) -> Said:
         return not_answered("a number, the probability that x0 is 1 given that x2 is 1")
     number = _number(answer)
     if number is None:
-        return Said(False, f"A number is wanted; found {_kind(answer)}.")
+        return something_else("a number", answer)
     table = _table(explorer.gallery.load_named("blackboard"), 5)
     total, joint = table.sum(), table[1, :, 1].sum()
     evidence, prior = table[:, :, 1].sum(), table[1].sum()
@@ -102,7 +102,7 @@ def judge_3(answer: Any) -> Said:
 def _no_distribution(answer: Any) -> Said | None:
     """What keeps an answer from being a distribution over variables 0 and 1 that can be summed in one pass."""
     if not isinstance(answer, Circuit):
-        return Said(False, f"A circuit is wanted, as builder.build(root) gives one; found {_kind(answer)}.")
+        return something_else("a circuit of builder.build(root)", answer)
     if answer.scope != (0, 1):
         return Said(False, f"The circuit should read the variables 0 and 1; it reads {list(answer.scope)}.")
     widths = [answer.graph.nodes[output].num_output_units for output in answer.outputs]
@@ -140,7 +140,3 @@ def _number(answer: Any) -> float | None:
         return float(answer.item() if isinstance(answer, np.ndarray | torch.Tensor) else answer)
     except (ArithmeticError, TypeError, ValueError, RuntimeError):
         return None
-
-
-def _kind(answer: Any) -> str:
-    return f"something of type {type(answer).__name__}"

@@ -1,12 +1,11 @@
 """What the exercises of lesson 1 are held against: each answer is compiled and evaluated."""
 
-from numbers import Integral
 from typing import Any
 
 import torch
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, is_whole, not_answered, say, something_else
 from explorer.backend import TorchBinomialLayer, TorchCircuit, TorchInputLayer
 from explorer.errors import CircuitError
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, InputLayer, ParameterNode, constant
@@ -40,7 +39,7 @@ def judge_1(answer: Any) -> Said:
     if answer is None:
         return not_answered("the compiler in which the rule of CoinLayer is registered")
     if not isinstance(answer, explorer.TorchCompiler):
-        return Said(False, f"A TorchCompiler is wanted, with your rule in it; found {_kind(answer)}.")
+        return something_else("a TorchCompiler with your rule in it", answer)
     coins = [known for known in answer.layer_rules.rules if known.__name__ == "CoinLayer"]
     if not coins:
         return Said(False, "This compiler has no rule for CoinLayer; the error above names the decorator to use.")
@@ -49,7 +48,8 @@ def judge_1(answer: Any) -> Said:
         layers = [coins[-1](scope=(v,), num_output_units=2, heads=heads) for v in (0, 1)]
         made = answer.anew().compile_layer(layers[1])
         if not isinstance(made, TorchInputLayer):
-            return Said(False, f"The rule should give a compiled input layer; it gives {_kind(made)}.")
+            found = f"something of type {type(made).__name__}"
+            return Said(False, f"The rule should give a compiled input layer; it gives {found}.")
         if isinstance(made, TorchBinomialLayer) and made.probs is made.logits is None:
             hint = "a parameter is compiled by compiler.compile_parameter"
             return Said(False, f"The compiled layer has neither probs nor logits; {hint}.")
@@ -82,7 +82,7 @@ def judge_2(answer: Any) -> Said:
     if answer is None:
         return not_answered("a parameter node of shape (2, 4), such as SoftmaxParameter((TensorParameter((2, 4)),))")
     if not isinstance(answer, ParameterNode):
-        return Said(False, f"A parameter node is wanted; found {_kind(answer)}.")
+        return something_else("a parameter node", answer)
     if answer.shape != (2, 4):
         return Said(False, f"The parameter should have shape (2, 4); it has {answer.shape}.")
     values: list[torch.Tensor] = []
@@ -115,8 +115,8 @@ def judge_3(answer: Any) -> Said:
     """Whether a number of fair coins is the first one whose probability is zero in single precision."""
     if answer is None:
         return not_answered("a whole number, how many fair coins it takes")
-    if isinstance(answer, bool) or not isinstance(answer, Integral):
-        return Said(False, f"A whole number is wanted; found {_kind(answer)}.")
+    if not is_whole(answer):
+        return something_else("a whole number", answer)
     if not 2 <= int(answer) <= MOST_COINS:
         return Said(False, f"Try between 2 and {MOST_COINS} coins.")
     coins = int(answer)
@@ -151,7 +151,3 @@ def _fair_coins(count: int) -> float:
     fair = CategoricalInput(2, probs=lambda shape: constant(torch.full(shape, 0.5).numpy()))
     compiled = explorer.TorchCompiler(semiring="sum-product").compile(fully_factorized(count, fair))
     return compiled(torch.zeros(1, count, dtype=torch.long)).item()
-
-
-def _kind(answer: Any) -> str:
-    return f"something of type {type(answer).__name__}"

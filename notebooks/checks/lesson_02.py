@@ -3,7 +3,7 @@
 from typing import Any
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, not_answered, say, something_else
 from explorer.backend import TorchLayer, TorchSumLayer
 from explorer.backend.parameters import TorchSoftmaxParameter
 from explorer.errors import CircuitError
@@ -35,7 +35,7 @@ def judge_1(answer: Any) -> Said:
     if answer is None:
         return not_answered("a LayerOptPattern of three entries")
     if not isinstance(answer, LayerOptPattern):
-        return Said(False, f"A LayerOptPattern is wanted; found {_kind(answer)}.")
+        return something_else("a LayerOptPattern", answer)
     if wrong := _no_compiled_types(answer):
         return wrong
     circuit = explorer.gallery.load_named("near-misses")
@@ -59,7 +59,7 @@ def judge_2(answer: Any) -> Said:
     if answer is None:
         return not_answered("a LayerOptPattern of one entry with sub_patterns")
     if not isinstance(answer, LayerOptPattern):
-        return Said(False, f"A LayerOptPattern is wanted; found {_kind(answer)}.")
+        return something_else("a LayerOptPattern", answer)
     if len(answer.entries) != 1:
         return Said(False, f"One entry is enough: the question is about one layer. Found {len(answer.entries)}.")
     if wrong := _no_compiled_types(answer):
@@ -85,7 +85,7 @@ def judge_3(answer: Any) -> Said:
     if answer is None:
         return not_answered("a circuit, as builder.build gives one")
     if not isinstance(answer, Circuit):
-        return Said(False, f"A circuit is wanted, as builder.build(root) gives one; found {_kind(answer)}.")
+        return something_else("a circuit of builder.build(root)", answer)
     try:
         trace = explorer.record(answer, preset="handbook", fold=False)
     except CircuitError as error:
@@ -131,7 +131,3 @@ def _unusable(error: Exception) -> Said:
 def _layers(circuit: Circuit) -> Graph[TorchLayer]:
     """The compiled layers, before anything is optimized."""
     return explorer.TorchCompiler(**COMPILED_ONLY).compile(circuit).graph
-
-
-def _kind(answer: Any) -> str:
-    return f"something of type {type(answer).__name__}"

@@ -2,17 +2,17 @@
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from reprlib import repr as short
 from typing import Any
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, is_whole, not_answered, say, something_else
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit, CircuitBuilder
 from explorer.templates import CategoricalInput, sum_chain
-from explorer.trace import Trace
+from explorer.trace import RefusalKind, Trace
 
+FUSE = "optimize/round 1/fuse"
 ROUNDS = 5
 LONGEST = 200
 UNITS = 256
@@ -101,7 +101,7 @@ def _collapsed(trace: Trace) -> bool:
 
 
 def _declined(trace: Trace) -> str:
-    return trace.why_not("SumCollapse", 2).reason.removeprefix("the rule declined: it does not pay: ")
+    return trace.why_not("SumCollapse", 2, FUSE).reason.removeprefix("the rule declined: it does not pay: ")
 
 
 # ---------------------------------------------------------------------- a circuit for three rules
@@ -128,7 +128,7 @@ def judge_3(answer: Any) -> Said:
         trace = explorer.record(circuit, preset="handbook", fold=False)
     except CircuitError as error:
         return Said(False, f"The circuit cannot be compiled: {error}.")
-    step = trace.step("optimize/round 1/fuse")
+    step = trace.step(FUSE)
     applied = dict.fromkeys(rewrite.rule for rewrite in step.rewrites)
     missing = [rule for rule in WANTED if rule not in applied]
     if not missing:
@@ -150,26 +150,19 @@ def _made(answer: Callable[[], Any] | Any) -> Circuit | Said | None:
             return Said(False, f"Building the circuit failed: {type(error).__name__}: {error}")
     if answer is None or isinstance(answer, Circuit):
         return answer
-    return Said(False, f"A circuit is wanted, what b.build(...) gives; found {type(answer).__name__}.")
+    return something_else("a circuit of b.build(...)", answer)
 
 
 def _why_missing(trace: Trace, rule: str) -> str:
-    step = trace.step("optimize/round 1/fuse")
+    step = trace.step(FUSE)
     lost = [conflict for conflict in trace.conflicts(step.index) if conflict.loser.rule == rule]
     if lost:
         return f"{rule} matched at {list(lost[0].loser.nodes)}, but lost to {lost[0].winner.rule}: {lost[0].reason}."
     graph = trace.graph_at("compile")
-    closest = next(
-        (
-            refusal.reason
-            for near in trace.near_misses(rule, step.index)
-            for refusal in sorted(near.refusals, key=lambda refusal: -refusal.entry)
-            if "not a" not in refusal.reason
-        ),
-        None,
-    )
-    if closest is not None:
-        return f"{rule} came close: {closest}."
+    (misses,) = trace.near_misses(rule, step.index)
+    close = [refusal for refusal in misses.refusals if refusal.kind is not RefusalKind.WRONG_TYPE]
+    if close:
+        return f"{rule} came close: {max(close, key=lambda refusal: refusal.progress).reason}."
     sums = sum(record.type == "TorchSumLayer" for record in graph.nodes.values())
     if not sums:
         return f"{rule} needs a sum layer at the top of its match; the circuit has none."
@@ -181,8 +174,8 @@ def _why_missing(trace: Trace, rule: str) -> str:
 
 def _no_number(answer: Any, of: str, most: int) -> Said | None:
     """What is wrong with an answer that is no number from 1 to `most`."""
-    if isinstance(answer, bool) or not isinstance(answer, Integral):
-        return Said(False, f"A whole number of {of} is wanted; found {short(answer)} of type {type(answer).__name__}.")
+    if not is_whole(answer):
+        return something_else(f"a whole number of {of}", answer)
     if not 1 <= int(answer) <= most:
         return Said(False, f"A number of {of} from 1 to {most} is wanted; found {short(answer)}.")
     return None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from math import prod
-from numbers import Integral
 from reprlib import repr as short
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, is_whole, not_answered, say, something_else
 from explorer.symbolic import Circuit, CircuitBuilder, KroneckerParameter, Parameterization
 from explorer.templates import CategoricalInput
 from explorer.trace import Trace
@@ -38,7 +37,7 @@ def judge_1(answer: Any) -> Said:
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return Said(False, f"A function of A, B and x is wanted; found {type(answer).__name__}.")
+        return something_else("a function of A, B and x", answer)
     generator = torch.Generator().manual_seed(4)
     (P, J), (R, Q) = SHAPES
     A, B, x = (torch.rand(shape, generator=generator) for shape in ((P, J), (R, Q), (BATCH, J * Q)))
@@ -51,7 +50,7 @@ def judge_1(answer: Any) -> Said:
     if found is None:
         return not_answered(what)
     if not isinstance(found, Tensor):
-        return Said(False, f"A tensor is wanted; found {type(found).__name__}.")
+        return something_else("a tensor", found)
     if tuple(found.shape) != (BATCH, P * R):
         return Said(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; found {tuple(found.shape)}.")
     if not found.is_floating_point():
@@ -95,8 +94,8 @@ def judge_2(answer: Any) -> Said:
     """Compile the sum of that size and of one less."""
     if answer is None:
         return not_answered("the size p, a whole number")
-    if isinstance(answer, bool) or not isinstance(answer, Integral):
-        return Said(False, f"A whole number is wanted; found {short(answer)} of type {type(answer).__name__}.")
+    if not is_whole(answer):
+        return something_else("a whole number", answer)
     if not 1 <= int(answer) <= LARGEST:
         return Said(False, f"A size from 1 to {LARGEST} is wanted; found {short(answer)}.")
     answer = int(answer)
@@ -171,7 +170,7 @@ def _no_shapes(given: Callable[[], Any] | Any) -> str:
     for shape in given:
         if not isinstance(shape, tuple | list) or len(shape) != 2:
             return f"{form}; found {short(given)}."
-        if not all(isinstance(size, int) and not isinstance(size, bool) and size > 0 for size in shape):
+        if not all(is_whole(size) and size > 0 for size in shape):
             return f"{form}; found {short(given)}."
     (P, J), (R, Q) = given
     if (P * R, J * Q) != (SIDE, SIDE):

@@ -1,12 +1,11 @@
 """Lesson 5, folding: an index table, orders that are read in a given way, and the grouping by level and key."""
 
 from collections.abc import Sequence
-from numbers import Integral
 from reprlib import repr as short
 from typing import Any, TypeGuard
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, is_whole, not_answered, say, something_else
 from explorer.symbolic import Circuit, CircuitBuilder
 from explorer.templates import CategoricalInput
 from explorer.trace import Trace
@@ -68,12 +67,8 @@ def _two_widths() -> Circuit:
 
 def _is_table(given: Any) -> TypeGuard[Sequence[Sequence[int]]]:
     return isinstance(given, list | tuple) and all(
-        isinstance(row, list | tuple) and all(_is_number(piece) for piece in row) for row in given
+        isinstance(row, list | tuple) and all(is_whole(piece) for piece in row) for row in given
     )
-
-
-def _is_number(given: Any) -> bool:
-    return isinstance(given, Integral) and not isinstance(given, bool)
 
 
 # ---------------------------------------------------------------------- orders
@@ -137,7 +132,7 @@ def judge_3(answer: Any) -> Said:
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return Said(False, f"A function of a graph is wanted; found {type(answer).__name__}.")
+        return something_else("a function of a graph", answer)
     for name in NAMES:
         trace = explorer.record(explorer.gallery.load_named(name), optimize=False, levels="longest-distance")
         try:

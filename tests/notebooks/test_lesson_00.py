@@ -18,7 +18,7 @@ solutions = module("solutions.lesson_00")
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (5, "A circuit is wanted, as builder.build(root) gives one; found something of type int"),
+        (5, "A circuit of builder.build(root) is wanted; found something of type int"),
         (CircuitBuilder(), "found something of type CircuitBuilder"),
     ],
 )
@@ -60,7 +60,7 @@ def _two_units() -> Circuit:
         (_agreeing(weight=(1.0, 1.0)), "the values sum to 2, not to 1"),
         (_agreeing(weight=(1.5, -0.5)), "a probability is not negative"),
         (_product(0, 2), "it reads [0, 2]"),
-        (_product(0, 0, 1), "The circuit is not decomposable: product layer 3"),
+        (_product(0, 0, 1), "The circuit is not decomposable: product layer %3"),
         (_two_units(), "one output of one unit; found outputs of [2] units"),
     ],
 )
@@ -132,7 +132,7 @@ def _mended(second: str) -> Circuit:
 @pytest.mark.parametrize(
     ("second", "told"),
     [
-        ("nothing", "The circuit is not smooth: sum layer 3: its input 0 does not depend on variables [1]"),
+        ("nothing", "The circuit is not smooth: sum layer %3: its input %0 does not depend on variables [1]"),
         ("ones", "the values sum to 1.5, not to 1"),
         ("another f", "another one: x0 shows 1 with probability 0.4, but both terms have the factor f(x0)"),
         ("heads", "It is smooth, and a distribution, but another one: at x0 = 0, x1 = "),

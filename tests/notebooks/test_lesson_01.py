@@ -88,7 +88,7 @@ def test_the_rule_of_the_coin_is_right_in_any_semiring(semiring: str) -> None:
     ("answer", "told"),
     [
         (explorer.TorchCompiler(), "has no rule for CoinLayer"),
-        (_coin, "A TorchCompiler is wanted, with your rule in it; found something of type function"),
+        (_coin, "A TorchCompiler with your rule in it is wanted; found something of type function"),
     ],
 )
 def test_what_is_no_compiler_with_the_rule_is_told_so(answer: Any, told: str) -> None:

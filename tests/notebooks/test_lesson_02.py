@@ -81,7 +81,7 @@ def _tower(sums: int, read_again: int | None) -> Circuit:
         (_tower(2, 2), "No attempt of SumCollapse is blocked by several users"),
         (_tower(2, 1), "Node 2 is read by 2 nodes; only the first entry may be read by more than one; but SumCollapse"),
         (explorer.gallery.load_named("blackboard"), "blocked by several users"),
-        (explorer.TorchCompiler(), "A circuit is wanted"),
+        (explorer.TorchCompiler(), "A circuit of builder.build(root) is wanted; found something of type TorchCompiler"),
     ],
 )
 def test_a_circuit_without_one_of_the_two_is_told_which(answer: Any, told: str) -> None:

@@ -1,6 +1,7 @@
 """The exercises of lesson 5: wrong answers are told what is wrong with them."""
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,11 @@ def test_other_groups_are_told_what_is_wrong(answer: Any, told: str) -> None:
     assert told in said.text
 
 
-def test_what_folds_together_is_asked_before_the_steps_are_listed() -> None:
+@pytest.mark.parametrize("trace", ["near", "mixed", "waiting"])
+def test_what_folds_together_is_asked_before_it_is_told(trace: str) -> None:
     cells = json.loads((NOTEBOOKS / "05_folding.ipynb").read_text(encoding="utf-8"))["cells"]
     code = "".join(line for cell in cells if cell["cell_type"] == "code" for line in (*cell["source"], "\n"))
-    assert code.index('explorer.ask(folded, "fold-with"') < code.index("print(folded)\n")
+    before, _, after = code.partition(f'explorer.ask({trace}, "fold-with"')
+    tells = rf"(print|show)\({trace}\b|\b{trace}\.(\w*fold\w*|compiled)"
+    assert after
+    assert not re.search(tells, before)
