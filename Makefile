@@ -3,7 +3,7 @@
 #   make explore PYTHON=python3.12       another Python (3.11 or later)
 #   make explore TORCH="torch==2.8.0"    another torch: any arguments of `pip install`
 #   make pytest PYTEST="tests/fold -x"   some of the tests
-#   make test WORKERS=0                  tests in this process, not in one for each core
+#   make test WORKERS=0                  tests in this process, not in about one for each core
 
 PYTHON ?= python3
 PYTEST ?=

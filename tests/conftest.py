@@ -1,10 +1,11 @@
 """A Chromium without network, for all tests with real pages: a request that leaves this machine fails the test."""
 
+import gc
 import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,12 +13,18 @@ import pytest
 
 from tests.needed import is_missing
 
-# One worker a core: more threads in each would only wait for each other. Before torch is loaded, also by servers.
+# About one worker a core: more threads in each would only wait for each other. Before torch is loaded, also by servers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Each worker, and each process that a test starts, would compile all sources and tests anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# It checks addresses that nothing here has, and its 38 grammars take 1.5 seconds of each process that reads a notebook.
+sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]
+
+# PyTorch makes and drops many small objects: to look for cycles among a million of them took an eighth of the time.
+gc.set_threshold(20_000, 10, 10)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
@@ -32,6 +39,20 @@ FLAGS = (
     "--no-first-run",
 )
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One more than cores: a test that drives a page waits for its server and its browser most of the time."""
+    return (yield) + 1
+
+
+@pytest.fixture(autouse=True, scope="module")
+def heap_is_frozen() -> None:
+    """What was imported lives as long as the process: no search for cycles needs to look at it. Timing ends that."""
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

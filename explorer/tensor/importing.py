@@ -20,9 +20,10 @@ from explorer.tensor.function_graph import FunctionGraph
 from explorer.tensor.gradient_modes import DETACH, detached_parts
 from explorer.tensor.interface import Held, Interface, Mutation
 from explorer.tensor.nhwc import check_layout, to_nhwc
+from explorer.tensor.ops import flat_results
 from explorer.tensor.quantized import name_quantization
 from explorer.tensor.sharing import sharing_of
-from explorer.tensor.types import TensorType, type_of
+from explorer.tensor.types import TensorType, ValueType, type_of
 from explorer.tensor.variables import Constant, SourcePlace, Variable, make_apply
 from explorer.trace import Listener
 
@@ -189,7 +190,7 @@ class _Reader:
         _static(node)
         try:
             name_quantization(target, args, kwargs)
-            made = make_apply(target, args, kwargs, _place(node))
+            made = make_apply(target, args, kwargs, _place(node), _result_types(node))
         except OperatorError as error:
             raise ExportError(f"{error} ({node.name}){_where(node)}") from error
         value = node.meta.get("val")
@@ -247,6 +248,12 @@ def _static(node: fx.Node) -> TensorType:
             )
     kind = type_of(values)
     return kind if isinstance(kind, TensorType) else TensorType(torch.float32, ())
+
+
+def _result_types(node: fx.Node) -> list[ValueType] | None:
+    """The types that the export found: to find them again would take a quarter of an import. None if it did not."""
+    results = flat_results(node.meta.get("val"))
+    return list(map(type_of, results)) if all(isinstance(value, torch.Tensor) for value in results) else None
 
 
 def _place(node: fx.Node) -> SourcePlace:

@@ -144,15 +144,20 @@ class Op:
         """The results for these tensors, by PyTorch's own kernel."""
         return flat_results(_call(self.target, self.bind(operands(self.target, tensors))))
 
-    def result_types(self, inputs: Sequence[ValueType]) -> tuple[ValueType, ...]:
+    def result_types(
+        self, inputs: Sequence[ValueType], known: Sequence[ValueType] | None = None
+    ) -> tuple[ValueType, ...]:
         """Types of the results for inputs of these types, as PyTorch's fake tensors give them.
 
+        `known` are those that they gave for this very call before, dtypes and shapes.
         Raises: OperatorError if PyTorch refuses them; the message holds its reason.
         """
-        found = _result_types(
-            self, tuple(inputs)
-        )  # equal types may have other names of axes: they come after the cache
-        return tuple(_with_names(self, inputs, kind) for kind in found)
+        if known is None:
+            found = _result_types(self, tuple(inputs))
+        else:
+            _check_inputs(self, inputs)
+            found = known
+        return tuple(_with_names(self, inputs, kind) for kind in found)  # not cached: equal types differ in names
 
     def __str__(self) -> str:
         return self.name + "".join(f" {name}={value!r}" for name, value in self.settings.items())
@@ -293,10 +298,7 @@ KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplemented
 @lru_cache(maxsize=100_000)
 def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
     shown = ", ".join(map(str, inputs))
-    for kind in inputs:
-        if not isinstance(kind, TensorType):
-            raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
-    _check_quantization(op, inputs)
+    _check_inputs(op, inputs)
     try:
         with on_fakes():
             tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
@@ -308,6 +310,14 @@ def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
     except KERNEL_ERRORS as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
     return tuple(map(type_of, results))
+
+
+def _check_inputs(op: Op, inputs: Sequence[ValueType]) -> None:
+    """Whether they are tensors, quantized as the operator needs them. Raises: OperatorError."""
+    for kind in inputs:
+        if not isinstance(kind, TensorType):
+            raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
+    _check_quantization(op, inputs)
 
 
 def _check_quantization(op: Op, inputs: Sequence[ValueType]) -> None:

@@ -172,19 +172,25 @@ class Apply:
         return {variable: value for variable, tensor, value in given if value is not tensor}
 
 
-def apply_op(op: Op, inputs: Sequence["Variable | float"], place: SourcePlace = NOWHERE) -> Apply:
+def apply_op(
+    op: Op,
+    inputs: Sequence["Variable | float"],
+    place: SourcePlace = NOWHERE,
+    known: Sequence[ValueType] | None = None,
+) -> Apply:
     """Apply an operator to variables; numbers become constants that act in it as the numbers do.
 
+    `known`, where given, are the types of the results, as PyTorch gave them before.
     Raises: OperatorError if the number or the types of the inputs do not fit.
     """
     if len(inputs) != op.num_inputs:
         raise OperatorError(f"{op.name} takes {op.num_inputs} tensors; {len(inputs)} were given")
-    known = [value for value in inputs if isinstance(value, Variable)]
-    variables = [value if isinstance(value, Variable) else number_constant(value, known) for value in inputs]
+    given = [value for value in inputs if isinstance(value, Variable)]
+    variables = [value if isinstance(value, Variable) else number_constant(value, given) for value in inputs]
     if not takes_numbers(op.target):
         variables = [_plain(variable) for variable in variables]
     node = Apply(op, variables, place=place)
-    types = op.result_types([variable.type for variable in variables])
+    types = op.result_types([variable.type for variable in variables], known)
     device = _device(op, variables)
     trained = any(variable.trained for variable in variables)
     node.outputs = [Variable(kind, node, i, "", device, trained) for i, kind in enumerate(types)]
@@ -222,9 +228,13 @@ def call(target: OpOverload, *args: Any, place: SourcePlace = NOWHERE, **kwargs:
 
 
 def make_apply(
-    target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], place: SourcePlace = NOWHERE
+    target: OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    place: SourcePlace = NOWHERE,
+    known: Sequence[ValueType] | None = None,
 ) -> Apply:
-    """Apply an overload as one would call it. Raises: OperatorError."""
+    """Apply an overload as one would call it; `known` is as in `apply_op`. Raises: OperatorError."""
     values = bound(target, args, kwargs)
     variables = [v for value in values.values() for v in _variables_in(value)]
     inputs: list[Variable] = []
@@ -233,7 +243,7 @@ def make_apply(
         if isinstance(value, int | float | complex) and takes_tensor(target, name):
             value = number_constant(value, variables)
         arguments.append((name, _opened(value, inputs)))
-    return apply_op(Op(target, tuple(arguments)), inputs, place)
+    return apply_op(Op(target, tuple(arguments)), inputs, place, known)
 
 
 def _variables_in(value: Any) -> list[Variable]:

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from explorer.errors import ExportError, OperatorError, UnknownNameError
-from explorer.tensor import FunctionGraph, from_exported, from_module, to_module
+from explorer.tensor import FunctionGraph, from_exported, from_module, ops, to_module
 from tests.tensor.models import (
     MODELS,
     InvertedResidual,
@@ -71,6 +71,13 @@ def test_a_core_graph_computes_what_the_model_does(name):
         # sums of linear layers and of attention may be taken in another order
         assert torch.allclose(computed(x), original(x), rtol=1e-4, atol=1e-5)
         assert torch.allclose(computed.double()(x.double()), original.double()(x.double()), rtol=1e-12, atol=1e-13)
+
+
+def test_an_import_takes_the_types_that_the_export_found(monkeypatch):
+    """To run every operator on fake tensors once more would take a quarter of it; `verify` compares the two."""
+    monkeypatch.setattr(ops, "_result_types", None)
+    graph = from_module(nn.Sequential(nn.Linear(3, 4), nn.ReLU()).eval(), (torch.randn(2, 3),))
+    assert [str(v.type) for node in graph.toposort() for v in node.outputs] == ["f32[2,4]", "f32[2,4]"]
 
 
 def test_a_module_of_doubles_gives_a_graph_of_doubles():
