@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from explorer.app.sheet import Place, Png, Point, Sheet, fitting_size, mixed_colour, text_width, wrapped_lines
 from explorer.views import Picture
+from explorer.views.frame import frames_of
 from explorer.views.lines import Line, lines
 from explorer.views.roles import (
     CATEGORY_COLOURS,
@@ -41,9 +42,9 @@ GLYPH, GAP = 10.0, 5.0
 
 def picture_png(picture: Picture) -> Png:
     """The picture with its words and legend, light; mode `side` shows both states. Raises: MissingPackageError."""
-    views = [picture.view, *([picture.view["other"]] if "other" in picture.view else [])]
-    places: list[Place] = [(row[0], row[1], row[2], row[3]) for row in picture.coordinates.astype(float).tolist()]
-    wanted = sum(max(view["width"], 160.0) for view in views), max(max(view["height"], 60.0) for view in views)
+    frames = frames_of(picture)
+    views = [frame.view for frame in frames]
+    wanted = sum(frame.width for frame in frames), max(frame.height for frame in frames)
     scale = min(1.0, MAX_WIDTH / wanted[0], max(MAX_HEIGHT / wanted[1], SMALL_WORDS), HIGHEST / wanted[1])
     legend = list({(i["channel"], i["role"], i["text"]): i for view in views for i in view["legend"]}.values())
     words = " · ".join(filter(None, (views[0]["caption"], views[0]["note"], views[0]["message"])))
@@ -62,12 +63,11 @@ def picture_png(picture: Picture) -> Png:
     for i, line in enumerate(lines):
         sheet.text(SIDE, 42 + i * LINE, line, SMALL, LIGHT["soft"])
     room = width - (COLUMN if beside else 0.0)
-    left, first = (room - drawn[0]) / 2, 0
-    for view, name in zip(views, ("Before", "After") if len(views) > 1 else ("",), strict=True):
-        count = len(view["nodes"])
-        _View(sheet, view, left, head, scale).draw(places[first : first + count])
+    left = (room - drawn[0]) / 2
+    for frame, name in zip(frames, ("Before", "After") if len(views) > 1 else ("",), strict=True):
+        _View(sheet, frame.view, left, head, scale).draw(frame.places)
         sheet.text(left + SIDE, head + 10, name, SMALL, LIGHT["soft"])
-        left, first = left + max(view["width"], 160.0) * scale, first + count
+        left += frame.width * scale
     x, y = (room, head) if beside else (SIDE, foot)
     for i, item in enumerate(legend):
         _legend_item(sheet, item, x + (i % columns) * COLUMN, y + (i // columns + 1) * LINE)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape, quoteattr
 
+from explorer.views.frame import frames_of
 from explorer.views.lines import Line, is_straight, lines
 from explorer.views.picture import Picture
 from explorer.views.roles import (
@@ -77,23 +78,22 @@ DEFINITIONS = """<defs>
 
 def static_svg(picture: Picture) -> str:
     """The picture with its words and legend as the text of an SVG file; mode `side` shows both states."""
-    views = [picture.view, *([picture.view["other"]] if "other" in picture.view else [])]
+    frames = frames_of(picture)
+    views = [frame.view for frame in frames]
     titles = ("Before", "After") if len(views) > 1 else ("",)
-    places = [tuple(row) for row in picture.coordinates.astype(float).tolist()]
     inside: list[str] = []
-    left, first = 0.0, 0
-    for view, name in zip(views, titles, strict=True):
-        count = len(view["nodes"])
+    left = 0.0
+    for frame, name in zip(frames, titles, strict=True):
         part = [f'<g transform="translate({left:g},{HEAD:g})">']
         if name:
             part.append(f'<text class="x-soft" x="{SIDE:g}" y="14">{name}</text>')
-        inside += [*part, *_drawing(view, places[first : first + count]), "</g>"]  # pyright: ignore[reportArgumentType]
-        left, first = left + max(view["width"], 160.0), first + count
+        inside += [*part, *_drawing(frame.view, frame.places), "</g>"]
+        left += frame.width
     legend = _distinct([item for view in views for item in view["legend"]])
     texts = [line for line in (views[0]["caption"], views[0]["note"], views[0]["message"]) if line]
     column = max([LEGEND_COLUMN, *(len(item["text"]) * CHARACTER + LEGEND_TEXT for item in legend)])
     width = max(left, 2 * column, len(" · ".join(texts)) * CHARACTER + 2 * SIDE)
-    below = HEAD + max(view["height"] for view in views)
+    below = HEAD + max(frame.height for frame in frames)
     body = [
         f'<text class="x-head" x="{SIDE:g}" y="24">{escape(views[0]["title"])}</text>',
         f'<text class="x-soft" x="{SIDE:g}" y="42">{escape(" · ".join(texts))}</text>',

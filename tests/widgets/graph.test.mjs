@@ -100,6 +100,15 @@ test("boxes of one node have its number where that is asked for", () => {
   close();
 });
 
+test("a picture whose boxes stand far from its corner is shown where they stand", () => {
+  const nodes = [node("input"), node("product"), node("sum")];
+  const far = new Float32Array([[7100, 60], [7100, 130], [7100, 200]].flatMap(([x, y]) => [x, y, 120, 40]));
+  const shown = JSON.stringify(picture({ nodes, width: 7200, height: 260 }));
+  const { root, close } = open({ picture: shown, coordinates: far });
+  assert.ok(Number(root.getAttribute("data-zoom")) > 0.9, root.getAttribute("data-zoom"));
+  close();
+});
+
 test("a click beside the elements is looked up by its place", () => {
   const { root, model, close } = open();
   const zoom = Number(root.getAttribute("data-zoom"));

@@ -51,6 +51,8 @@ const ROUTE_LIMIT = 400;
 const HULL_LIMIT = 60;
 const ROW_LIMIT = 1000;
 const MOVE_MS = 320;
+/** Room round the boxes of a picture, in its pixels: as `layout.py` leaves it. */
+const MARGIN = 24;
 /** In a viewport narrower than this, in pixels, the zoom buttons get a margin of their own. */
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const PLAY_MS = 1400;
@@ -2494,7 +2496,11 @@ function render({ model, el }) {
   function whole() {
     const shown = /** @type {Picture[]} */ (panes.map((pane) => pane.picture).filter(Boolean));
     const all = { l: 0, t: 0, r: Math.max(1, ...shown.map((item) => item.width)), b: Math.max(1, ...shown.map((item) => item.height)) };
-    return showing(all);
+    // Places come from the first step on: of a late step most of the picture may be empty.
+    const boxes = shown.flatMap((item) => item.boxes);
+    all.l = boxes.reduce((least, box) => Math.min(least, box.x - box.w / 2 - MARGIN), all.r - 1);
+    all.t = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2 - MARGIN), all.b - 1);
+    return showing({ ...all, l: Math.max(0, all.l), t: Math.max(0, all.t) });
   }
 
   /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */

@@ -1,0 +1,38 @@
+"""Which part of a picture an image shows: that in which boxes stand.
+
+Places come from the first step on, so that going from step to step moves little; of a late step the first thousand
+pixels may be empty.
+"""
+
+from dataclasses import dataclass
+
+from explorer.views.layout import MARGIN
+from explorer.views.picture import Picture
+from explorer.views.routes import Place
+from widgets.schema import PictureView
+
+LEAST_WIDTH, LEAST_HEIGHT = 160.0, 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One state: its places, counted from the corner of the frame, and the size of the frame in pixels."""
+
+    view: PictureView
+    places: list[Place]
+    width: float
+    height: float
+
+
+def frames_of(picture: Picture) -> list[Frame]:
+    """The frame of a picture; of mode `side` those of both states."""
+    frames: list[Frame] = []
+    rows: list[Place] = [(row[0], row[1], row[2], row[3]) for row in picture.coordinates.astype(float).tolist()]
+    for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):
+        own, rows = rows[: len(view["nodes"])], rows[len(view["nodes"]) :]
+        left = max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
+        top = max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
+        places = [(x - left, y - top, w, h) for x, y, w, h in own]
+        width, height = max(view["width"] - left, LEAST_WIDTH), max(view["height"] - top, LEAST_HEIGHT)
+        frames.append(Frame(view, places, width, height))
+    return frames

@@ -1,0 +1,31 @@
+"""An image shows the part of a picture in which boxes stand."""
+
+from typing import Any
+
+from explorer.views import Picture, picture
+from explorer.views.frame import frames_of
+from tests.views.showing import every_step, index_of
+
+
+def test_a_late_step_is_not_drawn_in_the_corner_of_the_first():
+    index = index_of("digits")
+    made = picture(index, every_step("digits")[-1], group_by="none")
+    (frame,) = frames_of(made)
+    assert frame.width < made.view["width"] / 4
+    assert min(x - w / 2 for x, _, w, _ in frame.places) == 24
+    assert max(x + w / 2 for x, _, w, _ in frame.places) == frame.width - 24
+    moved = {(x - left, y - top) for (x, y, *_), (left, top, *_) in zip(made.coordinates, frame.places, strict=True)}
+    assert len({(round(float(x)), round(float(y))) for x, y in moved}) == 1
+
+
+def test_both_states_have_a_frame_of_their_own():
+    made = picture(index_of("conflict"), 3, "side")
+    before, after = frames_of(made)
+    assert [len(before.places), len(after.places)] == [len(before.view["nodes"]), len(after.view["nodes"])]
+
+
+def test_a_picture_without_boxes_has_a_frame_too():
+    made = picture(index_of("conflict"), 3)
+    view: Any = {**made.view, "nodes": [], "width": 24.0, "height": 24.0}
+    (frame,) = frames_of(Picture(view, made.coordinates[:0]))
+    assert (frame.places, frame.width, frame.height) == ([], 160, 60)
