@@ -6,13 +6,14 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, not_answered, say, something_else
 from explorer.bench import Run, Setup, Timing, crossover, estimate
 from explorer.views import speed_up
 
 COUNTS = (1, 5, 6, 7, 8, 9, 11, 12, 17, 20, 25, 30, 60)
 NEAR = 1e-9
 """Times are only picked, and a crossing is computed from a few of them: rounding makes no more."""
+FUNCTION = "the function itself, without calling it,"
 VERDICTS = {"faster": "faster", "slower": "slower", "noise": "cannot tell"}
 
 
@@ -28,7 +29,7 @@ def judge_1(answer: Any) -> Said:
     """Compare it with the engine's estimate, for several numbers of times."""
     what = "an interval (low, high) that the function returns"
     if not callable(answer):
-        return not_answered(what) if answer is None else _no_function(answer)
+        return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     for count in COUNTS:
         times = _times(count)
         found = _called(answer, list(times))
@@ -99,7 +100,7 @@ def judge_2(answer: Any) -> Said:
     """Compare it with what the engine says, for several pairs of estimates."""
     what = '"faster", "slower" or "cannot tell", which the function returns'
     if not callable(answer):
-        return not_answered(what) if answer is None else _no_function(answer)
+        return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     told = [(name, before, after, _called(answer, before, after)) for name, before, after in _pairs()]
     failed = next((found for *_, found in told if isinstance(found, Said)), None)
     if failed is not None:
@@ -154,7 +155,7 @@ def judge_3(answer: Any) -> Said:
     """Compare it with the engine's crossover, for curves made by formulas."""
     what = "a batch size that the function returns"
     if not callable(answer):
-        return not_answered(what) if answer is None else _no_function(answer)
+        return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     cases = _curves()
     told = [_called(answer, tuple(sizes), list(one), list(other)) for _, sizes, one, other in cases]
     failed = next((found for found in told if isinstance(found, Said)), None)
@@ -188,7 +189,7 @@ def _wrong_crossing(found: Any, wanted: float | None) -> str | None:
 
 
 def _curves() -> tuple[tuple[str, tuple[int, ...], list[float], list[float]], ...]:
-    """Curves made by formulas, not measured: powers, which are straight in logarithms, and c + b B."""
+    """Curves made by formulas, not measured: powers, which are straight in logarithms, and a + b B."""
     sizes = (1, 4, 16, 64, 256, 1024)
     power = [float(size) for size in sizes]
     flat = [30.0] * len(sizes)
@@ -198,7 +199,7 @@ def _curves() -> tuple[tuple[str, tuple[int, ...], list[float], list[float]], ..
     return (
         ("A curve t = B and a flat one", sizes, power, flat),
         ("The same, the other way round", sizes, flat, power),
-        ("Two curves t = c + b B", sizes, line, late),
+        ("Two curves t = a + b B", sizes, line, late),
         ("Two curves where one is above the other", sizes, line, [2 * time for time in line]),
         ("Two curves that cross more than once", sizes, twice, flat),
     )
@@ -215,10 +216,6 @@ def _run(sizes: Sequence[int], one: Sequence[float], other: Sequence[float]) -> 
 
 
 # ---------------------------------------------------------------------- all of them
-
-
-def _no_function(answer: object) -> Said:
-    return Said(False, f"The function itself is wanted, without calling it; found {type(answer).__name__}.")
 
 
 def _called(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, not_answered, say, something_else
 from explorer.errors import LimitWarning
 from explorer.rewrite import Query
 from explorer.tensor import FunctionGraph, NodeFinder, Variable, call, doubles, to_module
-from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, Rewriter, SequenceDB
+from explorer.tensor.rewriting import AddDestroyHandler, EquilibriumRewriter, PatternSub, Rewriter, SequenceDB
 from explorer.tensor.scalars import add, div, mul
 
 aten = torch.ops.aten
@@ -89,7 +89,7 @@ def _rewriter(answer: Any) -> Rewriter | Said:
         return Said(False, f"No rewriter can be made of it: {type(error).__name__}: {error}")
     if isinstance(made, Rewriter):
         return made
-    return Said(False, f"A subclass of Rewriter is wanted; found {type(answer).__name__}.")
+    return something_else("a subclass of Rewriter", answer)
 
 
 def _divisions() -> list[tuple[FunctionGraph, tuple[str, str]]]:
@@ -203,12 +203,12 @@ def judge_3(answer: Any) -> Said:
     if answer is None or (isinstance(answer, SequenceDB) and not list(answer.entries())):
         return not_answered("a SequenceDB with rewriters registered")
     if not isinstance(answer, SequenceDB):
-        return Said(False, f"A SequenceDB is wanted; found {type(answer).__name__}.")
+        return something_else("a SequenceDB", answer)
     fast_run, fast_compile = Query(include=["fast_run"]), Query(include=["fast_compile"])
     problems = (
-        lambda: _looked_after(answer),
         lambda: _wrong_result(answer, fast_run, "fast_run", "[x]"),
         lambda: _wrong_result(answer, fast_compile, "fast_compile", "[div(mul(*1 -> add(y, z), x), *1)]"),
+        lambda: _looked_after(answer),
         lambda: _overwrites(answer, fast_run, True),
         lambda: _overwrites(answer, fast_run.excluding("inplace"), False),
         lambda: _overwrites(answer, fast_compile, False),
@@ -227,9 +227,17 @@ def judge_3(answer: Any) -> Said:
 
 
 def _looked_after(database: SequenceDB) -> Said | None:
+    marks = [entry for entry in database.entries() if isinstance(entry.item, AddDestroyHandler)]
+    if any("inplace" not in entry.tags for entry in marks):
+        return Said(False, "AddDestroyHandler() is needed for overwriting only: tag it like what overwrites.")
+    first = min((entry.position for entry in marks), default=None)
     for entry in database.entries():
-        if entry.item.name == "add_destroy_handler" and "inplace" not in entry.tags:
-            return Said(False, "add_destroy_handler is needed for overwriting only: tag it like what overwrites.")
+        if "inplace" not in entry.tags or entry in marks:
+            continue
+        if first is None:
+            return Said(False, f"{entry.item.name} overwrites, and no entry before it attaches a destroy handler.")
+        if entry.position <= first:
+            return Said(False, f"{entry.item.name} overwrites, and stands before what attaches the destroy handler.")
     return None
 
 

@@ -1,13 +1,14 @@
 """Lesson 8, passes and quantization: a batch norm in a convolution, a pipeline in YAML, scale and offset of 8 bits."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, is_whole, not_answered, say, something_else
 from explorer.errors import CircuitError
 from explorer.rewrite import CompilationMode, FunctionPassPipeline, pipeline_from_yaml
 from explorer.tensor import Quantization, quantized
@@ -57,7 +58,7 @@ def judge_1(answer: Any) -> Said:
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return Said(False, f"A function fuse_norm is wanted; found {type(answer).__name__}.")
+        return something_else("a function fuse_norm", answer)
     for bias, groups, name in (
         (False, 1, "without bias"),
         (True, 1, "with bias"),
@@ -141,7 +142,7 @@ def judge_2(answer: Any) -> Said:
     if isinstance(answer, FunctionPassPipeline):
         return Said(False, "That is a pipeline; the exercise asks for its YAML, a text. pipeline_to_yaml may help.")
     if not isinstance(answer, str):
-        return Said(False, f"A text is wanted; found {type(answer).__name__}.")
+        return something_else("a text", answer)
     try:
         pipeline = pipeline_from_yaml(answer, passes.names)
     except CircuitError as error:
@@ -170,7 +171,7 @@ def _run(pipeline: FunctionPassPipeline) -> Said:
     if left > 1:
         return Said(False, f"{left} transposes of pictures are left. Which pass makes them meet?")
     if norms:
-        return Said(False, f"One transpose is left, but {norms} batch norms too{_why(trace)}.")
+        return Said(False, f"One transpose is left, but {norms} batch norms too{_why(trace)}")
     if any(config.pass_id == TAKES_NORMS_AWAY and CompilationMode.TRAIN in config.modes for config in pipeline):
         return Said(
             False, f"In the mode train it runs {TAKES_NORMS_AWAY} too. Which key of an entry chooses the modes?"
@@ -183,7 +184,7 @@ def _run(pipeline: FunctionPassPipeline) -> Said:
 
 
 def _why(trace: Trace) -> str:
-    """What the pass on batch norms said, if it was run."""
+    """What the pass on batch norms said, if it was run; the end of a sentence."""
     said = [
         near.refusal.reason
         for step in trace.steps
@@ -193,8 +194,8 @@ def _why(trace: Trace) -> str:
     if said:
         return f": {said[0]}. What must be done before?"
     if any(step.path.startswith(TAKES_NORMS_AWAY) for step in trace.steps):
-        return f": {TAKES_NORMS_AWAY} found no batch norm directly behind a convolution when it ran"
-    return ""
+        return f": {TAKES_NORMS_AWAY} found no batch norm directly behind a convolution when it ran."
+    return "."
 
 
 def _network() -> nn.Module:
@@ -219,15 +220,15 @@ def judge_3(answer: Any) -> Said:
     if answer is None:
         return not_answered("a Quantization(scale=..., offset=...)")
     if isinstance(answer, tuple | list) and len(answer) == 2:
-        if not all(isinstance(number, int | float) for number in answer):
+        if not all(isinstance(number, Real) for number in answer):
             return Said(False, f"Scale and offset are two numbers; found {_kinds(answer)}.")
         try:
             answer = Quantization(*answer)
         except (CircuitError, TypeError, OverflowError) as error:
             return Said(False, f"This is no quantization: {error}")
     if not isinstance(answer, Quantization):
-        return Said(False, f"A Quantization is wanted; found {type(answer).__name__}.")
-    if isinstance(answer.offset, bool) or not isinstance(answer.offset, int):
+        return something_else("a Quantization", answer)
+    if not is_whole(answer.offset):
         return Said(False, f"The offset is a stored number, so it is whole; found {answer.offset!r}.")
     if not -128 <= answer.offset <= 127:
         return Said(False, f"The offset is the integer that stands for 0, one of 8 bits; found {answer.offset}.")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import explorer
-from checks.saying import Said, not_answered, say
+from checks.saying import Said, not_answered, say, something_else
 from explorer import CircuitBuilder, TorchCompiler
 from explorer.backend import TorchInnerLayer
 from explorer.compiler import layer_rule
@@ -152,7 +152,7 @@ def judge_2(answer: Any) -> Said:
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return Said(False, f"The function that registers is wanted, without calling it; found {type(answer).__name__}.")
+        return something_else("the function that registers, without calling it,", answer)
     kept = [dict(registry.rules) for registry in OF_THE_PACKAGE]
     try:
         return _judge_rule(answer, what)
@@ -255,7 +255,7 @@ def judge_3(answer: Any) -> Said:
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return Said(False, f"The function itself is wanted, without calling it; found {type(answer).__name__}.")
+        return something_else("the function itself, without calling it,", answer)
     given: list[Any] = []
 
     def told(node: Any) -> Any:

@@ -34,7 +34,7 @@ def test_what_is_no_function_or_fails_is_told(number: int) -> None:
     def fails(*arguments: Any) -> Any:
         raise ZeroDivisionError("by nothing")
 
-    assert "found int" in judge(3).text
+    assert "something of type int" in judge(3).text
     assert "The function failed: ZeroDivisionError: by nothing" in judge(fails).text
     assert not judge(fails).right
 

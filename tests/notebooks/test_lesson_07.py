@@ -101,8 +101,8 @@ class Detached(Rewriter):
         (NoOwner, "AttributeError"),
         (Unprepared, "a FunctionGraph has no 'get_nodes'"),
         (Detached, "The graph has no NodeFinder"),
-        (3, "found int"),
-        (dict, "found type"),
+        (3, "something of type int"),
+        (dict, "something of type type"),
     ],
 )
 def test_a_rewriter_that_is_not_the_simplification_is_told_why(answer: Any, told: str) -> None:
@@ -167,6 +167,8 @@ HANDLER, OVER = (49.5, "fast_run", "inplace"), (50, "fast_run", "inplace")
         (((2, "fast_run", "fast_compile"), SIMPLE, HANDLER, OVER), "What comes after what?"),
         ((MERGE, (1, "fast_run", "fast_compile"), HANDLER, OVER), "more than merging"),
         ((MERGE, SIMPLE, HANDLER, ()), "nothing is overwritten"),
+        ((MERGE, SIMPLE, (), OVER), "no entry before it attaches a destroy handler"),
+        ((MERGE, SIMPLE, (60, "fast_run", "inplace"), OVER), "stands before what attaches the destroy handler"),
         ((MERGE, SIMPLE, HANDLER, (50, "fast_run")), "Which tag tells that?"),
         ((MERGE, SIMPLE, HANDLER, (50, "fast_run", "fast_compile", "inplace")), "more than merging"),
         (((0, "fast_compile"), SIMPLE, HANDLER, OVER), "are the two sums made one"),
@@ -187,4 +189,4 @@ def test_a_second_merging_that_comes_late_does_not_help() -> None:
 
 
 def test_something_else_is_no_database() -> None:
-    assert "found list" in checks.judge_3([1]).text
+    assert "something of type list" in checks.judge_3([1]).text

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -75,8 +76,8 @@ def _no_none(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any,
             "real numbers are wanted; found one of torch.bool",
         ),
         (lambda weight, bias, gamma, *rest: (weight, gamma * math.nan), "without bias the weight and the bias differ"),
-        (3, "found int"),
-        ("", "found str"),
+        (3, "something of type int"),
+        ("", "something of type str"),
     ],
 )
 def test_a_wrong_convolution_is_told_where(answer: Any, told: str) -> None:
@@ -102,12 +103,12 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
         (NORM + SINK + CONSTANTS, "found no batch norm directly behind a convolution"),
         (SINK + CONSTANTS + NORM, "In the mode train it runs OptimizeBatchNorm too"),
         (FunctionPassPipeline.of("SinkCode"), "its YAML, a text"),
-        (["SinkCode"], "found list"),
+        (["SinkCode"], "something of type list"),
         ("SinkCode", "It cannot be read"),
         ("- 3", "It cannot be read"),
         ("- {}", "the entry has no passName"),
         ("{", "It cannot be read"),
-        (len, "found builtin"),
+        (len, "something of type builtin"),
     ],
 )
 def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
@@ -133,8 +134,8 @@ def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
         ((0.02, True), "the offset True is not a whole number"),
         ((0.02, 300), "one of 8 bits"),
         (("0.02", None), "found tuple of str, NoneType"),
-        ((), "found tuple"),
-        (0.02, "found float"),
+        ((), "something of type tuple"),
+        (0.02, "something of type float"),
     ],
 )
 def test_another_quantization_is_told_what_it_does(answer: Any, told: str) -> None:
@@ -145,3 +146,4 @@ def test_another_quantization_is_told_what_it_does(answer: Any, told: str) -> No
 
 def test_a_pair_of_numbers_will_do_too() -> None:
     assert checks.judge_3((4 / 255, -64)).right
+    assert checks.judge_3((np.float64(4 / 255), np.int64(-64))).right
