@@ -245,9 +245,8 @@ def bars_png(bars: BarsView) -> Png:
     room = 220 if any("tone" in bar for bar in bars["bars"]) else 110
     width = max(start + span + room, text_width(bars["note"], SMALL) + 2 * SIDE)
     sheet = Sheet(min(width, MAX_WIDTH), HEAD + row * len(bars["bars"]) + SIDE)
-    sheet.text(
-        SIDE, 24, f"{bars['title']} ({bars['unit']}{', logarithmic' if bars['log'] else ''})", TITLE, LIGHT["ink"]
-    )
+    scale = ", ".join(filter(None, (bars["unit"], "logarithmic" if bars["log"] else "")))
+    sheet.text(SIDE, 24, f"{bars['title']} ({scale})" if scale else bars["title"], TITLE, LIGHT["ink"])
     sheet.text(SIDE, 42, bars["note"], SMALL, LIGHT["soft"])
     place = _axis(values, bars["log"], start, span)
     zero = start if bars["log"] else place(0.0)

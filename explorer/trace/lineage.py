@@ -43,25 +43,35 @@ class Lineages:
         return self._lifetimes[node]
 
     def _symbolic(self, node: int) -> set[int]:
+        """The first nodes that it was made of; each is looked at once, for a rule may undo what another one did."""
         found: set[int] = set()
-        waiting = [node]
+        waiting, seen = [node], {node}
         while waiting:
             current = waiting.pop()
             origins = self._made_by.get(current, [])
             if not origins:
                 found.add(current)
-            waiting.extend(before for origin in origins for before in origin.before)
+            before = {one for origin in origins for one in origin.before} - seen
+            waiting.extend(before)
+            seen |= before
         return found
 
     def _now(self, node: int) -> tuple[tuple[int, int | None], ...]:
-        if node in self.slices:
-            return (self.slices[node],)
-        if self._lifetimes[node][1] == self.steps[-1].index:
-            return ((node, None),)
-        later = dict.fromkeys(
-            after for origin in self._became.get(node, ()) for after in origin.after[-1:] or origin.became
-        )
-        return tuple(dict.fromkeys(place for after in later for place in self._now(after)))
+        """Where its value is in the end, each place once, in the order of what became of it."""
+        places: dict[tuple[int, int | None], None] = {}
+        waiting, seen = [node], {node}
+        while waiting:
+            current = waiting.pop()
+            if current in self.slices:
+                places[self.slices[current]] = None
+            elif self._lifetimes[current][1] == self.steps[-1].index:
+                places[(current, None)] = None
+            else:
+                became = (after for one in self._became.get(current, ()) for after in one.after[-1:] or one.became)
+                later = [after for after in dict.fromkeys(became) if after not in seen]
+                seen.update(later)
+                waiting.extend(reversed(later))
+        return tuple(places)
 
     @cached_property
     def _changes(self) -> tuple[Origin, ...]:

@@ -65,7 +65,8 @@ def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -
             continue
         limits = run.setup.limits[device]
         largest = max(wholes, key=lambda timing: timing.batch_size)
-        found += _launch(largest, limits) or _launch_in_sweep(wholes if run.subject == SWEEP else ())
+        fold = _advice_to_fold(index, state)
+        found += _launch(largest, limits, fold) or _launch_in_sweep(wholes if run.subject == SWEEP else (), fold)
         if run.kind == FORWARD:
             if run.subject == LAYERS:
                 found += _gather(largest, [t for t in here if t.what == READ])
@@ -79,7 +80,12 @@ def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -
             yield lint
 
 
-def _launch(timing: Timing, limits: Limits) -> list[Lint]:
+def _advice_to_fold(index: TraceIndex, step: int) -> str:
+    """What makes fewer and larger operators, where that is not done already."""
+    return "" if index.trace.is_tensor or any(one.folds for one in index.trace.steps[: step + 1]) else "fold, or "
+
+
+def _launch(timing: Timing, limits: Limits, fold: str) -> list[Lint]:
     if timing.estimate is None or not timing.operators or timing.one_row is None or timing.batch_size == 1:
         return []
     time = timing.estimate.median
@@ -91,11 +97,11 @@ def _launch(timing: Timing, limits: Limits) -> list[Lint]:
         f"{timing.operators:,} operators take {time_text(each)} each, and the smallest one that this device can do "
         f"takes {time_text(limits.operator_ms)}."
     )
-    advice = "Fold, so that there are fewer and larger operators; or give larger batches, which cost nearly nothing."
-    return [Lint("launch-bound", timing.device, text, advice)]
+    advice = f"{fold}give larger batches, which cost nearly nothing."
+    return [Lint("launch-bound", timing.device, text, advice[0].upper() + advice[1:])]
 
 
-def _launch_in_sweep(timings: Sequence[Timing]) -> list[Lint]:
+def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Lint]:
     """Up to which batch more rows cost nearly nothing."""
     ordered = sorted(timings, key=lambda timing: timing.batch_size)
     times = [(timing.batch_size, timing.estimate.median) for timing in ordered if timing.estimate is not None]
@@ -104,7 +110,7 @@ def _launch_in_sweep(timings: Sequence[Timing]) -> list[Lint]:
         return []
     rows, time = flat[-1]
     text = f"{rows:,} rows take {time_text(time)}, and {times[0][0]:,} take {time_text(times[0][1])}."
-    advice = f"Below batches of {rows:,} rows it is the number of operators that costs: fold, or give larger batches."
+    advice = f"Below batches of {rows:,} rows it is the number of operators that costs: {fold}give larger batches."
     return [Lint("launch-bound in small batches", ordered[0].device, text, advice)]
 
 

@@ -28,6 +28,7 @@ MOST_SECONDS = 40
 That is the sum over its processes, so hardly less than what passes on a clock where nothing else runs: a lesson waits
 for nothing. The clock itself says nothing here, where other tests take the same cores.
 """
+README = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
 CLAIMED = "## What this lesson claimed"
 
 
@@ -81,6 +82,12 @@ class TestALesson:
         assert "You will be able to" in first["source"]
         assert len(re.findall(r"^- ", first["source"], re.MULTILINE)) >= 3
         assert re.search(r"[Aa]bout \d+ minutes", first["source"])
+
+    def test_takes_as_long_as_the_list_of_lessons_says(self, file: Path) -> None:
+        told = re.search(r"[Aa]bout (\d+) minutes to read, (\d+) more for the exercises", cells_of(file)[0]["source"])
+        (row,) = re.findall(rf"^\| \[[^]]*\]\({file.name}\) \|.*$", README, re.MULTILINE)
+        assert told
+        assert [cell.strip() for cell in row.split("|")][3:5] == list(told.groups())
 
     def test_asks_before_it_shows(self, file: Path) -> None:
         assert code_of(file).count("explorer.ask(") >= 2

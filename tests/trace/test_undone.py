@@ -1,0 +1,40 @@
+"""Two rules that undo each other: lineage looks at each node once, however many ways lead to it."""
+
+import time
+
+import torch
+from torch import nn
+
+from explorer.rewrite import FunctionPassPipeline, PassRegistry
+from explorer.tensor.managed import ManagedPipeline
+from explorer.tensor.passes.base import GraphPass
+from explorer.tensor.record import record_module
+from explorer.tensor.rewriting import PatternSub
+
+aten = torch.ops.aten
+MUL, NEG = aten.mul.Tensor, aten.neg.default
+ROUNDS = 30
+
+
+class Program(nn.Module):
+    def forward(self, x, y):
+        return x * y.neg()
+
+
+def test_what_was_made_and_made_again_is_followed_once():
+    there = PatternSub((MUL, "a", (NEG, "b")), (NEG, (MUL, "a", "b")), name="there")
+    back = PatternSub((NEG, (MUL, "a", "b")), (MUL, "a", (NEG, "b")), name="back")
+    registry = PassRegistry({one.name: GraphPass(one.name, "To and fro.", rules=[one]) for one in (there, back)})
+    pipeline = ManagedPipeline(FunctionPassPipeline.of(*["there", "back"] * ROUNDS), passes=registry)
+    x = torch.ones(2)
+    trace = record_module(Program(), (x, x), pipeline)
+    assert sum(len(step.rewrites) for step in trace.steps) == 2 * ROUNDS
+    first, last = (set(trace.graph_at(at).nodes) for at in (0, -1))
+    began = time.process_time()
+    ends = [trace.lineage(node) for node in sorted(last - first)]
+    assert ends
+    assert all(set(found.symbolic) <= first and found.symbolic for found in ends)
+    begins = [trace.lineage(node) for node in sorted(first - last)]
+    assert begins
+    assert all({node for node, _ in found.now} <= last and found.now for found in begins)
+    assert time.process_time() - began < 10  # the ways to them are more than 2^60
