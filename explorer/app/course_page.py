@@ -154,8 +154,8 @@ def index_html(course: Course, sizes: Mapping[str, int]) -> str:
         "<main><h1>Fusion and folding, by stepping</h1><p>The lessons of Circuit Explorer as pages: their pictures can "
         "be stepped through and their questions answered, without Python and without a network. To change the code "
         "and to do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
-        '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes to read</th><th scope="col">Size</th>'
-        f"</tr>{''.join(rows)}</table></main>"
+        '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes to read</th>'
+        f'<th scope="col">Size</th></tr>{"".join(rows)}</table></main>'
     )
     return _page_html("Circuit Explorer: lessons", body, "")
 
