@@ -44,15 +44,14 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One more than cores: a test that drives a page waits for its server and its browser most of the time."""
-    return (yield) + 1
+    return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")
 def heap_is_frozen() -> None:
-    """What was imported lives as long as the process: no search for cycles needs to look at it. Timing ends that."""
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    """What was imported lives as long as the process: no search for cycles needs to look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

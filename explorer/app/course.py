@@ -23,7 +23,7 @@ CELL_SECONDS = 120
 BEGIN = "from explorer.app.course_recorder import CourseRecorder as _course\n_course = _course()\n_course.begin()"
 END = "_course.end()"
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-"""Names a file that IPython would run before a lesson."""
+"""Where Jupyter and IPython keep a reader's own settings; each lesson gets empty folders of its own."""
 SHOWN_ERROR = 1_500
 """Letters of the end of a failing cell's traceback that are told."""
 
@@ -69,9 +69,12 @@ def build_course(
         raise CircuitError(f"there are no lessons in {folder}: files like 00_name.ipynb")
     chosen = lesson_files(folder, asked)
     course = _course(folder, output, every, chosen)
-    if output.exists() and not output.is_dir():
-        raise CircuitError(f"the pages cannot be written into {output}: it is a file, not a folder")
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise CircuitError(
+            f"the pages cannot be written into {output}: it is a file, or in one, not a folder"
+        ) from error
     # First what is written soon: where nothing can be written, no lesson need be run to find out.
     for source, page in TEXTS.items():
         if page in course.pages and page != INDEX:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from typing import Any, cast
 
 from explorer.app.course_links import ANSWERS, INDEX, QUIZ
@@ -13,6 +14,7 @@ from widgets.page import POLICY, view_html, views_html
 from widgets.schema import EmbeddedView, RecordingView
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+HEADING = re.compile(r"#{1,6} ")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
 ABOUT = re.compile(r"^## .*\(lesson (\d+)\)", re.MULTILINE)
@@ -186,7 +188,7 @@ def _main_html(cells: Sequence[Mapping[str, Any]], page: _Page) -> str:
     """All cells. What stands behind a question, up to the next heading or question, is closed until it is answered."""
     parts: list[str] = []
     behind: list[str] | None = None
-    for cell in cells:
+    for cell in chain.from_iterable(map(_at_headings, cells)):
         asks = _asks(cell)
         if behind is not None and (asks or _begins_section(cell)):
             parts.append(_behind_html(behind))
@@ -213,7 +215,21 @@ def _asks(cell: Mapping[str, Any]) -> bool:
 
 
 def _begins_section(cell: Mapping[str, Any]) -> bool:
-    return cell["cell_type"] == "markdown" and cell["source"].startswith("#")
+    return cell["cell_type"] == "markdown" and HEADING.match(cell["source"]) is not None
+
+
+def _at_headings(cell: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A text in pieces that begin with its headings; any other cell whole."""
+    if cell["cell_type"] != "markdown":
+        return [cell]
+    pieces: list[list[str]] = [[]]
+    is_code = False
+    for line in cell["source"].splitlines(keepends=True):
+        is_code ^= line.startswith("```")
+        if HEADING.match(line) and not is_code:
+            pieces.append([])
+        pieces[-1].append(line)
+    return [{**cell, "source": "".join(piece)} for piece in pieces if piece]
 
 
 def _cell_html(cell: Mapping[str, Any], page: _Page) -> str:

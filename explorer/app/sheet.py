@@ -109,6 +109,8 @@ class Sheet:
         inset = 2 * self.k
         left, top = round(box[0] * self.k) + inset, round(box[1] * self.k) + inset
         wide, tall = round(box[2] * self.k) - inset - left, round(box[3] * self.k) - inset - top
+        if wide <= 0 or tall <= 0:
+            return  # drawn too small for lines
         mask = image.new("1", (wide, tall))
         draw.Draw(mask).rounded_rectangle((0, 0, wide - 1, tall - 1), radius * self.k, fill=1)
         lines = image.new("1", (wide, tall))

@@ -60,8 +60,9 @@ def repeat_until_precise(
     started = monotonic()
     look, rounds = FIRST_LOOK, -WARMUPS
     gc.collect()
-    frozen = gc.get_freeze_count() > 0
-    gc.freeze()
+    frozen = gc.get_freeze_count() > 0  # by whoever calls: it stays so, and no more of it
+    if not frozen:
+        gc.freeze()
     try:
         while alive and rounds < MAX_REPEATS:
             start = rounds % len(alive)

@@ -66,8 +66,9 @@ def time_interleaved(
     names = list(jobs)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     gc.collect()
-    frozen = gc.get_freeze_count() > 0
-    gc.freeze()
+    frozen = gc.get_freeze_count() > 0  # by whoever calls: it stays so, and no more of it
+    if not frozen:
+        gc.freeze()
     try:
         for round_number in range(warmups + repeats):
             start = round_number % max(len(names), 1)

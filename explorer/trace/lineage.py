@@ -49,28 +49,29 @@ class Lineages:
         while waiting:
             current = waiting.pop()
             origins = self._made_by.get(current, [])
-            if not origins:
+            if not origins or current in self.steps[0].snapshot.graph.nodes:
                 found.add(current)
-            before = {one for origin in origins for one in origin.before} - seen
+            before = [one for one in dict.fromkeys(b for origin in origins for b in origin.before) if one not in seen]
             waiting.extend(before)
-            seen |= before
+            seen.update(before)
         return found
 
     def _now(self, node: int) -> tuple[tuple[int, int | None], ...]:
         """Where its value is in the end, each place once, in the order of what became of it."""
         places: dict[tuple[int, int | None], None] = {}
-        waiting, seen = [node], {node}
+        waiting, seen = [node], set[int]()
         while waiting:
             current = waiting.pop()
+            if current in seen:
+                continue
+            seen.add(current)
             if current in self.slices:
                 places[self.slices[current]] = None
             elif self._lifetimes[current][1] == self.steps[-1].index:
                 places[(current, None)] = None
             else:
                 became = (after for one in self._became.get(current, ()) for after in one.after[-1:] or one.became)
-                later = [after for after in dict.fromkeys(became) if after not in seen]
-                seen.update(later)
-                waiting.extend(reversed(later))
+                waiting.extend(reversed([after for after in dict.fromkeys(became) if after not in seen]))
         return tuple(places)
 
     @cached_property

@@ -17,12 +17,14 @@ def find_rule(rules: Sequence[RuleDescription], pattern: str) -> RuleDescription
     raise unknown_name("pattern", pattern, [rule.pattern for rule in rules])
 
 
-def near_misses(rules: Sequence[RuleDescription], steps: Sequence[Step], pattern: str | None) -> Answers[NearMisses]:
-    """The near misses of a pattern, of the rules of a pass, or of each pattern that has some.
+def near_misses(
+    rules: Sequence[RuleDescription], every: Sequence[Step], steps: Sequence[Step], pattern: str | None
+) -> Answers[NearMisses]:
+    """The near misses in some of all steps: of a pattern, of the rules of a pass, or of each pattern that has some.
 
-    Raises: UnknownNameError.
+    Passes are those of the tensor level. Raises: UnknownNameError.
     """
-    asked = rules if pattern is None else rules_of_pass(pattern, steps, rules) or [find_rule(rules, pattern)]
+    asked = rules if pattern is None else rules_of_pass(pattern, every, rules) or [find_rule(rules, pattern)]
     names = [rule.pattern for rule in asked]
     answers: list[NearMisses] = []
     for name in names:

@@ -123,7 +123,7 @@ class Trace:
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""
-        return near_misses(self.rules, self._chosen(step), pattern)
+        return near_misses(self.rules, self.steps, self._chosen(step), pattern)
 
     def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:
         """The matches that lost to another one, over all steps or in one."""

@@ -12,6 +12,8 @@ from explorer.views.routes import STACK, Place, Point, routes
 
 ROUTE_LIMIT = 400
 """With more boxes lines go straight: there are too many to follow one."""
+WORDS_LIMIT = 300
+"""With more lines that have words none are drawn: each is held against all boxes and lines."""
 SAMPLES = 16
 """Points of a curve from one corner to the next."""
 SHARES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
@@ -46,7 +48,7 @@ def lines(places: Sequence[Place], ends: Sequence[tuple[int, int]], widths: Sequ
     none: list[list[Point]] = [[] for _ in ends]
     passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
     drawn = [_corners(places[source], places[target], at) for (source, target), at in zip(ends, passed, strict=True)]
-    if len(places) > ROUTE_LIMIT or not any(widths):
+    if len(places) > ROUTE_LIMIT or not 0 < sum(map(bool, widths)) <= WORDS_LIMIT:
         return [Line(corners, None) for corners in drawn]
     taken = [(x - w / 2, y - h / 2 - STACK, x + w / 2 + STACK, y + h / 2) for x, y, w, h in places]
     curves = list(map(_curve, drawn))

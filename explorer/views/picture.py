@@ -24,6 +24,7 @@ from explorer.views.layout import MARGIN
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of, places_of
 from explorer.views.plain import plain_view
+from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
 from explorer.views.words import bytes_text, plural
@@ -65,8 +66,6 @@ KIND_SIGNS = {
     "operator": ("", "other node"),
     "leaf": ("", "leaf"),
 }
-OUTPUT = "out"
-"""At outputs where a circuit has several: they may not disappear inside of a match."""
 BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", "≠": "nearly folded with another", OUTPUT: "output"}
 
 

@@ -1,7 +1,8 @@
 """The state after a step and nothing else: the picture of a question about the next step, which must not tell."""
 
+from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
-from widgets.schema import EdgeView, NodeView, PictureView
+from widgets.schema import EdgeView, LegendItem, NodeView, PictureView
 
 TELLING_CHANNELS = ("border", "hull")
 """Channels of the legend that say what a step did."""
@@ -11,13 +12,12 @@ TELLING_ROLES = ("matched", "info", "warning")
 
 def plain_view(after: PictureView) -> PictureView:
     """The picture of mode `after` without marks and words on what the step did, or on what becomes of anything."""
-    nodes: list[NodeView] = [{**node, "change": "kept", "matched": False, "badges": []} for node in after["nodes"]]
-    edges: list[EdgeView] = [{**edge, "change": "kept"} for edge in after["edges"]]
-    legend = [
-        item
-        for item in after["legend"]
-        if item["channel"] not in TELLING_CHANNELS and item["role"] not in TELLING_ROLES
+    nodes: list[NodeView] = [
+        {**node, "change": "kept", "matched": False, "badges": [one for one in node["badges"] if one["sign"] == OUTPUT]}
+        for node in after["nodes"]
     ]
+    edges: list[EdgeView] = [{**edge, "change": "kept"} for edge in after["edges"]]
+    legend = [item for item in after["legend"] if _stays(item)]
     return {
         **after,
         "mode": "plain",
@@ -31,3 +31,7 @@ def plain_view(after: PictureView) -> PictureView:
         "legend": legend,
         "table": table_of(nodes, edges, []),
     }
+
+
+def _stays(item: LegendItem) -> bool:
+    return item["sign"] == OUTPUT or (item["channel"] not in TELLING_CHANNELS and item["role"] not in TELLING_ROLES)

@@ -31,6 +31,8 @@ DARK: Mapping[str, str] = {
     "lost": "#a0a0a0",
 }
 
+OUTPUT = "out"
+"""The sign of outputs, where a circuit has several: they may not disappear inside of a match."""
 SIGNS: Mapping[str, str] = {"added": "+", "removed": "−", "changed": "~"}
 KIND_SIGNS: Mapping[str, str] = {
     "input": "▽",

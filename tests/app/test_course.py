@@ -283,6 +283,24 @@ class TestViews:
         assert len(shown) < 400_000
 
 
+def test_a_heading_inside_of_a_text_ends_what_stands_behind_a_question(conflict: Trace) -> None:
+    recorder = CourseRecorder()
+    asked = recorder.question(explorer.ask(conflict, "winner"))
+    behind = "It won.\n\n```python\n# no heading\n```\n\n## Next\n\nMore."
+    page = page_of(
+        text("# 0. Tiny"),
+        code("ask", displayed(**{VIEW_MIME: asked, "text/plain": "q"})),
+        text(behind),
+        code("", displayed(**{RECORDINGS_MIME: recorder.recordings()})),
+    )
+    closed = re.findall(r'<details class="behind">(.*?)</details>', page, re.DOTALL)
+    assert len(closed) == 1
+    assert "It won." in closed[0]
+    assert "no heading" in closed[0]
+    assert "More." not in closed[0]
+    assert "Next</h2>" in page
+
+
 class TestTheList:
     def test_lessons_that_were_not_built_have_no_link(self) -> None:
         lessons = (Lesson("00_a", "0. A & B", 25), Lesson("01_b", "1. B", 0))
@@ -371,7 +389,7 @@ class TestBuilding:
         (tmp_path / "out" / "index.html").mkdir(parents=True)  # stands for all that forbids to write there
         for output, words in (
             (file, "cannot be written into"),
-            (file / "below", "Not a directory"),
+            (file / "below", "it is a file, or in one"),
             (tmp_path / "out", "Is a directory"),
         ):
             result = CliRunner().invoke(app, ["course", "--output", str(output), "0"])

@@ -323,3 +323,9 @@ class TestImages:
         text = fold_text(fold_level(TraceIndex(digits), 3))
         assert "node 258" in text
         assert [line.split()[0] for line in text.splitlines() if line[:1].isdigit()] == ["0", "1", "2", "3"]
+
+
+def test_boxes_that_are_drawn_too_small_for_hatches_have_none() -> None:
+    from explorer.app.sheet import Sheet
+
+    Sheet(100, 100).hatch((10, 10, 11, 11), 2, 8, "#000000", rising=True)

@@ -33,7 +33,7 @@ $$\\log \\sum_i e^{x_i}.$$
 About 1 minute."""
 CELLS = (
     "import explorer\n\ntrace = explorer.record(explorer.gallery.load_named('conflict'))\nprint(trace)",
-    "explorer.ask(trace, 'fold-with', node=14)",
+    "from IPython.display import display\n\ndisplay(explorer.ask(trace, 'fold-with', node=14))\nprint('answer it')",
     "explorer.ask(trace, 'winner')",
     "explorer.ask(trace, 'layers-left', step=3)",
     "explorer.show(trace, step=3)",

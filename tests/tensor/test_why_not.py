@@ -48,6 +48,10 @@ def trace():
 
 def test_near_misses_of_a_pass_are_those_of_its_rules(trace):
     assert {found.pattern for found in trace.near_misses("Odd")} == {"silent", "Twice", "says_why"}
+    (step,) = (step.index for step in trace.steps if step.path == "Odd")
+    assert [str(found) for found in trace.near_misses("Odd", step=step)] == [
+        str(found) for found in trace.near_misses("Odd")
+    ]
     with pytest.raises(UnknownNameError, match="Oddly"):
         trace.near_misses("Oddly")
 

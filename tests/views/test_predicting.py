@@ -213,12 +213,10 @@ def test_the_picture_of_a_question_does_not_tell_the_answer(name):
             view = picture(index, question.after_step, "plain", "kind", question.group_by).view
             assert {part["change"] for part in (*view["nodes"], *view["edges"])} <= {"kept"}
             assert {item["channel"] for item in view["legend"]} <= {"fill", "shape", "edge", "badge"}
-            assert not any(node["badges"] for node in view["nodes"])
+            assert {badge["sign"] for node in view["nodes"] for badge in node["badges"]} <= {"out"}
             assert (view["caption"], view["message"]) == ("", "")
             rows = [dict(zip(view["table"]["columns"], row, strict=True)) for row in view["table"]["rows"]]
-            assert {(row["change"], row["matched"], row["signs"], row["matches"]) for row in rows} == {
-                ("kept", "", "", "")
-            }
+            assert {(row["change"], row["matched"], row["matches"]) for row in rows} == {("kept", "", "")}
             assert not any("added" in row["reads"] for row in rows)
             assert view["hulls"] == []
             assert not any(node["matched"] for node in view["nodes"])
@@ -247,6 +245,14 @@ def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked():
         ("fold-with", 10, None, "the answer is a list of layers; found None"),
         ("fold-with", 10, [3, "a"], "the answer is a list of layers, by their numbers; found 'a' in it"),
         ("fold-with", 10, [True], "by their numbers; found True in it"),
+        ("fold-with", 10, [None], "by their numbers; found None in it"),
+        ("fold-with", 10, np.array(3), r"the answer is a list of layers; found array\(3\)"),
+        (
+            "winner",
+            3,
+            np.array([1, 2]),
+            "the answer is one of the choices: Candecomp at 8, 7; SumCollapse at 9, 8; found",
+        ),
         ("matches", 3, "perhaps", "the answer is yes or no"),
         ("matches", 3, 1, "the answer is yes or no"),
         ("layers-left", 3, True, "the answer is a number of layers; found True"),
@@ -265,7 +271,9 @@ def test_answers_may_come_from_numpy_and_as_the_words_of_the_choices():
     layers: Any = np.array([12, 13, 15])
     said: list[Any] = [True, np.bool_(True), "yes", "no"]
     assert check(index, ask(index, 3, "layers-left")[0], nine).right
-    assert check(index, question_about(index, "fold-with", node=14), layers).right
+    fourteen: Any = np.int64(14)
+    assert check(index, question_about(index, "fold-with", node=fourteen), layers).right
+    assert type(question_about(index, "fold-with", node=fourteen).nodes[0]) is int
     match = question_about(index, "matches", node=6, pattern="SumCollapse")
     assert [check(index, match, answer).right for answer in said] == [True, True, True, False]
 
@@ -349,6 +357,8 @@ class TestOneQuestion:
             (("folds",), {}, UnknownNameError, "no kind of question named 'folds'; known are: fold-with, winner"),
             (("layers-left", 99), {}, UnknownNameError, "there is no step 99"),
             (("fold-with",), {"node": 999}, UnknownNameError, "999"),
+            (("fold-with",), {"node": "14"}, DataTypeError, "node is the number of a layer; found '14'"),
+            (("fold-with",), {"node": 14.0}, DataTypeError, "found 14.0"),
             (
                 ("matches",),
                 {"pattern": "LogSoftmax"},

@@ -2487,21 +2487,24 @@ function render({ model, el }) {
   function showing(rect, most = 1.2) {
     const { width: w, height: hh } = size();
     const top = inset();
-    const right = w < NARROW ? ZOOM_WIDTH : 0; // the zoom buttons: on a small screen they would lie over boxes
+    const right = w * panes.length < NARROW ? ZOOM_WIDTH : 0; // the zoom buttons: on a small screen they would lie over boxes
     const k = Math.max(0.005, Math.min((w - right - 28) / Math.max(1, rect.r - rect.l), (hh - top - 20) / Math.max(1, rect.b - rect.t), most));
     return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - top / 2 / k };
   }
 
-  /** @returns {Camera} */
-  function whole() {
+  /** What of the picture, or of both, there is to see. @returns {Rect} */
+  function extent() {
     const shown = /** @type {Picture[]} */ (panes.map((pane) => pane.picture).filter(Boolean));
     const all = { l: 0, t: 0, r: Math.max(1, ...shown.map((item) => item.width)), b: Math.max(1, ...shown.map((item) => item.height)) };
     // Places come from the first step on: of a late step most of the picture may be empty.
     const boxes = shown.flatMap((item) => item.boxes);
-    all.l = boxes.reduce((least, box) => Math.min(least, box.x - box.w / 2 - MARGIN), all.r - 1);
-    all.t = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2 - MARGIN), all.b - 1);
-    return showing({ ...all, l: Math.max(0, all.l), t: Math.max(0, all.t) });
+    if (!boxes.length) return all;
+    const [l, t] = [boxes.map((box) => box.x - box.w / 2), boxes.map((box) => box.y - box.h / 2)].map((ends) => ends.reduce((least, end) => Math.min(least, end)));
+    return { ...all, l: Math.max(0, l - MARGIN), t: Math.max(0, t - MARGIN) };
   }
+
+  /** @returns {Camera} */
+  const whole = () => showing(extent());
 
   /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */
   function automatic() {
@@ -2511,17 +2514,17 @@ function render({ model, el }) {
     const many = picture.boxes.length > 80;
     if (asking() && !many) return all;
     if (many && all.k > 0.12) return all;
+    const seen = extent();
     // A wide and flat picture of many boxes: its whole height, and the middle of its width; the map shows the rest.
-    const k = many ? Math.min(0.45, Math.max(all.k, 0.12, (hh - 40) / picture.height)) : Math.min(0.62, Math.max(all.k, 0.5));
+    const k = many ? Math.min(0.45, Math.max(all.k, 0.12, (hh - 40) / (seen.b - seen.t))) : Math.min(0.62, Math.max(all.k, 0.5));
     const news = many ? [] : picture.boxes.filter((box) => box.matched || box.change !== "kept");
     const rects = (news.length ? news : picture.boxes).map((box) => around(box, 12));
     const rect = { l: Math.min(...rects.map((r) => r.l)), t: Math.min(...rects.map((r) => r.t)), r: Math.max(...rects.map((r) => r.r)), b: Math.max(...rects.map((r) => r.b)) };
-    /** @param {number} middle @param {number} half @param {number} length */
-    const within = (middle, half, length) => (2 * half >= length + 28 ? length / 2 : Math.min(length + 14 - half, Math.max(half - 14, middle)));
-    const [wide, tall] = [picture.width, picture.height];
+    /** @param {number} middle @param {number} half @param {number} from @param {number} to */
+    const within = (middle, half, from, to) => (2 * half >= to - from + 28 ? (from + to) / 2 : Math.min(to + 14 - half, Math.max(from + half - 14, middle)));
     const x = rect.r - rect.l > w / k && !many ? rect.l + w / k / 2 : (rect.l + rect.r) / 2;
     const y = rect.b - rect.t > hh / k ? rect.b - hh / k / 2 : (rect.t + rect.b) / 2;
-    return { k, x: within(x, w / k / 2, wide), y: within(y, hh / k / 2, tall) };
+    return { k, x: within(x, w / k / 2, seen.l, seen.r), y: within(y, hh / k / 2, seen.t, seen.b) };
   }
 
   /** @param {Picture | null} before */

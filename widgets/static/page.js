@@ -182,7 +182,8 @@ export function showEmbedded(el, embedded, recordings, drawings) {
   if (kind === "question") {
     const { graph, asked } = questionModels(recording, embedded);
     asked.on("change:answer", () => {
-      const behind = el.nextElementSibling; // what the page says after the question
+      let behind = el.nextElementSibling; // what the page says after the question
+      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view")) behind = behind.nextElementSibling;
       if (behind && behind.localName === "details") behind.open = true;
     });
     drawings.graph({ model: graph, el: part() });

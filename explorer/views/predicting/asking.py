@@ -55,8 +55,8 @@ def question_about(
 ) -> Question:
     """The question of a kind about a step; what is left out is chosen: the first step, node, pattern that raises it.
 
-    Raises: UnknownNameError for a kind, step, node, pattern or figure that is not there; CircuitError for a question
-    that the step does not raise, or that does not take what was given.
+    Raises: UnknownNameError for a kind, step, node, pattern or figure that is not there; DataTypeError for a node that
+    is no number; CircuitError for a question that the step does not raise, or that does not take what was given.
     """
     if kind not in KINDS:
         raise unknown_name("kind of question", kind, KINDS)
@@ -65,6 +65,9 @@ def question_about(
             raise CircuitError(f"a question of kind {kind!r} takes no {name}; leave out {name}={value!r}")
     entry = None if step is None else askable(index, step)
     if node is not None:
+        if not is_whole(node):
+            raise DataTypeError(f"node is the number of a {noun_of(index)}; found {node!r}")
+        node = int(node)
         index.trace.lineage(node)  # raises for a node that never was
     if kind == "fold-with":
         return question_about_fold(index, entry, node)
@@ -86,6 +89,8 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
     if question.kind == "fold-with":
         return check_fold(index, question, _layers_of(index, answer))
     if question.kind in ("winner", "figure"):
+        if not isinstance(answer, str):
+            raise DataTypeError(f"the answer is one of the choices: {'; '.join(question.choices)}; found {answer!r}")
         if answer not in question.choices:
             raise UnknownNameError(f"no choice {answer!r}; there are: {'; '.join(question.choices)}")
         return (check_winner if question.kind == "winner" else check_figure)(index, question, str(answer))
@@ -95,17 +100,20 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
         return check_match(index, question, YES_OR_NO[answer] if isinstance(answer, str) else bool(answer))
     if not is_whole(answer):
         raise DataTypeError(f"the answer is a number of {noun_of(index)}s; found {answer!r}")
-    return check_layers(index, question, cast(int, answer))
+    return check_layers(index, question, int(cast(int, answer)))
 
 
 def _layers_of(index: TraceIndex, answer: object) -> list[int]:
     """Ids of layers. Raises: DataTypeError for anything else; UnknownNameError for a layer that never was."""
-    if isinstance(answer, str) or not isinstance(answer, Iterable):
+    if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
         raise DataTypeError(f"the answer is a list of layers; found {answer!r}")
-    given = list(cast("Iterable[object]", answer))
-    other = next((node for node in given if not is_whole(node)), None)
-    if other is not None:
-        raise DataTypeError(f"the answer is a list of layers, by their numbers; found {other!r} in it")
+    try:
+        given = list(cast("Iterable[object]", answer))
+    except TypeError as error:  # an array without axes says only then that it is no list
+        raise DataTypeError(f"the answer is a list of layers; found {answer!r}") from error
+    others = [node for node in given if not is_whole(node)]
+    if others:
+        raise DataTypeError(f"the answer is a list of layers, by their numbers; found {others[0]!r} in it")
     nodes = [int(cast(int, node)) for node in given]
     for node in nodes:
         index.trace.lineage(node)
