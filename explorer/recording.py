@@ -14,7 +14,7 @@ def record(subject: Any, *arguments: Any, **options: Any) -> "Trace":
 
     - A symbolic circuit: `record(circuit, preset="handbook", fold=False, ...)`, see `explorer.compiler.record`.
     - An `nn.Module`, an exported program, or a tensor graph: `record(module, example_inputs, pipeline=...)`, see
-      `explorer.tensor.record.record_module`.
+      `explorer.tensor.recording.record.record_module`.
 
     Raises: DataTypeError for anything else; else what those two raise.
     """
@@ -26,7 +26,7 @@ def record(subject: Any, *arguments: Any, **options: Any) -> "Trace":
     from torch.export import ExportedProgram
 
     from explorer.tensor import FunctionGraph
-    from explorer.tensor.record import record_module
+    from explorer.tensor.recording.record import record_module
 
     if not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
         raise DataTypeError(

@@ -25,8 +25,8 @@ def tensor_trace(
     Raises: what compiling, exporting and the rules raise.
     """
     from explorer.tensor import from_module
-    from explorer.tensor.managed import ManagedPipeline
-    from explorer.tensor.record import record_module
+    from explorer.tensor.recording.managed import ManagedPipeline
+    from explorer.tensor.recording.record import record_module
 
     compiled = compiler.compile(circuit)
     x = random_inputs(compiled, rows)
@@ -46,7 +46,7 @@ def tensor_trace(
 def chosen_pipeline(options: TensorOptions) -> FunctionPassPipeline:
     """The pipeline that options name, or the default one. Raises: UnknownNameError for a pass."""
     from explorer.tensor.passes import passes
-    from explorer.tensor.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 
     if not options.passes:
         return DEFAULT_PIPELINE

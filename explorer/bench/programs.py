@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from explorer.errors import CircuitError
-from explorer.tensor.interface import Arguments
+from explorer.tensor.graph.interface import Arguments
 from explorer.timings import TRAINING
 from explorer.trace.equivalence import HALF_ROUNDING, ROUNDING
 

@@ -89,9 +89,9 @@ def ours(shape: Shape, size: int) -> tuple[int, int, float]:
     """Operators before and after, and seconds."""
     from explorer.rewrite import Query
     from explorer.tensor import FunctionGraph
-    from explorer.tensor.managed import ManagedPipeline
-    from explorer.tensor.optdb import optdb
-    from explorer.tensor.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.recording.managed import ManagedPipeline
+    from explorer.tensor.rules.optdb import optdb
 
     graph = FunctionGraph(*shape.build(size, our_library()))
     if shape.is_for_passes:
@@ -107,7 +107,7 @@ def ours(shape: Shape, size: int) -> tuple[int, int, float]:
 def our_library() -> Library:
     """Operators of PyTorch on tensors of doubles, two numbers along each axis."""
     from explorer.tensor import Op, TensorType, Variable, call
-    from explorer.tensor.scalars import add, div, mul, sub
+    from explorer.tensor.ir.scalars import add, div, mul, sub
 
     aten = torch.ops.aten
 

@@ -54,8 +54,8 @@ def measure_tensor(name: str, num_threads: int = 1) -> TensorCounts:
     pass has evaluated them. Raises: UnknownNameError for a circuit.
     """
     from explorer.tensor import from_module, to_module
-    from explorer.tensor.managed import ManagedPipeline
-    from explorer.tensor.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.recording.managed import ManagedPipeline
 
     compiled = TorchCompiler().compile(gallery.load_named(name))
     x = random_inputs(compiled, ROWS)

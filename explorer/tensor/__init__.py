@@ -1,17 +1,17 @@
 """The tensor level: graphs of PyTorch operators, rewriting as Theano taught it, passes as Glow has them."""
 
-from explorer.tensor import library, quantized
-from explorer.tensor.circuits import from_circuit
-from explorer.tensor.destroy import DestroyHandler
-from explorer.tensor.exporting import TensorModule, to_fx, to_module
-from explorer.tensor.features import AlreadyThere, ChangeTracker, Feature, History, NodeFinder, ReplaceValidate
-from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.importing import from_exported, from_module
-from explorer.tensor.nhwc import to_nhwc
-from explorer.tensor.ops import SLOT, Op, slots
-from explorer.tensor.scalars import double, doubles
-from explorer.tensor.types import OtherType, Quantization, TensorType, ValueType
-from explorer.tensor.variables import Apply, Constant, SourcePlace, Variable, apply_op, call
+from explorer.tensor.graph.destroy import DestroyHandler
+from explorer.tensor.graph.features import AlreadyThere, ChangeTracker, Feature, History, NodeFinder, ReplaceValidate
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir import library, quantized
+from explorer.tensor.ir.ops import SLOT, Op, slots
+from explorer.tensor.ir.scalars import double, doubles
+from explorer.tensor.ir.types import OtherType, Quantization, TensorType, ValueType
+from explorer.tensor.ir.variables import Apply, Constant, SourcePlace, Variable, apply_op, call
+from explorer.tensor.torch_io.circuits import from_circuit
+from explorer.tensor.torch_io.exporting import TensorModule, to_fx, to_module
+from explorer.tensor.torch_io.importing import from_exported, from_module
+from explorer.tensor.torch_io.nhwc import to_nhwc
 
 __all__ = [
     "SLOT",

@@ -12,8 +12,8 @@ from checks.saying import Said, not_answered, say, something_else
 from explorer.errors import LimitWarning
 from explorer.rewrite import Query
 from explorer.tensor import FunctionGraph, NodeFinder, Variable, call, doubles, to_module
+from explorer.tensor.ir.scalars import add, div, mul
 from explorer.tensor.rewriting import AddDestroyHandler, EquilibriumRewriter, PatternSub, Rewriter, SequenceDB
-from explorer.tensor.scalars import add, div, mul
 
 aten = torch.ops.aten
 NUMBERS = (2.0, 3.0, 5.0, 7.0)

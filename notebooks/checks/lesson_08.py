@@ -12,8 +12,8 @@ from checks.saying import Said, is_whole, not_answered, say, something_else
 from explorer.errors import CircuitError
 from explorer.rewrite import CompilationMode, FunctionPassPipeline, pipeline_from_yaml
 from explorer.tensor import Quantization, quantized
-from explorer.tensor.nhwc import activation_transposes
 from explorer.tensor.passes import passes
+from explorer.tensor.torch_io.nhwc import activation_transposes
 from explorer.trace import Trace
 
 NEAR = 1e-9

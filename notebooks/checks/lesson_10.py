@@ -19,8 +19,8 @@ from explorer.rewrite import Exactness, FunctionPassPipeline
 from explorer.symbolic import Circuit, InnerLayer
 from explorer.templates import CategoricalInput
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
-from explorer.tensor.managed import ManagedPipeline
 from explorer.tensor.passes import GraphPasses
+from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.trace import Trace
 
 SEMIRINGS = ("lse-sum", "sum-product")

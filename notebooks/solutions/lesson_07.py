@@ -1,6 +1,7 @@
 """Solutions of lesson 7, rewriting."""
 
 from explorer.tensor import FunctionGraph, NodeFinder
+from explorer.tensor.ir.scalars import div, mul
 from explorer.tensor.rewriting import (
     AddDestroyHandler,
     MergeRewriter,
@@ -11,7 +12,6 @@ from explorer.tensor.rewriting import (
     in2out,
 )
 from explorer.tensor.rules.inplace import WriteOverInput
-from explorer.tensor.scalars import div, mul
 
 
 class SimplifyFound(Rewriter):

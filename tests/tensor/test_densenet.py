@@ -5,9 +5,9 @@ import torch
 
 from explorer.rewrite import PassManager
 from explorer.tensor import to_module, to_nhwc
-from explorer.tensor.nhwc import activation_transposes
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.torch_io.nhwc import activation_transposes
 from tests.tensor.models import assert_within_rounding, example, imported, model, plain_kernels
 from tests.tensor.test_models import below, named
 from tests.tensor.test_nhwc import close, sunk

@@ -6,7 +6,7 @@ from torch import nn
 
 from explorer.errors import CycleError, GraphError, InconsistencyError
 from explorer.tensor import FunctionGraph, call, doubles, from_module, to_nhwc
-from explorer.tensor.scalars import add, mul
+from explorer.tensor.ir.scalars import add, mul
 
 aten = torch.ops.aten
 x, y = doubles("x y")

@@ -7,8 +7,8 @@ from torch import nn
 from explorer.errors import InconsistencyError, RuleError
 from explorer.rewrite import Exactness, FunctionPassPipeline
 from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
-from explorer.tensor.optdb import optdb
-from explorer.tensor.record import described, record_module
+from explorer.tensor.ir.scalars import add, div, mul
+from explorer.tensor.recording.record import described, record_module
 from explorer.tensor.rewriting import (
     AddDestroyHandler,
     EquilibriumRewriter,
@@ -24,7 +24,7 @@ from explorer.tensor.rewriting import (
     merge_rewriter,
     node_rewriter,
 )
-from explorer.tensor.scalars import add, div, mul
+from explorer.tensor.rules.optdb import optdb
 from explorer.trace import Trace
 
 aten = torch.ops.aten

@@ -8,7 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from explorer.errors import ExportError, OperatorError, UnknownNameError
-from explorer.tensor import FunctionGraph, from_exported, from_module, ops, to_module
+from explorer.tensor import FunctionGraph, from_exported, from_module, to_module
+from explorer.tensor.ir import ops
 from tests.tensor.models import (
     MODELS,
     InvertedResidual,

@@ -8,9 +8,9 @@ from torch import nn
 
 from explorer.errors import UnknownNameError
 from explorer.tensor import from_exported, from_module, to_module, to_nhwc
-from explorer.tensor.nhwc import activation_transposes, nhwc_rewriter
 from explorer.tensor.passes import passes
-from explorer.tensor.record import record_module
+from explorer.tensor.recording.record import record_module
+from explorer.tensor.torch_io.nhwc import activation_transposes, nhwc_rewriter
 from tests.tensor.models import PICTURES, example, exported, imported, model, plain_kernels, stirred
 from tests.tensor.test_models import Small, trained
 

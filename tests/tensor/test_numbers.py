@@ -9,13 +9,13 @@ from torch import nn
 from explorer.errors import OperatorError
 from explorer.rewrite import CompilationMode
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, from_module, to_fx, to_module
-from explorer.tensor.managed import ManagedPipeline
-from explorer.tensor.numbers import PythonNumber
-from explorer.tensor.optdb import optdb
-from explorer.tensor.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
+from explorer.tensor.ir.numbers import PythonNumber
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
+from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.recording.snapshot import GraphState
 from explorer.tensor.rewriting import merge_rewriter
 from explorer.tensor.rules import canonicalize
-from explorer.tensor.snapshot import GraphState
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor.rule_checks import aten, graph_of, same_bits, tensor, values
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.uint8, torch.int16, torch.int32)

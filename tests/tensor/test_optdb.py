@@ -6,7 +6,7 @@ import torch
 from explorer.errors import DuplicateNameError, QueryError, RuleError, UnknownNameError
 from explorer.rewrite import Query
 from explorer.tensor import FunctionGraph, call, doubles
-from explorer.tensor.optdb import optdb
+from explorer.tensor.ir.scalars import add, div, mul
 from explorer.tensor.rewriting import (
     EquilibriumDB,
     EquilibriumRewriter,
@@ -23,7 +23,7 @@ from explorer.tensor.rewriting import (
     in2out,
 )
 from explorer.tensor.rules import overwrite, specialize
-from explorer.tensor.scalars import add, div, mul
+from explorer.tensor.rules.optdb import optdb
 
 aten = torch.ops.aten
 x, y, z = doubles("x y z")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from explorer.errors import CycleError
 from explorer.tensor import FunctionGraph, Op, doubles
-from explorer.tensor.scalars import add, mul
+from explorer.tensor.ir.scalars import add, mul
 
 neg = Op.of(torch.ops.aten.neg.default)
 

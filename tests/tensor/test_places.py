@@ -6,11 +6,11 @@ from torch import nn
 
 from explorer.rewrite import PassManager
 from explorer.tensor import Constant, FunctionGraph, Op, call, from_module
+from explorer.tensor.ir.scalars import double
+from explorer.tensor.ir.variables import NOWHERE, SourcePlace
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rewriting import PatternSub, TopoRewriter
-from explorer.tensor.scalars import double
-from explorer.tensor.variables import NOWHERE, SourcePlace
 from tests.tensor.models import imported, plain_kernels
 
 aten = torch.ops.aten

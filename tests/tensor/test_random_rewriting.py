@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from explorer.errors import OperatorError
 from explorer.rewrite import Exactness
 from explorer.tensor import Feature, call, to_module
-from explorer.tensor.optdb import optdb
 from explorer.tensor.rewriting import EquilibriumRewriter
 from explorer.tensor.rules import canonicalize, specialize, stabilize
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor.rule_checks import aten, graph_of, same_bits, sample, tensor, values
 
 

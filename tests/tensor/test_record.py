@@ -7,8 +7,8 @@ from torch import nn
 from explorer.errors import CircuitError, RuleError, UnknownNameError
 from explorer.rewrite import Exactness
 from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
-from explorer.tensor.optdb import optdb
-from explorer.tensor.record import record_module
+from explorer.tensor.ir.scalars import add, div, mul
+from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import (
     Declined,
     EquilibriumRewriter,
@@ -20,7 +20,7 @@ from explorer.tensor.rewriting import (
     node_rewriter,
 )
 from explorer.tensor.rules import canonicalize
-from explorer.tensor.scalars import add, div, mul
+from explorer.tensor.rules.optdb import optdb
 from explorer.trace import Refusal, RefusalKind, Trace
 from explorer.views import TraceIndex, details, picture, steps, why_not
 

@@ -10,9 +10,9 @@ from torch import nn
 import explorer
 from explorer.errors import CircuitError, DataTypeError, ExportError, UnknownNameError
 from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
-from explorer.tensor.interface import Arguments
+from explorer.tensor.graph.interface import Arguments
 from explorer.tensor.passes import passes
-from explorer.tensor.record import record_module
+from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, in2out
 from explorer.trace import Trace
 

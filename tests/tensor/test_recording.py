@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from explorer.tensor import Constant, FunctionGraph, call, doubles
-from explorer.tensor.record import record_module
+from explorer.tensor.ir.scalars import add, div, mul
+from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, TopoRewriter, merge_rewriter, node_rewriter
-from explorer.tensor.scalars import add, div, mul
 from explorer.trace import Recorder
 
 aten = torch.ops.aten

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import from_module, to_fx, to_module
-from explorer.tensor.optdb import optdb
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.rules.optdb import optdb
 from tests.needed import is_missing
 from tests.tensor.circuits import compiled, imported, rows
 from tests.tensor.models import stirred

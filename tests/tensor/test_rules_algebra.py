@@ -5,9 +5,9 @@ import torch
 
 from explorer.tensor import Constant, call, doubles
 from explorer.tensor.facts import number_of
+from explorer.tensor.ir.scalars import add, div, mul, sub
 from explorer.tensor.rewriting import EquilibriumRewriter
 from explorer.tensor.rules import algebra, canonicalize
-from explorer.tensor.scalars import add, div, mul, sub
 from tests.tensor.rule_checks import aten, canonical, declined, graph_of, special, tensor, values
 
 a, b, c, d, x, y, z = doubles("a b c d x y z")

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from explorer.rewrite import Exactness
 from explorer.tensor import FunctionGraph
-from explorer.tensor.optdb import optdb
 from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.rewriting import LocalRewriter, Rewriter, SweepRewriter
 from explorer.tensor.rewriting.rewriters import is_tracked
 from explorer.tensor.rules import canonicalize, overwrite, specialize, stabilize
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor import planted
 from tests.tensor.models import plain_kernels
 from tests.tensor.passes.checking import assert_same_bits, results, special_values

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, to_module
-from explorer.tensor.optdb import optdb
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter
 from explorer.tensor.rules import canonicalize, clips, elementary, exp_log, fused, specialize, stabilize
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor.rule_checks import aten, graph_of, same_bits, tensor, values
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from explorer.tensor import call
-from explorer.tensor.optdb import optdb
+from explorer.tensor.ir.scalars import add, div, mul, sub
 from explorer.tensor.rules import exp_log, stabilize
-from explorer.tensor.scalars import add, div, mul, sub
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor.rule_checks import apply, aten, canonical, declined, graph_of, stable, tensor, values
 
 x, y = tensor("x", 3, 4), tensor("y", 3, 4)

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from explorer.tensor import Constant, call, from_module, to_module
-from explorer.tensor.optdb import optdb
+from explorer.tensor.ir.scalars import add, mul
 from explorer.tensor.rules import canonicalize, casts, constants, views
-from explorer.tensor.scalars import add, mul
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor.rule_checks import apply, aten, canonical, declined, graph_of, tensor
 
 x = tensor("x", 2, 3, 4)

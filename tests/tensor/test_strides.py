@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from explorer.errors import InconsistencyError
-from explorer.tensor import Feature, FunctionGraph, call, strides
-from explorer.tensor.strides import KeepStrides
+from explorer.tensor import Feature, FunctionGraph, call
+from explorer.tensor.graph import strides
+from explorer.tensor.graph.strides import KeepStrides
 from tests.tensor.passes.checking import aten, graph_pass, tensor
 
 

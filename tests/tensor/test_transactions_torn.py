@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from explorer.errors import GraphError, InconsistencyError, RuleError
-from explorer.tensor import Constant, Feature, FunctionGraph, Op, Variable, call, doubles, wiring
-from explorer.tensor.features import ChangeTracker, NodeFinder
+from explorer.tensor import Constant, Feature, FunctionGraph, Op, Variable, call, doubles
+from explorer.tensor.graph import wiring
+from explorer.tensor.graph.features import ChangeTracker, NodeFinder
+from explorer.tensor.ir.scalars import add, mul
 from explorer.tensor.rewriting import FailurePolicy, RewriteWarning, TopoRewriter, node_rewriter
-from explorer.tensor.scalars import add, mul
 from explorer.trace import AttemptsRefused, RefusalKind
 
 aten = torch.ops.aten

@@ -9,6 +9,7 @@ import torch
 
 from explorer.errors import LimitWarning, OperatorError, RuleError
 from explorer.tensor import FunctionGraph, NodeFinder, ReplaceValidate, call, doubles, to_module
+from explorer.tensor.ir.scalars import add, div, identity, mul
 from explorer.tensor.rewriting import (
     EquilibriumRewriter,
     FailurePolicy,
@@ -22,7 +23,6 @@ from explorer.tensor.rewriting import (
     TopoRewriter,
     merge_rewriter,
 )
-from explorer.tensor.scalars import add, div, identity, mul
 
 aten = torch.ops.aten
 x, y, z = doubles("x y z")

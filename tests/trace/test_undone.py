@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from explorer.rewrite import FunctionPassPipeline, PassRegistry
-from explorer.tensor.managed import ManagedPipeline
 from explorer.tensor.passes.base import GraphPass
-from explorer.tensor.record import record_module
+from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import PatternSub
 
 aten = torch.ops.aten

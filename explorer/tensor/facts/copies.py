@@ -6,16 +6,16 @@ random number for each element in the order of the memory, and what adds up numb
 
 import torch
 
-from explorer.tensor.aliasing import memory_roots, memory_views, shared_inputs
 from explorer.tensor.facts.dtypes import is_floating
 from explorer.tensor.facts.elementwise import keeps_bits
 from explorer.tensor.facts.replacing import instead
 from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import plain
-from explorer.tensor.ops import MOVES_DATA
+from explorer.tensor.graph.strides import looks_at_strides, who_sees
+from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
+from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.strides import looks_at_strides, who_sees
-from explorer.tensor.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 

@@ -1,7 +1,7 @@
 """Which numbers a tensor holds: real, in floating point, of the dtype of a result."""
 
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Variable
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Variable
 
 
 def is_real(variable: Variable) -> bool:

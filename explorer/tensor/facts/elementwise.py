@@ -4,7 +4,7 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.facts.bounds import CLIPS, RELUS
-from explorer.tensor.variables import Apply
+from explorer.tensor.ir.variables import Apply
 
 aten = torch.ops.aten
 

@@ -1,6 +1,6 @@
 """Who gives a variable, and who reads it."""
 
-from explorer.tensor.variables import Apply, Variable
+from explorer.tensor.ir.variables import Apply, Variable
 
 
 def owned_by(variable: Variable, *targets: object) -> Apply | None:

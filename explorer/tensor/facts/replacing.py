@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from explorer.tensor.ir.variables import Apply, Variable, apply_op
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply, Variable, apply_op
 
 
 def instead(node: Apply, new: Variable) -> "list[Variable] | Declined":

@@ -6,9 +6,9 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.facts.owners import owned_by
-from explorer.tensor.ops import Op
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Constant, Variable
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Constant, Variable
 
 aten = torch.ops.aten
 

@@ -10,9 +10,9 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import instead, known_tensor, splat, splat_number, without_copy
+from explorer.tensor.ir.variables import Apply, Constant, call
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting.patterns import is_commutative
-from explorer.tensor.variables import Apply, Constant, call
 
 aten = torch.ops.aten
 

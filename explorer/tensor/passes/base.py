@@ -12,11 +12,11 @@ from typing import Any
 
 from explorer.errors import DuplicateNameError
 from explorer.rewrite import CompilationMode, Exactness, PassRegistry
-from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
 from explorer.tensor.rewriting.navigators import Order
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
-from explorer.tensor.variables import Apply
 
 WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import constant_like, instead, known_tensor, read_once, shape_of, without_copy
+from explorer.tensor.ir.variables import Apply, Constant, Variable, call
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     batch_norm_of,
@@ -21,7 +22,6 @@ from explorer.tensor.passes.channels import (
     weight_axis,
 )
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply, Constant, Variable, call
 
 aten = torch.ops.aten
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from explorer.tensor import library
 from explorer.tensor.facts import known_tensor, shape_of
-from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
+from explorer.tensor.ir import library
+from explorer.tensor.ir.variables import Apply, Constant, Variable, apply_op, call
 
 aten = torch.ops.aten
 

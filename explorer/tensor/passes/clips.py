@@ -22,10 +22,10 @@ from explorer.tensor.facts import (
     value_range,
     without_copy,
 )
+from explorer.tensor.ir.variables import Apply, Variable, call
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.clips import merge_clips
-from explorer.tensor.variables import Apply, Variable, call
 
 aten = torch.ops.aten
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.aliasing import memory_roots, memory_views
 from explorer.tensor.facts import (
     RESHAPES,
     SLICES,
@@ -29,11 +28,12 @@ from explorer.tensor.facts import (
     sliced,
     without_copy,
 )
-from explorer.tensor.ops import Op, slots
+from explorer.tensor.ir.aliasing import memory_roots, memory_views
+from explorer.tensor.ir.ops import Op, slots
+from explorer.tensor.ir.variables import Apply, Variable, apply_op
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_single_cat
-from explorer.tensor.variables import Apply, Variable, apply_op
 
 aten = torch.ops.aten
 

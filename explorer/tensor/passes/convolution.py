@@ -6,11 +6,11 @@ Source: Glow, MergePadIntoConvolution. Negative padding cuts off numbers that th
 from typing import Any
 
 from explorer.tensor.facts import instead, owned_by, reapplied, shape_of
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import CONVOLUTIONS, is_convolution, is_transposed, schema_name
 from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply
 
 pad_into_conv = passes.new("MergePadIntoConvolution", "Padding with zeros before a convolution becomes its own.")
 

@@ -13,8 +13,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import gradient_on_ties
+from explorer.tensor.ir.variables import Apply, call
 from explorer.tensor.passes.base import passes
-from explorer.tensor.variables import Apply, call
 
 aten = torch.ops.aten
 

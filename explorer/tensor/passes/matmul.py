@@ -24,12 +24,12 @@ from explorer.tensor.facts import (
     reshape,
     shape_of,
 )
-from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Constant, Variable, apply_op, call
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import concat
 from explorer.tensor.rewriting import Declined, Profile, Rewriter
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Constant, Variable, apply_op, call
 
 aten = torch.ops.aten
 

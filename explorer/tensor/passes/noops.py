@@ -9,6 +9,7 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import without_copy
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.casts import drop_same_cast, merge_casts
 from explorer.tensor.rules.views import (
@@ -19,7 +20,6 @@ from explorer.tensor.rules.views import (
     drop_single_tile,
     drop_whole_slice,
 )
-from explorer.tensor.variables import Apply
 
 aten = torch.ops.aten
 

@@ -15,14 +15,14 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor import quantized as q
 from explorer.tensor.facts import bare, instead, is_known, owned_by, read_once, reapplied, splat, splat_number
-from explorer.tensor.ops import MOVES_DATA
+from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import GraphPass, passes
 from explorer.tensor.passes.quantized_facts import PICKING, read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 

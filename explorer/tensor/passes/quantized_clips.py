@@ -9,15 +9,15 @@ import torch
 
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
-from explorer.tensor import quantized as q
 from explorer.tensor.facts import CLIPS, RELUS, bare, clip_bounds, instead, only_user, owned_by, read_once
+from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir.types import Quantization
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import GraphPass, passes
 from explorer.tensor.passes.clips import identity_clip, identity_relu
 from explorer.tensor.passes.quantization import relu_of_never_negative
 from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
-from explorer.tensor.types import Quantization
-from explorer.tensor.variables import Apply
 
 identity_relu.add(relu_of_never_negative)
 

@@ -6,12 +6,12 @@ Source: Glow, OptimizeConcatQuantization.
 from typing import Any
 
 from explorer.rewrite import Exactness
-from explorer.tensor import quantized as q
 from explorer.tensor.facts import instead, owned_by, read_once, reapplied
+from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import CAT
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply
 
 concat_quantization = passes.new(
     "OptimizeConcatQuantization", "A join between dequantize and quantize joins the integers, rescaled where need be."

@@ -6,12 +6,12 @@ from typing import Literal
 import torch
 from torch._ops import OpOverload
 
-from explorer.tensor import library
-from explorer.tensor import quantized as q
 from explorer.tensor.facts import PARTS, RESHAPES, TRANSPOSES, owned_by, read_once
+from explorer.tensor.ir import library
+from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir.types import Quantization
+from explorer.tensor.ir.variables import Apply, SourcePlace, Variable
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.types import Quantization
-from explorer.tensor.variables import Apply, SourcePlace, Variable
 
 aten = torch.ops.aten
 

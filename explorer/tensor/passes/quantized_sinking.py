@@ -6,7 +6,6 @@ Source: Glow, SinkCode and TransposeConstants on Quantize, Dequantize and Rescal
 from typing import Any
 
 from explorer.rewrite import Exactness
-from explorer.tensor import quantized as q
 from explorer.tensor.facts import (
     RESHAPES,
     TRANSPOSES,
@@ -20,11 +19,12 @@ from explorer.tensor.facts import (
     reshape,
     shape_of,
 )
+from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.passes.sinking import sink_code
 from explorer.tensor.passes.transposes import constants
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply, Variable
 
 CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
 

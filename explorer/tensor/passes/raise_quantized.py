@@ -14,17 +14,17 @@ import torch
 
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
-from explorer.tensor import quantized as q
 from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, instead, owned_by, read_once, reapplied, shape_of
-from explorer.tensor.ops import MOVES_DATA
+from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.types import Quantization
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import schema_name
 from explorer.tensor.passes.quantization import quantize_of_dequantize
 from explorer.tensor.passes.quantized_concat import quantize_of_concat
 from explorer.tensor.passes.quantized_facts import PICKING, quantized_clip
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.types import Quantization
-from explorer.tensor.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import instead, reshape, shape_of
+from explorer.tensor.ir.variables import Apply, call
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply, call
 
 aten = torch.ops.aten
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import bare
-from explorer.tensor.library import regression_op
+from explorer.tensor.ir.library import regression_op
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-from explorer.tensor.variables import Apply
 
 regression = passes.new("OptimizeRegression", "In inference, a regression passes its input on. For inference only.")
 

@@ -19,10 +19,10 @@ from explorer.tensor.facts import (
     reshape,
     shape_of,
 )
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_same_shape, merge_reshapes
-from explorer.tensor.variables import Apply
 
 optimize_reshape = passes.new("OptimizeReshape", "Reshapes in a row are one; a reshape to the same shape is removed.")
 sink_reshapes = passes.new("SinkReshapes", "A reshape moves below operators on each number by itself.")

@@ -39,6 +39,8 @@ from explorer.tensor.facts import (
     splat,
     splat_number,
 )
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Variable, apply_op, call
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     ATEN_BATCH_NORM,
@@ -51,8 +53,6 @@ from explorer.tensor.passes.channels import (
 from explorer.tensor.passes.shuffles import shuffle, shuffle_of
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_same_order, merge_transposes
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Variable, apply_op, call
 
 aten = torch.ops.aten
 

@@ -9,9 +9,9 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, PARTS, RELUS, RESHAPES, TRANSPOSES, instead, read_once, splat, splat_number
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
-from explorer.tensor.variables import Apply
 
 aten = torch.ops.aten
 

@@ -9,9 +9,9 @@ from explorer.tensor.facts import (
     known_tensor,
     permutation_of,
 )
+from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import transpose_into_reshape
-from explorer.tensor.variables import Apply, Constant
 
 into_reshape = passes.new(
     "OptimizeTransposeIntoReshape", "A transpose that moves only axes of size 1 is a reshape: no number changes place."

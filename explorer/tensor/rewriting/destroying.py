@@ -4,8 +4,8 @@ Source: Theano, add_destroy_handler.
 """
 
 from explorer.rewrite import Exactness
-from explorer.tensor.destroy import DestroyHandler
-from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.graph.destroy import DestroyHandler
+from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import Rewriter
 

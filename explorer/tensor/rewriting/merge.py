@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import Rewriter
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Variable
 
 
 class MergeRewriter(Rewriter):

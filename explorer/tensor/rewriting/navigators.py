@@ -12,9 +12,10 @@ from torch._ops import OpOverloadPacket
 
 from explorer.errors import LimitWarning, RuleError, unknown_name
 from explorer.rewrite import FromQuery
-from explorer.tensor.features import ChangeTracker, Feature, NodeFinder, ReplaceValidate
-from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.ops import Op
+from explorer.tensor.graph.features import ChangeTracker, Feature, NodeFinder, ReplaceValidate
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import (
@@ -27,7 +28,6 @@ from explorer.tensor.rewriting.rewriters import (
     checked_tracks,
     is_tracked,
 )
-from explorer.tensor.variables import Apply
 
 Order = Literal["in_to_out", "out_to_in", "dfs"]
 ORDERS = ("in_to_out", "out_to_in", "dfs")

@@ -16,10 +16,10 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
-from explorer.tensor.ops import Op
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Constant, Variable, apply_op, number_constant
 from explorer.tensor.rewriting.rewriters import Declined, LocalRewriter, OpPattern, Tracked, is_tracked, tracked_name
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Constant, Variable, apply_op, number_constant
 from explorer.trace import Check, Refusal, RefusalKind
 
 aten = torch.ops.aten

@@ -7,10 +7,10 @@ from time import perf_counter
 from typing import Any
 
 from explorer.errors import CircuitError, InconsistencyError, RuleError
-from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import Declined, FailurePolicy, LocalRewriter
-from explorer.tensor.variables import Apply, Variable
 from explorer.trace import Refusal, RefusalKind
 
 

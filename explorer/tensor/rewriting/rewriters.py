@@ -14,12 +14,12 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
 from explorer.rewrite import Exactness, FromQuery, source_of_function
-from explorer.tensor.features import Feature, ReplaceValidate
-from explorer.tensor.function_graph import FunctionGraph
-from explorer.tensor.ops import Op
+from explorer.tensor.graph.features import Feature, ReplaceValidate
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.strides import KeepStrides
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.profile import Profile
-from explorer.tensor.strides import KeepStrides
-from explorer.tensor.variables import Apply, Variable
 from explorer.trace import Refusal, RefusalKind
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
-from explorer.tensor.ops import Op
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.variables import Apply, apply_op
 from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked
-from explorer.tensor.variables import Apply, apply_op
 
 
 class OpSub(LocalRewriter):

@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from explorer.rewrite import FromQuery
-from explorer.tensor.features import ReplaceValidate
-from explorer.tensor.function_graph import FunctionGraph
+from explorer.tensor.graph.features import ReplaceValidate
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.navigators import MAX_USE_RATIO, Arrivals, Order, by_operator, start_nodes, tell_limit
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter
-from explorer.tensor.variables import Apply, Variable
 
 
 class _Touched(Arrivals):

@@ -6,9 +6,9 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, instead, owned_by
+from explorer.tensor.ir.variables import Apply, call
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.variables import Apply, call
 
 aten = torch.ops.aten
 

@@ -6,12 +6,12 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import FULLS, full_like, known_tensor, plain, splat_number
-from explorer.tensor.ops import MOVES_DATA
-from explorer.tensor.quantized import DEQUANTIZES
+from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.quantized import DEQUANTIZES
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import Declined, in2out, node_rewriter
 from explorer.tensor.rules.families import canonicalize
-from explorer.tensor.types import TensorType
-from explorer.tensor.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 

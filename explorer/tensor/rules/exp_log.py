@@ -11,9 +11,9 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import axes_of, instead, is_real, never_negative, number_of, owned_by, shape_of
+from explorer.tensor.ir.variables import Apply, Variable, call
 from explorer.tensor.rewriting import Declined, OpPattern, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize, register_stabilize
-from explorer.tensor.variables import Apply, Variable, call
 
 aten = torch.ops.aten
 

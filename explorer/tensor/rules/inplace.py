@@ -10,12 +10,12 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.rewrite import Exactness
-from explorer.tensor.destroy import DestroyHandler
-from explorer.tensor.ops import Op
+from explorer.tensor.graph.destroy import DestroyHandler
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.variables import Apply, Constant, apply_op
 from explorer.tensor.rewriting import Declined, LocalRewriter
 from explorer.tensor.rewriting.patterns import is_commutative
 from explorer.tensor.rules.families import register_overwrite
-from explorer.tensor.variables import Apply, Constant, apply_op
 
 
 class WriteOverInput(LocalRewriter):

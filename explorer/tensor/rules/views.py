@@ -27,9 +27,9 @@ from explorer.tensor.facts import (
     trained_among,
     without_copy,
 )
+from explorer.tensor.ir.variables import Apply, Constant, Variable, call
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
-from explorer.tensor.variables import Apply, Constant, Variable, call
 
 aten = torch.ops.aten
 

@@ -6,7 +6,7 @@ import torch
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_module, library
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import OPTIMIZATION_PIPELINE
+from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
 from tests.tensor.passes.checking import aten, constant, full, held, nodes, ops, optimized, reasons, run, tensor
 
 NORM = "_native_batch_norm_legit_no_training"

@@ -6,7 +6,7 @@ import torch
 from explorer.rewrite import PassManager
 from explorer.tensor import Constant, FunctionGraph, call, to_module
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from tests.tensor.passes.checking import assert_same_bits, constant, full, ops, optimized, reasons, results, tensor
 from tests.tensor.passes.test_batch_norm import CHAIN, NORM, UNDER_CONV, aten, conv, norm
 

@@ -6,10 +6,10 @@ import torch
 import explorer
 from explorer.rewrite import PassManager
 from explorer.tensor import FunctionGraph, TensorType, Variable, call, from_module, to_module
-from explorer.tensor.optdb import optdb
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rules import canonicalize
+from explorer.tensor.rules.optdb import optdb
 from tests.tensor.passes.checking import aten, full, graph_pass, ops, reasons, tensor
 
 

@@ -16,7 +16,7 @@ from explorer.tensor import (
     to_module,
 )
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import GLOW_PIPELINE
+from explorer.tensor.passes.pipelines import GLOW_PIPELINE
 from tests.tensor.passes.checking import aten, constant, full, held, ops, reasons, run, tensor
 
 ONE = full(1.0)

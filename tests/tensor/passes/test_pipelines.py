@@ -17,7 +17,7 @@ from explorer.rewrite import (
 )
 from explorer.tensor import FunctionGraph, call, to_module
 from explorer.tensor.passes import GraphPass, GraphPasses, passes
-from explorer.tensor.pipelines import FOLD_PIPELINE, GLOW_PIPELINE
+from explorer.tensor.passes.pipelines import FOLD_PIPELINE, GLOW_PIPELINE
 from explorer.tensor.rewriting import Rewriter
 from explorer.tensor.rules import canonicalize
 from explorer.trace import StepStarted

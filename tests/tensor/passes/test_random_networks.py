@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rules import overwrite
 from tests.tensor.models import plain_kernels
 from tests.tensor.passes.checking import assert_same_bits, aten, results

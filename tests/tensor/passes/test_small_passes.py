@@ -8,9 +8,9 @@ import torch
 from explorer.rewrite import CompilationMode, Exactness, PassManager
 from explorer.tensor import Constant, FunctionGraph, TensorType, call, to_module, to_nhwc
 from explorer.tensor.facts import splat
-from explorer.tensor.library import regression_op
+from explorer.tensor.ir.library import regression_op
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import OPTIMIZATION_PIPELINE
+from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
 from tests.tensor.passes.checking import (
     aten,
     constant,

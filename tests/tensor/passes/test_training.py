@@ -6,7 +6,7 @@ import torch
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_module, to_module
 from explorer.tensor.passes import passes
-from explorer.tensor.pipelines import GLOW_PIPELINE
+from explorer.tensor.passes.pipelines import GLOW_PIPELINE
 from tests.tensor.passes.checking import aten, full, graph_pass, ops, run, tensor
 from tests.tensor.passes.random_programs import random_graph
 

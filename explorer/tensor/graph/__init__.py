@@ -1,0 +1,1 @@
+"""The graph that holds applications, its transactions and its features."""

@@ -1,0 +1,134 @@
+"""What can be attached to a graph: it is told of every change, and may have something against one.
+
+Source: Theano, toolbox (ReplaceValidate, NodeFinder, History, change tracking).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from explorer.errors import OperatorError
+from explorer.tensor.ir.ops import Op
+
+if TYPE_CHECKING:
+    from explorer.tensor.graph.function_graph import FunctionGraph
+    from explorer.tensor.ir.variables import Apply, Variable
+
+
+class AlreadyThere(Exception):  # noqa: N818  # the word of the source; it is no error
+    """Raised by `on_attach`: the graph has such a feature, so this one is passed over."""
+
+
+class Feature:
+    """Base of all features; every method may be filled in, none must be.
+
+    `publishes` names methods that the graph then has as its own. What is in the graph already when a feature is
+    attached is not told again: it looks at it in `on_attach`.
+    """
+
+    publishes: ClassVar[tuple[str, ...]] = ()
+
+    def on_attach(self, graph: "FunctionGraph") -> None:
+        """It is being attached. Raises: AlreadyThere to be passed over."""
+
+    def on_detach(self, graph: "FunctionGraph") -> None:
+        """It was detached."""
+
+    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+        """An application came into the graph."""
+
+    def on_prune(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+        """An application left the graph."""
+
+    def on_change_input(
+        self,
+        graph: "FunctionGraph",
+        node: "Apply | None",
+        index: int,
+        old: "Variable",
+        new: "Variable",
+        reason: object,
+    ) -> None:
+        """An application (None: the outputs) reads another variable at a position."""
+
+    def on_validate(self, graph: "FunctionGraph") -> None:
+        """Raises: InconsistencyError with what it has against the graph as it is."""
+
+    def orderings(self, graph: "FunctionGraph") -> "Mapping[Apply, Sequence[Apply]]":
+        """For some applications others that must run before them, although they do not read them."""
+        return {}
+
+
+class ReplaceValidate(Feature):
+    """`replace_validate` and its relatives. Every graph has them; attaching this says that one needs them."""
+
+
+class History(Feature):
+    """`checkpoint` and `revert`: marks in the record of changes, and going back to one."""
+
+    publishes = ("revert",)
+
+    def __init__(self) -> None:
+        self._graph: FunctionGraph | None = None
+
+    def on_attach(self, graph: "FunctionGraph") -> None:
+        if graph.feature(History) is not None:
+            raise AlreadyThere
+        self._graph = graph
+
+    def revert(self, mark: int) -> None:
+        """Take back all changes since a mark of `checkpoint()`. Raises: GraphError for a mark that lies ahead."""
+        if self._graph is not None:
+            self._graph.undo(mark)
+
+
+class NodeFinder(Feature):
+    """`get_nodes(op)`: the applications of an operator, in the order in which they came."""
+
+    publishes = ("get_nodes",)
+
+    def __init__(self) -> None:
+        self._nodes: dict[Op, dict[Apply, None]] = {}
+
+    def on_attach(self, graph: "FunctionGraph") -> None:
+        if graph.feature(NodeFinder) is not None:
+            raise AlreadyThere
+        for node in graph.toposort():
+            self.on_import(graph, node, "attached")
+
+    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+        self._nodes.setdefault(node.op, {})[node] = None
+
+    def on_prune(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+        self._nodes[node.op].pop(node, None)
+
+    def get_nodes(self, op: Op) -> "tuple[Apply, ...]":
+        """The applications of an operator. Raises: OperatorError for what is none."""
+        if not isinstance(op, Op):
+            raise OperatorError(f"nodes are found by operator; {op!r} is a {type(op).__name__}")
+        return tuple(self._nodes.get(op, ()))
+
+
+class ChangeTracker(Feature):
+    """Whether anything changed since it was last asked."""
+
+    def __init__(self) -> None:
+        self._changed = False
+
+    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+        self._changed = True
+
+    def on_change_input(
+        self,
+        graph: "FunctionGraph",
+        node: "Apply | None",
+        index: int,
+        old: "Variable",
+        new: "Variable",
+        reason: object,
+    ) -> None:
+        self._changed = True
+
+    def take(self) -> bool:
+        """Whether anything changed since the last call."""
+        changed, self._changed = self._changed, False
+        return changed

@@ -1,0 +1,249 @@
+"""The graph of a computation: what it holds, what is attached to it, and how one asks it to change.
+
+Source: Theano, Graph optimization (FunctionGraph, features). Every change is part of a transaction (transactions.py);
+what it brings in and drops follows from it (wiring.py), features are told, and it is kept so that it can be undone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any
+
+from explorer.errors import GraphError, InconsistencyError
+from explorer.tensor.graph.features import AlreadyThere, Feature
+from explorer.tensor.graph.interface import PLAIN
+from explorer.tensor.graph.order import Order
+from explorer.tensor.graph.transactions import Naming, Transactions
+from explorer.tensor.graph.wiring import Change, take_in
+from explorer.tensor.ir.cloning import cloned
+from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.tensor.recording.observer import Observer
+from explorer.trace import Listener
+
+NO_LAYOUTS: Mapping[Variable, str] = MappingProxyType({})
+
+
+class FunctionGraph:
+    """A graph from inputs to outputs; what it holds is what the outputs need.
+
+    `inputs` are variables without owner; a constant needs no declaration. With `clone` the graph is made of copies, so
+    that what the caller holds does not change; the copies are in `inputs` and `outputs`, in order.
+    Raises: GraphError if a variable without owner is needed that is not among the inputs.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Variable],
+        outputs: Sequence[Variable],
+        *,
+        clone: bool = True,
+        features: Sequence[Feature] = (),
+        listeners: Sequence[Listener] = (),
+        first_id: int = 0,
+    ) -> None:
+        if clone:
+            copies = cloned(inputs, outputs)
+            inputs, outputs = [copies[v] for v in inputs], [copies[v] for v in outputs]
+        self.inputs: list[Variable] = list(inputs)
+        self.outputs: list[Variable] = []
+        self.nodes: dict[Apply, None] = {}
+        self.ids: dict[Variable, int] = {}
+        """Numbers of inputs and constants; applications have theirs in `id`. A number is never used twice."""
+        self.made_by: dict[Apply, str] = {}
+        """Which rewriter made an application; those of the beginning are not in it."""
+        self.interface = PLAIN
+        """How the graph is called."""
+        self.order = Order()
+        self.observer = Observer(self, listeners)
+        self.features: tuple[Feature, ...] = ()
+        """The features that are attached."""
+        self.declared = set(self.inputs)
+        self.next_id = first_id
+        """A number above all that were used."""
+        self._published: dict[str, Callable[..., Any]] = {}
+        self._transactions = Transactions(self)
+        for feature in features:
+            self.attach_feature(feature)
+        if len(self.declared) != len(self.inputs):
+            raise GraphError("an input stands twice among the inputs; give each variable once")
+        for variable in self.inputs:
+            if variable.owner is not None:
+                raise GraphError(f"{variable} is the result of {variable.owner.op.name}; an input has no owner")
+            self.number(variable)
+        for variable in outputs:
+            take_in(self, variable)
+            variable.clients[(None, len(self.outputs))] = None
+            self.outputs.append(variable)
+
+    # ------------------------------------------------------------------ what is in it
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __contains__(self, node: Apply) -> bool:
+        return node in self.nodes
+
+    def toposort(self) -> list[Apply]:
+        """The applications, each behind all it reads and behind what features ask for; the same for equal graphs.
+
+        Raises: CycleError if what features ask for cannot be kept.
+        """
+        before: dict[Apply, list[Apply]] = {}
+        for feature in self.features:
+            for node, earlier in feature.orderings(self).items():
+                before.setdefault(node, []).extend(earlier)
+        return toposorted(self.outputs, before)
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """The constants that something reads, in the order in which they came."""
+        return tuple(v for v in self.ids if isinstance(v, Constant) and v.clients)
+
+    def users(self, node: Apply) -> tuple[Apply, ...]:
+        """The applications that read a result of a node, each once."""
+        found = {client: None for v in node.outputs for client, _ in v.clients if client is not None}
+        return tuple(found)
+
+    def is_output(self, node: Apply) -> bool:
+        """Whether a result of a node is an output of the graph."""
+        return any(client is None for v in node.outputs for client, _ in v.clients)
+
+    def clone(self) -> "FunctionGraph":
+        """A copy without features and listeners."""
+        copy = FunctionGraph(self.inputs, self.outputs)
+        copy.interface = self.interface
+        return copy
+
+    # ------------------------------------------------------------------ features
+
+    def attach_feature(self, feature: Feature) -> None:
+        """Attach a feature; one that says that it is there already is passed over.
+
+        Raises: InconsistencyError if a name that it publishes is taken.
+        """
+        with suppress(AlreadyThere):
+            feature.on_attach(self)
+            for name in feature.publishes:
+                if name in self._published:
+                    raise InconsistencyError(f"a feature publishes {name!r} already")
+                self._published[name] = getattr(feature, name)
+            self.features = (*self.features, feature)
+
+    def remove_feature(self, feature: Feature) -> None:
+        """Detach a feature that is attached."""
+        kept = list(self.features)
+        kept.remove(feature)
+        self.features = tuple(kept)
+        for name in feature.publishes:
+            del self._published[name]
+        feature.on_detach(self)
+
+    def feature(self, kind: type[Feature]) -> Any:
+        """The attached feature of a class, or None."""
+        return next((feature for feature in self.features if isinstance(feature, kind)), None)
+
+    def __getattr__(self, name: str) -> Any:
+        published = self.__dict__.get("_published", {})
+        if name in published:
+            return published[name]
+        raise AttributeError(f"a FunctionGraph has no {name!r}; features publish {', '.join(published) or 'nothing'}")
+
+    # ------------------------------------------------------------------ changing it
+
+    @property
+    def changes(self) -> Sequence[Change | Naming]:
+        """All changes that were made and not undone, in their order."""
+        return self._transactions.changes
+
+    def change_node_input(self, node: Apply | None, index: int, new: Variable, reason: object = None) -> None:
+        """Let an application (None: the outputs) read another variable at a position.
+
+        Raises: TypeMismatchError, CycleError, GraphError, InconsistencyError; then nothing has changed.
+        """
+        self._transactions.change_input(node, index, new, reason)
+
+    def replace(self, old: Variable, new: Variable, reason: object = None) -> None:
+        """Let all that read one variable read another one. A variable that nothing reads is passed over.
+
+        Raises: as `change_node_input`; then nothing has changed.
+        """
+        self.replace_all([(old, new)], reason)
+
+    def replace_all(self, pairs: Sequence[tuple[Variable, Variable]], reason: object = None) -> None:
+        """Several replacements as one, without asking features. Raises: as `change_node_input`."""
+        self._transactions.replace_all(pairs, reason)
+
+    def replace_validate(self, old: Variable, new: Variable, reason: object = None) -> None:
+        """Replace a variable if all features agree. Raises: as `replace_all_validate`."""
+        self.replace_all_validate([(old, new)], reason)
+
+    def replace_all_validate(
+        self,
+        pairs: Sequence[tuple[Variable, Variable]],
+        reason: object = None,
+        remove: Sequence[object] = (),
+        matched: Sequence[Apply] = (),
+        layouts: Mapping[Variable, str] = NO_LAYOUTS,
+    ) -> None:
+        """Several replacements as one: all of them, and all features agree, or none.
+
+        `remove` are applications and variables that must be gone afterwards, and may never come back; `matched` are
+        the applications that a rule looked at, the root first, for the record. `layouts` gives variables of the graph
+        a name for the order of their axes.
+        Raises: TypeMismatchError, CycleError, GraphError; InconsistencyError with what a feature has against it;
+        RuleError if something is still there that must be gone.
+        """
+        self._transactions.replace_all_validate(pairs, reason, remove, matched, layouts)
+
+    def validate(self) -> None:
+        """Ask every feature. Raises: InconsistencyError with what one has against the present graph."""
+        for feature in self.features:
+            feature.on_validate(self)
+
+    def checkpoint(self) -> int:
+        """A mark to go back to with `undo`."""
+        return len(self._transactions.changes)
+
+    def undo(self, mark: int) -> None:
+        """Take back all changes since a mark. Raises: GraphError for a mark that lies ahead."""
+        self._transactions.undo(mark)
+
+    def number(self, variable: Variable) -> None:
+        """Give an input or a constant its number; for what takes it in."""
+        self.ids[variable] = self.next_id
+        self.next_id += 1
+
+    # ------------------------------------------------------------------ checks and text
+
+    def verify(self) -> None:
+        """Whether everything in it agrees. Raises: GraphError with the first thing that does not."""
+        for node in toposorted(self.outputs):
+            if node not in self.nodes:
+                raise GraphError(f"{node.op.name} is needed, and is not among the nodes")
+            for i, source in enumerate(node.inputs):
+                if (node, i) not in source.clients:
+                    raise GraphError(f"%{node.id} {node.op.name} is not among the clients of its input {i}")
+                if source.owner is None and source not in self.ids:
+                    raise GraphError(f"%{node.id} {node.op.name} reads {source.name!r}, which is no input")
+            found = node.op.result_types([v.type for v in node.inputs])
+            if found != tuple(v.type for v in node.outputs):
+                raise GraphError(f"%{node.id} {node.op.name} gives {found}, and says {[v.type for v in node.outputs]}")
+        needed = set(toposorted(self.outputs))
+        for node in self.nodes:
+            if node not in needed:
+                raise GraphError(f"%{node.id} {node.op.name} is in the graph, and no output needs it")
+
+    def text(self, *, ids: bool = False) -> str:
+        """One line an application, numbered from the inputs on: equal for equal graphs.
+
+        With `ids` they have the numbers by which `why_not` and errors name them, as in `print(trace.graph_at(step))`.
+        """
+        from explorer.tensor.ir.text import lines
+
+        return lines(self, ids)
+
+    def __repr__(self) -> str:
+        from explorer.tensor.ir.text import expression
+
+        return expression(self.outputs)

@@ -1,0 +1,126 @@
+"""How a tensor graph is called: the structure of arguments and results, and the state that a call changes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from explorer.errors import OperatorError
+
+if TYPE_CHECKING:
+    from explorer.tensor.graph.sharing import Sharing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mutation:
+    """A buffer to which a call gives a new value: its name, and the tensor that holds it."""
+
+    name: str
+    data: torch.Tensor
+
+
+class Arguments(tuple[Any, ...]):
+    """The arguments of a call: those in a row, and with them those by name."""
+
+    by_name: Mapping[str, Any]
+
+    def __new__(cls, in_a_row: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> "Arguments":
+        made = super().__new__(cls, in_a_row)
+        made.by_name = dict(by_name or {})
+        return made
+
+
+def _taken_apart(arguments: Arguments) -> tuple[list[Any], tuple[str, ...]]:
+    return [*arguments, *arguments.by_name.values()], tuple(arguments.by_name)
+
+
+def _put_together(values: Iterable[Any], names: tuple[str, ...]) -> Arguments:
+    given = list(values)
+    split = len(given) - len(names)
+    return Arguments(given[:split], dict(zip(names, given[split:], strict=True)))
+
+
+pytree.register_pytree_node(
+    Arguments, _taken_apart, _put_together, serialized_type_name="explorer.tensor.graph.interface.Arguments"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A parameter, buffer or other tensor of the module that a graph was made of.
+
+    `saved`: it is in the module's state dict. `spare`: the graph never read it, so no rewrite can have replaced it.
+    """
+
+    name: str
+    data: torch.Tensor
+    saved: bool
+    trainable: bool
+    spare: bool
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Structure of arguments and results; None: tensors in a row, and one tensor or a tuple of them.
+
+    `mutations` are the buffers that a call gives new values; those values are the first outputs of the graph.
+    """
+
+    arguments: pytree.TreeSpec | None = None
+    results: pytree.TreeSpec | None = None
+    mutations: tuple[Mutation, ...] = ()
+    fixed: tuple[tuple[int, Any], ...] = ()
+    """Flat arguments that are no tensors, and their values: the graph was made for these, and does not take them."""
+    shared: "tuple[Sharing, ...] | None" = None
+    """For each output of the graph whose memory it shared when the graph was made."""
+    state: tuple[Held, ...] = ()
+    """All that the module held."""
+    fixed_results: tuple[tuple[int, Any], ...] = ()
+    """Flat results that are no tensors, and their values, which are the same in each call."""
+
+    def __deepcopy__(self, memo: object) -> "Interface":
+        return self
+
+    def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensors that the graph takes. Raises: OperatorError for arguments of another structure or value."""
+        if self.arguments is None:
+            if kwargs:
+                raise OperatorError(f"the graph takes tensors in a row; {', '.join(kwargs)} was given by name")
+            return list(args)
+        names = [name for name in self.arguments.child(1).context if name in kwargs]
+        ordered = {name: kwargs[name] for name in [*names, *(name for name in kwargs if name not in names)]}
+        flat, spec = pytree.tree_flatten((args, ordered))
+        if spec != self.arguments:
+            wanted, found = _described(self.arguments), _described(spec)
+            raise OperatorError(f"the module takes {wanted}, as when it was exported; {found} were given")
+        for position, value in self.fixed:
+            if flat[position] != value:
+                raise OperatorError(
+                    f"argument {position} was {value!r} when the module was exported, and is fixed; "
+                    f"{flat[position]!r} was given"
+                )
+        known = {position for position, _ in self.fixed}
+        return [value for position, value in enumerate(flat) if position not in known]
+
+    def structured_results(self, results: list[Any]) -> Any:
+        """The results as the module gave them."""
+        if self.results is None:
+            return results[0] if len(results) == 1 else tuple(results)
+        flat = list(results)
+        for position, value in self.fixed_results:
+            flat.insert(position, value)
+        return pytree.tree_unflatten(flat, self.results)
+
+
+def _described(spec: pytree.TreeSpec) -> str:
+    """What a structure of arguments holds, in words."""
+    positional, named = spec.children()
+    parts = [f"{positional.num_children} positional arguments"]
+    if named.num_children:
+        parts.append(f"the keywords {', '.join(named.context)}")
+    return f"{' and '.join(parts)} with {spec.num_leaves} values in them"
+
+
+PLAIN = Interface()

@@ -1,0 +1,200 @@
+"""The changes of a graph in their order: several are made as one or not at all, and any of them can be taken back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from explorer.errors import CircuitError, CycleError, GraphError, InconsistencyError, RuleError, TypeMismatchError
+from explorer.tensor.graph.wiring import Change, Raised, make, name_of, number_leaves, put_back, read_at
+from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.variables import Apply, Variable
+
+if TYPE_CHECKING:
+    from explorer.tensor.graph.function_graph import FunctionGraph
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Naming:
+    """The order of the axes of a variable was given a name; `old` is the one that it had before."""
+
+    variable: Variable
+    old: str
+    new: str
+    reason: object
+
+
+class Transactions:
+    """Makes the changes of one graph, keeps them, and takes them back."""
+
+    def __init__(self, graph: "FunctionGraph") -> None:
+        self._graph = graph
+        self.changes: list[Change | Naming] = []
+        self._gone: dict[Apply, int] = {}
+        """Applications that must not come back, with the number of changes after which that was said."""
+
+    # ------------------------------------------------------------------ making changes
+
+    def change_input(self, node: Apply | None, index: int, new: Variable, reason: object) -> None:
+        """Change one edge. Raises: as `replace_all`."""
+        with self._transaction(reason, [read_at(self._graph, node, index)], [new]):
+            self._change(node, index, new, reason)
+
+    def replace_all(self, pairs: Sequence[tuple[Variable, Variable]], reason: object) -> None:
+        """Several replacements as one, without asking features.
+
+        Raises: TypeMismatchError, CycleError, GraphError, InconsistencyError; then nothing has changed.
+        """
+        with self._transaction(reason, [old for old, _ in pairs], [new for _, new in pairs]):
+            self._replace(pairs, reason)
+
+    def replace_all_validate(
+        self,
+        pairs: Sequence[tuple[Variable, Variable]],
+        reason: object,
+        remove: Sequence[object],
+        matched: Sequence[Apply],
+        layouts: Mapping[Variable, str],
+    ) -> None:
+        """Several replacements as one, if all features agree.
+
+        Raises: as `replace_all`; RuleError if what must be gone is still there.
+        """
+        with self._transaction(reason, [old for old, _ in pairs], [new for _, new in pairs], matched):
+            for variable, layout in layouts.items():
+                self._name(variable, layout, reason)
+            self._replace(pairs, reason)
+            self._graph.validate()
+            self._require_gone(remove, reason)
+        self._gone.update((gone, len(self.changes)) for gone in remove if isinstance(gone, Apply))
+
+    @contextmanager
+    def _transaction(
+        self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
+    ) -> Iterator[None]:
+        """All that happens inside, or nothing, whatever is raised; the observer is told which.
+
+        Raises: what is raised inside; or what a feature raises as it is told that all is taken back, if that is worse.
+        """
+        observer, mark = self._graph.observer, len(self.changes)
+        observer.begin()
+        try:
+            yield
+        except BaseException as error:
+            raised = self._take_back(mark)
+            observer.reverted(name_of(reason), old, matched, _why(error))
+            worse = _worse(error, raised)
+            if worse is not None:
+                raise worse from error
+            raise
+        if len(self.changes) > mark:
+            observer.applied(name_of(reason), old, new, matched)
+
+    def _replace(self, pairs: Sequence[tuple[Variable, Variable]], reason: object) -> None:
+        for old, new in pairs:
+            for node, index in tuple(old.clients):
+                self._change(node, index, new, reason)
+
+    def _change(self, node: Apply | None, index: int, new: Variable, reason: object) -> None:
+        old = read_at(self._graph, node, index)
+        if old is not new:
+            coming = self._checked(node, old, new)
+            number_leaves(self._graph, new, coming)
+            change = Change(node, index, old, new, reason, coming)
+            self.changes.append(change)
+            make(self._graph, change)
+
+    def _name(self, variable: Variable, layout: str, reason: object) -> None:
+        kind = variable.tensor_type
+        if kind.layout != layout:
+            self.changes.append(Naming(variable, kind.layout, layout, reason))
+            self._set_layout(variable, layout)
+
+    def _set_layout(self, variable: Variable, layout: str) -> None:
+        old = variable.tensor_type
+        variable.type = replace(old, layout=layout)
+        delta = self._graph.observer.delta
+        if delta is not None:
+            delta.renamed(variable, old)
+
+    # ------------------------------------------------------------------ checks
+
+    def _checked(self, node: Apply | None, old: Variable, new: Variable) -> list[Apply]:
+        """What would come into the graph. Raises: as `replace_all`."""
+        graph = self._graph
+        if old.type != new.type:
+            raise TypeMismatchError(f"{_short(new)} is a {new.type} and cannot stand for a {old.type}")
+        if node is not None:
+            blocked = graph.order.path(new, [node])
+            if blocked is not None:
+                reader, instead = f"%{node.id} {node.op.name}", f"in place of {_short(old)}: a cycle"
+                if new.owner is node:
+                    raise CycleError(f"{reader} would read its own result {instead}")
+                raise CycleError(f"{_short(new)} depends on {reader}, which would read it {instead}")
+        coming = toposorted([new], stop=graph.nodes)
+        back = next((owner for owner in coming if owner in self._gone), None)
+        if back is not None:
+            raise InconsistencyError(f"%{back.id} {back.op.name} was removed for good, and would come back")
+        return coming
+
+    def _require_gone(self, remove: Sequence[object], reason: object) -> None:
+        graph = self._graph
+        for gone in remove:
+            owner = gone if isinstance(gone, Apply) else gone.owner if isinstance(gone, Variable) else None
+            if owner in graph.nodes if owner is not None else gone in graph.ids:
+                raise RuleError(f"the replacement by {name_of(reason)} did not remove {gone}, as it said")
+
+    # ------------------------------------------------------------------ taking back
+
+    def undo(self, mark: int) -> None:
+        """Take back all changes since a mark.
+
+        Raises: GraphError for a mark that lies ahead; what a feature raises, when all is taken back.
+        """
+        if not 0 <= mark <= len(self.changes):
+            raise GraphError(f"there are {len(self.changes)} changes; one cannot go back to change {mark}")
+        observer = self._graph.observer
+        observer.begin()
+        undone = self.changes[mark:]
+        raised = self._take_back(mark)
+        if undone:
+            edges = [change for change in undone if isinstance(change, Change)]
+            observer.applied("undo", [edge.new for edge in edges], [edge.old for edge in edges], ())
+        worst = raised.worst()
+        if worst is not None:
+            raise worst
+
+    def _take_back(self, mark: int) -> Raised:
+        """Take back all changes since a mark, and give what features raised as they were told."""
+        raised = Raised()
+        while len(self.changes) > mark:
+            change = self.changes[-1]
+            if isinstance(change, Naming):
+                self._set_layout(change.variable, change.old)
+            else:
+                put_back(self._graph, change, raised)
+            self.changes.pop()
+        while self._gone and next(reversed(self._gone.values())) > mark:
+            self._gone.popitem()
+        return raised
+
+
+def _why(error: BaseException) -> str:
+    return str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
+
+
+def _worse(error: BaseException, raised: Raised) -> BaseException | None:
+    """What features raised besides, if the error is only a refusal, or if it must not be held up; else a note of it."""
+    found = raised.worst()
+    if found is None:
+        return None
+    if isinstance(error, InconsistencyError) or not isinstance(found, Exception):
+        return found
+    error.add_note(f"as it was taken back, a feature raised {_why(found)}")
+    return None
+
+
+def _short(variable: Variable) -> str:
+    if variable.owner is not None:
+        return f"%{variable.owner.id} {variable.owner.op.name}" if variable.owner.id >= 0 else variable.owner.op.name
+    return variable.name or "a variable"

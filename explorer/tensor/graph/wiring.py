@@ -1,0 +1,258 @@
+"""How one edge of a graph changes, and back: what a new variable brings into the graph, what goes with an old one.
+
+Nothing else changes `inputs` of an application or `outputs` of a graph, and only a transaction calls it. A change
+notes what it is about to do before it does it, and features are told when all is done: so it can be put back whatever
+is raised, and wherever.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from explorer.errors import GraphError
+from explorer.tensor.graph.order import Label
+from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable
+
+if TYPE_CHECKING:
+    from explorer.tensor.graph.function_graph import FunctionGraph
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """An input of an application (None: of the graph's outputs) became another variable."""
+
+    node: Apply | None
+    index: int
+    old: Variable
+    new: Variable
+    reason: object
+    came: Sequence[Apply] = field(default=(), repr=False)
+    """What came into the graph with the new variable, inputs first."""
+    went: list[Apply] = field(default_factory=list[Apply], repr=False)
+    """What went with the old one, inputs last; filled in while the change is made, as are the next ones."""
+    labels: dict[Apply, Label] = field(default_factory=dict[Apply, Label], repr=False)
+    """The labels that applications had in the order of the graph, where they have none or another one now."""
+    named: list[Apply] = field(default_factory=list[Apply], repr=False)
+    """What never was in the graph before."""
+    trained: list[Variable] = field(default_factory=list[Variable], repr=False)
+    """What depends on what is trained since then."""
+
+
+class Raised(list[BaseException]):
+    """What features raised: `with` it goes on behind an error, which it keeps."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is not None:
+            self.append(error)
+        return True
+
+    def worst(self) -> BaseException | None:
+        """The first one, with notes of the others; what is no `Exception` goes before."""
+        if not self:
+            return None
+        worst = next((error for error in self if not isinstance(error, Exception)), self[0])
+        for error in self:
+            if error is not worst:
+                worst.add_note(f"besides, a feature raised {type(error).__name__}: {error}")
+        return worst
+
+
+def read_at(graph: "FunctionGraph", node: Apply | None, index: int) -> Variable:
+    """What an application (None: the outputs) reads at a position."""
+    return graph.outputs[index] if node is None else node.inputs[index]
+
+
+def number_leaves(graph: "FunctionGraph", variable: Variable, coming: Iterable[Apply]) -> None:
+    """Give the inputs and constants that come with a variable their numbers.
+
+    Raises: GraphError for a variable without owner that is not among the inputs; then none has got one.
+    """
+    found = [leaf for node in coming for leaf in node.inputs if leaf.owner is None]
+    leaves = found if variable.owner is not None else [variable]
+    for leaf in leaves:
+        if leaf not in graph.ids and not isinstance(leaf, Constant) and leaf not in graph.declared:
+            name = leaf.name or "a variable without a name"
+            raise GraphError(f"{name} is needed and is not among the inputs of the graph")
+    for leaf in leaves:
+        if leaf not in graph.ids:
+            graph.number(leaf)
+
+
+def take_in(graph: "FunctionGraph", variable: Variable) -> None:
+    """Take in what a variable needs and is not in the graph yet. Raises: GraphError, as `number_leaves`."""
+    coming = toposorted([variable], stop=graph.nodes)
+    number_leaves(graph, variable, coming)
+    for node in coming:
+        _number(graph, node)
+        graph.order.add(node)
+        _enter(graph, node)
+    raised = Raised()
+    for node in coming:
+        for feature in graph.features:
+            with raised:
+                feature.on_import(graph, node, None)
+    worst = raised.worst()
+    if worst is not None:
+        raise worst
+
+
+def make(graph: "FunctionGraph", change: Change) -> None:
+    """Make a change whose leaves have numbers. Raises: what features raise, when all were told of all of it."""
+    node, index, old, new = change.node, change.index, change.old, change.new
+    place, below = _place_of(change), graph.order.label(node) if node is not None else None
+    for coming in change.came:
+        if coming.id < 0:
+            change.named.append(coming)
+        _number(graph, coming)
+        if coming.place == NOWHERE:
+            coming.place = place
+        if change.reason is not None:
+            graph.made_by.setdefault(coming, name_of(change.reason))
+        graph.order.add(coming, below)
+        _enter(graph, coming)
+    if node is not None and new.owner is not None:
+        raised = graph.order.raised_above(node, new.owner)
+        change.labels.update(graph.order.labels(raised))
+        graph.order.restore(raised)
+    _rewire(graph, node, index, old, new)
+    _mark_trained(change)
+    _drop(graph, change)
+    told = Raised()
+    _tell(graph, told, change.came, change.went, change.reason)
+    _tell_rewired(graph, told, node, index, old, new, change.reason)
+    worst = told.worst()
+    if worst is not None:
+        raise worst
+
+
+def put_back(graph: "FunctionGraph", change: Change, raised: Raised) -> None:
+    """Undo the last change that was made, also if it was broken off; what features raise is kept in `raised`."""
+    for gone in reversed(change.went):
+        _enter(graph, gone)
+    _rewire(graph, change.node, change.index, change.new, change.old)
+    for variable in change.trained:
+        variable.trained = False
+    graph.order.restore(change.labels)
+    for came in reversed(change.came):
+        _leave(graph, came)
+    for node in change.named:
+        graph.made_by.pop(node, None)
+    reason = ("undo", change.reason)
+    _tell(graph, raised, change.went[::-1], change.came[::-1], reason)
+    _tell_rewired(graph, raised, change.node, change.index, change.new, change.old, reason)
+
+
+def _place_of(change: Change) -> SourcePlace:
+    """Where in the user's program that comes from what is replaced; if it comes from nowhere, what reads it."""
+    replaced = change.old.owner.place if change.old.owner is not None else NOWHERE
+    return change.node.place if replaced == NOWHERE and change.node is not None else replaced
+
+
+def _number(graph: "FunctionGraph", node: Apply) -> None:
+    if node.id < 0:
+        node.id = graph.next_id
+    graph.next_id = max(graph.next_id, node.id + 1)
+
+
+def _enter(graph: "FunctionGraph", node: Apply) -> None:
+    delta = graph.observer.delta
+    graph.nodes[node] = None
+    for i, source in enumerate(node.inputs):
+        source.clients[(node, i)] = None
+        if source.owner is None and delta is not None:
+            delta.leaf(source)
+    if delta is not None:
+        delta.imported(node)
+
+
+def _leave(graph: "FunctionGraph", node: Apply) -> None:
+    delta = graph.observer.delta
+    graph.nodes.pop(node, None)
+    graph.order.remove(node)
+    if delta is not None:
+        delta.pruned(node)
+    for i, source in enumerate(node.inputs):
+        source.clients.pop((node, i), None)
+        if source.owner is None and delta is not None:
+            delta.leaf(source)
+
+
+def _rewire(graph: "FunctionGraph", node: Apply | None, index: int, old: Variable, new: Variable) -> None:
+    """Let an application (None: the outputs) read another variable, which is in the graph."""
+    new.clients[(node, index)] = None
+    old.clients.pop((node, index), None)
+    if read_at(graph, node, index) is new:
+        return
+    if node is None:
+        graph.outputs[index] = new
+    else:
+        node.inputs[index] = new
+    delta = graph.observer.delta
+    if delta is not None:
+        if new.owner is None:
+            delta.leaf(new)
+        delta.rewired(node, index, old, new)
+
+
+def _mark_trained(change: Change) -> None:
+    """What depends on the application may depend on what is trained, if the new variable does."""
+    waiting = [change.node] if change.node is not None and change.new.trained else []
+    while waiting:
+        found = [variable for variable in waiting.pop().outputs if not variable.trained]
+        for variable in found:
+            change.trained.append(variable)
+            variable.trained = True
+            waiting.extend(client for client, _ in variable.clients if client is not None)
+
+
+def _drop(graph: "FunctionGraph", change: Change) -> None:
+    """Drop what nothing reads any more."""
+    waiting = [change.old]
+    while waiting:
+        owner = waiting.pop().owner
+        if owner is None or owner not in graph.nodes or any(v.clients for v in owner.outputs):
+            continue
+        for node, label in graph.order.labels([owner]).items():
+            change.labels.setdefault(node, label)  # if it was raised before it went, it goes back below that
+        change.went.append(owner)
+        _leave(graph, owner)
+        waiting.extend(owner.inputs)
+
+
+def _tell(graph: "FunctionGraph", raised: Raised, came: Iterable[Apply], went: Iterable[Apply], reason: object) -> None:
+    for node in came:
+        for feature in graph.features:
+            with raised:
+                feature.on_import(graph, node, reason)
+    for node in went:
+        for feature in graph.features:
+            with raised:
+                feature.on_prune(graph, node, reason)
+
+
+def _tell_rewired(
+    graph: "FunctionGraph",
+    raised: Raised,
+    node: Apply | None,
+    index: int,
+    old: Variable,
+    new: Variable,
+    reason: object,
+) -> None:
+    for feature in graph.features:
+        with raised:
+            feature.on_change_input(graph, node, index, old, new, reason)
+
+
+def name_of(reason: object) -> str:
+    """The name under which a change is recorded: that of a rewriter, a text as it is."""
+    if isinstance(reason, str):
+        return reason
+    return str(getattr(reason, "name", "")) or ("a change by hand" if reason is None else type(reason).__name__)

@@ -1,0 +1,1 @@
+"""Variables, operators and types: the vocabulary of the tensor level."""

@@ -1,0 +1,115 @@
+"""Which results of an operator share memory with its inputs, and which inputs it overwrites.
+
+The schema of an operator says it of views and of in-place operators; a run on fake tensors finds what a schema does
+not say: dropout in evaluation gives its input itself.
+"""
+
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+import torch
+from torch._ops import OpOverload
+
+from explorer.tensor.ir.fakes import on_fakes
+from explorer.tensor.ir.ops import Op, flat_results
+from explorer.tensor.ir.types import TensorType, ValueType
+from explorer.tensor.ir.variables import Apply, Variable
+
+
+@cache
+def _written(target: OpOverload) -> frozenset[str]:
+    """The arguments of the schema that a call overwrites."""
+    marks = {argument.name: argument.alias_info for argument in target._schema.arguments}
+    return frozenset(name for name, mark in marks.items() if mark is not None and mark.is_write)
+
+
+def destroyed_inputs(op: Op) -> tuple[int, ...]:
+    """The positions of the inputs that an operator overwrites."""
+    written = _written(op.target)
+    return tuple(i for i, name in enumerate(op.input_names()) if name in written) if written else ()
+
+
+def destroys(node: Apply) -> bool:
+    """Whether an application overwrites an input."""
+    return bool(_written(node.op.target)) and bool(destroyed_inputs(node.op))
+
+
+def shared_inputs(node: Apply) -> tuple[tuple[int, ...], ...]:
+    """For each result the positions of the inputs whose memory it may share."""
+    return _shared(node.op, tuple(variable.type for variable in node.inputs))
+
+
+@lru_cache(maxsize=100_000)
+def _shared(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...]:
+    said = _said(op)
+    if not all(isinstance(kind, TensorType) for kind in inputs):
+        return said
+    with on_fakes():
+        tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
+        memory = [tensor.untyped_storage()._cdata for tensor in tensors]
+        results = flat_results(op.run(tensors))
+        found: list[tuple[int, ...]] = []
+        for i, result in enumerate(results):
+            known = said[i] if i < len(said) else ()
+            if isinstance(result, torch.Tensor):
+                own = result.untyped_storage()._cdata
+                known += tuple(k for k, other in enumerate(memory) if other == own and k not in known)
+            found.append(known)
+    return tuple(found)
+
+
+def _said(op: Op) -> tuple[tuple[int, ...], ...]:
+    """What the schema says; a list of results may share what its elements may share."""
+    names = op.input_names()
+    marks = {argument.name: argument.alias_info for argument in op.target._schema.arguments}
+    found: list[tuple[int, ...]] = []
+    for result in op.target._schema.returns:
+        mine = result.alias_info
+        if mine is None:
+            found.append(())
+            continue
+        letters = set(mine.before_set) | set(mine.after_set)
+        shared = [name for name, mark in marks.items() if mark is not None and letters & set(mark.before_set)]
+        found.append(tuple(i for i, name in enumerate(names) if name in shared))
+    return tuple(found)
+
+
+def memory_roots(variable: Variable) -> Iterator[Variable]:
+    """The variables whose memory a variable may share, up to those that share nobody's; itself if it has its own."""
+    seen: set[Variable] = set()
+    waiting = [variable]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        sources = _viewed(current)
+        if not sources:
+            yield current
+        waiting.extend(reversed(sources))
+
+
+def _viewed(variable: Variable) -> list[Variable]:
+    """The inputs of its owner whose memory it shares; the result of an in-place operator counts as new."""
+    owner = variable.owner
+    if owner is None:
+        return []
+    gone = destroyed_inputs(owner.op)
+    return [owner.inputs[i] for i in shared_inputs(owner)[variable.index] if i not in gone]
+
+
+def memory_views(root: Variable) -> Iterator[Variable]:
+    """A variable and all in its graph that may share its memory, but not what in-place operators make of it."""
+    seen = {root: None}
+    waiting = [root]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        for client, position in current.clients:
+            if client is None:
+                continue
+            gone = destroyed_inputs(client.op)
+            for output, shared in zip(client.outputs, shared_inputs(client), strict=True):
+                if position in shared and position not in gone and output not in seen:
+                    seen[output] = None
+                    waiting.append(output)

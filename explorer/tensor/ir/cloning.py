@@ -1,0 +1,30 @@
+"""Copies of the variables and applications of a graph."""
+
+from collections.abc import Sequence
+
+from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+
+
+def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, Variable]:
+    """Copies of all variables from inputs to outputs; constants are shared in content, not in identity."""
+    copies: dict[Variable, Variable] = {v: Variable(v.type, None, 0, v.name, v.device, v.trained) for v in inputs}
+
+    def copied(variable: Variable) -> Variable:
+        if variable not in copies:
+            if isinstance(variable, Constant):
+                kind = variable.tensor_type
+                copies[variable] = Constant(
+                    variable.data, variable.name, variable.trainable, kind.layout, kind.quantization
+                )
+            else:
+                copies[variable] = variable  # an input that was not declared: told when it is imported
+        return copies[variable]
+
+    for node in toposorted(outputs):
+        new = Apply(node.op, [copied(v) for v in node.inputs], place=node.place)
+        new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.trained) for v in node.outputs]
+        copies.update(zip(node.outputs, new.outputs, strict=True))
+    for variable in outputs:
+        copied(variable)
+    return copies

@@ -1,0 +1,50 @@
+"""In which order applications stand: each behind all it reads, the same for equal graphs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from explorer.errors import CycleError
+from explorer.tensor.ir.variables import Apply, Variable
+
+
+def toposorted(
+    outputs: Iterable[Variable],
+    before: Mapping[Apply, Sequence[Apply]] | None = None,
+    stop: Mapping[Apply, None] | None = None,
+) -> list[Apply]:
+    """Applications that outputs need, each behind all it reads, depth first in the order of the inputs.
+
+    `before` names more applications that must stand before one; those in `stop` are left out with all below them.
+    Raises: CycleError.
+    """
+    before, stop = before or {}, stop or {}
+    done: set[Apply] = set()
+    open_: set[Apply] = set()
+    order: list[Apply] = []
+    for output in outputs:
+        if output.owner is None or output.owner in done or output.owner in stop:
+            continue
+        stack: list[tuple[Apply, Iterator[Apply]]] = [(output.owner, _reads(output.owner, before))]
+        open_.add(output.owner)
+        while stack:
+            node, sources = stack[-1]
+            for source in sources:
+                if source in done or source in stop:
+                    continue
+                if source in open_:
+                    raise CycleError(f"{source.op.name} and {node.op.name} need each other")
+                open_.add(source)
+                stack.append((source, _reads(source, before)))
+                break
+            else:
+                stack.pop()
+                open_.discard(node)
+                done.add(node)
+                order.append(node)
+    return order
+
+
+def _reads(node: Apply, before: Mapping[Apply, Sequence[Apply]]) -> Iterator[Apply]:
+    for variable in node.inputs:
+        if variable.owner is not None:
+            yield variable.owner
+    yield from before.get(node, ())

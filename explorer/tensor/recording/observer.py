@@ -1,0 +1,224 @@
+"""What a change of a graph tells listeners: transactions become matches and rewrites of steps, refusals near misses.
+
+A step holds rewrites that look only at what was there when it began; a rewrite of something newer begins another
+step. So every step shows one graph before and one after it, however a rewriter walks. Without listeners nothing is
+made.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from explorer.tensor.recording.delta import Delta
+from explorer.tensor.recording.snapshot import TensorSnapshot
+from explorer.trace import (
+    TENSOR,
+    AttemptsRefused,
+    Event,
+    LimitReached,
+    Listener,
+    MatchFound,
+    Refusal,
+    RefusalKind,
+    Rewritten,
+    StepEnded,
+    StepFailed,
+    StepStarted,
+)
+
+if TYPE_CHECKING:
+    from explorer.tensor.graph.function_graph import FunctionGraph
+    from explorer.tensor.ir.variables import Apply, Variable
+
+
+class Observer:
+    """Follows the changes of one graph for its listeners."""
+
+    def __init__(self, graph: "FunctionGraph", listeners: Sequence[Listener], one_by_one: bool = False) -> None:
+        self.listeners = tuple(listeners)
+        self.one_by_one = one_by_one
+        """Whether every rewrite is a step of its own."""
+        self._graph = graph
+        self._scopes: list[str] = []
+        self._rules: list[tuple[str, ...]] = [()]
+        self._told: list[bool] = [False]
+        self._seen: dict[str, int] = {}
+        self._parts = 0
+        self._started = self._began = perf_counter()
+        self.delta = Delta(graph) if self.listeners else None
+        """What changed since the last step; None without listeners."""
+        self._clear()
+
+    def listen(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
+        """Tell these listeners from now on."""
+        self.listeners, self.one_by_one = tuple(listeners), one_by_one
+        self.delta = Delta(self._graph) if self.listeners else None
+
+    def __bool__(self) -> bool:
+        return bool(self.listeners)
+
+    # ------------------------------------------------------------------ steps
+
+    @contextmanager
+    def scope(self, name: str, rules: Sequence[str] = ()) -> Iterator[None]:
+        """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
+        if not self.listeners:
+            yield
+            return
+        self._close()
+        self._scopes.append(self._unique(name))
+        self._rules.append(tuple(rules))
+        self._told[-1] = True
+        self._told.append(False)
+        parts, self._parts = self._parts, 0
+        self._started = perf_counter()
+        try:
+            yield
+            self._close()
+            if self._later or not self._told[-1]:
+                self._close(always=True)
+        finally:
+            self._scopes.pop()
+            self._rules.pop()
+            self._told.pop()
+            self._parts = parts
+            self._later = []
+
+    def first(self, name: str) -> None:
+        """The first step of a record: the graph as it is."""
+        if self.delta is not None:
+            self._tell(StepStarted(name, TENSOR))
+            self._tell(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
+            self._started = perf_counter()
+
+    def limit(self, what: str, limit: int, message: str) -> None:
+        """A bound was reached while more was possible."""
+        self._close()
+        self._tell(LimitReached(what, limit, message))
+
+    def failed(self, error: str) -> None:
+        """A rule raised and the compilation ends."""
+        if self.delta is not None:
+            self._close()
+            self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
+            self._tell(StepFailed(error, TensorSnapshot(self.delta.start())))
+            self._told[-1] = True
+
+    # ------------------------------------------------------------------ what the graph tells
+
+    def begin(self) -> None:
+        """A transaction begins."""
+        if self.delta is not None:
+            self.delta.start()
+            self.delta.begin()
+            self._began = perf_counter()
+
+    def applied(
+        self, rule: str, old: Sequence["Variable"], new: Sequence["Variable"], matched: Sequence["Apply"]
+    ) -> None:
+        """The transaction stands."""
+        delta = self.delta
+        if delta is None:
+            return
+        came, went = delta.came_and_went()
+        root = _root(old)
+        removed = [node.id for node in went]
+        if len(removed) > 1:
+            removed.sort(key=lambda number: (number != root, number))
+        looked = [node.id for node in matched] or ([] if root is None else [root])
+        looked = list(dict.fromkeys(looked + removed))
+        if self.one_by_one or not delta.drawn.issuperset(looked):
+            self._close(before_transaction=True)
+            looked = [number for number in looked if number in delta.drawn]
+            removed = [number for number in removed if number in delta.drawn]
+        if not looked:  # an input of the graph or a constant was replaced: those that read it are meant
+            looked = delta.touched()
+        added, gone = delta.exits()
+        added = [number for number in added if number not in self._fresh]
+        added += [node.id for node in (self._graph.order.sorted(came) if len(came) > 1 else came)]
+        results = [self._id(variable) for variable in new]
+        if len(added) > 1 and results and results[0] in added:  # what stands for the root is the last
+            added.remove(results[0])
+            added.append(results[0])
+        became = [node for node in results if node in delta.drawn and node not in added]
+        number = len(self._matches)
+        self._matches.append(MatchFound(number, rule, looked[0] if looked else -1, tuple(looked)))
+        seconds = perf_counter() - self._began
+        self._rewrites.append(
+            Rewritten(number, rule, tuple(removed + gone), tuple(added), seconds, "", tuple(became[:1]))
+        )
+        self._fresh.update(dict.fromkeys(added))
+        delta.commit()
+
+    def reverted(self, rule: str, old: Sequence["Variable"], matched: Sequence["Apply"], why: str) -> None:
+        """The transaction was taken back."""
+        if self.listeners:
+            root = matched[0].id if matched else _root(old)
+            if root is not None and root >= 0:
+                self.refused(Refusal(rule, root, 0, root, RefusalKind.REVERTED, found=why))
+
+    def refused(self, refusal: Refusal) -> None:
+        """A rule was tried and does not apply; one at a node that this step made belongs to the next step."""
+        if self.listeners:
+            newer = refusal.root in self._fresh or refusal.node in self._fresh
+            (self._later if newer else self._refusals).append(refusal)
+
+    # ------------------------------------------------------------------ helpers
+
+    def _unique(self, name: str) -> str:
+        """A name that no part at this place had before: `CSE (2)` for the second one."""
+        path = "/".join([*self._scopes, name])
+        count = self._seen[path] = self._seen.get(path, 0) + 1
+        return name if count == 1 else f"{name} ({count})"
+
+    def _clear(self) -> None:
+        self._matches: list[MatchFound] = []
+        self._rewrites: list[Rewritten] = []
+        self._refusals: list[Refusal] = []
+        self._later: list[Refusal] = []
+        self._fresh: dict[int, None] = {}
+
+    def _id(self, variable: "Variable") -> int:
+        return variable.owner.id if variable.owner is not None else self._graph.ids.get(variable, -1)
+
+    def _path(self) -> str:
+        self._parts += 1
+        part = f", part {self._parts}" if self._parts > 1 else ""
+        return "/".join(self._scopes or ["change"]) + part
+
+    def _close(self, always: bool = False, before_transaction: bool = False) -> None:
+        """End the step that is open, if something happened in it; maybe as it was before the present transaction."""
+        delta = self.delta
+        if delta is None or not (always or self._rewrites or self._refusals):
+            return
+        self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
+        for match in self._matches:
+            self._tell(match)
+        delta.start()
+        tried = (*self._refusals, *self._later) if always else self._refusals
+        refusals = tuple([r for r in tried if r.root in delta.drawn and r.node in delta.drawn])
+        if refusals:
+            self._tell(AttemptsRefused(refusals))
+        for rewrite in self._rewrites:
+            self._tell(rewrite)
+        state = delta.end_step(before_transaction)
+        now = perf_counter()
+        self._tell(StepEnded(bool(self._rewrites), now - self._started, TensorSnapshot(state)))
+        self._started = now
+        self._told[-1] = True
+        later = [] if always else self._later
+        self._clear()
+        self._refusals = later
+
+    def _tell(self, event: Event) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+
+def _root(variables: Sequence["Variable"]) -> int | None:
+    """The number of the first application that gives one of these."""
+    for variable in variables:
+        if variable.owner is not None:
+            return variable.owner.id
+    return None

@@ -1,0 +1,245 @@
+"""Rewrite a module and keep the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from explorer.errors import CircuitError, DataTypeError, unknown_name
+from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.interface import Arguments
+from explorer.tensor.ir.variables import Apply
+from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.recording.snapshot import TensorSnapshot
+from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
+from explorer.tensor.rewriting.rewriters import checked_tracks, is_tracked, tracked_name
+from explorer.tensor.torch_io.exporting import TensorModule, to_module
+from explorer.tensor.torch_io.importing import from_exported, from_module
+from explorer.tensor.torch_io.nhwc import check_layout, nhwc_rewriter
+from explorer.trace import (
+    TENSOR,
+    Check,
+    Listener,
+    Recorder,
+    Refusal,
+    RefusalKind,
+    RuleDescription,
+    RunStarted,
+    Trace,
+)
+from explorer.trace.reasons import ANY_OPERATOR, OR
+
+MODES = tuple(mode.value for mode in CompilationMode)
+
+
+@runtime_checkable
+class Pipeline(Protocol):
+    """What changes a graph and can say what it consists of."""
+
+    def rewrite(self, graph: FunctionGraph) -> Any:
+        """Change the graph."""
+        ...
+
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of all rules that it tries."""
+        ...
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        """Those of them that look at one application."""
+        ...
+
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        """Those of them that look at the whole graph."""
+        ...
+
+
+Chosen = Pipeline | FunctionPassPipeline | FunctionPassConfig | str
+"""What a pipeline can be given as; a text is the name of a pass."""
+
+
+def record_module(
+    subject: "nn.Module | ExportedProgram | FunctionGraph",
+    example_inputs: Sequence[Any] = (),
+    pipeline: "Chosen | Sequence[Chosen] | None" = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    mode: str = "infer",
+    operators: str = "functional",
+    layout: str = "",
+    one_by_one: bool = False,
+    listeners: Sequence[Listener] = (),
+    name: str = "",
+) -> Trace:
+    """Export a module, rewrite its graph, and give the trace; `trace.compiled` is the module that came out.
+
+    `kwargs` are example inputs by name; an exported program has its own. `pipeline` is a pipeline of passes, the name
+    of a pass, a rewriter, or several of these; None: the default passes. With `one_by_one` each rewrite is a step of
+    its own; else rewrites that do not look at each other's work share one. A graph is rewritten as a copy. With the
+    layout "nhwc" the first step makes channels last explicit.
+    Raises: ExportError, UnknownNameError, DataTypeError for what is no pipeline, and what a rule raises; the error
+    then carries the trace up to there.
+    """
+    if mode not in MODES:
+        raise unknown_name("mode", mode, MODES)
+    check_layout(layout)
+    steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
+    examples = _examples(subject, example_inputs, kwargs or {})
+    graph = _graph_of(subject, examples, operators, mode == "train")
+    recorder = Recorder()
+    graph.observer.listen((recorder, *listeners), one_by_one)
+    rules = described(steps)
+    options = {
+        "level": TENSOR,
+        "subject": name or type(subject).__name__,
+        "pipeline": [entry for part in steps for entry in entries_of(part)],
+        "mode": mode,
+        "operators": operators,
+        "layout": layout,
+        "one_by_one": one_by_one,
+    }
+    for listener in graph.observer.listeners:
+        listener(RunStarted(None, options, rules))
+    graph.observer.first("import")
+    kept = examples if examples.by_name else tuple(examples) or None
+    try:
+        for part in steps:
+            part.rewrite(graph)
+    except CircuitError as error:
+        error.trace = _trace(recorder, steps, None, kept)
+        raise
+    return _trace(recorder, steps, to_module(graph), kept)
+
+
+def _examples(subject: object, in_a_row: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
+    """The example inputs that were given, or those that an exported program was exported with.
+
+    Raises: DataTypeError for a tensor in place of a tuple of arguments.
+    """
+    if isinstance(in_a_row, torch.Tensor):
+        raise DataTypeError("example inputs are a tuple of arguments, as in (x,); found a tensor")
+    if isinstance(subject, ExportedProgram) and subject.example_inputs and not (in_a_row or by_name):
+        in_a_row, by_name = subject.example_inputs
+    return Arguments(in_a_row, by_name)
+
+
+def _graph_of(subject: Any, examples: Arguments, operators: str, training: bool) -> FunctionGraph:
+    if isinstance(subject, FunctionGraph):
+        return subject.clone()
+    if isinstance(subject, ExportedProgram):
+        return from_exported(subject, level=operators, training=training)
+    return from_module(subject, examples, examples.by_name, level=operators, training=training)
+
+
+def _pipelines(pipeline: "Chosen | Sequence[Chosen] | None", mode: str) -> tuple[Pipeline, ...]:
+    """What is run, in order; passes and names of passes that stand side by side are one pipeline."""
+    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+
+    chosen: Any = DEFAULT_PIPELINE if pipeline is None else pipeline
+    several = isinstance(chosen, Sequence) and not isinstance(chosen, str)
+    steps: list[Pipeline] = []
+    for is_pass, entries in groupby(chosen if several else (chosen,), _is_pass):
+        if is_pass:
+            passes = FunctionPassPipeline.of(*(config for entry in entries for config in _configs(entry)))
+            steps.append(ManagedPipeline(passes, CompilationMode(mode)))
+        else:
+            steps.extend(map(_checked, entries))
+    return tuple(steps)
+
+
+def _is_pass(entry: object) -> bool:
+    return isinstance(entry, FunctionPassPipeline | FunctionPassConfig | str)
+
+
+def _configs(entry: Any) -> "Iterable[FunctionPassConfig | str]":
+    return entry if isinstance(entry, FunctionPassPipeline) else (entry,)
+
+
+def _checked(entry: Any) -> Pipeline:
+    """Raises: DataTypeError for what is no pipeline."""
+    if isinstance(entry, type):
+        raise DataTypeError(f"a pipeline cannot be the class {entry.__name__}: give an object of it")
+    if isinstance(entry, Pipeline):
+        return entry
+    if isinstance(entry, LocalRewriter):
+        raise DataTypeError(f"a pipeline cannot be the rule {entry.label}: lead it through the graph: in2out(rule)")
+    raise DataTypeError(f"a pipeline cannot be {entry!r}: give passes or their names, rewriters, or a list of these")
+
+
+def entries_of(pipeline: Pipeline) -> list[str]:
+    """What a record keeps of a pipeline: its passes in order, or the name of a rewriter."""
+    return pipeline.entries() if isinstance(pipeline, ManagedPipeline) else [label_of(pipeline)]
+
+
+def label_of(pipeline: Pipeline) -> str:
+    """The name of a pipeline or rewriter."""
+    return str(getattr(pipeline, "label", "")) or type(pipeline).__name__
+
+
+def described(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
+    """What a trace says of the rules of pipelines: those that look at one application, then all others."""
+    found: dict[str, RuleDescription] = {}
+    for pipeline in pipelines:
+        for rewriter in (*pipeline.local_rewriters(), *pipeline.global_rewriters()):
+            found.setdefault(rewriter.label, _describe(rewriter))
+        for name in pipeline.rule_names():
+            found.setdefault(name, RuleDescription(name, name, (ANY_OPERATOR,), TENSOR, "real", "", ""))
+    return tuple(found.values())
+
+
+def _describe(rewriter: LocalRewriter | Rewriter) -> RuleDescription:
+    tracked = checked_tracks(rewriter) if isinstance(rewriter, LocalRewriter) else None
+    first = ANY_OPERATOR if tracked is None else OR.join(dict.fromkeys(map(tracked_name, tracked)))
+    name = rewriter.label
+    return RuleDescription(
+        name, name, (first,), TENSOR, rewriter.exactness.value, rewriter.doc, rewriter.source, guarded=True
+    )
+
+
+def _trace(recorder: Recorder, pipelines: Sequence[Pipeline], compiled: TensorModule | None, examples: Any) -> Trace:
+    rewriters = {r.label: r for pipeline in pipelines for r in pipeline.local_rewriters()}
+    options: Mapping[str, Any] = recorder.options
+    explain = explainer(rewriters)
+    return Trace(None, None, options, recorder.rules, tuple(recorder.steps), compiled, explain, examples)
+
+
+def explainer(
+    rewriters: Mapping[str, LocalRewriter],
+) -> Callable[[Trace, int, str, int], tuple[tuple[Check, ...], Refusal | None]]:
+    """What asks a rule again at an application of the state before a step."""
+
+    def explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
+        snapshot = trace.steps[max(step - 1, 0)].snapshot
+        rewriter = rewriters.get(pattern)
+        if rewriter is None or not isinstance(snapshot, TensorSnapshot):
+            return (), None
+        graph = snapshot.state.function_graph()
+        found = next((known for known in graph.nodes if known.id == node), None)
+        return ((), None) if found is None else _asked(rewriter, found)
+
+    return explain
+
+
+def _asked(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Refusal | None]:
+    checks: list[Check] = []
+    if isinstance(rewriter, PatternSub):
+        answer = rewriter.match(node, checks)
+        if isinstance(answer, Refusal):
+            return tuple(checks), answer
+    tracked = checked_tracks(rewriter)
+    if tracked is not None and not any(is_tracked(node.op, wanted) for wanted in tracked):
+        return tuple(checks), None
+    given = rewriter.attempt(node)
+    if isinstance(given, Refusal):
+        return tuple(checks), given
+    if isinstance(given, Declined):
+        at = given.node.id if given.node is not None else node.id
+        reason = Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=given.reason)
+        return tuple(checks), reason
+    return tuple(checks), None
+
+
+__all__ = ["Pipeline", "described", "explainer", "label_of", "record_module"]

@@ -1,0 +1,267 @@
+"""The state of a tensor graph after a step, kept as what changed since the step before."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from explorer.graph import Graph, topological_order
+from explorer.tensor.graph.interface import Arguments, Interface
+from explorer.tensor.ir.types import TensorType, ValueType
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
+
+if TYPE_CHECKING:
+    from explorer.tensor.graph.function_graph import FunctionGraph
+
+Read = tuple[int, int]
+"""A result that is read: the number of the node, and which of its results."""
+NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
+
+
+@dataclass(slots=True, eq=False)
+class NodeState:
+    """A node at one state: what it is, reads and gives then; its record is made when it is asked for."""
+
+    value: Apply | Variable
+    inputs: tuple[Variable, ...]
+    types: tuple[ValueType, ...]
+    ids: Mapping[Variable, int]
+    """The numbers of inputs and constants in the graph."""
+    _record: NodeRecord | None = None
+
+    @classmethod
+    def of(
+        cls,
+        value: Apply | Variable,
+        inputs: tuple[Variable, ...],
+        ids: Mapping[Variable, int],
+        types: Mapping[Variable, ValueType] = NO_TYPES,
+    ) -> "NodeState":
+        """A node that reads these inputs; `types` are those of variables that have another one now."""
+        results = value.outputs if isinstance(value, Apply) else (value,)
+        return cls(value, inputs, tuple([types.get(v, v.type) if types else v.type for v in results]), ids)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """What it reads."""
+        return _reads(self.inputs, self.ids)
+
+    @property
+    def record(self) -> NodeRecord:
+        """What a trace keeps of it; the constants that it reads are its parameters."""
+        if self._record is None:
+            self._record = _make_record(self.value, self.inputs, self.types)
+        return self._record
+
+
+class GraphState:
+    """All nodes and outputs after a step; made from the state before and what changed, when it is looked at."""
+
+    def __init__(
+        self,
+        before: "GraphState | None",
+        changed: Mapping[int, NodeState | None],
+        outputs: tuple[Variable, ...],
+        ids: Mapping[Variable, int],
+        interface: Interface,
+    ) -> None:
+        self._before = before
+        self._changed = changed
+        self.outputs = outputs
+        self.interface = interface
+        self._ids = ids
+        self._nodes: Mapping[int, NodeState] | None = None
+
+    @classmethod
+    def of(cls, graph: "FunctionGraph") -> "GraphState":
+        """The present state of a graph, its inputs and constants first."""
+        ids = graph.ids
+        nodes = {i: NodeState.of(v, (), ids) for v, i in ids.items() if v.clients or v in graph.declared}
+        nodes |= {node.id: NodeState.of(node, tuple(node.inputs), ids) for node in graph.nodes}
+        state = cls(None, {}, tuple(graph.outputs), ids, graph.interface)
+        state._nodes = nodes
+        return state
+
+    def after(self, changed: Mapping[int, NodeState | None], outputs: tuple[Variable, ...]) -> "GraphState":
+        """The state after some nodes changed, came or went (None)."""
+        return GraphState(self, changed, outputs, self._ids, self.interface)
+
+    @property
+    def nodes(self) -> Mapping[int, NodeState]:
+        """Number -> node."""
+        if self._nodes is None:
+            chain: list[GraphState] = [self]
+            while chain[-1]._nodes is None and chain[-1]._before is not None:
+                chain.append(chain[-1]._before)
+            nodes = dict(chain[-1]._nodes or {})
+            for state in reversed(chain[:-1]):
+                for number, node in state._changed.items():
+                    if node is None:
+                        nodes.pop(number, None)
+                    else:
+                        nodes[number] = node
+            self._nodes = nodes
+        return self._nodes
+
+    @cached_property
+    def output_reads(self) -> tuple[Read, ...]:
+        """What the outputs read."""
+        return _reads(self.outputs, self._ids)
+
+    @cached_property
+    def exits(self) -> frozenset[int]:
+        """The constants that are outputs: only these constants are drawn."""
+        return frozenset(self._ids[v] for v in self.outputs if isinstance(v, Constant))
+
+    def drawn(self) -> set[int]:
+        """The nodes that are drawn: applications, inputs, and the constants that are outputs."""
+        return {n for n, node in self.nodes.items() if not isinstance(node.value, Constant)} | self.exits
+
+    def __contains__(self, number: int) -> bool:
+        """Whether a node is drawn."""
+        node = self.nodes.get(number)
+        return node is not None and (not isinstance(node.value, Constant) or number in self.exits)
+
+    @cached_property
+    def graph(self) -> Graph[NodeRecord]:
+        """The nodes that are drawn, as records; those that did not change are the same objects in all states."""
+        nodes = {number: state for number, state in self.nodes.items() if number in self}
+        inputs = {n: tuple(source for source, _ in state.reads if source in nodes) for n, state in nodes.items()}
+        outputs = tuple(source for source, _ in self.output_reads)
+        return Graph[NodeRecord].ordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
+
+    def _order(self) -> list[int]:
+        """All nodes, constants too, each behind what it reads."""
+        inputs = {number: tuple(source for source, _ in state.reads) for number, state in self.nodes.items()}
+        return topological_order(self.nodes, inputs)
+
+    def function_graph(self) -> "FunctionGraph":
+        """A graph of its own in this state."""
+        from explorer.tensor.graph.function_graph import FunctionGraph
+
+        made: dict[Read, Variable] = {}
+        inputs: list[Variable] = []
+        order = self._order()
+        for number in order:
+            state = self.nodes[number]
+            value = state.value
+            if isinstance(value, Apply):
+                node = Apply(value.op, [made[read] for read in state.reads], place=value.place, id=number)
+                node.outputs = [
+                    Variable(kind, node, v.index, v.name, v.device, v.trained)
+                    for v, kind in zip(value.outputs, state.types, strict=True)
+                ]
+                made.update({(number, i): v for i, v in enumerate(node.outputs)})
+            elif isinstance(value, Constant):
+                made[(number, 0)] = constant = Constant(value.data, value.name, value.trainable)
+                constant.type = state.types[0]
+            else:
+                made[(number, 0)] = Variable(state.types[0], None, 0, value.name, value.device, value.trained)
+        declared = [n for n in sorted(order) if not isinstance(self.nodes[n].value, Apply | Constant)]
+        inputs = [made[(number, 0)] for number in declared]
+        graph = FunctionGraph(inputs, [made[read] for read in self.output_reads], clone=False)
+        graph.interface = self.interface
+        return graph
+
+
+@dataclass(frozen=True, eq=False)
+class TensorSnapshot:
+    """The state after a step, as a trace asks for it."""
+
+    state: GraphState
+
+    @property
+    def graph(self) -> Graph[NodeRecord]:
+        """The operators, inputs and constants."""
+        return self.state.graph
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """Nothing is folded at this level."""
+        return {}
+
+    @cached_property
+    def _figures(self) -> Mapping[str, int]:
+        from explorer.tensor.recording.figures import figures
+
+        return figures(self.state)
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Operators, constants, bytes."""
+        return self._figures
+
+    def circuit(self) -> Any:
+        """A module that computes this state."""
+        from explorer.tensor.torch_io.exporting import to_module
+
+        return to_module(self.state.function_graph())
+
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """What the module gives for a tuple of arguments, all tensors in a row.
+
+        Random operators begin with the same seed each time, and state that a call changes is a copy.
+        """
+        module = self.circuit()
+        if self.state.interface.mutations:
+            module = deepcopy(module)
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            by_name = x.by_name if isinstance(x, Arguments) else {}
+            given = module(*x, **by_name) if isinstance(x, tuple) else module(x)
+        return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
+
+
+def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Sequence[ValueType]) -> NodeRecord:
+    if isinstance(value, Apply):
+        config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
+        config |= _results(types)
+        place = value.place
+        about = {"module": place.module, "source": place.line}
+        kind = str(value.op.target).replace("::", ".")
+        parameters: dict[str, ParameterRecord] = {}
+        for name, variable in zip(value.op.input_names(), inputs, strict=True):
+            if isinstance(variable, Constant):
+                parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(variable)
+        known = {name: text for name, text in about.items() if text}
+        return NodeRecord(kind, 1, config, parameters=parameters, about=known)
+    if isinstance(value, Constant):
+        config = {**_parameter(value).nodes[0].config, **_results(types)}
+        return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {})
+    return NodeRecord("Input", 1, {"name": value.name, **_results(types)}, scope=())
+
+
+def _parameter(constant: Constant) -> ParameterRecord:
+    """A constant as the parameter of the operator that reads it."""
+    shape = constant.tensor_type.shape
+    config: dict[str, Any] = {"shape": list(shape), "type": str(constant.type)}
+    if constant.number is not None:
+        config["value"] = _plain(constant.number)
+    kind = "Parameter" if constant.trainable else "Constant"
+    return ParameterRecord(
+        shape, (ParameterNodeRecord(kind, 1, config, (), (constant.name or "constant",)),), ((0, 0),)
+    )
+
+
+def _results(types: Sequence[ValueType]) -> dict[str, Any]:
+    """Types of results, and their bytes."""
+    return {
+        "results": [str(kind) for kind in types],
+        "bytes": sum(kind.size_bytes for kind in types if isinstance(kind, TensorType)),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def _reads(variables: Iterable[Variable], ids: Mapping[Variable, int]) -> tuple[Read, ...]:
+    return tuple((v.owner.id, v.index) if v.owner is not None else (ids[v], 0) for v in variables)

@@ -1,0 +1,35 @@
+"""A compiled circuit as a tensor graph."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend.layers import TorchDiscreteLayer
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.torch_io.importing import from_module
+from explorer.trace import Listener
+
+
+def from_circuit(
+    circuit: TorchCircuit,
+    *,
+    batch_size: int = 1,
+    level: str = "functional",
+    training: bool = False,
+    listeners: Sequence[Listener] = (),
+) -> FunctionGraph:
+    """The graph of what a circuit computes for rows (B, D); with `training` its parameters may change.
+
+    Raises: ExportError, UnknownNameError, as `from_module` does.
+    """
+    x = example_rows(circuit, batch_size)
+    return from_module(circuit, (x,), level=level, training=training, listeners=listeners)
+
+
+def example_rows(circuit: TorchCircuit, batch_size: int) -> Tensor:
+    """Zeros (B, D) of a type that the circuit takes: whole numbers if all of its variables are discrete."""
+    inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, TorchInputLayer) and layer.scope_idx]
+    discrete = all(isinstance(layer, TorchDiscreteLayer) for layer in inputs)
+    return torch.zeros(batch_size, circuit.num_variables, dtype=torch.long if discrete else None)

@@ -1,0 +1,161 @@
+"""From a tensor graph back to PyTorch: an fx module, with parameters and buffers under their names."""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import torch
+from torch import fx, nn
+
+from explorer.errors import ExportError, OperatorError
+from explorer.tensor.graph.destroy import DestroyHandler
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.sharing import outputs_to_copy
+from explorer.tensor.ir.aliasing import destroys
+from explorer.tensor.ir.ops import kernel, split_call
+from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.tensor.torch_io.holding import hold
+
+CLONE = torch.ops.aten.clone.default
+CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
+
+
+class TensorModule(nn.Module):
+    """Runs a tensor graph. Called as the module it was made of; goes through `torch.compile` and `torch.export`.
+
+    Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced have the names that
+    they had, so that a state dict of the original module can be loaded as long as all of them are there.
+    """
+
+    def __init__(self, graph: FunctionGraph) -> None:
+        super().__init__()
+        constants = _constants(graph)
+        mutations = graph.interface.mutations
+        changed = [Constant(mutation.data, mutation.name, True) for mutation in mutations]
+        names = hold(self, [*constants, *changed], graph.interface.state, OWN_NAMES)
+        self.program = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
+        self._interface = replace(graph.interface, mutations=(), state=(), shared=None)
+        self._takes = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
+        self._reads = tuple(tuple(names[constant].split(".")) for constant in constants)
+        self._changed = tuple(names[constant] for constant in changed)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The results for these arguments; buffers that a call changes are changed. Raises: OperatorError."""
+        tensors = self._interface.flat_arguments(args, kwargs)
+        if len(tensors) != len(self._takes):
+            raise OperatorError(f"the graph takes {len(self._takes)} tensors; {len(tensors)} were given")
+        for (name, kind), value in zip(self._takes, tensors, strict=True):
+            _check_argument(name, kind, value)
+        results = list(self.program(*tensors, *[self._held(path) for path in self._reads]))
+        for name in self._changed:
+            with torch.no_grad():
+                self.get_buffer(name).copy_(results.pop(0))
+        return self._interface.structured_results(results)
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        """Move or convert what it holds; one that is converted takes arguments of the other dtype."""
+        super()._apply(fn, recurse)
+        self._takes = tuple(
+            (name, replace(kind, dtype=fn(torch.empty(0, dtype=kind.dtype)).dtype)) for name, kind in self._takes
+        )
+        return self
+
+    def _held(self, path: tuple[str, ...]) -> Any:
+        found: Any = self
+        for part in path:
+            found = getattr(found, part)
+        return found
+
+
+OWN_NAMES = frozenset((*dir(nn.Module), "training", "program", "_interface", "_takes", "_reads", "_changed", "_held"))
+"""Names that no constant can have in a module."""
+
+
+def _check_argument(name: str, kind: TensorType, value: object) -> None:
+    """Raises: OperatorError for what is no tensor, or one of another shape or dtype."""
+    if not isinstance(value, torch.Tensor):
+        raise OperatorError(f"{name} must be a tensor of the shape {kind.shape}; a {type(value).__name__} was given")
+    if value.shape != kind.shape:
+        raise OperatorError(f"{name} has the shape {tuple(value.shape)}; the graph was made for {kind.shape}")
+    if value.dtype != kind.dtype:
+        raise OperatorError(f"{name} has the dtype {value.dtype}; the graph was made for {kind.dtype}")
+
+
+def to_module(graph: FunctionGraph) -> TensorModule:
+    """A module that computes the graph, with its own structure around the present constants. Raises: ExportError."""
+    return TensorModule(graph)
+
+
+def to_fx(graph: FunctionGraph) -> fx.GraphModule:
+    """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
+    root = nn.Module()
+    constants = _constants(graph)
+    names = hold(root, constants, graph.interface.state, dir(fx.GraphModule))
+    program = _program(graph, constants, lambda program, constant: program.get_attr(names[constant]))
+    return fx.GraphModule(root, program, "TensorProgram")
+
+
+def _constants(graph: FunctionGraph) -> list[Constant]:
+    """The constants that a program of a graph reads as tensors."""
+    read = [*(v for node in graph.toposort() for v in node.inputs if v not in node.numbers), *graph.outputs]
+    return [variable for variable in dict.fromkeys(read) if isinstance(variable, Constant)]
+
+
+def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
+    """A variable as an input of a program, under its own name if that is free."""
+    taken = {node.target for node in program.nodes}
+    name = _identifier(variable.name) or f"input_{len(taken)}"
+    while name in taken:
+        name += "_"
+    return program.placeholder(name)
+
+
+def _program(
+    graph: FunctionGraph, constants: Sequence[Constant], held: Callable[[fx.Graph, Constant], fx.Node]
+) -> fx.Graph:
+    """The program: what the graph takes are its inputs; `held` makes the node of a constant."""
+    program = fx.Graph()
+    made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}
+    made |= {constant: held(program, constant) for constant in constants}
+    for constant in constants:
+        if any(constant.data is mutation.data for mutation in graph.interface.mutations):
+            # a call gives it a new value, and the gradient may need the old one
+            made[constant] = program.call_function(CLONE, (made[constant],))
+    if any(map(destroys, graph.nodes)):
+        graph.attach_feature(DestroyHandler())  # it knows what must run before what is overwritten
+    for node in graph.toposort():
+        _emit(program, node, made)
+    copied = outputs_to_copy(graph)
+    results = [
+        program.call_function(CLONE, (made[v],), CONTIGUOUS) if i in copied else made[v]
+        for i, v in enumerate(graph.outputs)
+    ]
+    program.output(tuple(results))
+    return program
+
+
+def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
+    numbers = node.numbers
+    values = node.op.bind([numbers[v] if v in numbers else made[v] for v in node.inputs])
+    args, kwargs = split_call(node.op.target, values)
+    result = program.call_function(kernel(node.op.target), args, kwargs)
+    if node.place.stack:
+        result.meta["stack_trace"] = node.place.stack
+    if node.place.module:
+        result.meta["nn_module_stack"] = {node.place.module: (node.place.module, nn.Module)}
+    returns = node.op.target._schema.returns
+    if len(returns) == 1 and len(node.outputs) == 1 and "List" not in str(returns[0].type):
+        made[node.outputs[0]] = result
+        return
+    if any("List" in str(kind.type) for kind in returns) and len(returns) > 1:
+        raise ExportError(f"{node.op.target} gives lists among other results; such operators are not taken")
+    for variable in node.outputs:
+        if variable.clients:
+            made[variable] = program.call_function(operator.getitem, (result, variable.index))
+
+
+def _identifier(name: str) -> str:
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return f"_{text}" if text[:1].isdigit() else text

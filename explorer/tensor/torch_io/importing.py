@@ -1,0 +1,282 @@
+"""From PyTorch to a tensor graph: an exported program, a module, a circuit."""
+
+import operator
+import sysconfig
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+
+from explorer.errors import ExportError, OperatorError
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.interface import Held, Interface, Mutation
+from explorer.tensor.graph.sharing import sharing_of
+from explorer.tensor.ir.fakes import exclusively
+from explorer.tensor.ir.ops import flat_results
+from explorer.tensor.ir.quantized import name_quantization
+from explorer.tensor.ir.types import TensorType, ValueType, type_of
+from explorer.tensor.ir.variables import Constant, SourcePlace, Variable, make_apply
+from explorer.tensor.torch_io.gradient_modes import DETACH, detached_parts
+from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
+from explorer.trace import Listener
+
+LEVELS = ("functional", "core")
+"""`functional`: composite operators stay whole (convolution, batch norm, linear, softmax); `core`: core ATen only."""
+
+
+def from_module(
+    module: nn.Module,
+    example_inputs: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    level: str = "functional",
+    layout: str = "",
+    training: bool = False,
+    listeners: Sequence[Listener] = (),
+) -> FunctionGraph:
+    """Export a module and take the program as a graph. In training its parameters may change, else they are known.
+
+    With the layout "nhwc" convolutions and pools are made to work with channels last (`to_nhwc`).
+    Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
+    """
+    try:
+        with exclusively(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ExportError(
+            f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {first.strip()} "
+            "(the cause of this error says more)"
+        ) from error
+    return from_exported(program, level=level, layout=layout, training=training, listeners=listeners)
+
+
+def from_exported(
+    program: ExportedProgram,
+    *,
+    level: str = "functional",
+    layout: str = "",
+    training: bool = False,
+    listeners: Sequence[Listener] = (),
+) -> FunctionGraph:
+    """An exported program as a graph; parameters and buffers are constants with their names.
+
+    With `training` parameters that ask for gradients are constants that may change; `layout` is as in `from_module`.
+    Raises: UnknownNameError for a level or layout; ExportError for shapes that depend on the data, and for what is no
+    operator (control flow, tokens, objects), with its place.
+    """
+    from explorer.errors import unknown_name
+
+    if level not in LEVELS:
+        raise unknown_name("level of operators", level, LEVELS)
+    check_layout(layout)
+    with exclusively(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = _decomposed(program, level, training)
+    graph = _Reader(program, training).graph(listeners)
+    return to_nhwc(graph) if layout == "nhwc" else graph
+
+
+def _decomposed(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
+    """The program in operators of a level; in training nothing gets a gradient that had none."""
+    table = {} if level == "functional" else torch.export.default_decompositions()
+    if not training:
+        return program.run_decompositions(table)
+    table.pop(DETACH, None)  # it would become an alias, through which gradients flow
+    with detached_parts(program):
+        return program.run_decompositions(table)
+
+
+class _Reader:
+    """Walks an exported program and applies its operators."""
+
+    def __init__(self, program: ExportedProgram, training: bool) -> None:
+        self._program = program
+        self._training = training
+        self._values: dict[fx.Node, Any] = {}
+        self._inputs: list[Variable] = []
+        self._fixed: list[tuple[int, Any]] = []
+        self._fixed_results: list[tuple[int, Any]] = []
+
+    def graph(self, listeners: Sequence[Listener]) -> FunctionGraph:
+        nodes = list(self._program.graph.nodes)
+        self._read_inputs([node for node in nodes if node.op == "placeholder"])
+        for node in nodes:
+            if node.op == "call_function":
+                self._values[node] = self._called(node)
+            elif node.op not in ("placeholder", "output", "get_attr"):  # what get_attr names, control flow takes
+                raise ExportError(f"the program has a {node.op} node ({node.name}), which is no operator{_where(node)}")
+        outputs, mutations = self._outputs(nodes[-1])
+        spec = self._program.call_spec
+        graph = FunctionGraph(self._inputs, outputs, clone=False, listeners=listeners)
+        graph.interface = Interface(
+            spec.in_spec,
+            spec.out_spec,
+            mutations,
+            tuple(self._fixed),
+            sharing_of(graph),
+            self._held(graph),
+            tuple(self._fixed_results),
+        )
+        return graph
+
+    def _input(self, node: fx.Node) -> Variable:
+        """An input; one that may ask for a gradient counts as trained where anything is."""
+        kind = _static(node)
+        learns = self._training and (kind.dtype.is_floating_point or kind.dtype.is_complex)
+        return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
+
+    def _held(self, graph: FunctionGraph) -> tuple[Held, ...]:
+        """What the module holds, in the order of its state dict, then what is not in that."""
+        program = self._program
+        read = {id(constant.data) for constant in graph.constants}
+        return tuple(
+            Held(name, data, name in program.state_dict, self._training and data.requires_grad, id(data) not in read)
+            for name, data in {**program.state_dict, **program.constants}.items()
+            if isinstance(data, torch.Tensor)
+        )
+
+    def _read_inputs(self, placeholders: Sequence[fx.Node]) -> None:
+        signature = self._program.graph_signature
+        changed = set(signature.buffers_to_mutate.values())
+        position = 0
+        for node, spec in zip(placeholders, signature.input_specs, strict=True):
+            target = str(spec.target)
+            if spec.kind is InputKind.USER_INPUT:
+                if isinstance(spec.arg, TensorArgument):
+                    self._values[node] = self._input(node)
+                    self._inputs.append(self._values[node])
+                elif isinstance(spec.arg, ConstantArgument):
+                    self._values[node] = spec.arg.value
+                    self._fixed.append((position, spec.arg.value))
+                else:
+                    raise ExportError(f"the input {node.name} is no tensor; fix it before exporting")
+                position += 1
+            elif spec.kind is InputKind.PARAMETER:
+                data = self._stored(target)
+                self._values[node] = Constant(data, target, self._training and data.requires_grad)
+            elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                self._values[node] = Constant(self._stored(target), target, target in changed)
+            else:
+                raise ExportError(f"the program takes a {spec.kind.name.lower()} ({node.name}); only tensors are taken")
+
+    def _stored(self, target: str) -> torch.Tensor:
+        program = self._program
+        data = program.state_dict[target] if target in program.state_dict else program.constants[target]
+        if not isinstance(data, torch.Tensor):
+            raise ExportError(f"the program holds {target}, which is no tensor; only tensors are taken")
+        if data.layout is not torch.strided:
+            raise ExportError(f"{target} is a sparse tensor ({data.layout}); make it dense, as with .to_dense()")
+        return data
+
+    def _called(self, node: fx.Node) -> Any:
+        target = node.target
+        if target is not operator.getitem and not isinstance(target, OpOverload):
+            raise ExportError(
+                f"{getattr(target, '__name__', target)} ({node.name}) is no operator on tensors{_where(node)}; "
+                "export with fixed shapes and without control flow"
+            )
+        args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
+        if not isinstance(target, OpOverload):
+            return args[0][args[1]]
+        _static(node)
+        try:
+            name_quantization(target, args, kwargs)
+            made = make_apply(target, args, kwargs, _place(node), _result_types(node))
+        except OperatorError as error:
+            raise ExportError(f"{error} ({node.name}){_where(node)}") from error
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+            raise ExportError(
+                f"{made.op.name} gives a sparse tensor ({value.layout}){_where(node)}; only dense ones are taken"
+            )
+        for variable in made.outputs:
+            variable.name = ""
+        returns = target._schema.returns
+        if len(returns) == 1 and "List" not in str(returns[0].type):
+            return made.outputs[0]
+        return tuple(made.outputs)
+
+    def _mapped(self, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            return self._values[value]
+        if isinstance(value, list | tuple):
+            return [self._mapped(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._mapped(item) for key, item in value.items()}
+        return value
+
+    def _outputs(self, node: fx.Node) -> tuple[list[Variable], tuple[Mutation, ...]]:
+        found: list[Variable] = []
+        mutations: list[Mutation] = []
+        results = node.args[0]
+        if not isinstance(results, Iterable):
+            raise ExportError("the program has no results")
+        for value, spec in zip(results, self._program.graph_signature.output_specs, strict=True):
+            variable = self._mapped(value)
+            if not isinstance(variable, Variable) and spec.kind is OutputKind.USER_OUTPUT:
+                self._fixed_results.append((len(found) - len(mutations) + len(self._fixed_results), variable))
+                continue
+            if not isinstance(variable, Variable):
+                raise ExportError(f"the program gives {variable!r} where it should give a tensor")
+            if spec.kind is OutputKind.BUFFER_MUTATION:
+                mutations.append(Mutation(str(spec.target), self._stored(str(spec.target))))
+            elif spec.kind is not OutputKind.USER_OUTPUT:
+                raise ExportError(f"the program has a result of the kind {spec.kind.name.lower()}, which is not taken")
+            found.append(variable)
+        if not found:
+            raise ExportError("the program gives no tensors")
+        return found, tuple(mutations)
+
+
+def _static(node: fx.Node) -> TensorType:
+    """The type of the values of a node. Raises: ExportError if a shape is not fixed."""
+    values = node.meta.get("val")
+    for value in values if isinstance(values, list | tuple) else [values]:
+        if isinstance(value, torch.Tensor) and any(not isinstance(size, int) for size in value.shape):
+            raise ExportError(
+                f"the shape of {node.name} is not fixed: {tuple(value.shape)}{_where(node)}; export without dynamic "
+                "shapes and without operators whose result's shape depends on the data"
+            )
+    kind = type_of(values)
+    return kind if isinstance(kind, TensorType) else TensorType(torch.float32, ())
+
+
+def _result_types(node: fx.Node) -> list[ValueType] | None:
+    """The types that the export found: to find them again would take a quarter of an import. None if it did not."""
+    results = flat_results(node.meta.get("val"))
+    return list(map(type_of, results)) if all(isinstance(value, torch.Tensor) for value in results) else None
+
+
+def _place(node: fx.Node) -> SourcePlace:
+    stack = node.meta.get("stack_trace") or ""
+    modules = node.meta.get("nn_module_stack") or {}
+    paths = [entry[0] for entry in modules.values()]
+    return SourcePlace(stack, paths[-1].removeprefix("L['self'].") if paths else "")
+
+
+def _where(node: fx.Node) -> str:
+    line = _place(node).line
+    return f" at {line}" if line else ""
+
+
+FOREIGN = (str(Path(torch.__file__).parent), sysconfig.get_paths()["stdlib"] + "/", __file__, "<")
+"""Where frames of an error are from that are not the user's."""
+
+
+def _blamed(error: BaseException | None) -> str:
+    """The innermost line of the user's own program that an error, or what it came from, passed."""
+    while error is not None:
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            if not frame.filename.startswith(FOREIGN) or "site-packages" in frame.filename[len(FOREIGN[0]) :]:
+                return f" at {Path(frame.filename).name}:{frame.lineno}"
+        error = error.__cause__ or error.__context__
+    return ""

@@ -1,0 +1,158 @@
+"""The order of axes made explicit, channels last: what a loader of Glow does with a model whose channels come second.
+
+A convolution or a pool of (batch, channels, height, width) becomes a transpose, the operator with channels last, and
+a transpose back; its weight is transposed too. A batch norm names the axis of its channels instead, so that
+transposes can move past it. A mean over height and width needs one transpose only: its result has one place for each
+channel. Most of the transposes then meet and cancel (the pass SinkCode).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from explorer.errors import unknown_name
+from explorer.rewrite import Exactness
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir import library
+from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.rewriting import Declined, SweepRewriter, node_rewriter
+
+aten = torch.ops.aten
+LAYOUTS = ("", "nhwc")
+"""What an import may ask for: the axes as they are, or channels last."""
+
+
+def check_layout(layout: str) -> None:
+    """Raises: UnknownNameError for what an import cannot ask for."""
+    if layout not in LAYOUTS:
+        raise unknown_name("layout", layout, ["nhwc", "'' (the axes as they are)"])
+
+
+NCHW, NHWC = "NCHW", "NHWC"
+TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+@node_rewriter([aten.conv2d.default, aten.convolution.default], reentrant=False)
+def convolution_with_channels_last(node: Apply) -> Any:
+    """A convolution in two dimensions takes its input and its weight with the channels last."""
+    op = node.op
+    if len(op["stride"]) != 2 or node.inputs[0].tensor_type.rank != 4:
+        return Declined("it is not in two dimensions, or takes no batch", node)
+    if op.attributes.get("transposed"):
+        return Declined("it is a transposed convolution, which has no form with channels last here", node)
+    weight = call(aten.permute.default, node.inputs[1], TO_NHWC, place=node.place)
+    bias = node.input_of("bias")
+    settings = (op["stride"], op["padding"], op["dilation"], op["groups"])
+    return _framed(node, library.conv2d_nhwc, weight, bias, *settings)
+
+
+@node_rewriter([aten.max_pool2d.default, aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
+def max_pool_with_channels_last(node: Apply) -> Any:
+    """Max pooling with the channels last."""
+    if node.inputs[0].tensor_type.rank != 4:
+        return Declined("it takes no batch", node)
+    if any(extra.clients for extra in node.outputs[1:]):
+        return Declined("the places of the greatest numbers are read too", node)
+    settings = (node.op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
+    return _framed(node, library.max_pool2d_nhwc, *settings)
+
+
+@node_rewriter([aten.avg_pool2d.default])
+def average_pool_with_channels_last(node: Apply) -> Any:
+    """Average pooling with the channels last."""
+    if node.inputs[0].tensor_type.rank != 4:
+        return Declined("it takes no batch", node)
+    names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+    return _framed(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))
+
+
+@node_rewriter([aten.adaptive_avg_pool2d.default])
+def adaptive_pool_with_channels_last(node: Apply) -> Any:
+    """Adaptive average pooling with the channels last; one place for each channel is a reshape away from the result."""
+    if node.inputs[0].tensor_type.rank != 4:
+        return Declined("it takes no batch", node)
+    size = node.op["output_size"]
+    if tuple(size) != (1, 1):
+        return _framed(node, library.adaptive_avg_pool2d_nhwc, size)
+    last = _channels_last(node)
+    return _reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size, place=node.place))
+
+
+@node_rewriter([aten.mean.dim])
+def mean_with_channels_last(node: Apply) -> Any:
+    """A mean over height and width with the channels last; the result is a reshape away."""
+    axes, kind = node.op["dim"], node.inputs[0].tensor_type
+    if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
+        return Declined("it is not over height and width", node)
+    found = call(aten.mean.dim, _channels_last(node), [1, 2], True, dtype=node.op["dtype"], place=node.place)
+    return _reshaped(node, found)
+
+
+@node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
+def batch_norm_with_axis(node: Apply) -> Any:
+    """A batch norm with known statistics names the axis of its channels, which is 1."""
+    if any(extra.clients for extra in node.outputs[1:]):
+        return Declined("the statistics that it gives are read too", node)
+    parts = [node.input_of(name) for name in ("weight", "bias", "running_mean", "running_var")]
+    found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1, place=node.place)
+    return _named(node, _with_names(found, NCHW))
+
+
+nhwc_rewriter = SweepRewriter(
+    (
+        convolution_with_channels_last,
+        max_pool_with_channels_last,
+        average_pool_with_channels_last,
+        adaptive_pool_with_channels_last,
+        mean_with_channels_last,
+        batch_norm_with_axis,
+    ),
+    name="nhwc",
+)
+"""All of these in one way through a graph, as a step of a pipeline."""
+
+
+def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
+    """Make the order of axes explicit, channels last, in this graph, and give it. The step is recorded as `nhwc`."""
+    nhwc_rewriter.rewrite(graph)
+    return graph
+
+
+def activation_transposes(graph: FunctionGraph) -> list[Apply]:
+    """The transposes of what is computed or given; those of constants are done once, before."""
+    from explorer.tensor.ir.variables import Constant
+
+    return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
+
+
+def _framed(node: Apply, target: Any, *arguments: Any) -> Mapping[Any, Any]:
+    """The operator with channels last between two transposes."""
+    found = call(target, _channels_last(node), *arguments, place=node.place)
+    return _named(node, call(aten.permute.default, found, TO_NCHW, place=node.place))
+
+
+def _channels_last(node: Apply) -> Variable:
+    """The first input with channels last."""
+    return _with_names(call(aten.permute.default, node.inputs[0], TO_NHWC, place=node.place), NHWC)
+
+
+def _reshaped(node: Apply, found: Variable) -> Mapping[Any, Any]:
+    return _named(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape, place=node.place))
+
+
+def _named(node: Apply, found: Variable) -> Mapping[Any, Any]:
+    """What stands for the first result; the order of the axes of the first input is given its name."""
+    return {node.outputs[0]: found, "layouts": {node.inputs[0]: NCHW} if _is_nameless(node.inputs[0]) else {}}
+
+
+def _with_names(new: Variable, layout: str) -> Variable:
+    """A variable that is in no graph yet, with this name for the order of its axes if it has none."""
+    if _is_nameless(new):
+        new.type = replace(new.tensor_type, layout=layout)
+    return new
+
+
+def _is_nameless(variable: Variable) -> bool:
+    return not variable.tensor_type.layout and variable.tensor_type.rank == 4
