@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from explorer.app.asking import ask
-    from explorer.app.notebook import show
+    from explorer.app.notebook.ask import ask
+    from explorer.app.notebook.show import show
     from explorer.compiler import TorchCompiler, rerun
     from explorer.recording import record
     from explorer.symbolic import Circuit, CircuitBuilder
@@ -20,11 +20,11 @@ _PLACES = {
     "CircuitBuilder": "explorer.symbolic",
     "TorchCompiler": "explorer.compiler",
     "Trace": "explorer.trace",
-    "ask": "explorer.app.asking",
+    "ask": "explorer.app.notebook.ask",
     "gallery": "explorer.templates",
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
-    "show": "explorer.app.notebook",
+    "show": "explorer.app.notebook.show",
 }
 
 __all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "ask", "gallery", "record", "rerun", "show"]

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from explorer.app.commands import bench, course, explore, export, gallery, lab, serve, show, time, trace, train
-from explorer.app.console import say_error, say_note
+from explorer.app.commands.console import say_error, say_note
 from explorer.errors import CircuitError
 
 FAILED, INTERRUPTED = 2, 130

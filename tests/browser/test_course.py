@@ -50,7 +50,7 @@ TOLD = "print('members:', len(trace.fold_groups(0)[0].members))"
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a lesson that was really run."""
     nbformat = needed()
-    from explorer.app.course import build_course
+    from explorer.app.course.build import build_course
 
     folder = tmp_path_factory.mktemp("lessons")
     cells = [nbformat.v4.new_markdown_cell(INTRODUCTION), *map(nbformat.v4.new_code_cell, CELLS)]
@@ -236,7 +236,7 @@ def built(number: str, folders: pytest.TempPathFactory) -> Path:
     needed()
     from filelock import FileLock
 
-    from explorer.app.course import build_course
+    from explorer.app.course.build import build_course
 
     own = folders.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from explorer.app.panes.tools import TOOLS
+from explorer.app.dashboard.panes.tools import TOOLS
 from tests.browser.axe import serious_violations, serious_violations_in
 from tests.browser.conftest import Dashboard
 

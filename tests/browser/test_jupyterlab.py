@@ -57,7 +57,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     if importlib.util.find_spec("jupyterlab") is None:
         is_missing("JupyterLab", "pip install 'circuit-explorer[ui]'")
     from explorer.app.commands.lab import lab_command, lab_environment
-    from explorer.app.serving import free_port
+    from explorer.app.dashboard.serving import free_port
 
     own = tmp_path_factory.mktemp("jupyter")
     folder = own / "notebooks"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.console import notes, progress, results, say_note
+from explorer.app.commands.console import notes, progress, results, say_note
 
 if TYPE_CHECKING:
     from explorer.bench import Conditions
@@ -119,10 +119,9 @@ def bench_views(
     """Time what the explorer computes to show a trace, beside its budgets: steps, first picture, pages."""
     with notes().status("Loading torch"):
         from explorer import bench as b
-        from explorer.app.browser_times import measure_pages
-        from explorer.app.circuits import load_circuit
-        from explorer.app.dashboard_times import measure_dashboard
-        from explorer.app.view_times import (
+        from explorer.app.budgets.browser import measure_pages
+        from explorer.app.budgets.dashboard import measure_dashboard
+        from explorer.app.budgets.views import (
             EXPORT_BYTES,
             VIEW_CASES,
             export_of,
@@ -132,6 +131,7 @@ def bench_views(
             view_table,
             views_to_json,
         )
+        from explorer.app.circuits import load_circuit
         from explorer.compiler import record
 
         conditions = b.Conditions(0, 1, "")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.console import notes, results
+from explorer.app.commands.console import notes, results
 from explorer.app.needs import require_ui
 from explorer.errors import CircuitError
 
@@ -25,7 +25,7 @@ def course(
     require_ui(
         "anywidget", "ipykernel", "latex2mathml", "markdown_it", "mdit_py_plugins", "nbclient", "PIL", "pygments"
     )
-    from explorer.app.course import LESSONS, build_course
+    from explorer.app.course.build import LESSONS, build_course
 
     folder, found = notebooks_folder()
     if not found and not any(folder.glob(LESSONS)):

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from explorer.app.commands.console import command, notes, results, say_note
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
-from explorer.app.console import command, notes, results, say_note
 from explorer.app.seed import MAX_SEED
 
 CIRCUIT = "digits"
@@ -34,9 +34,9 @@ def explore(
     with notes().status("Loading torch"):
         import torch
 
-        from explorer.app.checkpoint import Checkpoint
-        from explorer.app.data import independent_pixels_bits, load_data
-        from explorer.app.training import TrainingOptions, bits_per_dimension
+        from explorer.app.training.checkpoint import Checkpoint
+        from explorer.app.training.data import independent_pixels_bits, load_data
+        from explorer.app.training.loop import TrainingOptions, bits_per_dimension
         from explorer.compiler import record
         from explorer.templates import gallery
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.console import check_writable, notes, results
+from explorer.app.commands.console import check_writable, notes, results
 
 if TYPE_CHECKING:
     from explorer.trace import Trace

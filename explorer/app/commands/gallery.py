@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from explorer.app.console import notes, results
+from explorer.app.commands.console import notes, results
 
 
 def list_gallery() -> None:

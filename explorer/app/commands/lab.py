@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.console import results, say_note
+from explorer.app.commands.console import results, say_note
 from explorer.app.needs import require_ui
 
 ADDRESS = "127.0.0.1"
@@ -32,7 +32,7 @@ def lab(
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
     """Open the notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""
-    from explorer.app.serving import check_port, free_port
+    from explorer.app.dashboard.serving import check_port, free_port
 
     require_ui("jupyterlab")
     folder, found = notebooks_folder()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.console import notes, results
+from explorer.app.commands.console import notes, results
 from explorer.app.needs import require_ui
 
 PORT, LOCAL = 5006, "127.0.0.1"
@@ -46,10 +46,10 @@ def open_dashboard(
     """
     require_ui()
     with notes().status("Loading torch and panel"):
-        from explorer.app.library import Library
-        from explorer.app.place import Place
-        from explorer.app.serving import ServeOptions, check_port, free_port
-        from explorer.app.serving import serve as run
+        from explorer.app.dashboard.serving import ServeOptions, check_port, free_port
+        from explorer.app.dashboard.serving import serve as run
+        from explorer.app.session.library import Library
+        from explorer.app.session.place import Place
         from explorer.templates import gallery
 
     place, files = Place(), ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.console import results
+from explorer.app.commands.console import results
 
 if TYPE_CHECKING:
     from explorer.trace import Trace

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.console import check_writable, notes, results, say_note
+from explorer.app.commands.console import check_writable, notes, results, say_note
 from explorer.errors import ValueRangeError, unknown_name
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def time(
         check_writable(json)
     with notes().status("Loading torch"):
         from explorer import bench as b
-        from explorer.app.opening import circuit_of
-        from explorer.app.options import options_of
+        from explorer.app.session.opening import circuit_of
+        from explorer.app.session.options import options_of
         from explorer.views import TraceIndex, lints
 
     trace, name = _trace(source, level, batch), Path(source).name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from explorer.app.console import check_writable, command, notes, results, say_note
+from explorer.app.commands.console import check_writable, command, notes, results, say_note
 from explorer.app.seed import MAX_SEED
 from explorer.errors import CircuitError, unknown_name
 
@@ -99,7 +99,7 @@ def recorder_of(
 
     Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
     """
-    from explorer.app.options import LEVELS, TENSOR_LEVEL, TensorOptions
+    from explorer.app.session.options import LEVELS, TENSOR_LEVEL, TensorOptions
     from explorer.compiler import TorchCompiler, record
     from explorer.rewrite import CompilationMode
 
@@ -114,7 +114,7 @@ def recorder_of(
     chosen = TensorOptions(TENSOR_LEVEL, mode, () if pipeline is None else _entries(pipeline))
 
     def at_tensor_level(circuit: "Circuit", **options: Any) -> "Trace":
-        from explorer.app.tensor_opening import ROWS, tensor_trace
+        from explorer.app.session.tensor_opening import ROWS, tensor_trace
 
         return tensor_trace(circuit, TorchCompiler(**options), chosen, name, rows=rows or ROWS)
 
@@ -122,7 +122,7 @@ def recorder_of(
 
 
 def _entries(pipeline: Path) -> tuple[str, ...]:
-    from explorer.app.pass_entries import entry_text
+    from explorer.app.session.pass_entries import entry_text
     from explorer.rewrite import read_pipeline
     from explorer.tensor.passes import passes
 

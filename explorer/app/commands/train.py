@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.console import check_writable, command, notes, progress, results, say_note
+from explorer.app.commands.console import check_writable, command, notes, progress, results, say_note
 from explorer.app.seed import MAX_SEED
 
 if TYPE_CHECKING:
-    from explorer.app.data import ImageData
-    from explorer.app.training import Epoch, TrainingOptions, TrainingResult
+    from explorer.app.training.data import ImageData
+    from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult
     from explorer.backend import TorchCircuit
 
 RUNS = Path("runs")
@@ -39,10 +39,10 @@ def train(
     with notes().status("Loading"):
         import torch
 
-        from explorer.app.checkpoint import Checkpoint
         from explorer.app.circuits import load_circuit
-        from explorer.app.data import load_data
-        from explorer.app.training import TrainingOptions
+        from explorer.app.training.checkpoint import Checkpoint
+        from explorer.app.training.data import load_data
+        from explorer.app.training.loop import TrainingOptions
         from explorer.compiler import TorchCompiler
 
         torch.set_num_threads(threads)
@@ -74,7 +74,7 @@ def train_with_progress(
     compiled: "TorchCircuit", images: "ImageData", settings: "TrainingOptions", before: "Sequence[Epoch]" = ()
 ) -> "TrainingResult":
     """Train with a bar over all batches that says what the last epoch reached."""
-    from explorer.app.training import train as fit
+    from explorer.app.training.loop import train as fit
 
     with progress(notes()) as bar:
         batches = -(-len(images.training) // settings.batch_size)
@@ -90,7 +90,7 @@ def train_with_progress(
 
 def epochs_table(epochs: "Sequence[Epoch]", images: "ImageData") -> Table:
     """One row for each epoch, and the baseline below."""
-    from explorer.app.data import independent_pixels_bits
+    from explorer.app.training.data import independent_pixels_bits
 
     table = Table(title=f"Bits per dimension on {images.name}: less is better", caption_justify="left")
     for name in ("epoch", "training images", "held-out images", "seconds"):

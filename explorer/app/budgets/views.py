@@ -1,0 +1,137 @@
+"""How long the explorer takes to show a trace, and how much it sends, beside what it may take."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+from rich.table import Table
+
+from explorer.app.session.heap import settle_heap
+from explorer.trace import Trace
+from explorer.views import TraceIndex, cost_strip, details, picture, recording, steps
+from widgets import page_html
+from widgets.encode import picture_traits, to_json
+
+VIEW_CASES = ("digits", "mnist", "poon-domingos")
+"""The default circuit, and two of 5,725 and 19,342 layers."""
+
+EXPORT_MODES = ("diff", "before", "after")
+"""What `circuit-explorer html` records."""
+
+STEP_MS = 100.0
+FIRST_MS_PER_LAYER = 500.0 / 10_000
+EXPORT_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Something measured: for which circuit, how much, in which unit, and how much it may be at most (None: no bound).
+
+    `over` turns the bound round: at least so much. `why` says why nothing was measured.
+    """
+
+    circuit: str
+    what: str
+    value: float | None
+    unit: str
+    budget: float | None = None
+    over: bool = False
+    why: str = ""
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether it keeps within its budget; None if there is none, or nothing was measured."""
+        if self.value is None or self.budget is None:
+            return None
+        return self.value >= self.budget if self.over else self.value <= self.budget
+
+
+def measure_views(name: str, trace: Trace, on_step: Callable[[int], None] = lambda _: None) -> list[Figure]:
+    """First picture, every step on its first visit, and the size of pictures, all grouped by level and fold key.
+
+    A step is what a host computes for it: picture, its JSON, details of a box, costs. The budget of the first picture,
+    0.5 s for 10,000 layers, grows with the layers.
+    """
+    layers = layers_of(trace)
+    settle_heap()
+    started = perf_counter()
+    index = TraceIndex(trace)
+    to_json(steps(index))
+    _make_step(index, 0)
+    first = perf_counter() - started
+    seconds: list[float] = []
+    sizes: list[int] = []
+    for step in range(1, len(trace.steps)):
+        started = perf_counter()
+        sizes.append(_make_step(index, step))
+        seconds.append(perf_counter() - started)
+        on_step(step)
+    circuit = f"{name}, {layers:,} layers"
+    budget = max(STEP_MS, FIRST_MS_PER_LAYER * layers)
+    return [
+        Figure(circuit, "steps and first picture", 1000 * first, "ms", budget),
+        Figure(circuit, "a step, median", 1000 * _median(seconds), "ms", STEP_MS),
+        Figure(circuit, "a step, slowest", 1000 * max(seconds), "ms", STEP_MS),
+        Figure(circuit, "JSON of a picture, median", _median(sizes), "bytes"),
+        Figure(circuit, "JSON of a picture, largest", max(sizes), "bytes"),
+    ]
+
+
+def layers_of(trace: Trace) -> int:
+    """How many layers the circuit has at first."""
+    return len(trace.step(0).snapshot.graph.nodes)
+
+
+def export_of(name: str, trace: Trace) -> str:
+    """The page that `circuit-explorer html` writes."""
+    return page_html(recording(TraceIndex(trace), name, modes=EXPORT_MODES))
+
+
+def export_size(name: str, page: str, budget: float | None) -> Figure:
+    """How large an exported page is."""
+    return Figure(name, "exported page", len(page.encode()), "bytes", budget)
+
+
+def view_table(figures: Sequence[Figure]) -> Table:
+    """One row for each figure."""
+    table = Table(title="What the explorer takes to show a trace")
+    for column in ("circuit", "what"):
+        table.add_column(column, overflow="fold")
+    for column in ("measured", "budget", ""):
+        table.add_column(column, justify="right", overflow="fold")
+    before = ""
+    for figure in figures:
+        bound = "" if figure.budget is None else f"{'≥' if figure.over else '≤'} {_text(figure.budget, figure.unit)}"
+        measured = figure.why if figure.value is None else _text(figure.value, figure.unit)
+        kept = "" if figure.ok is None else "kept" if figure.ok else "MISSED"
+        table.add_row("" if figure.circuit == before else figure.circuit, figure.what, measured, bound, kept)
+        before = figure.circuit
+    return table
+
+
+def views_to_json(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    """All figures as data of JSON types."""
+    return [{**asdict(figure), "ok": figure.ok} for figure in figures]
+
+
+def _make_step(index: TraceIndex, step: int) -> int:
+    """Make all that is shown of a step; gives the size of the picture's JSON."""
+    made = picture(index, step)
+    traits = picture_traits(made.view, made.coordinates.astype("<f4").tobytes())
+    if made.view["nodes"]:
+        to_json(details(index, step, made.view["nodes"][0]["ids"]))
+    to_json(cost_strip(index, step))
+    return len(traits["picture"].encode())
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _text(value: float, unit: str) -> str:
+    if unit == "bytes":
+        return f"{value / 1000:,.0f} kB"
+    return f"{value:,.3g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"

@@ -1,0 +1,190 @@
+"""Runs the lessons, each in a kernel of its own, and writes them as pages."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import nbformat
+from jupyter_client.kernelspec import NATIVE_KERNEL_NAME, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+from explorer.app.course.links import INDEX, TEXTS, page_name
+from explorer.app.course.page import ANSI, Course, index_html, lesson_html, lesson_of, quiz_html, quiz_of
+from explorer.errors import CircuitError, FileFormatError, unknown_name
+
+LESSONS = "[0-9][0-9]_*.ipynb"
+CELL_SECONDS = 120
+BEGIN = "from explorer.app.course.recorder import CourseRecorder as _course\n_course = _course()\n_course.begin()"
+END = "_course.end()"
+STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+"""Where Jupyter and IPython keep a reader's own settings; each lesson gets empty folders of its own."""
+SHOWN_ERROR = 1_500
+"""Letters of the end of a failing cell's traceback that are told."""
+
+
+class LessonError(CircuitError):
+    """A lesson did not run to its end; the message says which cell and why."""
+
+
+def lesson_files(folder: Path, asked: Sequence[str] = ()) -> list[Path]:
+    """The lessons of a folder in order, or those that are asked for by number (`05`) or name, each once.
+
+    Raises: UnknownNameError for one that is not there.
+    """
+    files = sorted(folder.glob(LESSONS))
+    names = [file.stem for file in files]
+    chosen: list[Path] = []
+    for name in asked:
+        stem = Path(name).stem
+        number = stem.zfill(2) if stem else ""
+        found = [file for file in files if stem == file.stem or number == file.stem.split("_")[0]]
+        if not found:
+            raise unknown_name("lesson", name, names)
+        chosen += [file for file in found if file not in chosen]
+    return chosen if asked else files
+
+
+def build_course(
+    folder: Path,
+    output: Path,
+    asked: Sequence[str] = (),
+    on_lesson: Callable[[str], None] = lambda name: None,
+) -> dict[str, int]:
+    """Run the lessons of a folder and write their pages; gives the size of each of these in bytes.
+
+    The quiz, its answers and `index.html` are written as well. Pages that were built before are kept. `on_lesson` is
+    told the name of each lesson before it is run.
+    Raises: UnknownNameError for a lesson that is not there; LessonError for one that fails; FileFormatError for a
+    file that is no notebook and for a formula that cannot be shown; CircuitError for a folder without lessons, and
+    for pages that are to be written where a file is.
+    """
+    every = lesson_files(folder)
+    if not every:
+        raise CircuitError(f"there are no lessons in {folder}: files like 00_name.ipynb")
+    chosen = lesson_files(folder, asked)
+    course = _course(folder, output, every, chosen)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise CircuitError(
+            f"the pages cannot be written into {output}: it is a file, or in one, not a folder"
+        ) from error
+    # First what is written soon: where nothing can be written, no lesson need be run to find out.
+    for source, page in TEXTS.items():
+        if page in course.pages and page != INDEX:
+            _write(output / page, quiz_html((folder / source).read_text(encoding="utf-8"), source, course))
+    _write_index(output, course)
+    made: dict[str, int] = {}
+    for file in chosen:
+        on_lesson(file.stem)
+        page = lesson_html(run_lesson(file), course, every.index(file))
+        made[file.stem] = _write(output / f"{file.stem}.html", page)
+        _write_index(output, course)
+    return made
+
+
+def run_lesson(file: Path) -> Any:
+    """The notebook with its outputs, and with what its widgets show, run in its folder in a fresh kernel.
+
+    The kernel is that of this interpreter, whatever kernels are registered; nobody's own settings of Jupyter are read.
+    Raises: LessonError; FileFormatError.
+    """
+    notebook = _read(file)
+    notebook.cells = [_hidden(BEGIN), *notebook.cells, _hidden(END)]
+    with TemporaryDirectory() as own:
+        environment = {**os.environ, **{name: str(Path(own) / name.lower()) for name in STATE}}
+        environment.pop("PYTHONSTARTUP", None)  # IPython would run that file before the lesson
+        client = NotebookClient(
+            notebook,
+            km=own_kernel(Path(own)),
+            timeout=CELL_SECONDS,
+            shutdown_kernel="immediate",
+            extra_arguments=["--log-level=ERROR"],
+            resources={"metadata": {"path": str(file.parent)}},
+            store_widget_state=False,
+        )
+        try:
+            _execute(client, environment)
+        except CellExecutionError as error:
+            raise LessonError(f"{file.name} failed: {ANSI.sub('', str(error))[-SHOWN_ERROR:]}") from error
+        except (CellTimeoutError, RuntimeError) as error:  # the kernel died, or never answered
+            raise LessonError(f"{file.name} did not end: {error}") from error
+    notebook.cells = notebook.cells[1:]
+    notebook.cells[-1].source = ""  # what it displayed are the recordings
+    return notebook
+
+
+def own_kernel(folder: Path) -> AsyncKernelManager:
+    """The kernel of this interpreter, not yet started: kernels that somebody registered are not looked at.
+
+    What tells how to reach it is written into the folder.
+    """
+    native = KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True)
+    return AsyncKernelManager(
+        kernel_name=NATIVE_KERNEL_NAME, kernel_spec_manager=native, connection_file=str(folder / "kernel.json")
+    )
+
+
+def _execute(client: NotebookClient, environment: Mapping[str, str]) -> None:
+    """Run a notebook; Ctrl-C ends its kernel and comes through.
+
+    In the main thread nbclient would take Ctrl-C for itself, and fail when it ends the kernel a second time.
+    """
+    started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None]] = Future()
+
+    async def execute() -> None:
+        started.set_result((asyncio.get_running_loop(), asyncio.current_task()))
+        await client.async_execute(env=dict(environment), cleanup_kc=True)
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        running = thread.submit(asyncio.run, execute())
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            loop, task = started.result()
+            if task is not None and not loop.is_closed():
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+def _course(folder: Path, output: Path, every: Sequence[Path], chosen: Sequence[Path]) -> Course:
+    """The course with the pages that there will be when the chosen lessons are built."""
+    lessons = tuple(lesson_of(file.stem, _read(file)) for file in every)
+    pages = {INDEX} | {page_name(file.name) for file in every if file in chosen or _page(output, file.stem).exists()}
+    pages |= {page for source, page in TEXTS.items() if (folder / source).exists()}
+    quiz = folder / "quiz.md"
+    found = quiz_of(quiz.read_text(encoding="utf-8"), lessons) if quiz.exists() else None
+    return Course(lessons, found, pages)
+
+
+def _write_index(output: Path, course: Course) -> None:
+    pages = [_page(output, lesson.name) for lesson in course.lessons]
+    _write(output / INDEX, index_html(course, {page.name: page.stat().st_size for page in pages if page.exists()}))
+
+
+def _read(file: Path) -> Any:
+    """A notebook. Raises: FileFormatError."""
+    try:
+        return nbformat.read(file, as_version=4)
+    except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
+        raise FileFormatError(f"{file} is no notebook of Jupyter: {str(error).splitlines()[0]}") from error
+
+
+def _hidden(code: str) -> Any:
+    return nbformat.v4.new_code_cell(code)
+
+
+def _page(output: Path, name: str) -> Path:
+    return output / f"{name}.html"
+
+
+def _write(file: Path, text: str) -> int:
+    data = text.encode()
+    file.write_bytes(data)
+    return len(data)

@@ -1,0 +1,163 @@
+"""The text of a lesson as HTML: markdown, formulas as MathML, code in colours. Nothing of it needs a script."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers.python import PythonLexer
+
+from explorer.app.course.links import HeadingIds, page_address, page_name, target_of
+from explorer.errors import FileFormatError
+
+INLINE_FORMULA = re.compile(r'[(\[]*<span class="math inline">.*?</span>[)\].,;:!?]*', re.DOTALL)
+"""A formula in a line of text, with the marks beside it: no line ends between them."""
+LEFT_OVER = re.compile(r"\\[A-Za-z]+")
+"""A command of LaTeX that the converter did not know stays in its result."""
+
+
+@dataclass(frozen=True)
+class TextOf:
+    """The text of one page: of the file `source` in the folder of the lessons, in a build that has these `pages`.
+
+    A link to a page that is not in the build loses its link, and keeps its words.
+    """
+
+    source: str = ""
+    pages: Collection[str] = ()
+    ids: HeadingIds = field(default_factory=HeadingIds)
+
+    def html(self, markdown: str) -> str:
+        """Markdown as HTML; markup in it is shown as text.
+
+        Raises: FileFormatError for a formula that cannot be converted.
+        """
+        made = _reader().render(markdown, {"text": self})
+        return INLINE_FORMULA.sub(lambda found: f'<span class="whole">{found[0]}</span>', made)
+
+
+def links_and_headings(markdown: str) -> tuple[list[str], list[str]]:
+    """The addresses of all links in a text, and the words of its headings without marks."""
+    links: list[str] = []
+    headings: list[str] = []
+    tokens = _reader().parse(markdown)
+    for at, token in enumerate(tokens):
+        if token.type == "heading_open":
+            headings.append(_words(tokens[at + 1]))
+        links += [str(child.attrs["href"]) for child in token.children or () if child.type == "link_open"]
+    return links, headings
+
+
+def code_html(code: str) -> str:
+    """Python in colours, by classes that `CODE_STYLE` knows."""
+    return highlight(code, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
+
+
+def formula_html(latex: str, options: Mapping[str, Any]) -> str:
+    """A formula as MathML. Raises: FileFormatError."""
+    block = bool(options.get("display_mode"))
+    try:
+        made = convert(latex.strip(), display="block" if block else "inline")
+    except Exception as error:
+        raise FileFormatError(f"the formula {latex!r} cannot be shown: {type(error).__name__}: {error}") from error
+    unknown = LEFT_OVER.findall(made)
+    if unknown:
+        raise FileFormatError(f"the formula {latex!r} cannot be shown: {', '.join(unknown)} is not known")
+    return made
+
+
+def plain_text(markdown: str) -> str:
+    """Markdown without its marks, for a title or a list."""
+    return re.sub(r"[*`$]|\[([^\]]*)\]\([^)]*\)", lambda found: found[1] or "", markdown).strip()
+
+
+def _reader() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    # Between dollars with a space inside of them stands no formula, but money: as in Jupyter.
+    reader.use(dollarmath_plugin, double_inline=True, allow_space=False, renderer=formula_html)
+    for name, rule in (("link_open", _link), ("link_close", _link_end), ("heading_open", _heading), ("fence", _fence)):
+        reader.add_render_rule(name, rule)
+    reader.add_render_rule("math_block", _formula)
+    reader.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
+    reader.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return reader
+
+
+def _link(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """A link into the course is one to its page; others open as they are."""
+    text: TextOf = env["text"]
+    target = target_of(str(tokens[at].attrs.get("href", "")), text.source)
+    env["instead"] = None
+    if target is None:
+        return self.renderToken(tokens, at, options, env)
+    if target.file == text.source:
+        tokens[at].attrs["href"] = f"#{str(tokens[at].attrs['href']).partition('#')[2]}"
+        return self.renderToken(tokens, at, options, env)
+    address = page_address(target, text.pages)
+    if not address:
+        env["instead"] = " (not built)" if page_name(target.file) else ""
+        return ""
+    tokens[at].attrs["href"] = address
+    return self.renderToken(tokens, at, options, env)
+
+
+def _link_end(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """The end of a link; where it was left out, why, if that need be said."""
+    return self.renderToken(tokens, at, options, env) if env["instead"] is None else env["instead"]
+
+
+def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """A heading with the ids that Jupyter and GitHub give it."""
+    text: TextOf = env["text"]
+    first, *others = text.ids.next(_words(tokens[at + 1])) or [""]
+    if first:
+        tokens[at].attrs["id"] = first
+    return self.renderToken(tokens, at, options, env) + "".join(f'<a id="{escape(one)}"></a>' for one in others)
+
+
+def _formula(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """A formula of its own lines; one that is wider than the page is scrolled."""
+    return f'<div class="math block" tabindex="0">{formula_html(tokens[at].content, {"display_mode": True})}</div>\n'
+
+
+def _words(inline: Any) -> str:
+    """The words of a heading as Jupyter takes them for its id."""
+    shown = {"text": "{}", "code_inline": "{}", "math_inline": "${}$", "softbreak": " "}
+    return "".join(shown.get(part.type, "").format(part.content) for part in inline.children or ())
+
+
+def _fence(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    token = tokens[at]
+    if token.info.strip() in ("python", "py"):
+        return f'<pre class="code" tabindex="0">{code_html(token.content)}</pre>\n'
+    return f'<pre class="code" tabindex="0">{escape(token.content)}</pre>\n'
+
+
+_LIGHT = {"k": "#0b5a9e", "s": "#9a3412", "m": "#6b21a8", "c": "#5b6470", "f": "#8a2d6d", "d": "#7a4f00"}
+_DARK = {"k": "#7cc0ff", "s": "#ffb38a", "m": "#d3b0ff", "c": "#a9b1bb", "f": "#f2a7d3", "d": "#f0cf7a"}
+
+
+def _code_rules(colours: Mapping[str, str]) -> str:
+    """Colours of code, 4.5:1 or more on the ground of a cell."""
+    names = {
+        "k": ".k,.kn,.kc,.kd,.kr,.ow",
+        "s": ".s,.s1,.s2,.sa,.sd,.se,.si,.sb",
+        "m": ".mi,.mf,.mh,.mb,.mo",
+        "c": ".c,.c1,.ch,.cm",
+        "f": ".nf,.nc,.fm",
+        "d": ".nd",
+    }
+    return "".join(
+        "".join(f".code {name}," for name in chosen.split(","))[:-1] + f"{{color:{colours[kind]}}}"
+        for kind, chosen in names.items()
+    )
+
+
+_IN_THE_DARK = f"@media (prefers-color-scheme:dark){{{_code_rules(_DARK)}}}"
+CODE_STYLE = f"{_code_rules(_LIGHT)}.code .c1{{font-style:italic}}{_IN_THE_DARK}"

@@ -1,0 +1,142 @@
+"""In the kernel of a lesson that becomes a page: what the page needs of each widget that the lesson shows.
+
+Only the builder of the course asks for it. It runs `recorder = CourseRecorder(); recorder.begin()` before the first
+cell and `recorder.end()` behind the last one; the lesson knows nothing of it.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from IPython.core.getipython import get_ipython
+from IPython.display import publish_display_data
+
+from explorer.app.notebook.ask import AskWidget, question_options
+from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fold_html
+from explorer.app.session.session import Session
+from explorer.errors import CircuitError
+from explorer.views import MODES, Look, add_looks, empty_recording, fold_level
+from widgets.jupyter import BarsWidget
+from widgets.page import RECORDED_MODES
+from widgets.schema import EmbeddedView, GraphOptions, PlaceView, RecordingView
+
+VIEW_MIME = "application/vnd.circuit-explorer.view+json"
+"""An `EmbeddedView`, beside the widget."""
+RECORDINGS_MIME = "application/vnd.circuit-explorer.recordings+json"
+"""The recordings of all traces that were shown, in the order of their numbers."""
+
+
+class CourseRecorder:
+    """Notes which pictures of which traces were shown, and draws them at the end: a trace once, however often shown."""
+
+    def __init__(self) -> None:
+        self._keys: list[tuple[Any, ...]] = []
+        self._sessions: list[Session] = []
+        """The first session of each trace: a session holds what its pictures are drawn from."""
+        self._looks: list[dict[Look, None]] = []
+
+    def begin(self) -> None:
+        """From now on what is displayed says beside the widget what it shows."""
+        shell = get_ipython()
+        if shell is None:
+            raise CircuitError("lessons are recorded in a kernel of Jupyter, by circuit-explorer course")
+        display: Any = shell.display_formatter
+        views: dict[type, Callable[[Any], EmbeddedView]] = {
+            TraceWidget: self.graph,
+            FoldLevelWidget: self.fold_level,
+            AskWidget: self.question,
+            BarsWidget: lambda widget: {"kind": "bars", "bars": widget.view},
+        }
+        for kind, view in views.items():
+            display.mimebundle_formatter.for_type(kind, self._bundled(view))
+
+    def end(self) -> None:
+        """Display the recordings."""
+        publish_display_data({RECORDINGS_MIME: self.recordings()})
+
+    def _bundled(self, view: Callable[[Any], EmbeddedView]) -> Callable[..., Any]:
+        def bundle(widget: Any, include: object = None, exclude: object = None) -> Any:
+            data, metadata = widget._repr_mimebundle_()
+            return {**data, VIEW_MIME: view(widget)}, metadata
+
+        return bundle
+
+    # ------------------------------------------------------------------ views
+
+    def graph(self, widget: TraceWidget) -> EmbeddedView:
+        """A graph that can be stepped through, in every mode, coloured and grouped as it is now."""
+        session, look = widget.session, widget.session.look
+        steps = [step.index for step in widget.trace.steps]
+        number = self._number(session, [(i, m, look.colour_by, look.group_by) for i in steps for m in RECORDED_MODES])
+        fixed: GraphOptions = {
+            "modes": list(MODES),
+            "colours": [look.colour_by],
+            "groups": [look.group_by],
+            "actions": False,
+        }
+        place: PlaceView = {
+            "step": session.step,
+            "mode": look.mode,
+            "colour_by": look.colour_by,
+            "group_by": look.group_by,
+            "selection": list(session.selection),
+            "hull": str(dict(widget.view).get("hull", "")),
+        }
+        return {
+            "kind": "graph",
+            "options": {**_options_of(widget), **fixed},
+            "recording": number,
+            "start": place,
+            "details": str(widget.details),
+        }
+
+    def fold_level(self, widget: FoldLevelWidget) -> EmbeddedView:
+        """A graph with the level of folding of each step below it."""
+        index, trace = widget.session.index, widget.trace
+        tables = {"": fold_html(None, trace)}
+        for step in trace.steps:
+            if step.folds:
+                tables[str(step.index)] = fold_html(fold_level(index, step.folds[0].level), trace)
+        return {**self.graph(widget.graph), "tables": tables}
+
+    def question(self, widget: AskWidget) -> EmbeddedView:
+        """A question over its picture, and the one step that answers it."""
+        asking, revealing = widget.view["asking"], widget.view["revealing"]
+        looks: list[Look] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
+        for mode in RECORDED_MODES:
+            looks.append((revealing["step"], mode, revealing["colour_by"], revealing["group_by"]))
+        own: GraphOptions = {**_options_of(widget.graph), "actions": False}
+        return {
+            "kind": "question",
+            "options": {**own, **question_options(widget.view, False)},
+            "revealed_options": {**own, **question_options(widget.view, True)},
+            "recording": self._number(widget.graph.session, looks),
+            "start": asking,
+            "question": widget.view,
+        }
+
+    # ------------------------------------------------------------------ recordings
+
+    def _number(self, session: Session, looks: list[Look]) -> int:
+        """The number of the recording that holds these pictures of a trace."""
+        key = (session.opened.trace, session.look.near_misses, session.findings.layer_times)
+        if key not in self._keys:
+            self._keys.append(key)
+            self._sessions.append(session)
+            self._looks.append({})
+        number = self._keys.index(key)
+        self._looks[number] |= dict.fromkeys(looks)
+        return number
+
+    def recordings(self) -> list[RecordingView]:
+        """All that was shown, drawn now."""
+        made: list[RecordingView] = []
+        for (_, near_misses, times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
+            recorded = empty_recording(session.index, session.opened.name, session.findings.checks)
+            add_looks(recorded, session.index, looks, near_misses=near_misses, times=times)
+            made.append(recorded)
+        return made
+
+
+def _options_of(widget: TraceWidget) -> GraphOptions:
+    """A trait has no type of its own."""
+    return cast(GraphOptions, dict(widget.options))

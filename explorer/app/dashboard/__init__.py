@@ -1,0 +1,1 @@
+"""The dashboard: page, panes, background jobs, server; `main.py` is for `panel serve explorer/app/dashboard`."""

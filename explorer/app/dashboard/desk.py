@@ -1,0 +1,128 @@
+"""What the panes of a dashboard share: session, library, work in the background, what is said to the reader."""
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
+from explorer.app.session.library import Library
+from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_place, unused_skips
+from explorer.app.session.options import CompileOptions
+from explorer.app.session.place import Place
+from explorer.app.session.reproduce import python_of
+from explorer.app.session.session import Session
+from explorer.app.session.tensor_reproduce import tensor_python_of
+from explorer.errors import CircuitError
+from explorer.timings import CPU
+
+Say = Callable[[str, str, str], None]
+"""(text, tone, report): a line for the reader; tone is info or error; `report` is what can be copied of an error."""
+
+
+class Desk:
+    """One reader's place of work. `open` functions compile beside the page and then show the result."""
+
+    def __init__(
+        self, session: Session, library: Library, deliver: Deliver, show_job: Callable[[Job | None], None]
+    ) -> None:
+        self.session = session
+        self.library = library
+        self.background = Background(deliver, show_job)
+        self.quiet_background = Background(deliver, show_nothing)
+        """For what nobody waits for."""
+        self.other: Session | None = None
+        """The trace that is compared with."""
+        self.devices: tuple[str, ...] = (CPU,)
+        """What is timed."""
+        self.say: Say = lambda text, tone, report: None
+        self.hush: Callable[[], None] = lambda: None
+        self.copy: Callable[[str], None] = lambda text: None
+        self.open_tool: Callable[[str], None] = lambda name: None
+
+    def guard(self, action: Callable[..., Any]) -> Callable[..., None]:
+        """The action of a button: what it raises is shown in the page."""
+
+        @wraps(action)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            try:
+                action(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001  # a page that says nothing is worse
+                self.failed(error)
+
+        return guarded
+
+    def failed(self, error: Exception) -> None:
+        """Tell the reader what went wrong; a fault of the program itself goes to the log as well."""
+        if isinstance(error, CircuitError):
+            self.say(str(error), "error", "")
+            return
+        report = "".join(traceback.format_exception(error))
+        logging.getLogger("explorer").error(report)
+        self.say(f"Something went wrong in the explorer itself: {type(error).__name__}: {error}", "error", report)
+
+    def note(self, text: str) -> None:
+        """Say something in passing."""
+        self.say(text, "info", "")
+
+    def python(self, **more: Any) -> str:
+        """Code that makes what is open; `more` as in `python_of`."""
+        place, opened = self.session.place, self.session.opened
+        if opened.trace.is_tensor:
+            name = self.library.file_name(opened.name)
+            return tensor_python_of(name, place.options, place.tensor, self.session.step, is_live=opened.is_live)
+        foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(place)])
+        note = f"# The trace has rules that this code does not make: {', '.join(foreign)}\n" if foreign else ""
+        return note + python_of(
+            self.library.file_name(opened.name),
+            opened.options,
+            step=self.session.step,
+            applied=forms_of(place),
+            is_trace=self.library.is_trace(opened.name),
+            **more,
+        )
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self, place: Place) -> None:
+        """Compile or read what a place names, beside the page, and show it."""
+
+        def shown(opened: Opened) -> None:
+            self.hush()
+            self.session.open(opened, place)
+            unused = unused_skips(opened.trace)
+            if unused:
+                self.note(f"Nothing was there to switch off at {', '.join(unused)}.")
+            if place.other is not None:
+                self.open_other(place.other)
+
+        self.background.start(
+            f"Opening {place.circuit}", lambda job: open_place(self.library, place, job.hear), shown, self.failed
+        )
+
+    def recompile(self, options: CompileOptions) -> None:
+        """Compile the same circuit with other options; the step and the view stay as far as they can."""
+        place = self.session.place
+        self.open(replace(place, options=options, again=True, other=None))
+
+    def open_other(self, place: Place) -> None:
+        """Open the trace that is compared with."""
+        plain = replace(place, other=None)
+
+        def shown(opened: Opened) -> None:
+            self.show_other(Session(opened, plain))
+
+        self.background.start(
+            f"Opening {place.circuit}", lambda job: open_place(self.library, plain, job.hear), shown, self.failed
+        )
+
+    def _start_opening(self, place: Place, shown: Callable[[Opened], None]) -> None:
+        title = f"Opening {place.circuit}"
+        self.background.start(title, lambda job: open_place(self.library, place, job.hear), shown, self.failed)
+
+    def show_other(self, other: Session | None) -> None:
+        """Put a trace beside the one that is looked at; None ends the comparison."""
+        self.other = other
+        self.session.compare_with(None if other is None else replace(other.place, other=None))

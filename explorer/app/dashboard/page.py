@@ -1,0 +1,357 @@
+"""The dashboard: one page over one session.
+
+Each browser session gets a page of its own, with its own session and its own uploads; nothing is shared but the code.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.document import Document
+from panel.util.parameters import edit_readonly
+
+from explorer.app.dashboard.background import Background, Job
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.costs import CostStrip
+from explorer.app.dashboard.panes.header import Header
+from explorer.app.dashboard.panes.messages import Messages
+from explorer.app.dashboard.panes.tables import html_pane
+from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
+from explorer.app.dashboard.panes.values import check_values
+from explorer.app.session.library import Library
+from explorer.app.session.linking import GraphLink
+from explorer.app.session.opening import Opened, open_place
+from explorer.app.session.place import MOST_ROUNDS, Place, place_of_query
+from explorer.app.session.session import Session
+from explorer.errors import CircuitError
+from explorer.views import RUN_MORE, counterparts
+from widgets.dashboard import BrowserHost, GraphPane, StepsPane
+
+TITLE = "Circuit Explorer"
+COMPONENTS = {
+    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}, "sizeSmall": {"fontSize": 13}}},
+    "MuiToggleButton": {
+        "styleOverrides": {
+            "root": {
+                "textTransform": "none",
+                "color": "inherit",
+                "padding": "4px 12px",
+                "minHeight": 32,
+                "fontSize": 13,
+            }
+        }
+    },
+}
+THEMES = {
+    name: {
+        "typography": {"fontSize": 13, "button": {"fontSize": 13}},
+        "palette": {"primary": {"main": main, "contrastText": text}},
+        "components": COMPONENTS,
+    }
+    for name, main, text in (("light", "#0a5fb4", "#ffffff"), ("dark", "#7cc0ff", "#14171c"))
+}
+# With these two names a Page leaves the controls in its header as they are elsewhere.
+HEADER_STYLE = {
+    ".MuiAppBar-root": {
+        "bgcolor": "primary.contrastText",
+        "color": "primary.main",
+        "boxShadow": "none",
+        "borderBottom": "1px solid",
+        "borderColor": "divider",
+    },
+    ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
+    ".MuiAppBar-root a": {"minHeight": 24},
+    # A Page takes `busy_indicator=None` for its default, a bar without a name that is there all the time.
+    ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
+}
+CHROME_HEIGHT = 162
+"""Pixels of the page that are not the graph: header, the graph's own bars, cost strip, buttons of the tools."""
+
+
+class Dashboard:
+    """The panes, tied to one desk. `opened` is what the place names, if it was opened before."""
+
+    def __init__(self, library: Library, place: Place, problem: str = "", opened: Opened | None = None) -> None:
+        document = pn.state.curdoc
+        self.is_loaded = self._following = False
+        self.messages = Messages(cancel=lambda: self.desk.background.cancel())
+        session = Session(opened or open_place(library, place), place)
+        self.desk = Desk(session, library, partial(_deliver, document), self._show_job)
+        self.desk.say, self.desk.hush, self.desk.open_tool = self.messages.say, self.messages.clear, self.open_tool
+        self.browser = BrowserHost()
+        self.desk.copy = self._copy
+        self.graph = GraphPane(options=_options(False))
+        self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
+        self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
+        self.costs = CostStrip(self.desk)
+        self.header = Header(self.desk)
+        self.drawer = Drawer(self.desk, self._make_room)
+        requests = {
+            "why-not": partial(self.open_tool, "why-not"),
+            "timing": partial(self.open_tool, "time"),
+            "cancel": self.desk.background.cancel,
+            RUN_MORE: self._run_more,
+        }
+        self.link = GraphLink(session, self.graph, requests, self.desk.guard)
+        self.other_link: GraphLink | None = None
+        self._unlisten: Callable[[], None] = _nothing
+        self.steps.param.watch(self.desk.guard(lambda event: session.go(event.new)), "step")
+        self.theme = pmui.Button(
+            label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
+        )
+        self.browser.param.watch(lambda event: self._copied(event.new), "copied")
+        session.listen(self._changed)
+        self._changed(frozenset(("trace", "step", "other")))
+        if problem:
+            self.messages.say(problem, "error", "")
+
+    def loaded(self) -> None:
+        """What takes longer begins when the page is there: what changes while it loads may not reach the browser."""
+        if self.is_loaded:
+            return
+        self.is_loaded = True
+        check_values(self.desk, ask_first=True)
+        if self.desk.session.place.other is not None:
+            self.desk.open_other(self.desk.session.place.other)
+
+    def fill(self, page: pmui.Page) -> None:
+        """Put the panes into a page."""
+        main = pn.Column(
+            self.messages.view,
+            self.graphs,
+            self.costs.view,
+            self.drawer.buttons,
+            self.drawer.body,
+            self.browser,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        page.param.update(header=[*self.header.items, self.theme], sidebar=[self.steps], main=[main])
+
+    def close(self) -> None:
+        """The page was closed: what still runs for it ends."""
+        self.desk.background.cancel()
+        self.desk.quiet_background.cancel()
+
+    # ------------------------------------------------------------------ session -> panes
+
+    def _changed(self, names: frozenset[str]) -> None:
+        session = self.desk.session
+        if names & {"trace", "step"}:
+            self.messages.forget_note()
+        if names & {"trace", "checks"}:
+            self.steps.show_steps(session.steps(), session.step)
+        elif "step" in names:
+            self.steps.step = session.step
+        self.costs.changed(names)
+        self.header.changed(names)
+        if names & {"trace"}:
+            self.desk.other = None if session.place.other is None else self.desk.other
+            if self.is_loaded:
+                check_values(self.desk, ask_first=True)
+        if names & {"other", "trace"}:
+            self._show_other()
+        if self.desk.other is not None:
+            if "step" in names:
+                self._step_together(session, self.desk.other)
+            if names & {"step", "selection"}:
+                self._follow(session, self.desk.other)
+        self.drawer.changed(names)
+        self._write_link()
+
+    def _show_other(self) -> None:
+        """Put the second graph beside the first, or take it away."""
+        self._unlisten()
+        self._unlisten = _nothing
+        if self.other_link is not None:
+            self.other_link.close()
+            self.other_link = None
+        other = self.desk.other
+        if other is None:
+            self.graphs[:] = [self.graph]
+        else:
+            pane = GraphPane()
+            self.other_link = GraphLink(other, pane, {}, self.desk.guard)
+            self.graphs[:] = [self.graph, pane]
+            self._step_together(self.desk.session, other)
+            self._unlisten = other.listen(partial(self._other_changed, other))
+        self._make_room(bool(self.drawer.open_name))
+
+    def _other_changed(self, other: Session, names: frozenset[str]) -> None:
+        """What the reader does on the right shows on the left, and in the link."""
+        session = self.desk.session
+        if "step" in names:
+            self._step_together(other, session)
+        if names & {"step", "selection"}:
+            self._follow(other, session)
+        session.place = replace(session.place, other=replace(other.place, other=None))
+        self._write_link()
+
+    def _step_together(self, leader: Session, follower: Session) -> None:
+        """Go to the step of the same path, where the other trace has one."""
+        path = leader.index.step(leader.step).path
+        if any(step.path == path for step in follower.opened.trace.steps):
+            follower.go(path)
+
+    def _follow(self, leader: Session, follower: Session) -> None:
+        """Select in one trace what the selection of the other became, or came from."""
+        if self._following:
+            return
+        self._following = True
+        nodes = leader.selected_nodes
+        try:
+            found = counterparts(leader.index, leader.step, nodes, follower.index, follower.step)
+            follower.select_nodes(found.ids)
+        finally:
+            self._following = False
+
+    def _write_link(self) -> None:
+        if pn.state.location is not None:
+            query = self.desk.session.place.query()
+            if pn.state.location.search != f"?{query}":
+                pn.state.location.search = f"?{query}"
+
+    def _show_job(self, job: Job | None) -> None:
+        self.messages.show_job(job)
+        if job is None:  # it may have been cancelled: the controls show what is open, not what was chosen
+            self.header.changed(frozenset({"trace"}))
+
+    # ------------------------------------------------------------------ what the reader does
+
+    def open_tool(self, name: str) -> None:
+        """Open a tool of the drawer."""
+        self.drawer.open(name)
+
+    def _run_more(self) -> None:
+        opened = self.desk.session.opened
+        rounds = min(2 * int(opened.trace.options["max_rounds"]) + 1, MOST_ROUNDS)
+        self.desk.recompile(replace(opened.options, max_rounds=rounds))
+
+    def _make_room(self, is_open: bool) -> None:
+        for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
+            pane.options = _options(is_open, narrow=self.desk.other is not None)
+
+    def _copy(self, text: str) -> None:
+        self.browser.put_on_clipboard(text)
+
+    def _copied(self, answer: dict[str, Any]) -> None:
+        ok = bool(answer.get("ok"))
+        said = "Copied." if ok else "The browser did not allow to copy; mark the text and copy it by hand."
+        self.messages.say(said, "info" if ok else "error", "")
+
+
+def _nothing() -> None:
+    """Nothing is to be done."""
+
+
+def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
+    taken = f"{CHROME_HEIGHT}px" + (f" - {DRAWER_HEIGHT}" if drawer else "")
+    return {
+        "height": f"max(220px, calc(100vh - {taken}))",
+        "legend": not drawer,
+        "compact": narrow,
+        "inspector": "drawer" if narrow else "side",
+        "requests": ["why-not", "timing"],
+    }
+
+
+def _deliver(document: Document | None, action: Callable[[], None]) -> None:
+    """Run something in the thread of the page; a page that was closed hears no more."""
+    if document is None:
+        action()
+    elif document.session_context is not None:
+        document.add_next_tick_callback(action)
+
+
+def make_page(library: Library, default: Place | None = None) -> pmui.Page:
+    """The page for one browser session, at the place that its link names.
+
+    The default circuit is there at once; anything else is opened beside the page, which says so. A link that makes no
+    sense says so over the default circuit, and so does a page that cannot be made.
+    """
+    page = pmui.Page(
+        title=TITLE,
+        theme_toggle=False,
+        sidebar_width=270,
+        sidebar_resizable=False,  # its handle is for the mouse only
+        theme_config=THEMES,
+        busy_indicator=None,
+        sx=HEADER_STYLE,
+    )
+    with edit_readonly(page):  # else whatever any reader does is told to the pages of all readers, twice
+        page.busy = False
+    default = default or Place()
+    query = pn.state.location.search if pn.state.location is not None else ""
+    place, problem = default, ""
+    try:
+        place = place_of_query(query) if query else default
+    except CircuitError as error:
+        problem = f"The link cannot be read: {error}"
+    if replace(place, options=Place().options, step=0, selection=(), look=Place().look, other=None) == Place():
+        start = "The link cannot be opened: " if query else ""
+        _fill(page, library, (place, problem), (default, ""), (Place(), ""), start=start)
+    else:
+        _open_beside(page, library, place, default)
+    return page
+
+
+def _fill(page: pmui.Page, library: Library, *places: tuple[Place, str], start: str = "") -> None:
+    """Fill a page with the first place that can be opened; what could not be is said over it, after `start`."""
+    problem = ""
+    for place, known in places:
+        try:
+            dashboard = Dashboard(library, place, problem or known)
+        except CircuitError as error:
+            problem = problem or f"{start}{error}"
+        else:
+            _show(page, dashboard)
+            return
+    page.main = [pmui.Alert(html_pane(f'<p role="alert">{escape(problem)}</p>'), severity="error")]
+
+
+def _show(page: pmui.Page, dashboard: Dashboard) -> None:
+    dashboard.fill(page)
+    document = pn.state.curdoc
+    if document is None or document.session_context is None:
+        dashboard.loaded()
+    else:
+        dashboard.browser.param.watch(lambda _: dashboard.loaded(), "ready")
+        pn.state.on_session_destroyed(lambda _: dashboard.close())
+
+
+def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place) -> None:
+    """Open a place in the background; meanwhile the page says what it waits for, with Cancel."""
+    fallback = default if default != place else Place()
+    messages = Messages(cancel=lambda: background.cancel())
+    background = Background(partial(_deliver, pn.state.curdoc), messages.show_job)
+    page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
+
+    def work(job: Job) -> Opened:
+        return open_place(library, place, job.hear)
+
+    def instead(problem: str) -> None:
+        _fill(page, library, (fallback, problem), (Place(), problem))
+
+    def failed(error: Exception) -> None:
+        instead(f"The link cannot be opened: {error}")
+
+    def start() -> None:
+        background.start(
+            f"Opening {place.circuit}",
+            work,
+            lambda opened: _show(page, Dashboard(library, place, opened=opened)),
+            failed,
+            cancelled=lambda: instead(f"{place.circuit} was not opened: it was cancelled."),
+        )
+
+    pn.state.onload(start)
+
+
+def new_library(folder: Path | None = None, files: tuple[Path, ...] = ()) -> Library:
+    """A library for one browser session: uploads are its own."""
+    return Library(folder, files)

@@ -1,0 +1,95 @@
+"""Two traces side by side: other options or another circuit, with one selection followed through lineage."""
+
+from dataclasses import replace
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.session.options import PRESETS, STRATEGIES, CompileOptions
+from explorer.app.session.place import Place
+from explorer.views import compare_table, first_difference_of_traces
+
+
+def variants(options: CompileOptions, rules: tuple[str, ...]) -> dict[str, CompileOptions]:
+    """What the options can be compared with at a click: one thing changed each."""
+    found = {f"preset {name}": replace(options, preset=name, disable=()) for name in PRESETS if name != options.preset}
+    found["without optimization" if options.optimize else "with optimization"] = replace(
+        options, optimize=not options.optimize
+    )
+    found["without folding" if options.fold else "with folding"] = replace(options, fold=not options.fold)
+    for rule in rules:
+        found[f"without rule {rule}"] = replace(options, disable=(*options.disable, rule))
+    for strategy in STRATEGIES:
+        if strategy != options.strategy:
+            found[f"strategy {strategy}"] = replace(options, strategy=strategy)
+    return found
+
+
+class CompareTool(Tool):
+    """Choose what to compare with; the second graph appears beside the first."""
+
+    name = "compare"
+    title = "Compare"
+    help = "Two traces side by side: other options, a rule off, another circuit. What is selected in one shows in both."
+
+    def __init__(self, desk: Desk) -> None:
+        self.variant = pmui.Select(label="Compare with", options=[], size="small", width=260)
+        self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=200)
+        self.start = pmui.Button(label="Start comparing", size="small", on_click=desk.guard(self._start))
+        self.stop = pmui.Button(
+            label="Stop comparing",
+            size="small",
+            variant="outlined",
+            on_click=desk.guard(lambda _: desk.show_other(None)),
+        )
+        self.use = pmui.Button(
+            label="Go on with the other", size="small", variant="text", on_click=desk.guard(self._use)
+        )
+        self.words = html_pane()
+        self.table = html_pane()
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        controls = line(self.variant, self.circuit, self.start, self.stop, self.use)
+        return column(controls, self.words, self.table)
+
+    def changed(self, names: frozenset[str]) -> None:
+        session, other = self.desk.session, self.desk.other
+        if "trace" in names:
+            self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))
+            self.variant.param.update(options=["the same options", *self._variants], value=self._telling())
+            self.circuit.param.update(options=list(self.desk.library.names()), value=session.place.circuit)
+        self.stop.disabled = self.use.disabled = other is None
+        if not names & {"trace", "other", "step"}:
+            return
+        if other is None:
+            self.words.object = "<p>Nothing is compared yet.</p>"
+            self.table.object = ""
+            return
+        difference = first_difference_of_traces(session.index, other.index)
+        self.words.object = lines_html(["No step differs." if difference is None else difference.text])
+        self.table.object = table_html(compare_table(session.index, other.index), "Left and right")
+
+    def _telling(self) -> str:
+        """What is likely to differ: without the rule that did most, or else the first variant."""
+        stats = [found for found in self.desk.session.opened.trace.rule_stats() if found.applied]
+        best = max(stats, key=lambda found: found.applied, default=None)
+        name = "" if best is None else f"without rule {best.rule}"
+        return name if name in self._variants else next(iter(self._variants))
+
+    def _start(self, _: object) -> None:
+        session = self.desk.session
+        options = self._variants.get(self.variant.value, session.opened.options)
+        same = self.circuit.value == session.place.circuit
+        place = session.place if same else Place(circuit=self.circuit.value, look=session.look)
+        self.desk.open_other(replace(place, options=options, again=True))
+
+    def _use(self, _: object) -> None:
+        other = self.desk.other
+        if other is not None:
+            self.desk.show_other(None)
+            self.desk.session.open(other.opened, other.place)

@@ -1,0 +1,76 @@
+"""Conflicts: matches that shared a node, who won, why; and what another strategy would have done."""
+
+from dataclasses import replace
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.tables import html_pane, table_html
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.session.options import STRATEGIES
+from widgets.schema import TableView
+
+SHOWN_CONFLICTS = 200
+
+
+class ConflictsTool(Tool):
+    """The conflicts of the step, or of the whole trace, and the strategy that decided them."""
+
+    name = "conflicts"
+    title = "Conflicts"
+    help = "Matches that shared a node: which one won and why; try another strategy."
+
+    def __init__(self, desk: Desk) -> None:
+        self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
+        self.use = pmui.Button(label="Use it", size="small", on_click=desk.guard(self._use))
+        self.compare = pmui.Button(
+            label="Compare with it", size="small", variant="outlined", on_click=desk.guard(self._compare)
+        )
+        self.table = html_pane()
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        controls = line(self.strategy, self.use, self.compare)
+        return column(controls, self.table)
+
+    def changed(self, names: frozenset[str]) -> None:
+        session = self.desk.session
+        if "trace" in names:
+            self.strategy.value = session.opened.options.strategy
+        if not names & {"trace", "step"}:
+            return
+        here, everywhere = session.opened.trace.conflicts(session.step), session.opened.trace.conflicts()
+        if not everywhere:
+            self.table.object = "<p>No conflicts: no match shared a node with another one.</p>"
+            return
+        found = here or everywhere
+        rows = [
+            [
+                str(conflict.step),
+                f"{conflict.winner.rule} at {_nodes(conflict.winner.nodes)}",
+                f"{conflict.loser.rule} at {_nodes(conflict.loser.nodes)}",
+                str(conflict.node),
+                f"{conflict.strategy}: {conflict.reason}",
+            ]
+            for conflict in found[:SHOWN_CONFLICTS]
+        ]
+        table: TableView = {"columns": ["step", "won", "lost", "both want node", "decided by"], "rows": rows}
+        where = f"in step {session.step}" if here else "in other steps; none in this one"
+        more = f", the first {SHOWN_CONFLICTS} of them" if len(found) > SHOWN_CONFLICTS else ""
+        count = f"{len(found):,} {'match' if len(found) == 1 else 'matches'} lost a conflict {where}{more}"
+        self.table.object = table_html(table, count)
+
+    def _use(self, _: object) -> None:
+        self.desk.recompile(replace(self.desk.session.opened.options, strategy=self.strategy.value))
+
+    def _compare(self, _: object) -> None:
+        session = self.desk.session
+        options = replace(session.opened.options, strategy=self.strategy.value)
+        self.desk.open_other(replace(session.place, options=options, again=True))
+        self.desk.open_tool("compare")
+
+
+def _nodes(nodes: tuple[int, ...]) -> str:
+    return ", ".join(map(str, nodes))

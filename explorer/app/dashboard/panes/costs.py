@@ -1,0 +1,97 @@
+"""What each step cost and bought: the strip under the graph, and the tool with the course of a figure."""
+
+from html import escape
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.panes.values import check_values
+from explorer.views import FIGURES, figure_bars, waterfall
+from widgets.dashboard import BarsPane
+from widgets.schema import SectionView
+
+STRIP_STYLE = """
+:host{font:12.5px/1.3 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
+dl{display:flex;flex-wrap:wrap;gap:2px 18px;margin:0;padding:5px 2px}
+div{display:flex;gap:6px;align-items:baseline;white-space:nowrap}
+dt{opacity:.78}
+dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}
+"""
+
+
+def strip_html(costs: SectionView) -> str:
+    """The figures of a step in one line that wraps."""
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in costs["rows"])
+    return f"<dl aria-label='Cost of this step'>{rows}</dl>"
+
+
+class CostStrip:
+    """The line under the graph: figures of the step, times if measured, the difference of the output."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.figures = pn.pane.HTML("", stylesheets=[STRIP_STYLE], margin=(0, 8), styles={"flex": "1 1 400px"})
+        self.check = pmui.Button(
+            label="Check values", size="small", variant="text", on_click=desk.guard(lambda _: check_values(desk))
+        )
+        self.time = pmui.Button(
+            label="Time it", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("time"))
+        )
+        self.view = pn.FlexBox(
+            self.figures, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
+        )
+
+    def changed(self, names: frozenset[str]) -> None:
+        """Show the figures of the step."""
+        session = self.desk.session
+        if names & {"trace", "step", "times", "checks"}:
+            self.figures.object = strip_html(session.costs())
+            self.check.visible = session.opened.is_live and not session.findings.checks
+
+
+class CostTool(Tool):
+    """A figure after each step, or what each step did to it."""
+
+    name = "cost"
+    title = "Cost"
+    help = "What each step cost and bought: layers, parameters, operations, bytes."
+
+    def __init__(self, desk: Desk) -> None:
+        self._filling = False
+        self.figure = pmui.Select(label="Figure", options={}, size="small", width=230)
+        self.kind = pmui.RadioButtonGroup(
+            label="Shown", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
+        )
+        self.levels = pmui.Checkbox(label="Each level of folding", value=False)
+        self.bars = BarsPane()
+        for control in (self.figure, self.kind, self.levels):
+            control.param.watch(desk.guard(lambda _: self.draw()), "value")
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        controls: Any = line(self.figure, self.kind, self.levels)
+        return column(controls, self.bars)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if "trace" not in names:
+            return
+        has = self.desk.session.index.trace.figures(0)
+        known = {title.capitalize(): name for name, (title, _, _) in FIGURES.items() if name in has}
+        kept = self.figure.value if self.figure.value in known.values() else next(iter(known.values()))
+        self._filling = True
+        self.figure.param.update(options=known, value=kept)
+        self.levels.visible = not self.desk.session.opened.trace.is_tensor
+        self._filling = False
+        self.draw()
+
+    def draw(self) -> None:
+        """Fill the bars."""
+        if self._filling:
+            return
+        draw = figure_bars if self.kind.value == "course" else waterfall
+        self.bars.show_bars(draw(self.desk.session.index, self.figure.value, fold_levels=self.levels.value))

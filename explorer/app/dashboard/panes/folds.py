@@ -1,0 +1,120 @@
+"""Folding: the groups of a level, what they agree on, where each slice reads its inputs, and what was nearly folded."""
+
+from html import escape
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, columns, line
+from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.session.options import COMPILED
+from explorer.errors import UnknownNameError
+from explorer.views import fold_level, fold_levels, missed_folds, why_not_folded
+from widgets.schema import FoldGroupView, TableView
+
+SHOWN_SLICES = 64
+
+
+class FoldsTool(Tool):
+    """The groups of a level with their keys and (F, H) index tables."""
+
+    name = "folds"
+    title = "Folds"
+    help = "Which layers became one, by which key, where each slice reads its inputs, and what was nearly folded."
+    looks_at = (COMPILED,)
+
+    def __init__(self, desk: Desk) -> None:
+        self.level = pmui.Select(label="Level", options=[], size="small", width=110)
+        self.group = pmui.Select(label="Group", options={}, size="small", width=260)
+        self.all_slices = pmui.Checkbox(label="All slices", value=False)
+        self.facts = html_pane()
+        self.index = html_pane()
+        self.missed = html_pane()
+        self._filling = False
+        self.level.param.watch(desk.guard(lambda _: self._level_chosen()), "value")
+        self.group.param.watch(desk.guard(lambda _: self._group_chosen()), "value")
+        self.all_slices.param.watch(desk.guard(lambda _: self._draw()), "value")
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        left = column(line(self.level, self.group, self.all_slices), self.facts)
+        right = column(self.index, self.missed)
+        return columns(left, right)
+
+    def changed(self, names: frozenset[str]) -> None:
+        session = self.desk.session
+        levels = list(fold_levels(session.index))
+        self._filling = True
+        if "trace" in names:
+            self.level.param.update(options=levels, value=levels[0] if levels else None)
+        here = session.index.step(session.step).folds
+        if names & {"trace", "step"} and here:
+            self.level.value = here[0].level
+        self._fill_groups()
+        for group in self._groups():
+            held = {group["node"], *group["members"]}
+            if not held.isdisjoint(session.selected_nodes):
+                self.group.value = group["node"]
+        self._filling = False
+        self._draw()
+
+    def _groups(self) -> list[FoldGroupView]:
+        return [] if self.level.value is None else fold_level(self.desk.session.index, self.level.value)["groups"]
+
+    def _fill_groups(self) -> None:
+        groups = self._groups()
+        options = {f"{group['title']}": group["node"] for group in groups}
+        kept = self.group.value if self.group.value in options.values() else next(iter(options.values()), None)
+        self.group.param.update(options=options, value=kept)
+
+    def _level_chosen(self) -> None:
+        if self._filling:
+            return
+        self._filling = True
+        self._fill_groups()
+        self._filling = False
+        self._draw()
+
+    def _group_chosen(self) -> None:
+        if not self._filling:
+            self._draw()
+
+    def _draw(self) -> None:
+        index = self.desk.session.index
+        group = next((g for g in self._groups() if g["node"] == self.group.value), None)
+        if group is None:
+            self.facts.object = "<p>Nothing was folded in this trace: folding is off, or nothing fitted.</p>"
+            self.index.object = self.missed.object = ""
+            return
+        level = fold_level(index, self.level.value)
+        key: TableView = {"columns": ["agree on", "value"], "rows": group["key"]}
+        self.facts.object = (
+            f"<h3>{escape(level['title'])}</h3>{lines_html([group['title'], *self._pair()])}{table_html(key)}"
+        )
+        table = group["table"]
+        rows = table["rows"] if self.all_slices.value else table["rows"][:SHOWN_SLICES]
+        more = len(table["rows"]) - len(rows)
+        cut = [f"{more:,} more slices; tick “All slices” to see them."] if more else []
+        read = f"Reads by {group['read']}: {group['reason']}." if group["read"] else "Reads the data."
+        self.index.object = (
+            lines_html([read])
+            + table_html({"columns": table["columns"], "rows": rows}, "Where each slice reads: (folded layer, slice)")
+            + lines_html(cut)
+        )
+        missed = missed_folds(index)
+        self.missed.object = table_html(missed, "Nearly one group") if missed["rows"] else "<p>No fold was missed.</p>"
+
+    def _pair(self) -> list[str]:
+        """Two selected boxes: were they folded together, and if not, why."""
+        session = self.desk.session
+        before = {group.node: group.members[0] for group in session.opened.trace.fold_groups()}
+        nodes = [session.boxes[box][0] for box in session.selection]
+        if len(nodes) < 2:
+            return ["Select two boxes (Shift with a click) to ask why they were not folded together."]
+        one, other = (before.get(node, node) for node in nodes[-2:])
+        try:
+            return [why_not_folded(session.index, one, other)]
+        except UnknownNameError as error:
+            return [str(error)]

@@ -1,0 +1,79 @@
+"""The line at the top: circuit, semiring, preset, device."""
+
+from dataclasses import replace
+
+import panel_material_ui as pmui
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.session.options import LEVELS, PRESETS
+from explorer.app.session.place import Place
+from explorer.backend import SEMIRINGS
+from explorer.bench import why_no_cuda
+from explorer.timings import CPU, CUDA
+
+DEVICES = {"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)}
+
+
+class Header:
+    """Chooses what is opened; changes when the session opens something else."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=180, searchable=False)
+        self.semiring = pmui.Select(
+            label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
+        )
+        self.level = pmui.Select(label="Level", options=list(LEVELS), size="small", width=110)
+        self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
+        self.edit = pmui.Button(
+            label="Edit", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("pipeline"))
+        )
+        reason = why_no_cuda()
+        missing = [] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices]
+        self.device = pmui.Select(
+            label="Device",
+            options={f"{name}: {reason}" if devices in missing else name: devices for name, devices in DEVICES.items()},
+            value=(CPU,),
+            disabled_options=missing,
+            size="small",
+            width=150,
+        )
+        self.device.param.watch(desk.guard(lambda event: setattr(desk, "devices", event.new)), "value")
+        self._filling = False
+        for control in (self.circuit, self.level, self.semiring, self.preset):
+            control.param.watch(desk.guard(lambda event: self._chosen(event.obj)), "value")
+        self.items = [self.circuit, self.level, self.semiring, self.preset, self.edit, self.device]
+
+    def changed(self, names: frozenset[str]) -> None:
+        """Show what is open."""
+        if "trace" not in names:
+            return
+        opened = self.desk.session.opened
+        self._filling = True
+        known = list(self.desk.library.names())
+        self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
+        self.level.value = opened.tensor.level
+        fixed = opened.trace.is_tensor and not opened.is_live
+        for control in (self.level, self.semiring, self.preset):
+            control.disabled = fixed
+        self.semiring.value = opened.options.semiring
+        self.preset.value = opened.options.preset
+        self._filling = False
+
+    def _chosen(self, control: object) -> None:
+        if self._filling:
+            return
+        if control is self.circuit:
+            self.desk.open(Place(circuit=self.circuit.value))
+            return
+        if control is self.level:
+            place = self.desk.session.place
+            tensor = replace(place.tensor, level=self.level.value)
+            self.desk.open(Place(circuit=place.circuit, options=place.options, tensor=tensor))
+            return
+        options = self.desk.session.opened.options
+        if control is self.preset:
+            options = replace(options, preset=self.preset.value, disable=(), max_rounds=None, levels=None)
+        else:
+            options = replace(options, semiring=self.semiring.value)
+        self.desk.recompile(options)

@@ -1,0 +1,148 @@
+"""The pipeline of the tensor level: which passes run, in which order, how often, in which mode; as YAML in and out."""
+
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, columns, line
+from explorer.app.dashboard.panes.tables import html_pane, lines_html
+from explorer.app.session.pipeline_draft import PipelineDraft
+from explorer.app.session.tensor_opening import chosen_pipeline
+from explorer.rewrite import (
+    CompilationMode,
+    ConvergenceMode,
+    FunctionPassPipeline,
+    pipeline_from_yaml,
+    pipeline_to_yaml,
+)
+
+SMALL: dict[str, Any] = {"size": "small", "margin": (3, 5)}
+CONVERGENCE = {"once": ConvergenceMode.ONE_PASS, "until nothing changes": ConvergenceMode.UNTIL_FIXED_POINT}
+MODES = {
+    "infer and train": frozenset(CompilationMode),
+    "infer only": frozenset({CompilationMode.INFER}),
+    "train only": frozenset({CompilationMode.TRAIN}),
+}
+
+
+class PassesForm:
+    """Edits a draft of the pipeline; nothing runs before somebody says so."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.draft = PipelineDraft()
+        self._filling = False
+        guard = desk.guard
+        self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
+        self.convergence = pmui.Select(label="It runs", options=list(CONVERGENCE), width=200, **SMALL)
+        self.modes = pmui.Select(label="To", options=list(MODES), width=150, **SMALL)
+        self.on = pmui.Checkbox(label="on", value=True, **SMALL)
+        self.new = pmui.Select(label="Pass to add", options=[], width=260, **SMALL)
+        self.mode = pmui.Select(
+            label="Compile to", options=[mode.value for mode in CompilationMode], width=120, **SMALL
+        )
+        self.one_by_one = pmui.Checkbox(label="a step for every rewrite", value=False, **SMALL)
+        self.run = pmui.Button(label="Run this pipeline", on_click=guard(lambda _: self._run()), **SMALL)
+        self.words = html_pane()
+        self.upload = pmui.FileInput(label="Open YAML", accept=".yaml,.yml", variant="outlined", size="small")
+        self.download = pmui.FileDownload(
+            label="Save as YAML", filename="pipeline.yaml", callback=self._yaml, variant="outlined", size="small"
+        )
+        self.list.param.watch(guard(lambda _: self._fill_entry()), "value")
+        self.convergence.param.watch(guard(lambda e: self._change(convergence=CONVERGENCE[e.new])), "value")
+        self.modes.param.watch(guard(lambda e: self._change(modes=MODES[e.new])), "value")
+        self.on.param.watch(guard(lambda e: self._switch(e.new)), "value")
+        self.upload.param.watch(guard(lambda _: self._uploaded()), "value")
+
+    def build(self) -> Viewable:
+        """The list on the left, what is done with an entry on the right."""
+        entry = line(
+            self.convergence,
+            self.modes,
+            self.on,
+            self._button("Up", lambda: self._edit(self.draft.move(self._at, -1), self._at - 1)),
+            self._button("Down", lambda: self._edit(self.draft.move(self._at, 1), self._at + 1)),
+            self._button("Remove", lambda: self._edit(self.draft.remove(self._at), self._at)),
+        )
+        add = line(
+            self.new, self._button("Add above", lambda: self._add(0)), self._button("Add below", lambda: self._add(1))
+        )
+        run = line(self.run, self.mode, self.one_by_one, self.download, self.upload)
+        return columns(column(self.list), column(run, entry, add, self.words))
+
+    def fill(self) -> None:
+        """Show the pipeline that the trace was made with."""
+        from explorer.tensor.passes import passes
+
+        opened = self.desk.session.opened
+        self.new.param.update(options=list(passes.names), value=self.new.value or passes.names[0])
+        self.mode.value = opened.tensor.compile_for
+        self.one_by_one.value = opened.tensor.one_by_one
+        self.run.disabled = not opened.is_live
+        self.draft = PipelineDraft.of(chosen_pipeline(opened.tensor)) if opened.is_live else PipelineDraft()
+        names = [] if opened.is_live else list(opened.trace.options["pipeline"])
+        said = "This trace was read from a file; its pipeline can be seen and not run: " + "; ".join(names)
+        self._edit(self.draft, 0)
+        self.words.object = lines_html([] if opened.is_live else [said])
+
+    @property
+    def _at(self) -> int:
+        """The entry that is chosen."""
+        chosen = self.list.value
+        labels = list(self.draft.labels)
+        return labels.index(chosen[-1]) if chosen and chosen[-1] in labels else 0
+
+    def _edit(self, draft: PipelineDraft, at: int) -> None:
+        self.draft = draft
+        labels = list(draft.labels)
+        at = max(0, min(len(labels) - 1, at))
+        self.list.param.update(options=labels, value=labels[at : at + 1])
+        self.words.object = lines_html([f"{len(draft.pipeline)} passes would run. The trace shows what ran before."])
+        self._fill_entry()
+
+    def _fill_entry(self) -> None:
+        if not self.draft.entries:
+            return
+        entry = self.draft.entries[self._at]
+        self._filling = True
+        self.convergence.value = next(k for k, v in CONVERGENCE.items() if v is entry.config.convergence)
+        self.modes.value = next((k for k, v in MODES.items() if v == entry.config.modes), next(iter(MODES)))
+        self.on.value = entry.on
+        self._filling = False
+
+    def _change(self, **changes: Any) -> None:
+        if not self._filling and self.draft.entries:
+            self._edit(self.draft.change(self._at, **changes), self._at)
+
+    def _switch(self, on: bool) -> None:
+        if not self._filling and self.draft.entries:
+            self._edit(self.draft.switch(self._at, on), self._at)
+
+    def _add(self, below: int) -> None:
+        at = self._at + below if self.draft.entries else 0
+        self._edit(self.draft.insert(at, self.new.value, self.new.options), at)
+
+    def _run(self) -> None:
+        place = self.desk.session.place
+        tensor = replace(
+            place.tensor, passes=self.draft.texts, compile_for=self.mode.value, one_by_one=self.one_by_one.value
+        )
+        self.desk.open(replace(place, tensor=tensor, other=None))
+
+    def _yaml(self) -> BytesIO:
+        return BytesIO(pipeline_to_yaml(self.draft.pipeline).encode())
+
+    def _uploaded(self) -> None:
+        if not self.upload.value:
+            return
+        text = bytes(self.upload.value).decode(errors="replace")
+        found: FunctionPassPipeline = pipeline_from_yaml(text, self.new.options, str(self.upload.filename or "upload"))
+        self._edit(PipelineDraft.of(found), 0)
+
+    def _button(self, label: str, press: Any) -> pmui.Button:
+        return pmui.Button(label=label, variant="text", on_click=self.desk.guard(lambda _: press()), **SMALL)

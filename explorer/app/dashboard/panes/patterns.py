@@ -1,0 +1,361 @@
+"""Live patterns: a form builds a pattern, its matches and near misses show at once, and it can be applied.
+
+The form is frozen data; every control makes another one. Nothing that is typed is evaluated.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any, TypeVar
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.background import Job
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, columns, line
+from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
+from explorer.app.dashboard.panes.tool import CLOSED, Tool
+from explorer.app.session.opening import Opened
+from explorer.app.session.options import COMPILED
+from explorer.app.session.pattern_form import (
+    ConditionForm,
+    FieldChoice,
+    LayerForm,
+    NodeForm,
+    ParameterForm,
+    PatternForm,
+    fields_of,
+    layer_types,
+    parameter_types,
+    parameters_of_type,
+)
+from explorer.app.session.pattern_use import apply_form, explain_pattern, replacements, try_pattern
+from explorer.app.session.place import Place
+from explorer.app.session.session import Session
+from explorer.errors import CircuitError
+
+Part = TypeVar("Part")
+START = PatternForm("MyPattern", (LayerForm("TorchSumLayer"), LayerForm("TorchHadamardLayer")))
+SMALL = {"size": "small", "margin": (3, 5)}
+
+
+class PatternTool(Tool):
+    """A pattern of layers in a row, with conditions on their fields and patterns in their parameters."""
+
+    name = "pattern"
+    title = "Pattern"
+    help = "Build a pattern; its matches and near misses in the layers before this step show at once. Then apply it."
+    looks_at = (COMPILED,)
+
+    def __init__(self, desk: Desk) -> None:
+        self.form = START
+        self.rows = column()
+        self.words = html_pane()
+        self.answer = html_pane()
+        self.code = html_pane()
+        self.replacement = pmui.Select(label="What replaces a match", options=[], width=220, **SMALL)
+        self.apply = pmui.Button(label="Apply", on_click=desk.guard(self._apply), **SMALL)
+        self.beside = pmui.Button(
+            label="Apply and compare", variant="outlined", on_click=desk.guard(self._apply_beside), **SMALL
+        )
+        self.copy = pmui.Button(
+            label="Copy as Python",
+            variant="outlined",
+            on_click=desk.guard(lambda _: desk.copy(self._python())),
+            **SMALL,
+        )
+        self.clear = pmui.Button(label="Stop trying", variant="text", on_click=desk.guard(self._clear), **SMALL)
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        buttons = line(self.replacement, self.apply, self.beside, self.copy, self.clear)
+        left = column(self.rows, buttons)
+        right = column(self.words, self.answer, self.code)
+        return columns(left, right)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if CLOSED in names:  # what is drawn over the graph goes with the form
+            self.desk.session.try_pattern(None)
+        if "trace" in names:
+            self._draw()
+        if names & {"trace", "step"}:
+            self._try()
+        if names & {"trace", "step", "selection", "trial"}:
+            self._ask()
+
+    # ------------------------------------------------------------------ the form
+
+    def _set(self, form: PatternForm, redraw: bool = False) -> None:
+        self.form = form
+        if redraw:
+            self._draw()
+        self._try()
+        self._ask()
+
+    def _draw(self) -> None:
+        form = self.form
+        name = _text("Name", form.name, self._guarded(lambda value: self._set(replace(self.form, name=value))), 170)
+        is_output = pmui.Checkbox(label="the first layer is an output", value=form.is_output, **SMALL)
+        is_output.param.watch(
+            self.desk.guard(lambda event: self._set(replace(self.form, is_output=event.new))), "value"
+        )
+        add = _button("Add a layer below", self._guarded(lambda: self._layers((*self.form.entries, form.entries[-1]))))
+        self.rows[:] = [
+            line(name, is_output, add),
+            *(self._layer_rows(i, entry) for i, entry in enumerate(form.entries)),
+        ]
+
+    def _layers(self, entries: Sequence[LayerForm]) -> None:
+        self._set(replace(self.form, entries=tuple(entries)), redraw=True)
+
+    def _layer(self, i: int, entry: LayerForm | None, redraw: bool = True) -> None:
+        entries = _with(self.form.entries, i, entry)
+        self._set(replace(self.form, entries=entries), redraw)
+
+    def _layer_rows(self, i: int, entry: LayerForm) -> Viewable:
+        """A layer: its type, what is asked of its fields, what must be found in its parameters."""
+        place = "output side" if i == 0 else f"input {i} below"
+        kind = _select(
+            f"Layer {i + 1} ({place})",
+            list(layer_types()),
+            entry.type,
+            self._guarded(lambda value: self._layer(i, LayerForm(value))),
+            215,
+        )
+        fields, parameters = fields_of(entry.type), parameters_of_type(entry.type)
+        buttons: list[Viewable] = []
+        if fields:
+            new = ConditionForm(fields[0].name)
+            buttons.append(
+                _button("Condition", self._guarded(lambda: self._layer(i, _conditions(self.form.entries[i], new))))
+            )
+        if parameters:
+            first = (parameters[0], ParameterForm((NodeForm(next(iter(parameter_types()))),)))
+            buttons.append(
+                _button(
+                    "Parameter",
+                    self._guarded(
+                        lambda: self._layer(
+                            i, replace(self.form.entries[i], parameters=(*self.form.entries[i].parameters, first))
+                        )
+                    ),
+                )
+            )
+        if len(self.form.entries) > 1:
+            buttons.append(_button("Remove", self._guarded(lambda: self._layer(i, None))))
+        rows: list[Viewable] = [line(kind, *buttons)]
+        for j, condition in enumerate(entry.conditions):
+            rows.append(self._condition_row(fields, condition, lambda c, r, j=j: self._layer_condition(i, j, c, r)))
+        for j, (name, parameter) in enumerate(entry.parameters):
+            rows.append(self._parameter_rows(i, j, name, parameter, parameters))
+        return column(*rows)
+
+    def _layer_condition(self, i: int, j: int, condition: ConditionForm | None, redraw: bool) -> None:
+        entry = self.form.entries[i]
+        self._layer(i, replace(entry, conditions=_with(entry.conditions, j, condition)), redraw)
+
+    def _condition_row(
+        self,
+        fields: Sequence[FieldChoice],
+        condition: ConditionForm,
+        put: Callable[[ConditionForm | None, bool], None],
+    ) -> Viewable:
+        by_name = {choice.name: choice for choice in fields}
+        choice = by_name.get(condition.field, fields[0])
+        state = {"condition": condition}
+
+        def changed(**changes: Any) -> None:
+            state["condition"] = replace(state["condition"], **changes)
+            put(state["condition"], False)
+
+        def choose(name: str) -> None:
+            """Another field; the row is made anew only for another kind of value, so that nothing typed is lost."""
+            if (by_name[name].kind, by_name[name].operators) == (choice.kind, choice.operators):
+                changed(field=name)
+            else:
+                put(ConditionForm(name), True)
+
+        field = _select("Field", list(by_name), condition.field, self._guarded(choose), 190)
+        operator = _select(
+            "is", list(choice.operators), condition.operator, self._guarded(lambda v: changed(operator=v)), 80
+        )
+        value = _text(choice.kind, str(condition.value), self._guarded(lambda v: changed(value=v)), 130)
+        return line(field, operator, value, _button("Remove", self._guarded(lambda: put(None, True))), indent=30)
+
+    def _parameter_rows(self, i: int, j: int, name: str, parameter: ParameterForm, names: Sequence[str]) -> Viewable:
+        """What must be found in a parameter: a chain of nodes, the last one of the parameter first."""
+
+        def put(new: tuple[str, ParameterForm] | None, redraw: bool = True) -> None:
+            entry = self.form.entries[i]
+            self._layer(i, replace(entry, parameters=_with(entry.parameters, j, new)), redraw)
+
+        def node(k: int, new: NodeForm | None, redraw: bool = True) -> None:
+            now_name, now = self.form.entries[i].parameters[j]
+            put((now_name, replace(now, entries=_with(now.entries, k, new))), redraw)
+
+        which = _select(
+            "Parameter",
+            list(names),
+            name,
+            self._guarded(lambda value: put((value, self.form.entries[i].parameters[j][1]))),
+            150,
+        )
+        more = NodeForm(next(iter(parameter_types())))
+
+        def below() -> None:
+            now_name, now = self.form.entries[i].parameters[j]
+            put((now_name, replace(now, entries=(*now.entries, more))))
+
+        add = _button("Node below", self._guarded(below))
+        remove = _button("Remove", self._guarded(lambda: put(None)))
+        rows: list[Viewable] = [line(which, add, remove, indent=30)]
+        for k, entry in enumerate(parameter.entries):
+            kind = _select(
+                f"Node {k + 1}",
+                list(parameter_types()),
+                entry.type,
+                self._guarded(lambda value, k=k: node(k, NodeForm(value))),
+                215,
+            )
+            fields = fields_of(entry.type)
+            buttons: list[Viewable] = []
+            if fields:
+
+                def ask(k: int = k, field: str = fields[0].name) -> None:
+                    now = self.form.entries[i].parameters[j][1].entries[k]
+                    node(k, replace(now, conditions=(*now.conditions, ConditionForm(field))))
+
+                buttons.append(_button("Condition", self._guarded(ask)))
+            if len(parameter.entries) > 1:
+                buttons.append(_button("Remove", self._guarded(lambda k=k: node(k, None))))
+            rows.append(line(kind, *buttons, indent=60))
+            for m, condition in enumerate(entry.conditions):
+
+                def put_condition(c: ConditionForm | None, redraw: bool, k: int = k, m: int = m) -> None:
+                    now = self.form.entries[i].parameters[j][1].entries[k]
+                    node(k, replace(now, conditions=_with(now.conditions, m, c)), redraw)
+
+                rows.append(self._condition_row(fields, condition, put_condition))
+        return column(*rows)
+
+    def _guarded(self, action: Callable[..., None]) -> Callable[..., None]:
+        return self.desk.guard(action)
+
+    # ------------------------------------------------------------------ what it finds
+
+    def _try(self) -> None:
+        session = self.desk.session
+        try:
+            trial = try_pattern(session.opened.trace, session.step, self.form)
+            options = list(replacements(self.form))
+        except CircuitError as error:
+            session.try_pattern(None)
+            said = "Give the condition a value." if _has_gaps(self.form) else str(error)
+            self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(said)}</p>'
+            self.apply.disabled = self.beside.disabled = True
+            self.code.object = ""
+            return
+        session.try_pattern(trial)
+        kept = self.replacement.value if self.replacement.value in options else next(iter(options), None)
+        self.replacement.param.update(options=options, value=kept)
+        self.apply.disabled = self.beside.disabled = not options
+        none = [] if options else ["No known rule has a replacement for these layers; write one in a notebook."]
+        self.words.object = f'<div role="status">{lines_html([trial.text, *none])}</div>'
+        self.code.object = code_html(self._python())
+
+    def _ask(self) -> None:
+        """Why the pattern does not match at the selected box."""
+        session = self.desk.session
+        nodes = session.selected_nodes
+        self.answer.object = ""
+        if not nodes or session.trial is None:
+            return
+        try:
+            checks, reason = explain_pattern(session.opened.trace, session.step, self.form, nodes[0])
+        except CircuitError as error:
+            checks, reason = (), str(error)
+        lines = [str(check) for check in checks] + [f"Answer: {reason}"]
+        self.answer.object = f"<h3>At node {nodes[0]}</h3>{lines_html(lines)}"
+
+    def _python(self) -> str:
+        return self.desk.python(form=self.form, replacement=self.replacement.value)
+
+    # ------------------------------------------------------------------ applying it
+
+    def _applied(self, then: Callable[[Opened], None]) -> None:
+        before, form, replacement = self.desk.session.opened, self.form, self.replacement.value
+
+        def work(job: Job) -> Opened:
+            made = apply_form(before.trace, form, replacement)
+            job.check()
+            return Opened(before.name, made, before.options)
+
+        self.desk.background.start(f"Applying {form.name}", work, then, self.desk.failed)
+
+    def _apply(self, _: object) -> None:
+        place = self._place()
+        name = self.form.name
+
+        def show(opened: Opened) -> None:
+            used = (step.index for step in opened.trace.steps if any(match.rule == name for match in step.matches))
+            self.desk.session.open(opened, replace(place, step=next(used, 0)))
+
+        self._applied(show)
+
+    def _apply_beside(self, _: object) -> None:
+        def show(opened: Opened) -> None:
+            self.desk.show_other(Session(opened, place))
+            self.desk.open_tool("compare")
+
+        place = self._place()
+        self._applied(show)
+
+    def _place(self) -> Place:
+        """The place of the new trace: what is open now, with this pattern applied."""
+        place = self.desk.session.place
+        form = json.dumps(self.form.to_json(), separators=(",", ":"))
+        return replace(
+            place,
+            again=True,
+            step=0,
+            other=None,
+            form=(*place.form, form),
+            replacement=(*place.replacement, self.replacement.value),
+        )
+
+    def _clear(self, _: object) -> None:
+        self.desk.open_tool("")
+
+
+def _has_gaps(form: PatternForm) -> bool:
+    """Whether a condition has no value yet."""
+    nodes = [node for entry in form.entries for _, parameter in entry.parameters for node in parameter.entries]
+    return any(condition.value == "" for part in (*form.entries, *nodes) for condition in part.conditions)
+
+
+def _conditions(entry: LayerForm, new: ConditionForm) -> LayerForm:
+    return replace(entry, conditions=(*entry.conditions, new))
+
+
+def _with(parts: tuple[Part, ...], at: int, new: Part | None) -> tuple[Part, ...]:
+    """The parts with one replaced, or left out."""
+    return tuple(p for i, part in enumerate(parts) if (p := new if i == at else part) is not None)
+
+
+def _select(label: str, options: list[str], value: str, put: Callable[[Any], None], width: int) -> pmui.Select:
+    known = options if value in options else [value, *options]
+    control = pmui.Select(label=label, options=known, value=value, width=width, **SMALL)
+    control.param.watch(lambda event: put(event.new), "value")
+    return control
+
+
+def _text(label: str, value: str, put: Callable[[str], None], width: int) -> pmui.TextInput:
+    control = pmui.TextInput(label=label, value=value, width=width, max_length=60, **SMALL)
+    control.param.watch(lambda event: put(event.new), "value_input")
+    return control
+
+
+def _button(label: str, press: Callable[[], None]) -> pmui.Button:
+    return pmui.Button(label=label, variant="text", on_click=lambda _: press(), **SMALL)

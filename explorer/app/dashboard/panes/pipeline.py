@@ -1,0 +1,164 @@
+"""The pipeline: which rules apply, how conflicts are decided, how many rounds, what is switched off."""
+
+from dataclasses import replace
+from typing import Any
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
+from explorer.app.dashboard.panes.passes import PassesForm
+from explorer.app.dashboard.panes.tables import html_pane, lines_html
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.session.opening import forms_of
+from explorer.app.session.options import PRESETS, STRATEGIES, CompileOptions
+from explorer.fold import SCHEDULERS
+from explorer.optimize import preset_named
+
+
+class PipelineTool(Tool):
+    """Edit the options of the compilation; apply them, or compare what they do with what is shown."""
+
+    name = "pipeline"
+    title = "Pipeline"
+    help = "Which rules apply, in how many rounds; switch a rule, a match, a step or folding off, and compile again."
+
+    def __init__(self, desk: Desk) -> None:
+        self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
+        self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=160)
+        self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
+        self.rounds = pmui.IntInput(label="Most rounds", start=0, end=1000, size="small", sx=TYPED_NUMBER, width=120)
+        self.seed = pmui.IntInput(label="Seed", start=0, size="small", sx=TYPED_NUMBER, width=110)
+        self.optimize = pmui.Checkbox(label="Optimize")
+        self.fold = pmui.Checkbox(label="Fold")
+        self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
+        self.skip = pmui.MultiChoice(label="Switched off: steps and matches", options=[], width=420)
+        self.skip_step = pmui.Button(
+            label="Switch this step off", size="small", variant="outlined", on_click=desk.guard(self._skip_step)
+        )
+        self.skip_match = pmui.Button(
+            label="Switch the selected match off",
+            size="small",
+            variant="outlined",
+            on_click=desk.guard(self._skip_match),
+        )
+        self.apply = pmui.Button(label="Compile again", size="small", on_click=desk.guard(self._apply))
+        self.compare = pmui.Button(
+            label="Compare with this", size="small", variant="outlined", on_click=desk.guard(self._compare)
+        )
+        self.reset = pmui.Button(label="Reset", size="small", variant="text", on_click=desk.guard(self._reset))
+        self.words = html_pane()
+        self.preset.param.watch(desk.guard(lambda _: self._preset_chosen()), "value")
+        self.passes = PassesForm(desk)
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        choices = line(self.preset, self.strategy, self.rounds, self.levels, self.seed)
+        switches = line(self.optimize, self.fold)
+        off = line(self.skip, self.skip_step, self.skip_match)
+        buttons = line(self.apply, self.compare, self.reset)
+        self.of_rules = column(choices, buttons, self.rules, line(switches, off), self.words)
+        self.of_passes = column(self.passes.build())
+        return column(self.of_rules, self.of_passes)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if "trace" not in names:
+            return
+        is_tensor = self.desk.session.opened.trace.is_tensor
+        self.of_rules.visible, self.of_passes.visible = not is_tensor, is_tensor
+        if is_tensor:
+            self.passes.fill()
+        else:
+            self._fill(self.desk.session.opened.options)
+
+    # ------------------------------------------------------------------ form -> options
+
+    @property
+    def options(self) -> CompileOptions:
+        """What the form says."""
+        preset = preset_named(self.preset.value)
+        rounds = number(self.rounds, preset.max_rounds)
+        return CompileOptions(
+            preset=preset.name,
+            semiring=self.desk.session.opened.options.semiring,
+            optimize=self.optimize.value,
+            fold=self.fold.value,
+            strategy=self.strategy.value,
+            disable=tuple(name for name in preset.rules.names if name not in self.rules.value),
+            skip=tuple(self.skip.value),
+            max_rounds=None if rounds == preset.max_rounds else rounds,
+            levels=None if self.levels.value == preset.levels else self.levels.value,
+            seed=number(self.seed, 0),
+        )
+
+    def _fill(self, options: CompileOptions) -> None:
+        preset = preset_named(options.preset)
+        self.preset.value = options.preset
+        self._fill_rules(options)
+        values: list[tuple[Any, Any]] = [
+            (self.strategy, options.strategy),
+            (self.levels, options.levels or preset.levels),
+            (self.rounds, preset.max_rounds if options.max_rounds is None else options.max_rounds),
+            (self.seed, options.seed),
+            (self.optimize, options.optimize),
+            (self.fold, options.fold),
+        ]
+        for control, value in values:
+            control.value = value
+        self.skip.param.update(options=list(options.skip), value=list(options.skip))
+        applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.desk.session.place)]
+        self.words.object = lines_html([_said(options), *applied])
+
+    def _fill_rules(self, options: CompileOptions) -> None:
+        names = list(preset_named(options.preset).rules.names)
+        self.rules.param.update(options=names, value=[name for name in names if name not in options.disable])
+
+    def _preset_chosen(self) -> None:
+        preset = preset_named(self.preset.value)
+        if list(preset.rules.names) != list(self.rules.options):
+            self._fill_rules(CompileOptions(preset=preset.name))
+            self.rounds.value = preset.max_rounds
+            self.levels.value = preset.levels
+
+    # ------------------------------------------------------------------ buttons
+
+    def _skip_step(self, _: object) -> None:
+        path = self.desk.session.index.step(self.desk.session.step).path
+        if "/" not in path:
+            self.desk.note(f"“{path}” cannot be switched off: without it there is no circuit.")
+            return
+        self._add_skip(path)
+
+    def _skip_match(self, _: object) -> None:
+        session = self.desk.session
+        nodes = set(session.selected_nodes)
+        found = [m for m in session.index.step(session.step).matches if not m.place and not nodes.isdisjoint(m.nodes)]
+        if not found:
+            self.desk.note("Select a box that is part of a match of this step, then switch the match off.")
+            return
+        for match in found:
+            self._add_skip(f"{match.rule}@{match.root}")
+
+    def _add_skip(self, entry: str) -> None:
+        entries = list(dict.fromkeys([*self.skip.value, entry]))
+        self.skip.param.update(options=entries, value=entries)
+        self.words.object = lines_html([f"{entry} will be switched off: compile again, or compare."])
+
+    def _apply(self, _: object) -> None:
+        self.desk.recompile(self.options)
+
+    def _compare(self, _: object) -> None:
+        session = self.desk.session
+        self.desk.open_other(replace(session.place, options=self.options, again=True))
+        self.desk.open_tool("compare")
+
+    def _reset(self, _: object) -> None:
+        self._fill(self.desk.session.opened.options)
+
+
+def _said(options: CompileOptions) -> str:
+    changed = options.changed()
+    if not changed:
+        return "This trace was compiled with the default options."
+    return "This trace was compiled with " + ", ".join(f"{name}={value!r}" for name, value in changed.items()) + "."

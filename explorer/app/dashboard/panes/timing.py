@@ -1,0 +1,296 @@
+"""Time it: any step, the four modes, the layers of a step, a sweep over batch sizes; on the CPU and on CUDA."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from time import monotonic
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+from bokeh.models import ColumnDataSource, Whisker
+from bokeh.plotting import figure
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.background import Job
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
+from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.session.opening import circuit_of
+from explorer.app.session.options import options_of
+from explorer.app.session.session import require_live
+from explorer.bench import (
+    Progress,
+    RecordedFile,
+    measure_layers,
+    measure_modes,
+    measure_steps,
+    measure_sweep,
+    recorded_runs,
+    why_no_cuda,
+)
+from explorer.timings import CPU, CUDA, Run, Setup
+from explorer.trace import Trace
+from explorer.views import (
+    TraceIndex,
+    conditions,
+    crossover_text,
+    layer_heat,
+    layer_table,
+    layers_note,
+    lints,
+    measurements,
+    memory_table,
+    mode_bars,
+    no_cuda_text,
+    step_bars,
+    sweep_bars,
+    time_waterfall,
+)
+from widgets.dashboard import BarsPane
+
+STEPS, WATERFALL, MODES, LAYERS, SWEEP = "steps", "waterfall", "modes", "layers", "sweep"
+WHAT = {
+    "Every step": STEPS,
+    "What each step bought": WATERFALL,
+    "Optimized and folded, or not": MODES,
+    "The layers of this step": LAYERS,
+    "Batch sizes": SWEEP,
+}
+OF_STEPS = {label: what for label, what in WHAT.items() if what in (STEPS, WATERFALL)}
+"""What can be timed of a tensor graph: its shapes are fixed, and it has no layers."""
+LIVE_SECONDS = 0.5
+"""The bars are drawn anew at most so often while a measurement runs: between timed sections, and waited for."""
+COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
+DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
+
+
+class TimeTool(Tool):
+    """Choose what to time and press the button; a run that was recorded elsewhere can be opened in its place."""
+
+    name = "time"
+    title = "Time"
+    help = "Measured times on this machine: medians with their confidence intervals; outputs are compared first."
+
+    def __init__(self, desk: Desk) -> None:
+        self.missing = why_no_cuda()
+        self.what = pmui.Select(label="What", options=WHAT, value=STEPS, size="small", width=230)
+        self.kind = pmui.Select(
+            label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
+        )
+        self.batch = pmui.IntInput(
+            label="Batch", value=256, start=1, end=1_000_000, size="small", sx=TYPED_NUMBER, width=120
+        )
+        self.threads = pmui.IntInput(
+            label="Threads", value=1, start=1, end=256, size="small", sx=TYPED_NUMBER, width=110
+        )
+        self.seconds = pmui.IntInput(
+            label="At most, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
+        )
+        self.start = pmui.Button(label="Measure", size="small", on_click=desk.guard(self._start))
+        self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
+        self.recorded.param.watch(desk.guard(lambda _: self._open_recorded()), "value")
+        self.bars = BarsPane()
+        self.chart = column()
+        self.words = html_pane()
+        self.facts = html_pane()
+        self._files: dict[str, RecordedFile] = {}
+        self._so_far: tuple[Run, str] | None = None
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        controls: tuple[Any, ...] = (self.what, self.kind, self.batch, self.threads, self.seconds)
+        return column(line(*controls, self.start, self.recorded), self.words, self.bars, self.chart, self.facts)
+
+    def changed(self, names: frozenset[str]) -> None:
+        if "trace" not in names:
+            return
+        is_tensor = self.desk.session.opened.trace.is_tensor
+        offered = OF_STEPS if is_tensor else WHAT
+        kept = self.what.value if self.what.value in offered.values() else STEPS
+        self.what.param.update(options=offered, value=kept)
+        self.batch.disabled = is_tensor
+        found = recorded_runs()
+        self._files = {file.path.name: file for file in found}
+        self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)
+        self._clear()
+        self.words.object = lines_html([no_cuda_text(self.missing, len(found))]) if self.missing else ""
+
+    # ------------------------------------------------------------------ measuring
+
+    def _start(self, _: object) -> None:
+        session = self.desk.session
+        require_live(session)
+        opened, step, what = session.opened, session.step, self.what.value
+        settings: dict[str, Any] = {
+            "devices": self.desk.devices,
+            "kind": self.kind.value,
+            "num_threads": number(self.threads, 1),
+            "max_seconds": float(number(self.seconds, 10)),
+        }
+        batch = number(self.batch, 256)
+        begun = _begun(what, opened.name, settings)
+        drawn = 0.0
+
+        def work(job: Job) -> Run:
+            def on_progress(progress: Progress) -> None:
+                if monotonic() - drawn < LIVE_SECONDS or not any(timing.estimate for timing in progress.timings):
+                    job.show(progress.note, progress.share)
+                    return
+                run = replace(begun, timings=progress.timings)
+                job.show(progress.note, progress.share, also=lambda: show_live(run))
+
+            listening: dict[str, Any] = {"on_progress": on_progress, "cancelled": lambda: job.cancelled}
+            return _measure(what, opened.trace, opened.name, step, batch, {**settings, **listening})
+
+        def show_live(run: Run) -> None:
+            nonlocal drawn
+            drawn = monotonic()
+            if session.opened is opened:
+                self._show_live(run, what)
+
+        def done(run: Run) -> None:
+            if session.opened is opened:
+                self._show(run, what, step)
+                self._keep(run, step)
+
+        def cancelled() -> None:
+            if session.opened is opened:
+                self._end_live(what)
+
+        def failed(error: Exception) -> None:
+            self._clear()
+            self.desk.failed(error)
+
+        self.desk.background.cancel()
+        self._clear()
+        self.bars.visible = what != LAYERS
+        self.desk.background.start("Timing", work, done, failed, show_at_once=True, cancelled=cancelled)
+
+    def _keep(self, run: Run, step: int) -> None:
+        """Times go to the cost strip, times of layers to the colours of the graph."""
+        session = self.desk.session
+        if run.subject == "steps":
+            session.found(times=measurements(session.index, run), missing=dict(run.missing))
+        if run.subject == "layers" and run.devices:
+            device = run.devices[-1]  # CUDA where both were measured
+            heat = layer_heat(run, device)
+            session.found(layer_times={**session.findings.layer_times, step: heat})
+            session.change_look(colour_by="time")
+
+    def _open_recorded(self) -> None:
+        file = self._files.get(self.recorded.value)
+        if file is None:
+            return
+        if file.error:
+            self.desk.note(file.error)
+            return
+        session = self.desk.session
+        for run in file.runs:
+            if run.circuit == session.opened.name:
+                self._show(run, STEPS if run.subject == "steps" else run.subject, session.step)
+                return
+        circuits = ", ".join(dict.fromkeys(run.circuit for run in file.runs))
+        self.desk.note(f"{file.path.name} holds runs of {circuits}, none of {session.opened.name}.")
+
+    # ------------------------------------------------------------------ showing
+
+    def _clear(self) -> None:
+        self.chart[:] = []
+        self.facts.object = self.words.object = self.bars.bars = ""
+        self._so_far = None
+
+    def _show_live(self, run: Run, what: str) -> None:
+        """The bars of what is timed until now; layers have a table, at the end."""
+        if what == LAYERS:
+            return
+        bars = _bars(self.desk.session.index, run, what)
+        bars["note"] = f"Still measuring. {bars['note']}".strip()
+        self.bars.show_bars(bars)
+        self._so_far = run, what
+
+    def _end_live(self, what: str) -> None:
+        """After Cancel: what was drawn stays."""
+        said = "Cancelled; these are the times so far."
+        if self._so_far is not None:
+            self.bars.show_bars(_bars(self.desk.session.index, *self._so_far))
+        elif what == LAYERS:
+            said = "Cancelled; the layers have a table at the end only."
+        else:
+            said = "Cancelled before anything was timed."
+        self.words.object = lines_html([said])
+
+    def _show(self, run: Run, what: str, step: int) -> None:
+        index = self.desk.session.index
+        self._so_far = None
+        self.chart[:] = [sweep_chart(run)] if run.subject == "sweep" else []
+        self.bars.visible = run.subject != "layers"
+        if self.bars.visible:
+            self.bars.show_bars(_bars(index, run, what))
+        advice = lints(index, [run], step)
+        said = "".join(f"<p>{escape(str(lint))}</p>" for lint in advice)
+        note = [crossover_text(run)] if run.subject == "sweep" else []
+        note += [layers_note(run)] if run.subject == "layers" else []
+        self.words.object = lines_html(note) + said
+        table = table_html(layer_table(index, run)) if run.subject == "layers" else table_html(memory_table(run))
+        self.facts.object = table + section_html(conditions(run))
+
+
+def _measure(what: str, trace: Trace, name: str, step: int, batch: int, settings: dict[str, Any]) -> Run:
+    if what == MODES:
+        options = options_of(trace).changed()
+        return measure_modes(circuit_of(trace), options, batch_size=batch, name=name, **settings)
+    if what == LAYERS:  # of a forward pass only
+        kept = {key: value for key, value in settings.items() if key != "kind"}
+        return measure_layers(trace, step, batch_size=batch, name=name, **kept)
+    if what == SWEEP:
+        return measure_sweep(trace, step, name=name, **settings)
+    return measure_steps(trace, batch_size=batch, name=name, **settings)
+
+
+def _begun(what: str, name: str, settings: dict[str, Any]) -> Run:
+    """A run that has begun: what is asked for, no times yet. Nobody reads under which conditions until it is over."""
+    setup = Setup("", settings["num_threads"], "", "", 0.0, settings["max_seconds"], 0, {}, {}, "")
+    reason = why_no_cuda() if CUDA in settings["devices"] else None
+    subject = STEPS if what == WATERFALL else what
+    return Run(subject, settings["kind"], name, {}, (), setup, {} if reason is None else {CUDA: reason})
+
+
+def _bars(index: TraceIndex, run: Run, what: str) -> Any:
+    makers: dict[str, Callable[[], Any]] = {
+        "modes": lambda: mode_bars(run),
+        "sweep": lambda: sweep_bars(run),
+        "steps": lambda: time_waterfall(index, run, *run.devices[:1]) if what == WATERFALL else step_bars(index, run),
+    }
+    return makers[run.subject]()
+
+
+def sweep_chart(run: Run) -> pn.pane.Bokeh:
+    """Time against batch size on logarithmic axes, a line for each device."""
+    chart: Any = figure(
+        height=240,
+        sizing_mode="stretch_width",
+        x_axis_type="log",
+        y_axis_type="log",
+        x_axis_label="batch size",
+        y_axis_label="ms",
+        toolbar_location=None,
+    )
+    for device in dict.fromkeys(timing.device for timing in run.timings):
+        source = ColumnDataSource(_columns([t for t in run.timings if t.device == device and t.estimate is not None]))
+        style = {"color": COLOURS[device], "legend_label": DEVICE_NAMES[device], "source": source}
+        chart.line("batch", "median", line_width=2, line_dash="solid" if device == CPU else "dashed", **style)
+        chart.scatter("batch", "median", size=7, marker="circle" if device == CPU else "square", **style)
+        chart.add_layout(Whisker(base="batch", upper="high", lower="low", source=source))
+    chart.legend.location = "top_left"
+    return pn.pane.Bokeh(chart, sizing_mode="stretch_width")
+
+
+def _columns(timings: Sequence[Any]) -> Any:
+    return {
+        "batch": [timing.batch_size for timing in timings],
+        "median": [timing.estimate.median for timing in timings],
+        "low": [timing.estimate.low for timing in timings],
+        "high": [timing.estimate.high for timing in timings],
+    }

@@ -1,0 +1,94 @@
+"""The drawer: a row of buttons, and the tool that is open; each tool is made when it is first opened."""
+
+from collections.abc import Callable
+from html import escape
+
+import panel as pn
+import panel_material_ui as pmui
+from param.parameterized import Event
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.compare import CompareTool
+from explorer.app.dashboard.panes.conflicts import ConflictsTool
+from explorer.app.dashboard.panes.costs import CostTool
+from explorer.app.dashboard.panes.files import FilesTool
+from explorer.app.dashboard.panes.folds import FoldsTool
+from explorer.app.dashboard.panes.patterns import PatternTool
+from explorer.app.dashboard.panes.pipeline import PipelineTool
+from explorer.app.dashboard.panes.predict import PredictTool
+from explorer.app.dashboard.panes.tables import html_pane
+from explorer.app.dashboard.panes.timing import TimeTool
+from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
+from explorer.app.dashboard.panes.why_not import WhyNotTool
+from explorer.app.session.session import EVENTS
+
+TOOLS: tuple[type[Tool], ...] = (
+    CostTool,
+    TimeTool,
+    WhyNotTool,
+    ConflictsTool,
+    FoldsTool,
+    PatternTool,
+    PredictTool,
+    CompareTool,
+    PipelineTool,
+    FilesTool,
+)
+
+DRAWER_HEIGHT = "max(270px, 36vh)"
+
+
+class Drawer:
+    """The tools of the dashboard. `on_open` is told whether a tool is open, so that the graph can make room."""
+
+    def __init__(self, desk: Desk, on_open: Callable[[bool], None]) -> None:
+        self.desk = desk
+        self.on_open = on_open
+        self.open_name = self._shown = ""
+        self._made: dict[str, Tool] = {}
+        self.buttons = pmui.CheckButtonGroup(
+            options={tool.title: tool.name for tool in TOOLS},
+            size="small",
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.buttons.param.watch(desk.guard(self._pressed), "value")
+        self.body = pn.Column(
+            sizing_mode="stretch_width", styles={"height": DRAWER_HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
+        )
+
+    def open(self, name: str) -> None:
+        """Open a tool by name; the empty name closes the drawer."""
+        if name != self.open_name:
+            self.changed(frozenset({CLOSED}))
+        self.open_name = name
+        self.buttons.value = [name] if name else []
+        if name:
+            if name not in self._made:
+                self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.desk)
+            self._shown = ""
+            self.changed(EVENTS | {OPENED})
+        self.body.visible = bool(name)
+        self.on_open(bool(name))
+
+    def changed(self, names: frozenset[str]) -> None:
+        """Tell the open tool what changed."""
+        tool = self._made.get(self.open_name)
+        if tool is None:
+            return
+        level = self.desk.session.opened.tensor.level
+        fits = level in tool.looks_at
+        shown = f"{tool.name} {level}"
+        if self._shown != shown:
+            self._shown = shown
+            words = tool.help if fits else f"{tool.title} looks at circuits; this trace is of the {level} level."
+            self.body[:] = [html_pane(f"<p>{escape(words)}</p>"), *([tool.view] if fits else [])]
+            names = EVENTS | {OPENED} if fits else names
+        if fits or CLOSED in names:
+            self.desk.guard(tool.changed)(names)
+
+    def _pressed(self, event: Event) -> None:
+        """Another button opens its tool, that of the open tool closes it."""
+        pressed = [name for name in event.new if name != self.open_name]
+        if pressed or (self.open_name and not event.new):
+            self.open(pressed[-1] if pressed else "")

@@ -1,0 +1,34 @@
+"""The equivalence badge: the output after every step against that of the unoptimized circuit, on a fixed batch."""
+
+from explorer.app.dashboard.background import Job
+from explorer.app.dashboard.desk import Desk
+from explorer.app.session.opening import Opened
+from explorer.bench import random_inputs
+from explorer.trace import StepCheck
+
+ROWS = 16
+AT_ONCE = 1_500
+"""Up to so many layers the values are checked without being asked for."""
+
+
+def check_values(desk: Desk, ask_first: bool = False) -> None:
+    """Check the values of every step beside the page; with `ask_first` only where that is quick."""
+    opened = desk.session.opened
+    if not opened.is_live or (ask_first and len(opened.trace.steps[0].snapshot.graph.nodes) > AT_ONCE):
+        return
+
+    def shown(checks: dict[int, StepCheck]) -> None:
+        if desk.session.opened is opened:
+            desk.session.found(checks=checks)
+
+    background = desk.quiet_background if ask_first else desk.background
+    background.start("Checking values", lambda job: _checked(opened, job), shown, desk.failed)
+
+
+def _checked(opened: Opened, job: Job) -> dict[int, StepCheck]:
+    import torch
+
+    steps = len(opened.trace.steps)
+    with torch.no_grad():
+        x = None if opened.trace.is_tensor else random_inputs(opened.trace.circuit_at(0), ROWS)
+        return {check.step: check for check in opened.trace.check(x, lambda s: job.tell(s.path, s.index / steps))}

@@ -1,0 +1,74 @@
+"""Why a pattern was not applied at a node, entry by entry; and where it nearly matched."""
+
+from html import escape
+
+import panel_material_ui as pmui
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.layout import column, columns, line
+from explorer.app.dashboard.panes.tables import html_pane, section_html
+from explorer.app.dashboard.panes.tool import Tool
+from explorer.errors import CircuitError
+from explorer.views import near_misses, why_not
+
+
+class WhyNotTool(Tool):
+    """Choose a pattern, select a box: the matcher's questions, up to the one that was answered with no."""
+
+    name = "why-not"
+    title = "Why not"
+    help = "Why a pattern was not applied at the selected node, and where it nearly matched."
+
+    def __init__(self, desk: Desk) -> None:
+        self.pattern = pmui.Select(label="Pattern", options=[], size="small", width=230)
+        self.show = pmui.Checkbox(label="Draw its near misses over the graph", value=False)
+        self.answer = html_pane()
+        self.misses = html_pane()
+        self.pattern.param.watch(desk.guard(lambda _: self._chosen()), "value")
+        self.show.param.watch(desk.guard(lambda _: self._chosen()), "value")
+        super().__init__(desk)
+
+    def build(self) -> Viewable:
+        left = column(line(self.pattern, self.show), self.answer)
+        return columns(left, column(self.misses))
+
+    def changed(self, names: frozenset[str]) -> None:
+        session = self.desk.session
+        if "trace" in names:
+            patterns = [rule.pattern for rule in session.opened.trace.rules]
+            kept = self.pattern.value if self.pattern.value in patterns else None
+            self.pattern.param.update(options=patterns, value=kept or self._likely(patterns))
+        if "look" in names and session.look.near_misses is not None:
+            self.pattern.value = session.look.near_misses
+            self.show.value = True
+        if names & {"trace", "step"}:
+            found = near_misses(session.index, session.step)
+            shown = "".join(section_html(section) for section in found["sections"])
+            self.misses.object = f"<h3>{escape(found['title'])}</h3>" + (shown or "<p>No pattern came near.</p>")
+        self._answer()
+
+    def _likely(self, patterns: list[str]) -> str | None:
+        """The pattern that has most near misses at the step, to begin with."""
+        found = self.desk.session.opened.trace.near_misses(None, self.desk.session.step)
+        best = max(found, key=lambda misses: len(misses.refusals), default=None)
+        return best.pattern if best is not None else next(iter(patterns), None)
+
+    def _chosen(self) -> None:
+        self.desk.session.change_look(near_misses=self.pattern.value if self.show.value else None)
+        self._answer()
+
+    def _answer(self) -> None:
+        session = self.desk.session
+        nodes = session.selected_nodes
+        if not nodes or self.pattern.value is None:
+            self.answer.object = "<p>Select a box in the graph to ask about it.</p>"
+            return
+        try:
+            found = why_not(session.index, self.pattern.value, nodes[0])
+        except CircuitError as error:  # after folding, or without optimization, no pattern was tried there
+            self.answer.object = f"<p>{escape(str(error))}.</p>"
+            return
+        many = f"<p>The box stands for {len(nodes):,} nodes; this is the first.</p>" if len(nodes) > 1 else ""
+        sections = "".join(section_html(section) for section in found["sections"])
+        self.answer.object = f"<h3>{escape(found['title'])}</h3>{many}{sections}"

@@ -1,0 +1,1 @@
+"""Pictures as PNG, drawn without a browser."""

@@ -1,0 +1,145 @@
+"""`explorer.ask`: a question about a step, answered before the step is shown."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from explorer.app.needs import require_ui
+from explorer.app.notebook.fallback import picture_fallback, picture_text
+from explorer.app.notebook.trace_widget import TraceWidget
+from explorer.app.session.opening import opened_trace
+from explorer.app.session.session import Session
+from explorer.errors import DataTypeError
+from explorer.trace import Trace
+from explorer.views import (
+    Answer,
+    Question,
+    QuestionKind,
+    Verdict,
+    check,
+    question_about,
+    question_view,
+)
+from widgets.jupyter import Fallback, QuestionWidget, bundle_with
+from widgets.schema import HEIGHT, GraphOptions, QuestionView
+
+
+def ask(
+    trace: Trace,
+    kind: QuestionKind,
+    *,
+    step: "int | str | None" = None,
+    node: int | None = None,
+    pattern: str | None = None,
+    figure: str | None = None,
+    height: int = HEIGHT,
+) -> "AskWidget":
+    """Ask what a step will do, over the picture of what it found; the answer is checked, then the step can be seen.
+
+    - `fold-with`: which layers are folded together with layer `node`? The answer is clicked in the picture.
+    - `matches`: does `pattern` match at `node`? The answer is yes or no.
+    - `winner`: which of two matches in conflict is applied, of those that `node` is part of? One of two choices.
+    - `layers-left`: how many layers, or operators, are left after the step? A number.
+    - `figure`: is the figure (a name of `trace.figures(step)`) more, the same or fewer after the step? A choice.
+
+    What is left out is chosen: the first step, node and pattern that raise such a question. `height` is that of the
+    picture in pixels.
+
+    Raises: DataTypeError for anything but a trace; UnknownNameError for a kind, step, node, pattern or figure that is
+    not there; CircuitError for a question that the step does not raise; MissingPackageError without the packages of
+    Jupyter.
+    """
+    require_ui("anywidget", "ipywidgets", "PIL")
+    if not isinstance(trace, Trace):
+        found = f"{type(trace).__module__}.{type(trace).__qualname__}"
+        raise DataTypeError(f"ask takes a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
+    opened, place = opened_trace(trace, "trace")
+    question = question_about(opened.index, kind, step, node=node, pattern=pattern, figure=figure)
+    return AskWidget(TraceWidget(Session(opened, place), height), question)
+
+
+class AskWidget(ipywidgets.VBox):
+    """A picture, and below it a question about it. `revealed` shows the step, and back again.
+
+    `graph` is the picture, `panel` the question with its controls; `view` holds all that is said to the answers.
+    """
+
+    revealed = traitlets.Bool(False)
+
+    def __init__(self, graph: TraceWidget, question: Question) -> None:
+        self.graph = graph
+        self.question = question
+        self.view: QuestionView = question_view(graph.session.index, question)
+        self.panel = QuestionWidget(self.view)
+        self._own = dict(graph.options)
+        self._chosen: Sequence[str] = self.view["asking"]["selection"]
+        super().__init__([graph, self.panel])
+        self._show()
+        traitlets.dlink((graph, "selection"), (self.panel, "selection"))
+        traitlets.link((self.panel, "revealed"), (self, "revealed"))
+        self.observe(lambda change: self._show(), names="revealed")
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is asked about."""
+        return self.graph.trace
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was said to the answer that the reader checked last; None before."""
+        answer: Any = self.panel.answer
+        if answer is None:
+            return None
+        return self.check(answer)
+
+    def check(self, answer: Answer) -> Verdict:
+        """Hold an answer against the trace: ids of layers, a choice, True or False, a number.
+
+        Raises: DataTypeError for an answer of another kind; UnknownNameError for one that is none of the choices.
+        """
+        return check(self.graph.session.index, self.question, answer)
+
+    def _show(self) -> None:
+        """Go to the picture of the question, with what the reader chose in it, or to that of the answer."""
+        place = self.view["revealing" if self.revealed else "asking"]
+        session = self.graph.session
+        if self.revealed:
+            self._chosen = session.selection
+        with self.graph.hold_sync():
+            self.graph.options = {**self._own, **question_options(self.view, self.revealed)}
+            session.change_look(mode=place["mode"], colour_by=place["colour_by"], group_by=place["group_by"])
+            session.go(place["step"])
+            session.select(place["selection"] if self.revealed else self._chosen)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and beside it a PNG and text."""
+        return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
+
+    def _fallback(self) -> Fallback:
+        found = picture_fallback(self.graph.session.picture())
+        return Fallback(found.png, found.width, found.height, f"{self._words()} {found.alt}", str(self))
+
+    def _words(self) -> str:
+        return " ".join([self.question.text, *[f"[{choice}]" for choice in self.question.choices]])
+
+    def __repr__(self) -> str:
+        return f"AskWidget({self._words()})"
+
+    def __str__(self) -> str:
+        return f"{self._words()}\n\n{picture_text(self.graph.session.picture().view)}"
+
+
+def question_options(view: QuestionView, revealed: bool) -> GraphOptions:
+    """Options of the picture: while it is asked about it shows nothing that tells the answer, then that one step."""
+    place = view["revealing" if revealed else "asking"]
+    fixed: GraphOptions = {
+        "stepper": False,
+        "numbers": True,
+        "groups": [place["group_by"]],
+        "colours": [place["colour_by"]],
+    }
+    if revealed:
+        return {**fixed, "modes": ["diff", "before", "after"], "asking": False, "many": False}
+    return {**fixed, "modes": [place["mode"]], "asking": True, "many": "clicks" in view}

@@ -1,0 +1,173 @@
+"""`explorer.show`: a circuit, a compiled circuit, a trace, a match, a level of folding or a timing, in a notebook."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from explorer.app.needs import require_ui
+from explorer.app.session.opening import Opened, opened_trace
+from explorer.app.session.options import CompileOptions
+from explorer.app.session.place import Look, Place
+from explorer.app.session.session import Session
+from explorer.backend import TorchCircuit
+from explorer.compiler import record, trace_of_circuit
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.symbolic import Circuit
+from explorer.timings import CPU, LAYERS, MODES, STEPS, Run
+from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
+from explorer.views import check_fits, layer_heat, layers_note, mode_bars, step_bars, sweep_bars
+from widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
+
+if TYPE_CHECKING:
+    from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
+    from widgets.jupyter import BarsWidget
+
+TAKES = (
+    "show takes a circuit, a compiled circuit, a trace (with match= and step=, or fold_level=, to begin there), "
+    "or a timing (what explorer.bench measures, or bars of explorer.views)"
+)
+COMPILED_NOW = "compiled now with the default options: show(explorer.record(circuit, ...)) chooses others"
+COMPILED_BEFORE = "a compiled circuit alone: show(explorer.record(circuit)) shows how it came about"
+
+
+def show(
+    thing: "Circuit | TorchCircuit | Trace | Run | BarsView",
+    *,
+    step: "int | str | None" = None,
+    match: "int | MatchFound | None" = None,
+    fold_level: int | None = None,
+    timing: "Run | None" = None,
+    mode: Mode = "diff",
+    colour_by: ColourBy = "change",
+    group_by: GroupBy = "fold",
+    near_misses: str | None = None,
+    selection: "Sequence[str | int]" = (),
+    height: int = HEIGHT,
+) -> "TraceWidget | FoldLevelWidget | BarsWidget":
+    """Show a thing in a notebook, to be looked at and stepped through.
+
+    - A symbolic circuit is compiled first, with the default options and the recorder; its compilation is shown.
+    - A compiled circuit shows its graph.
+    - A trace shows its steps; `match` (its number in `step`, or one of `trace.steps[i].matches`) or `fold_level`
+      choose where to begin, and a fold level has its index tables below the graph.
+    - A timing is drawn as bars with whiskers: modes and batch sizes by themselves, steps as `show(trace, timing=run)`;
+      there the times of layers colour the graph. So are any other bars (`BarsView`).
+
+    `near_misses` names a pattern whose near misses are drawn; `selection` holds ids of boxes or of nodes; `height`
+    is in pixels. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
+
+    Raises: DataTypeError for anything else; UnknownNameError for a step, match, level, pattern, box or option that is
+    not there; MissingPackageError without the packages of Jupyter.
+    """
+    require_ui("anywidget", "ipywidgets", "PIL")
+    look = Look(mode, colour_by, group_by, near_misses)
+    if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
+        return _show_bars(cast(BarsView, thing))
+    if isinstance(thing, Run):
+        return _show_bars(_bars_of(thing))
+    from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, step_of_fold_level
+
+    opened, note = _opened(thing)
+    trace = opened.trace
+    if timing is not None and timing.subject == STEPS:
+        return _show_bars(step_bars(opened.index, timing))
+    if sum(place is not None for place in (match, fold_level, timing)) > 1:
+        raise CircuitError("show begins at one place: give one of match=, fold_level= and timing=")
+    number = None
+    if fold_level is not None:
+        at = step_of_fold_level(trace, fold_level)
+        if step is not None and trace.step(step).index != at:
+            raise CircuitError(f"level {fold_level} was folded in step {at}; leave out step={step!r}")
+    elif match is not None:
+        at, number = _place_of_match(trace, match, step)
+    else:
+        at = trace.step(0 if step is None else step).index
+    session = Session(opened, Place(circuit=opened.name, options=opened.options, step=at))
+    session.change_look(**{name: getattr(look, name) for name in ("mode", "colour_by", "group_by", "near_misses")})
+    if timing is not None:
+        note = _colour_by_time(session, timing)
+    _select(session, selection)
+    graph = TraceWidget(session, height, note)
+    if number is not None:
+        graph.focus_match(at, number)
+    return graph if fold_level is None else FoldLevelWidget(graph)
+
+
+def _opened(thing: object) -> tuple[Opened, str]:
+    """The trace that a thing has or is given, and what to say about it."""
+    if isinstance(thing, Circuit):
+        return opened_trace(record(thing), "circuit")[0], COMPILED_NOW
+    if isinstance(thing, TorchCircuit):
+        return Opened("compiled circuit", trace_of_circuit(thing), CompileOptions()), COMPILED_BEFORE
+    if isinstance(thing, Trace):
+        return opened_trace(thing, "trace")[0], ""
+    if isinstance(thing, MatchFound):
+        raise DataTypeError("a match belongs to a trace: show(trace, match=match)")
+    if isinstance(thing, ConflictRecord):
+        raise DataTypeError("a conflict is of two matches of a trace: show(trace, match=conflict.loser)")
+    if isinstance(thing, FoldGroup):
+        raise DataTypeError(f"a folded group belongs to a trace: show(trace, fold_level={thing.level})")
+    found = f"{type(thing).__module__}.{type(thing).__qualname__}"
+    raise DataTypeError(f"cannot show a {found}. {TAKES}")
+
+
+def _place_of_match(trace: Trace, match: "int | MatchFound", step: "int | str | None") -> tuple[int, int]:
+    """Step and number of a match; one that is given itself is looked for."""
+    if isinstance(match, MatchFound):
+        steps = trace.steps if step is None else (trace.step(step),)
+        for entry in steps:
+            for number, found in enumerate(entry.matches):
+                if found is match:
+                    return entry.index, number
+        raise UnknownNameError("this match is not of this trace" + ("" if step is None else f", not of step {step!r}"))
+    if step is None:
+        having = [str(entry.index) for entry in trace.steps if len(entry.matches) > match]
+        if len(having) != 1:
+            where = f"steps {', '.join(having)} have one" if having else "no step has so many"
+            raise UnknownNameError(f"match {match} of which step? {where}; give step=")
+        step = int(having[0])
+    return trace.step(step).index, match
+
+
+def _select(session: Session, selection: "Sequence[str | int]") -> None:
+    """Select boxes by their ids, or those that stand for nodes. Raises: UnknownNameError."""
+    boxes = [box for box in selection if isinstance(box, str)]
+    for node in selection:
+        if not isinstance(node, str):
+            holding = [box for box, held in session.boxes.items() if node in held]
+            if not holding:
+                raise UnknownNameError(f"step {session.step} shows no node {node}")
+            boxes += holding
+    for box in boxes:
+        if box not in session.boxes:
+            raise UnknownNameError(f"step {session.step} has no box {box!r}; it has {', '.join(session.boxes)}")
+    session.select(boxes)
+
+
+def _bars_of(run: Run) -> BarsView:
+    """The bars of a timing that needs no trace. Raises: DataTypeError for one that does."""
+    if run.subject in (STEPS, LAYERS):
+        raise DataTypeError(f"times of {run.subject} are those of a trace: show(trace, timing=run)")
+    return mode_bars(run) if run.subject == MODES else sweep_bars(run)
+
+
+def _colour_by_time(session: Session, run: Run) -> str:
+    """Colour the step whose layers were timed by their times, and say what they sum up to.
+
+    Raises: DataTypeError for a timing of something else; CircuitError for one of another trace.
+    """
+    steps = [timing.step for timing in run.timings if timing.step is not None]
+    if run.subject != LAYERS or not steps:
+        raise DataTypeError(f"a timing of {run.subject} is shown without a trace: show(run)")
+    check_fits(session.index, run)
+    device = next(iter(run.devices), CPU)
+    session.found(layer_times={steps[0]: layer_heat(run, device)}, missing=run.missing)
+    session.go(steps[0])
+    session.change_look(colour_by="time")
+    return layers_note(run, device)
+
+
+def _show_bars(bars: BarsView) -> "BarsWidget":
+    from explorer.app.notebook.fallback import bars_fallback
+    from widgets.jupyter import BarsWidget
+
+    return BarsWidget(bars, make_fallback=lambda: bars_fallback(bars))

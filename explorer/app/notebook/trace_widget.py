@@ -1,0 +1,186 @@
+"""A trace in a notebook: the graph of a step that can be stepped, and below it, if asked for, a level of folding."""
+
+from html import escape
+from typing import Any, cast
+
+import ipywidgets
+import traitlets
+
+from explorer.app.notebook.fallback import picture_fallback, picture_text
+from explorer.app.session.linking import GraphHost, GraphLink
+from explorer.app.session.session import Session
+from explorer.errors import UnknownNameError
+from explorer.trace import MatchFound, Trace
+from explorer.views import fold_level, match_details
+from widgets.jupyter import Fallback, GraphWidget, bundle_with
+from widgets.schema import FoldGroupView, FoldLevelView, TableView
+
+SHOWN_SLICES = 12
+"""So many slices of a folded layer are listed at once; the rest open on a click."""
+
+
+class TraceWidget(GraphWidget):
+    """A trace to step through. `step`, `selection` and `view` are traits: set, `observe` or link them.
+
+    `selection` names boxes, `selected_nodes` the nodes that they stand for, `session` holds all the rest.
+    """
+
+    def __init__(self, session: Session, height: int, note: str = "") -> None:
+        super().__init__(options={"height": height}, make_fallback=self._fallback)
+        self.session = session
+        self.note = note
+        self.link = GraphLink(session, cast(GraphHost, self))
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is shown."""
+        return self.session.opened.trace
+
+    @property
+    def selected_nodes(self) -> tuple[int, ...]:
+        """The compiler's ids of the nodes that the selected boxes stand for."""
+        return self.session.selected_nodes
+
+    def focus_match(self, step: "int | str", match: int) -> None:
+        """Go to a match: its boxes are selected, its hull is in focus, the inspector tells about it.
+
+        Raises: UnknownNameError for a step or match that is not there.
+        """
+        session = self.session
+        told = match_details(session.index, step, match)
+        session.go(step)
+        found = session.index.step(step).matches[match]
+        session.select_nodes(session.index.nodes_of(found))
+        self.view = {**dict(self.view), "hull": self._hull_of(found)}
+        about = session.details()
+        sections = [*told["sections"], *(about["sections"] if about is not None else ())]
+        self.show_details({"id": session.selection[-1], "title": told["title"], "sections": sections})
+
+    def _hull_of(self, match: MatchFound) -> str:
+        """The hull of the rule of a match round exactly the boxes of its nodes; empty if there is none."""
+        boxes = set(self.session.selection)
+        for hull in self.session.picture().view["hulls"]:
+            if set(hull["nodes"]) == boxes and hull["label"].split(":")[0] == match.rule:
+                return hull["id"]
+        return ""
+
+    def _fallback(self) -> Fallback:
+        return picture_fallback(self.session.picture())
+
+    def __str__(self) -> str:
+        return picture_text(self.session.picture().view)
+
+    def _words(self) -> str:
+        last = len(self.trace.steps) - 1
+        chosen = ", ".join(self.selection) if self.selection else "nothing"
+        return f"step={self.step} of {last}, selection={chosen}" + (f"; {self.note}" if self.note else "")
+
+
+class FoldLevelWidget(ipywidgets.VBox):
+    """A trace to step through, and below it the level of folding of the step: groups, keys, (F, H) index tables.
+
+    `step`, `selection` and `view` are those of `graph`, the drawing.
+    """
+
+    step = traitlets.Int(0).tag(sync=True)
+    selection = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    view = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, graph: TraceWidget) -> None:
+        self.graph = graph
+        self.table = ipywidgets.HTML()
+        super().__init__([graph, self.table])
+        for name in ("step", "selection", "view"):
+            traitlets.link((graph, name), (self, name))
+        graph.observe(lambda change: self._fill(), names="step")
+        self._fill()
+
+    @property
+    def session(self) -> Session:
+        """All that is looked at."""
+        return self.graph.session
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that is shown."""
+        return self.graph.trace
+
+    @property
+    def selected_nodes(self) -> tuple[int, ...]:
+        """The compiler's ids of the nodes that the selected boxes stand for."""
+        return self.graph.selected_nodes
+
+    @property
+    def fold_level(self) -> FoldLevelView | None:
+        """The level that the present step folds; None for a step that folds nothing."""
+        folds = self.session.index.step(self.step).folds
+        return fold_level(self.session.index, folds[0].level) if folds else None
+
+    def _fill(self) -> None:
+        self.table.value = fold_html(self.fold_level, self.trace)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """The widget, and beside it a PNG and text."""
+        return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
+
+    def _fallback(self) -> Fallback:
+        return picture_fallback(self.session.picture(), self.fold_level)
+
+    def __repr__(self) -> str:
+        return f"FoldLevelWidget({self.graph._words()})"
+
+    def __str__(self) -> str:
+        return self._fallback().text
+
+
+def step_of_fold_level(trace: Trace, level: int) -> int:
+    """The step that folded a level. Raises: UnknownNameError for a level that was not folded."""
+    steps = {step.folds[0].level: step.index for step in trace.steps if step.folds}
+    if level not in steps:
+        known = f"levels {', '.join(map(str, steps))}" if steps else "no level: folding is off"
+        raise UnknownNameError(f"level {level} was not folded; the trace has {known}")
+    return steps[level]
+
+
+# ---------------------------------------------------------------------- the table below the graph
+
+
+def fold_html(level: FoldLevelView | None, trace: Trace) -> str:
+    """A level of folding as HTML; all text is escaped."""
+    if level is None:
+        steps = [str(step.index) for step in trace.steps if step.folds]
+        where = f"Levels are folded in steps {', '.join(steps)}." if steps else "Folding is off."
+        return f"<p>This step folds nothing. {where}</p>"
+    parts = [f"<h3 style='margin:.4em 0'>{escape(level['title'])}</h3>"]
+    parts += [_group_html(group) for group in level["groups"]]
+    if level["missed"]["rows"]:
+        parts.append(f"<p><b>Nearly folded together</b></p>{_table_html(level['missed'])}")
+    return f"<div tabindex='0' style='max-height:340px;overflow:auto;line-height:1.5'>{''.join(parts)}</div>"
+
+
+def _group_html(group: FoldGroupView) -> str:
+    key = ", ".join(f"{name} = {value}" for name, value in group["key"])
+    reads = f"Reads by {group['read']}: {group['reason']}" if group["read"] else "Reads the data"
+    return (
+        f"<p style='margin:.6em 0 .2em'><b>{escape(group['title'])}</b>, node {group['node']}</p>"
+        f"<div>Equal in all: {escape(key)}</div><div>{escape(reads)}</div>{_table_html(group['table'])}"
+    )
+
+
+def _table_html(table: TableView) -> str:
+    head = "".join(f"<th scope='col' style='{CELL}'>{escape(name)}</th>" for name in table["columns"])
+    rows = ["<tr>" + "".join(map(_cell_html, row)) + "</tr>" for row in table["rows"]]
+    first, rest = rows[:SHOWN_SLICES], rows[SHOWN_SLICES:]
+    shown = f"<table style='{TABLE}'><tr>{head}</tr>{''.join(first)}</table>"
+    if not rest:
+        return shown
+    hidden = f"<table style='{TABLE}'><tr>{head}</tr>{''.join(rest)}</table>"
+    return f"{shown}<details><summary>{len(rest):,} more rows</summary>{hidden}</details>"
+
+
+def _cell_html(text: str) -> str:
+    return f"<td style='{CELL}'>{escape(text)}</td>"
+
+
+TABLE = "border-collapse:collapse;margin:.3em 0;font-variant-numeric:tabular-nums"
+CELL = "text-align:left;padding:1px 14px 1px 0;border-bottom:1px solid rgba(128,128,128,.35)"

@@ -1,0 +1,93 @@
+"""Ties a session to a drawing: what the reader does there changes the session, what changes in it is drawn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from explorer.app.session.session import Session
+from explorer.views import SHOW_ALL, SHOW_MISSES
+from widgets.schema import DetailsView, PictureView, StepView
+
+ReaderCallback = Callable[[Mapping[str, Any]], None]
+Guard = Callable[[ReaderCallback], ReaderCallback]
+
+
+class GraphHost(Protocol):
+    """What `widgets.jupyter.GraphWidget` and `widgets.dashboard.GraphPane` have in common."""
+
+    def show_picture(self, picture: PictureView, coordinates: bytes) -> None: ...
+    def show_steps(self, steps: Sequence[StepView], step: int) -> None: ...
+    def show_details(self, details: DetailsView | None) -> None: ...
+    def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None: ...
+    def on_reader(self, callback: ReaderCallback) -> None: ...
+
+
+class GraphLink:
+    """Keeps a drawing and a session alike. `requests` says what to do when a button asks for something by name.
+
+    `guard` wraps what the reader's actions call, so that a host can show what goes wrong there.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        host: GraphHost,
+        requests: Mapping[str, Callable[[], None]] | None = None,
+        guard: Guard | None = None,
+    ) -> None:
+        self.session = session
+        self.host = host
+        self.requests = dict(requests or {})
+        self._telling = False
+        self.close = session.listen(self._session_changed)
+        host.on_reader(self._reader_did if guard is None else guard(self._reader_did))
+        self._draw(frozenset(("trace", "step", "selection", "look")))
+
+    # ------------------------------------------------------------------ reader -> session
+
+    def _reader_did(self, changes: Mapping[str, Any]) -> None:
+        """What the reader changed: `step`, `selection`, `view`, `request`."""
+        if self._telling:
+            return
+        if "view" in changes:
+            self._look(changes["view"])
+        if "step" in changes:
+            self.session.go(max(0, min(int(changes["step"]), len(self.session.opened.trace.steps) - 1)))
+        if "selection" in changes:
+            self.session.select([str(box) for box in changes["selection"]])
+        if "request" in changes:
+            self._answer(str(dict(changes["request"]).get("name", "")))
+
+    def _look(self, view: Mapping[str, Any]) -> None:
+        names = ("mode", "colour_by", "group_by")
+        self.session.change_look(**{name: view[name] for name in names if isinstance(view.get(name), str)})
+
+    def _answer(self, name: str) -> None:
+        if name in self.requests:
+            self.requests[name]()
+        elif name.startswith(SHOW_MISSES):
+            self.session.change_look(near_misses=name.removeprefix(SHOW_MISSES))
+        elif name == SHOW_ALL:
+            self.session.change_look(group_by="none", everything=True)
+
+    # ------------------------------------------------------------------ session -> drawing
+
+    def _session_changed(self, names: frozenset[str]) -> None:
+        self._draw(names)
+
+    def _draw(self, names: frozenset[str]) -> None:
+        session, host = self.session, self.host
+        self._telling = True
+        try:
+            if names & {"trace", "checks"}:
+                host.show_steps(session.steps(), session.step)
+            if names & {"trace", "step", "look", "times", "trial"}:
+                found = session.picture()
+                host.show_picture(found.view, found.coordinates.astype("<f4").tobytes())
+            if names & {"trace", "step", "look", "selection"}:
+                look = session.look
+                view = {"mode": look.mode, "colour_by": look.colour_by, "group_by": look.group_by}
+                host.show_state(session.step, session.selection, view)
+            if names & {"trace", "step", "look", "selection", "times"}:
+                host.show_details(session.details())
+        finally:
+            self._telling = False

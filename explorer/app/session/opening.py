@@ -1,0 +1,150 @@
+"""From a place to a trace: the circuit is compiled, or the file's trace taken as it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from explorer.app.session.heap import settle_heap
+from explorer.app.session.library import Library
+from explorer.app.session.options import TENSOR_LEVEL, CompileOptions, TensorOptions, options_of
+from explorer.app.session.pattern_form import PatternForm
+from explorer.app.session.pattern_use import apply_form
+from explorer.app.session.place import Place
+from explorer.app.session.tensor_opening import tensor_trace
+from explorer.compiler import TorchCompiler, record, rerun
+from explorer.errors import CircuitError
+from explorer.files import json_of_bytes
+from explorer.optimize import preset_named
+from explorer.symbolic import Circuit, circuit_from_json
+from explorer.trace import SWITCHED_OFF, Listener, Trace
+from explorer.views import TraceIndex
+
+LARGE = 5_000
+"""From so many layers on, searches for garbage would be felt as pauses."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A trace that is looked at, with what its views share. `error` says why its compilation stopped, if it did."""
+
+    name: str
+    trace: Trace
+    options: CompileOptions
+    error: str = ""
+    tensor: TensorOptions = field(default_factory=TensorOptions)
+    index: TraceIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", TraceIndex(self.trace))
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the steps can be executed: yes for what was compiled here, no for what was read from a file."""
+        return self.trace.compiled is not None
+
+
+def open_place(library: Library, place: Place, listener: Listener | None = None) -> Opened:
+    """Open what a place names; `listener` is told every event of a compilation, and ends it by raising.
+
+    A compilation that fails gives the trace up to there. Raises: what opening, building and compiling raise where
+    there is no step to show.
+    """
+    listeners = () if listener is None else (listener,)
+    opened = _open(library, place, listeners)
+    for form, replacement in forms_of(place):
+        made = apply_form(opened.trace, form, replacement, listeners)
+        opened = Opened(opened.name, made, opened.options)
+    if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
+        settle_heap()
+    return opened
+
+
+def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Opened:
+    item = library.open(place.circuit)
+    if isinstance(item, Trace) and item.is_tensor:
+        if place.again:
+            raise CircuitError(
+                f"{place.circuit} is the trace of a module, which is not in the file; record the module again in Python"
+            )
+        return Opened(place.circuit, item, options_of(item), tensor=replace(place.tensor, level=TENSOR_LEVEL))
+    if place.tensor.level == TENSOR_LEVEL:
+        return _open_tensor(item if isinstance(item, Circuit) else circuit_of(item), place, listeners)
+    if isinstance(item, Trace):
+        if not place.again:
+            return Opened(place.circuit, item, options_of(item))
+        if place.options == options_of(item):
+            return Opened(place.circuit, rerun(item, listeners=listeners), place.options)
+        foreign = foreign_rules(item)
+        if foreign:
+            raise CircuitError(
+                f"{place.circuit} was made with rules of one's own ({', '.join(foreign)}), which are not here; compile "
+                "it in Python: explorer.rerun(trace, compiler) with a compiler that has them"
+            )
+    circuit = item if isinstance(item, Circuit) else circuit_of(item)
+    try:
+        trace = record(circuit, listeners=listeners, **place.options.changed())
+    except CircuitError as error:
+        partial = error.trace
+        if not isinstance(partial, Trace) or not partial.steps:
+            raise
+        return Opened(place.circuit, partial, place.options, str(error))
+    return Opened(place.circuit, trace, place.options)
+
+
+def _open_tensor(circuit: Circuit, place: Place, listeners: tuple[Listener, ...]) -> Opened:
+    """The tensor level of a circuit; if a rule fails there, the trace up to there."""
+    compiler = TorchCompiler(**place.options.changed())
+    error = ""
+    try:
+        trace = tensor_trace(circuit, compiler, place.tensor, place.circuit, listeners)
+    except CircuitError as problem:
+        partial = problem.trace
+        if not isinstance(partial, Trace) or not partial.steps:
+            raise
+        trace, error = partial, str(problem)
+    return Opened(place.circuit, trace, place.options, error, place.tensor)
+
+
+def circuit_of(trace: Trace) -> Circuit:
+    """The symbolic circuit of a trace. Raises: CircuitError if it holds none."""
+    if isinstance(trace.subject, Circuit):
+        return trace.subject
+    if trace.circuit_json is None:
+        raise CircuitError("the trace holds no circuit; record the circuit again")
+    return circuit_from_json(trace.circuit_json, "the circuit in the trace")
+
+
+def opened_trace(trace: Trace, name: str) -> tuple[Opened, Place]:
+    """A trace that is at hand, and its place: for notebooks."""
+    tensor = TensorOptions(level=TENSOR_LEVEL) if trace.is_tensor else TensorOptions()
+    opened = Opened(name, trace, options_of(trace), tensor=tensor)
+    return opened, replace(Place(), circuit=name, options=opened.options, tensor=tensor)
+
+
+def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
+    """The patterns that are applied at a place, each with its replacement. Raises: FormError, FileFormatError."""
+    read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in place.form]
+    return tuple(zip(map(PatternForm.from_json, read), place.replacement, strict=True))
+
+
+def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
+    """The rules of a trace that its preset does not have, beside those that are known."""
+    if trace.is_tensor:
+        return ()
+    names = (*preset_named(trace.options["preset"]).rules.names, *known)
+    return tuple(rule for rule in trace.options["rules"] if rule not in names)
+
+
+def unused_skips(trace: Trace) -> tuple[str, ...]:
+    """What was to be switched off and was not there: a slip, or a node of another compilation."""
+    refused = {
+        f"{miss.refusal.pattern}@{miss.place.split('.')[0] if miss.place else miss.refusal.root}"
+        for step in trace.steps
+        for miss in step.refusals
+        if miss.refusal.found == SWITCHED_OFF
+    }
+    paths = [step.path for step in trace.steps]
+    return tuple(
+        entry
+        for entry in trace.options.get("skip", ())
+        if entry not in refused and not any(path == entry or path.startswith(f"{entry}/") for path in paths)
+    )

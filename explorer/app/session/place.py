@@ -1,0 +1,154 @@
+"""Where somebody is: circuit, options, step, selection and view, as a frozen value and as the query of a link.
+
+Only what differs from the defaults is written; a list is a name given several times. What stands under `vs.` belongs
+to the trace that is compared with: `circuit=digits&step=3&vs.disable=SumCollapse`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from typing import Any, get_args
+from urllib.parse import parse_qsl, urlencode
+
+from explorer.app.session.options import LEVELS, CompileOptions, TensorOptions
+from explorer.errors import ValueRangeError, unknown_name
+from explorer.views import ALL_MODES, COLOURS, GROUPINGS
+from widgets.schema import ColourBy, GroupBy, Mode
+
+OTHER = "vs."
+MODES_OF_USE = ("infer", "train")
+LONGEST, LONGEST_FORM, MOST_VALUES = 200, 4_000, 500
+"""Bounds on the length of a value in a link, of a pattern form in it, and on how many values there are."""
+MOST_SELECTED, MOST_FORMS, MOST_ROUNDS = 50, 8, 1_000
+"""Bounds on what a link may ask for: selected boxes, patterns to apply, rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a step is shown; `near_misses` names a pattern whose near misses are drawn.
+
+    With `everything` every layer is drawn, however many there are.
+    """
+
+    mode: Mode = "diff"
+    colour_by: ColourBy = "change"
+    group_by: GroupBy = "fold"
+    near_misses: str | None = None
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
+
+    A trace file is shown as it was recorded, whatever the options, unless it is to be compiled `again`. `form` are
+    pattern forms as JSON that are applied one after the other, each with its `replacement`. `tensor` says which level
+    is looked at.
+    """
+
+    circuit: str = "digits"
+    again: bool = False
+    form: tuple[str, ...] = ()
+    replacement: tuple[str, ...] = ()
+    options: CompileOptions = field(default_factory=CompileOptions)
+    tensor: TensorOptions = field(default_factory=TensorOptions)
+    step: int = 0
+    selection: tuple[str, ...] = ()
+    look: Look = field(default_factory=Look)
+    other: "Place | None" = None
+
+    def query(self) -> str:
+        """The query of a link, without the question mark. Of a large selection it names the boxes selected last."""
+        return urlencode(self._pairs())
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        pairs: list[tuple[str, str]] = []
+        for part in (self, self.options, self.tensor, self.look):
+            for f in fields(part):
+                value = getattr(part, f.name)
+                if f.name in ("options", "tensor", "look", "other") or (value == f.default and f.name != "circuit"):
+                    continue
+                values = value[-MOST_SELECTED:] if f.name == "selection" else value
+                pairs += [(f.name, _text(one)) for one in (values if isinstance(values, tuple) else (values,))]
+        return pairs + [(OTHER + name, value) for name, value in (self.other._pairs() if self.other else ())]
+
+
+def place_of_query(query: str) -> Place:
+    """The place that a link names; what it does not name has its default, and foreign names are passed over.
+
+    Raises: ValueRangeError, UnknownNameError for a value that makes no sense.
+    """
+    try:
+        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_VALUES)
+    except ValueError as error:
+        raise ValueRangeError(f"the link names more than {MOST_VALUES} values") from error
+    here = [(name, value) for name, value in pairs if not name.startswith(OTHER)]
+    there = [(name.removeprefix(OTHER), value) for name, value in pairs if name.startswith(OTHER)]
+    place = _place(here)
+    return replace(place, other=_place(there)) if there else place
+
+
+def _place(pairs: Sequence[tuple[str, str]]) -> Place:
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        longest = LONGEST_FORM if name == "form" else LONGEST
+        if len(value) > longest:
+            raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
+        values.setdefault(name, []).append(value)
+    look = _filled(Look(), values)
+    check_look(look)
+    tensor = _filled(TensorOptions(), values)
+    for kind, asked, known in (("level", tensor.level, LEVELS), ("mode", tensor.compile_for, MODES_OF_USE)):
+        if asked not in known:
+            raise unknown_name(kind, asked, known)
+    options = _filled(CompileOptions(), values)
+    place = replace(_filled(Place(), values), options=options, tensor=tensor, look=look)
+    if len(place.form) != len(place.replacement):
+        raise ValueRangeError(
+            f"the link names {len(place.form)} forms and {len(place.replacement)} replacements; each form has one"
+        )
+    if len(place.form) > MOST_FORMS:
+        raise ValueRangeError(f"the link names {len(place.form)} patterns to apply; at most {MOST_FORMS} are applied")
+    if (place.options.max_rounds or 0) > MOST_ROUNDS:
+        raise ValueRangeError(f"max_rounds in the link is {place.options.max_rounds}; at most {MOST_ROUNDS} are run")
+    return place
+
+
+def check_look(look: Look) -> None:
+    """Raises: UnknownNameError for a mode, colouring or grouping that there is not."""
+    for kind, asked, known in (
+        ("mode", look.mode, ALL_MODES),
+        ("colouring", look.colour_by, COLOURS),
+        ("grouping", look.group_by, GROUPINGS),
+    ):
+        if asked not in known:
+            raise unknown_name(kind, asked, known)
+
+
+def _filled(part: Any, values: dict[str, list[str]]) -> Any:
+    """The dataclass with the values that are named for its fields, read by their declared types."""
+    found: dict[str, Any] = {}
+    for f in fields(part):
+        if f.name in values and f.default is not MISSING and f.name != "other":
+            found[f.name] = _read(f.name, f.type, values[f.name])
+    return replace(part, **found)
+
+
+def _read(name: str, kind: Any, values: list[str]) -> Any:
+    if kind == tuple[str, ...]:
+        return tuple(values)
+    text = values[-1]
+    if kind is bool:
+        if text not in ("yes", "no"):
+            raise ValueRangeError(f"{name} in the link is yes or no; found {text!r}")
+        return text == "yes"
+    if kind is int or int in get_args(kind):
+        if not text.isascii() or not text.isdigit():
+            raise ValueRangeError(f"{name} in the link is a whole number, at least 0; found {text!r}")
+        return int(text)
+    return text
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

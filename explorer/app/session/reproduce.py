@@ -1,0 +1,194 @@
+"""Copy as Python: code that makes a trace again, and finds or applies a pattern that was filled in."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from explorer.app.session.options import CompileOptions
+from explorer.app.session.pattern_form import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    OTHER,
+    LayerForm,
+    NodeForm,
+    ParameterForm,
+    PatternForm,
+    build_pattern,
+    condition_value,
+    sub_pattern_name,
+)
+from explorer.errors import unknown_name
+from explorer.optimize import replacements_of
+from explorer.templates import gallery
+
+
+def python_of(
+    circuit: "str | Mapping[str, Any]",
+    options: CompileOptions | None = None,
+    *,
+    step: "int | str | None" = None,
+    form: PatternForm | None = None,
+    replacement: str | None = None,
+    after: bool = False,
+    applied: Sequence[tuple[PatternForm, str]] = (),
+    is_trace: bool | None = None,
+) -> str:
+    """Code that compiles a circuit with these options and leaves the trace in `trace`; only what is no default is said.
+
+    `circuit` is a name of the gallery, a circuit or trace file, or a circuit as data. With a `step`, what it did is
+    printed; with a `form`, its pattern is looked for in the layers before that step (or `after` it); with a
+    `replacement`, it is applied and the new trace is in `applied`.
+    `applied` are patterns, each with its replacement, that the trace was made with. Whether a file holds a trace says
+    `is_trace`, else its name. Raises: FormError; UnknownNameError for a replacement that does not fit.
+    """
+    chosen = (options or CompileOptions()).changed()
+    lines = ["import explorer", ""]
+    if isinstance(circuit, str) and circuit in gallery.names():
+        lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")
+    elif isinstance(circuit, str) and (
+        circuit.endswith((".trace.json", ".trace.json.gz")) if is_trace is None else is_trace
+    ):
+        lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
+        lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
+    elif isinstance(circuit, str):
+        lines.append(f"circuit = explorer.Circuit.load({circuit!r})")
+    else:
+        lines = ["import json", "", "import explorer", "from explorer.symbolic import circuit_from_json", ""]
+        lines.append(f"circuit = circuit_from_json(json.loads({json.dumps(circuit, separators=(',', ':'))!r}))")
+    said = "".join(f", {name}={value!r}" for name, value in chosen.items())
+    if applied:
+        lines += ["", *_applied(applied, chosen)]
+    else:
+        lines.append(f"trace = explorer.record(circuit{said})")
+    lines.append("print(trace)")
+    if step is not None:
+        lines += ["", f"step = trace.step({step!r})", "print(step.path, step.summary)"]
+    code = "\n".join(lines) + "\n"
+    if form is None:
+        return code
+    code += "\n" + as_python(form)
+    code += _search(0 if step is None else step, after)
+    if replacement is None:
+        return code
+    compiler = "compiler.anew()" if applied else f"explorer.TorchCompiler({_arguments(chosen)})"
+    return code + _apply(form, compiler, replacement)
+
+
+def as_python(form: PatternForm) -> str:
+    """Code that makes the pattern of a form, as `PATTERN`. Raises: FormError for a form that makes no pattern."""
+    build_pattern(form)
+    layers = sorted({entry.type for entry in form.entries})
+    subs = [sub for entry in form.entries for _, sub in entry.parameters]
+    nodes = sorted({node.type for sub in subs for node in sub.entries})
+    helpers = _helpers(form)
+    lines = [f"from explorer.backend import {', '.join(layers)}"]
+    if nodes:
+        lines.append(f"from explorer.backend.parameters import {', '.join(nodes)}")
+    kinds = ["LayerOptPattern", *(["ParameterOptPattern"] if subs else [])]
+    lines += [f"from explorer.rewrite import {', '.join([*kinds, *helpers])}", ""]
+    lines += ["PATTERN = LayerOptPattern(", f"    {form.name!r},", f"    {_tuple([e.type for e in form.entries])},"]
+    if form.is_output:
+        lines.append("    is_output=True,")
+    if any(entry.conditions for entry in form.entries):
+        lines.append(f"    config_patterns={_tuple([_conditions(entry) for entry in form.entries])},")
+    if subs:
+        lines.append(f"    sub_patterns={_tuple([_sub_patterns(entry) for entry in form.entries])},")
+    return "\n".join([*lines, ")"]) + "\n"
+
+
+# ---------------------------------------------------------------------- parts of a pattern
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _helpers(form: PatternForm) -> list[str]:
+    """The functions that make the conditions of a form."""
+    entries: list[LayerForm | NodeForm] = list(form.entries)
+    entries += [node for entry in form.entries for _, sub in entry.parameters for node in sub.entries]
+    code = " ".join(map(_conditions, entries))
+    return [name for name in ("all_of", "at_least", "at_most", "other_than") if f"{name}(" in code]
+
+
+def _conditions(entry: "LayerForm | NodeForm") -> str:
+    """The conditions of an entry as a dictionary."""
+    names: Mapping[str, str] = {EQUAL: "", OTHER: "other_than", AT_LEAST: "at_least", AT_MOST: "at_most"}
+    found: dict[str, list[str]] = {}
+    for condition in entry.conditions:
+        value, name = repr(condition_value(entry.type, condition)), names[condition.operator]
+        found.setdefault(condition.field, []).append(f"{name}({value})" if name else value)
+    joined = {field: one[0] if len(one) == 1 else f"all_of({', '.join(one)})" for field, one in found.items()}
+    return "{" + ", ".join(f"{field!r}: {wanted}" for field, wanted in joined.items()) + "}"
+
+
+def _sub_patterns(entry: LayerForm) -> str:
+    return "{" + ", ".join(f"{name!r}: {_sub_pattern(sub)}" for name, sub in entry.parameters) + "}"
+
+
+def _sub_pattern(form: ParameterForm) -> str:
+    said = [repr(sub_pattern_name(form)), _tuple([node.type for node in form.entries])]
+    if form.is_output:
+        said.append("is_output=True")
+    if any(node.conditions for node in form.entries):
+        said.append(f"config_patterns={_tuple([_conditions(node) for node in form.entries])}")
+    return f"ParameterOptPattern({', '.join(said)})"
+
+
+# ---------------------------------------------------------------------- what is done with it
+
+
+def _search(step: "int | str", after: bool) -> str:
+    """Code that looks for the pattern in the layers before a step, or after it."""
+    index = f"trace.step({step!r}).index"
+    place = index if after else f"max({index} - 1, 0)"
+    return f"""
+from explorer.rewrite import match_pattern_graph
+
+search = match_pattern_graph(trace.steps[{place}].snapshot.graph, [PATTERN])
+print(len(search.matches), "matches,", len(search.refusals), "near misses")
+for match in search.matches[:10]:
+    print(match)
+for refusal in search.refusals[:10]:
+    print(refusal.root, refusal.reason)
+"""
+
+
+def _applied(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, Any]) -> list[str]:
+    """Code that compiles with the rules of some patterns, the last one before all others."""
+    lines = [
+        "from explorer.optimize import put_rule_first",
+        "",
+        f"compiler = explorer.TorchCompiler({_arguments(options)})",
+    ]
+    for form, replacement in applied:
+        lines += [
+            "",
+            as_python(form).rstrip(),
+            f"put_rule_first(compiler.rules, PATTERN, {_known(form, replacement)!r})",
+        ]
+    return [*lines, "", "trace = explorer.record(circuit, compiler=compiler)"]
+
+
+def _apply(form: PatternForm, compiler: str, replacement: str) -> str:
+    """Code that compiles again with the rule of the pattern before all others."""
+    return f"""
+from explorer.optimize import put_rule_first
+
+compiler = {compiler}
+put_rule_first(compiler.rules, PATTERN, {_known(form, replacement)!r})
+applied = explorer.record(circuit, compiler=compiler)
+print(applied)
+"""
+
+
+def _known(form: PatternForm, replacement: str) -> str:
+    known = replacements_of(build_pattern(form))
+    if replacement not in known:
+        raise unknown_name("replacement", replacement, known)
+    return replacement
+
+
+def _arguments(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())

@@ -1,0 +1,244 @@
+"""What somebody looks at, without any user interface: trace, step, selection, view, measured times.
+
+Hosts (a dashboard, a notebook) change it through its methods and listen: every listener is told the names of what
+changed, out of `EVENTS`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from explorer.app.session.opening import Opened
+from explorer.app.session.place import Look, Place, check_look
+from explorer.errors import CircuitError, unknown_name
+from explorer.trace import StepCheck
+from explorer.views import (
+    Measured,
+    PatternTrial,
+    Picture,
+    TraceIndex,
+    cost_strip,
+    counterparts,
+    details,
+    picture,
+    steps,
+)
+from widgets.schema import DetailsView, SectionView, StepView
+
+Listener = Callable[[frozenset[str]], None]
+KEPT_PICTURES = 24
+
+EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "other"})
+"""The names that listeners are told."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found out about a trace by running it: checked outputs, times after steps, times of layers."""
+
+    checks: Mapping[int, StepCheck] = field(default_factory=dict[int, StepCheck])
+    times: Mapping[int, Measured] = field(default_factory=dict[int, Measured])
+    layer_times: Mapping[int, Mapping[int, float]] = field(default_factory=dict[int, Mapping[int, float]])
+    missing: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Session:
+    """One reader of one trace. Not to be shared between threads."""
+
+    def __init__(self, opened: Opened, place: Place) -> None:
+        self.opened = opened
+        self.place = self._possible(opened, place)
+        self.findings = Findings()
+        self.trial: PatternTrial | None = None
+        self._listeners: list[Listener] = []
+        self._pictures: dict[tuple[object, ...], Picture] = {}
+        self._drop_unknown_boxes()
+
+    # ------------------------------------------------------------------ what there is
+
+    @property
+    def index(self) -> TraceIndex:
+        """The trace with what its views share."""
+        return self.opened.index
+
+    @property
+    def step(self) -> int:
+        """The number of the step that is shown."""
+        return self.place.step
+
+    @property
+    def look(self) -> Look:
+        """How the step is shown."""
+        return self.place.look
+
+    @property
+    def selection(self) -> tuple[str, ...]:
+        """The ids of the selected boxes; the last one is inspected."""
+        return self.place.selection
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tell a listener what changes; gives the function that ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    # ------------------------------------------------------------------ what a reader does
+
+    def open(self, opened: Opened, place: Place) -> None:
+        """Look at another trace. What was measured of the old one is forgotten."""
+        self._pictures.clear()
+        self.findings, self.trial = Findings(), None
+        self.opened, self.place = opened, self._possible(opened, place)
+        self._drop_unknown_boxes()
+        self._tell(*EVENTS)
+
+    def go(self, step: "int | str") -> None:
+        """Go to a step; what is selected is followed through lineage. Raises: UnknownNameError.
+
+        A pattern that is tried was tried on the layers of the step before, so that ends; who tries it does so anew.
+        """
+        at = self.index.step(step).index
+        if at == self.step:
+            return
+        nodes, before = self.selected_nodes, self.step
+        ended = {"trial"} if self.trial is not None else set[str]()
+        self.trial = None
+        self.place = replace(self.place, step=at)
+        kept = self._boxes_of(counterparts(self.index, before, nodes, self.index, at).ids) if nodes else ()
+        changed = {"step", "selection"} if kept != self.selection else {"step"}
+        self.place = replace(self.place, selection=kept)
+        self._tell(*changed, *ended)
+
+    def select(self, boxes: Sequence[str]) -> None:
+        """Select boxes by id; ids that the picture does not have are passed over."""
+        known = self.boxes
+        chosen = tuple(dict.fromkeys(box for box in boxes if box in known))
+        if chosen != self.selection:
+            self.place = replace(self.place, selection=chosen)
+            self._tell("selection")
+
+    def select_nodes(self, nodes: Sequence[int]) -> None:
+        """Select the boxes that stand for some nodes."""
+        self.select(self._boxes_of(nodes))
+
+    def change_look(self, **changes: Any) -> None:
+        """Show the step in another way: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`.
+
+        Raises: UnknownNameError for a value that there is not; then nothing has changed.
+        """
+        nodes = self.selected_nodes
+        look = replace(self.look, **changes)
+        if look == self.look:
+            return
+        check_look(look)
+        patterns = tuple(rule.pattern for rule in self.opened.trace.rules)
+        if look.near_misses not in (None, *patterns):
+            raise unknown_name("pattern", look.near_misses, patterns)
+        self.place = replace(self.place, look=look)
+        kept = self._boxes_of(nodes)
+        changed = {"look", "selection"} if kept != self.selection else {"look"}
+        self.place = replace(self.place, selection=kept)
+        self._tell(*changed)
+
+    def try_pattern(self, trial: PatternTrial | None) -> None:
+        """Draw the matches and near misses of a pattern that is being written; None ends it."""
+        if trial != self.trial:
+            self.trial = trial
+            self._tell("trial")
+
+    def compare_with(self, other: Place | None) -> None:
+        """Note with what the trace is compared; the host opens it."""
+        self.place = replace(self.place, other=other)
+        self._tell("other")
+
+    def found(self, **changes: Any) -> None:
+        """Keep what running the trace has shown: `checks`, `times`, `layer_times`, `missing`."""
+        self.findings = replace(self.findings, **changes)
+        self._pictures.clear()
+        self._tell(*(["checks"] if "checks" in changes else []), *(["times"] if set(changes) - {"checks"} else []))
+
+    # ------------------------------------------------------------------ what is shown
+
+    def picture(self) -> Picture:
+        """The picture of the step."""
+        key = (self.step, self.look, self.trial)
+        if key not in self._pictures:
+            if len(self._pictures) >= KEPT_PICTURES:
+                del self._pictures[next(iter(self._pictures))]
+            self._pictures[key] = self._draw()
+        return self._pictures[key]
+
+    def _draw(self) -> Picture:
+        return picture(
+            self.index,
+            self.step,
+            self.look.mode,
+            self.look.colour_by,
+            self.look.group_by,
+            near_misses=self.look.near_misses,
+            times=self.findings.layer_times.get(self.step),
+            trial=self.trial,
+            everything=self.look.everything,
+        )
+
+    @property
+    def boxes(self) -> Mapping[str, tuple[int, ...]]:
+        """The boxes of the picture, and the nodes that each stands for."""
+        view = self.picture().view
+        shown = [*view["nodes"], *(view["other"]["nodes"] if "other" in view else ())]
+        return {node["id"]: tuple(node["ids"]) for node in shown}
+
+    @property
+    def selected_nodes(self) -> tuple[int, ...]:
+        """The nodes that the selected boxes stand for."""
+        boxes = self.boxes if self.selection else {}
+        return tuple(node for box in self.selection for node in boxes.get(box, ()))
+
+    def steps(self) -> list[StepView]:
+        """The steps, for the stepper and the tree."""
+        return steps(self.index, self.findings.checks)
+
+    def details(self) -> DetailsView | None:
+        """All about the box that was selected last; None if none is."""
+        boxes = self.boxes if self.selection else {}
+        if not self.selection or self.selection[-1] not in boxes:
+            return None
+        box = self.selection[-1]
+        found = details(self.index, self.step, boxes[box], times=self.findings.layer_times.get(self.step))
+        return {**found, "id": box}
+
+    def costs(self) -> SectionView:
+        """The figures of the step, measured times and the difference of its output."""
+        found = self.findings
+        return cost_strip(self.index, self.step, found.times, found.checks.get(self.step), found.missing)
+
+    # ------------------------------------------------------------------ helpers
+
+    def _possible(self, opened: Opened, place: Place) -> Place:
+        """The place with a step that the trace has; a link may name one of another trace."""
+        last = len(opened.trace.steps) - 1
+        known = [rule.pattern for rule in opened.trace.rules]
+        look = place.look if place.look.near_misses in (None, *known) else replace(place.look, near_misses=None)
+        return replace(place, step=min(place.step, last), options=opened.options, tensor=opened.tensor, look=look)
+
+    def _drop_unknown_boxes(self) -> None:
+        """A link, or the trace before, may have selected boxes that are not in the picture."""
+        known = self.boxes if self.selection else {}
+        self.place = replace(self.place, selection=tuple(box for box in self.selection if box in known))
+
+    def _boxes_of(self, nodes: Sequence[int]) -> tuple[str, ...]:
+        wanted = set(nodes)
+        if not wanted:
+            return ()
+        return tuple(box for box, held in self.boxes.items() if not wanted.isdisjoint(held))
+
+    def _tell(self, *names: str) -> None:
+        if not names:
+            return
+        for listener in tuple(self._listeners):
+            listener(frozenset(names))
+
+
+def require_live(session: Session) -> None:
+    """Raises: CircuitError for a trace from a file, whose steps cannot be executed."""
+    if not session.opened.is_live:
+        raise CircuitError("this trace was read from a file, so its steps cannot be run; compile it again first")

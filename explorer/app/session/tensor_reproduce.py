@@ -1,0 +1,36 @@
+"""Copy as Python at the tensor level: code that compiles a circuit, exports and rewrites it, and keeps the trace."""
+
+from explorer.app.session.options import CompileOptions, TensorOptions
+from explorer.app.session.tensor_opening import ROWS, chosen_pipeline
+from explorer.rewrite import pipeline_to_yaml
+from explorer.templates import gallery
+
+
+def tensor_python_of(name: str, compiling: CompileOptions, options: TensorOptions, step: int, *, is_live: bool) -> str:
+    """Code that makes the trace of a circuit's tensor level again and leaves it in `trace`.
+
+    `name` is a circuit of the gallery, or a circuit file. A trace that was read from a file is read again.
+    """
+    end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
+    if not is_live:
+        return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
+    lines = ["import explorer", "from explorer.bench import random_inputs"]
+    if options.passes:
+        lines += ["from explorer.rewrite import pipeline_from_yaml", "from explorer.tensor.passes import passes"]
+    known = name in gallery.names()
+    lines += ["", f"circuit = explorer.{f'gallery.load_named({name!r})' if known else f'Circuit.load({name!r})'}"]
+    arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.changed().items())
+    lines += [
+        f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
+        f"x = random_inputs(compiled, {ROWS})",
+    ]
+    said = ""
+    if options.passes:
+        yaml = pipeline_to_yaml(chosen_pipeline(options))
+        lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]
+        said += ", pipeline=pipeline"
+    if options.compile_for != "infer":
+        said += f", mode={options.compile_for!r}"
+    if options.one_by_one:
+        said += ", one_by_one=True"
+    return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){said})", *end]) + "\n"

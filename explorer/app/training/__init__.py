@@ -1,0 +1,1 @@
+"""Training a circuit on images: data sets, the training loop, checkpoints."""

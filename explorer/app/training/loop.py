@@ -1,0 +1,135 @@
+"""Training by gradient descent on the mean negative log-likelihood, one epoch after the other."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from explorer.app.seed import MAX_SEED
+from explorer.app.training.data import ImageData
+from explorer.backend import TorchCircuit
+from explorer.errors import CircuitError, ShapeError, ValueRangeError
+
+EVALUATION_BATCH = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What an epoch reached, in bits per dimension, less is better: mean over its batches, and on held-out images."""
+
+    number: int
+    training_bits: float
+    held_out_bits: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """The epochs that were finished, and whether training was interrupted before the last one that was asked for."""
+
+    epochs: tuple[Epoch, ...]
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """How to train. Raises: ValueRangeError for numbers that make no sense."""
+
+    epochs: int = 30
+    batch_size: int = 64
+    learning_rate: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 1:
+            raise ValueRangeError(
+                f"epochs and batch_size must be at least 1; found {self.epochs} and {self.batch_size}"
+            )
+        if not self.learning_rate > 0:
+            raise ValueRangeError(f"learning_rate must be above 0; found {self.learning_rate}")
+        if not 0 <= self.seed <= MAX_SEED:
+            raise ValueRangeError(f"seed must be from 0 to {MAX_SEED}; found {self.seed}")
+
+
+def train(
+    circuit: TorchCircuit,
+    data: ImageData,
+    options: TrainingOptions,
+    *,
+    before: Sequence[Epoch] = (),
+    on_batch: Callable[[int, int], None] = lambda done, total: None,
+    on_epoch: Callable[[Epoch], None] = lambda epoch: None,
+) -> TrainingResult:
+    """Train with Adam; `on_batch` is told how many batches of how many are done, `on_epoch` each finished epoch.
+
+    The order of the images depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of
+    the last epoch that was finished. `before` are earlier epochs, whose numbers go on.
+
+    Raises: CircuitError if the likelihood is not finite or the circuit is not one over logarithms; ShapeError if the
+    data has another number of variables.
+    """
+    _check(circuit, data)
+    generator = torch.Generator().manual_seed(options.seed)
+    optimizer = torch.optim.Adam([p for p in circuit.parameters() if p.requires_grad], lr=options.learning_rate)
+    batches_in_epoch = -(-len(data.training) // options.batch_size)
+    finished = list(before)
+    kept = circuit.leaf_state()
+    try:
+        for _ in range(options.epochs):
+            started = perf_counter()
+            circuit.train()
+            total = 0.0
+            order = torch.randperm(len(data.training), generator=generator)
+            for done, rows in enumerate(order.split(options.batch_size), start=1):
+                total += _step(circuit, data.training[rows], optimizer) * len(rows)
+                on_batch(done, batches_in_epoch)
+            training_bits = total / len(data.training) / data.num_variables / math.log(2)
+            held_out_bits = bits_per_dimension(circuit, data.held_out)
+            epoch = Epoch(len(finished) + 1, training_bits, held_out_bits, perf_counter() - started)
+            finished.append(epoch)
+            kept = circuit.leaf_state()
+            on_epoch(epoch)
+    except KeyboardInterrupt:
+        circuit.load_leaf_state(kept)
+        return TrainingResult(tuple(finished), interrupted=True)
+    finally:
+        circuit.eval()
+    return TrainingResult(tuple(finished))
+
+
+@torch.no_grad()
+def bits_per_dimension(circuit: TorchCircuit, images: Tensor) -> float:
+    """Mean of -log2 p(x) / D over images (N, D). The circuit is left in `eval()`."""
+    circuit.eval()
+    total = sum(float(circuit(batch).sum(dtype=torch.float64)) for batch in images.split(EVALUATION_BATCH))
+    return -total / len(images) / images.shape[1] / math.log(2)
+
+
+def _step(circuit: TorchCircuit, batch: Tensor, optimizer: torch.optim.Optimizer) -> float:
+    """One step of the optimizer; the mean negative log-likelihood of the batch before it, in nats."""
+    optimizer.zero_grad(set_to_none=True)
+    loss = -circuit(batch).mean()
+    value = loss.item()
+    if not math.isfinite(value):
+        raise CircuitError(
+            f"the likelihood is no longer finite (mean log-likelihood {-value}); try a smaller learning rate"
+        )
+    loss.backward()
+    optimizer.step()
+    return value
+
+
+def _check(circuit: TorchCircuit, data: ImageData) -> None:
+    if circuit.semiring.name != "lse-sum":
+        raise CircuitError(
+            f"training maximizes log-likelihoods; compile with semiring lse-sum, not {circuit.semiring.name}"
+        )
+    if circuit.num_variables != data.num_variables:
+        raise ShapeError(
+            f"the circuit reads {circuit.num_variables} variables, an image of {data.name} has {data.num_variables}"
+        )
+    if not any(p.requires_grad for p in circuit.parameters()):
+        raise CircuitError("the circuit has no parameter that can be learned")

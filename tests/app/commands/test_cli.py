@@ -1,0 +1,340 @@
+"""The command line does what the issue lists, tells errors in one line with exit code 2, and shows no traceback."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explorer import bench
+from explorer.app.cli import app
+from explorer.app.training import loop as training
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES
+from explorer.templates import gallery
+from explorer.trace import Trace
+
+ROOT = Path(__file__).parents[3]
+
+
+def run(*arguments: str, code: int = 0):
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_gallery_lists_every_circuit_with_its_size_and_lesson():
+    output = run("gallery").output
+    for name in gallery.names():
+        assert f" {name} " in output
+    for expected in ("5,725", "19,342", "Forty sums in a row"):
+        assert expected in output
+
+
+def test_a_trace_is_printed_written_and_shown(tmp_path):
+    path = tmp_path / "new" / "blackboard.trace.json.gz"
+    printed = run("trace", "blackboard", "-o", str(path)).output
+    assert "optimize/round 1/fuse" in printed
+    assert f"circuit-explorer show {path}" in printed
+    assert run("show", str(path)).output.strip() in printed
+    loaded = Trace.load(path)
+    last = run("show", str(path), "--step", "-1").output
+    assert f"step {len(loaded.steps) - 1}: {loaded.steps[-1].path}" in last
+    assert run("show", str(path), "--step", loaded.steps[3].path).output == run("show", str(path), "--step", "3").output
+
+
+def test_show_answers_questions(tmp_path):
+    path = str(tmp_path / "conflict.trace.json")
+    run("trace", "conflict", "-o", path, "--preset", "handbook")
+    loaded = Trace.load(path)
+    root = loaded.steps[0].snapshot.graph.outputs[0]
+    assert "SumCollapse at node" in run("show", path, "--why-not", "SumCollapse", str(root)).output
+    assert "matched," in run("show", path, "--near-misses", "Tucker").output
+    assert "lost to" in run("show", path, "--conflicts").output
+    assert " -> node " in run("show", path, "--folds").output
+    assert "stands for symbolic layers" in run("show", path, "--lineage", "0").output
+    assert "activation bytes" in run("show", path, "--figures").output
+    assert "Candecomp" in run("show", path, "--rules").output
+    assert f"%{root} = " in run("show", path, "--step", "0", "--graph").output
+    assert "ogether" in run("show", path, "--why-not-folded", "0", "1").output
+
+
+def test_a_long_step_says_how_much_is_not_listed(tmp_path):
+    path = str(tmp_path / "digits.trace.json")
+    run("trace", "digits", "-o", path)
+    fuse = ("--step", "optimize/round 1/fuse")
+    assert "more rewrites by CategoricalLogSoftmax: show them with --all" in run("show", path, *fuse).output
+    assert "more rewrites" not in run("show", path, *fuse, "--all").output
+
+
+def test_options_of_trace_reach_the_compiler(tmp_path):
+    path = tmp_path / "x.trace.json"
+    options = ("--preset", "handbook", "--strategy", "first-match", "--levels", "fewest-groups", "--seed", "3")
+    run(
+        "trace",
+        "conflict",
+        "-o",
+        str(path),
+        *options,
+        "--max-rounds",
+        "7",
+        "--disable",
+        "Tucker",
+        "--disable",
+        "LogSoftmax",
+    )
+    found = Trace.load(path).options
+    wanted = {"preset": "handbook", "strategy": "first-match", "levels": "fewest-groups", "seed": 3, "max_rounds": 7}
+    assert {name: found[name] for name in wanted} == wanted
+    assert not {"Tucker", "LogSoftmax"} & set(found["rules"])
+    run("trace", "conflict", "-o", str(path), "--no-optimize", "--no-fold", "--semiring", "sum-product")
+    loaded = Trace.load(path)
+    assert [step.path for step in loaded.steps] == ["compile"]
+    assert loaded.options["semiring"] == "sum-product"
+
+
+def test_the_tensor_level_is_traced_by_the_passes_of_a_file(tmp_path):
+    pipeline, path = tmp_path / "two.yaml", tmp_path / "x.trace.json"
+    pipeline.write_text("- passName: CSE\n- passName: ConstantFold\n")
+    run("trace", "conflict", "--level", "tensor", "--pipeline", str(pipeline), "--mode", "train", "-o", str(path))
+    loaded = Trace.load(path)
+    assert loaded.options["mode"] == "train"
+    assert [entry.partition(":")[0] for entry in loaded.options["pipeline"]] == ["CSE", "ConstantFold"]
+    assert {step.path.partition("/")[0] for step in loaded.steps} == {"import", "CSE", "ConstantFold"}
+
+
+def test_a_circuit_file_is_traced_like_a_name(tmp_path):
+    gallery.load_named("hmm").save(tmp_path / "hmm.json")
+    assert "fold/level" in run("trace", str(tmp_path / "hmm.json")).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("trace", "nothing"), "no circuit 'nothing': it is no file, and the gallery has digits"),
+        (("trace", "digits", "--disable", "Foo"), "no rule named 'Foo'; known are: LogSoftmax"),
+        (("trace", "digits", "--semiring", "max"), "no semiring named 'max'"),
+        (("trace", "digits", "--max-rounds", "-1"), "max_rounds must be at least 0; found -1"),
+        (("trace", str(ROOT / "pyproject.toml")), "or it is truncated"),
+        (("show", str(ROOT / "pyproject.toml")), "is not a circuit-explorer trace file"),
+        (("show", "no-such.trace.json"), "cannot read no-such.trace.json"),
+        (("train", "blackboard"), "the circuit reads 5 variables"),
+        (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
+        (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
+        (("trace", "conflict", "--mode", "train"), "about the passes of the tensor level; add --level tensor"),
+        (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
+        (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),
+        (("bench", "forward", "L9"), "no benchmark case named 'L9'"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(arguments, message):
+    result = run(*arguments, code=2)
+    assert "Error: " in result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        (("train", "digits"), "--threads", "0"),
+        (("train", "digits"), "--seed", "9" * 23),
+        (("trace", "digits"), "--seed", "-1"),
+        (("explore",), "--seed", "9" * 23),
+    ],
+)
+def test_a_number_out_of_range_is_a_usage_error(command, option, value):
+    assert f"Invalid value for '{option}'" in run(*command, option, value, code=2).stderr
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("trace", "blackboard", "-o", str(tmp_path / "file" / "x.trace.json"), code=2)
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.filterwarnings("always::explorer.errors.LimitWarning")
+def test_a_limit_that_was_hit_is_a_note():
+    result = run("trace", "sum-chain", "--max-rounds", "2")
+    assert "Note: Stopped optimize at the limit of 2 rounds; more rewrites were possible." in result.stderr
+    assert "! Stopped optimize at the limit of 2 rounds" in result.stdout
+
+
+def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, monkeypatch):
+    def broken(compiler, match):
+        """Fails."""
+        raise ZeroDivisionError("on purpose")
+
+    rules = DEFAULT_LAYER_FUSE_OPT_RULES.rules
+    monkeypatch.setitem(rules, "Candecomp", replace(rules["Candecomp"], apply=broken))
+    path = tmp_path / "failed.trace.json"
+    result = run("trace", "digits", "-o", str(path), code=2)
+    assert "the rule Candecomp" in result.stderr
+    assert "on purpose" in result.stderr
+    assert f"the trace up to the failure is in {path}" in result.stderr
+    last = Trace.load(path).steps[-1]
+    assert last.path == "optimize/round 1/fuse"
+    assert "on purpose" in (last.error or "")
+    assert "failed: optimize/round 1/fuse: the rule Candecomp" in run("show", str(path)).output
+
+
+def test_training_writes_a_checkpoint_and_goes_on_from_it(tmp_path):
+    path = tmp_path / "digits.pt"
+    small = ("--epochs", "1", "--batch-size", "512", "--out", str(path), "--threads", "1")
+    output = run("train", "digits", "--data", "digits", *small).output
+    assert "Independent pixels reach 2.4067" in output
+    first = Checkpoint.load(path)
+    assert len(first.history) == 1
+    run("train", "digits", *small, "--resume", str(path), "--no-fold", "--preset", "handbook")
+    second = Checkpoint.load(path)
+    assert [epoch.number for epoch in second.history] == [1, 2]
+    assert second.history[1].held_out_bits < second.history[0].held_out_bits
+
+
+def test_ctrl_c_in_training_keeps_what_was_finished(tmp_path, monkeypatch):
+    whole = training.bits_per_dimension
+    calls = []
+
+    def interrupted_in_the_second_epoch(circuit, images):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return whole(circuit, images)
+
+    monkeypatch.setattr(training, "bits_per_dimension", interrupted_in_the_second_epoch)
+    path = tmp_path / "digits.pt"
+    arguments = ("train", "digits", "--epochs", "5", "--batch-size", "512", "--threads", "1", "--out", str(path))
+    result = run(*arguments)
+    assert "the values are those after epoch 1" in result.stderr
+    assert len(Checkpoint.load(path).history) == 1
+
+
+def test_ctrl_c_elsewhere_ends_quietly(monkeypatch):
+    def stop():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gallery, "names", stop)
+    result = run("gallery", code=130)
+    assert result.stderr.strip() == "Note: stopped"
+
+
+def test_explore_does_the_main_job_and_says_what_to_do_next(tmp_path):
+    output = run("explore", "--epochs", "2", "--out", str(tmp_path)).output
+    for expected in ("1. The circuit", "2. Its compilation", "3. Training", "4. Held-out images", "bits per dimension"):
+        assert expected in output
+    trace_file, checkpoint_file = tmp_path / "digits.trace.json.gz", tmp_path / "digits.pt"
+    assert len(Checkpoint.load(checkpoint_file).history) == 2
+    assert Trace.load(trace_file).steps
+    commands = [line.split()[1:] for line in output.splitlines() if line.startswith("  circuit-explorer show")]
+    assert commands
+    for command in commands:
+        assert run(*command).output
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("trace",), ("show",), ("train",), ("bench",), ("bench", "forward"), ("explore",)]
+)
+def test_help_of_every_command(command):
+    assert "Usage" in run(*command, "--help").output
+
+
+def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
+    path = tmp_path / "times.json"
+    output = run("bench", "forward", "S1", "--repeats", "2", "--json", str(path))
+    assert "training step" in output.stdout
+    assert "1 thread" in output.stdout
+    assert path.exists()
+    monkeypatch.setattr("explorer.bench.peer_is_installed", lambda: False)
+    monkeypatch.setattr("explorer.bench.peer.peer_is_installed", lambda: False)
+    alone = run("bench", "compile", "digits", "--repeats", "1", "--no-growth")
+    assert "pip install 'circuit-explorer[peer]'" in alone.stderr
+    assert "digits" in alone.stdout
+
+
+def test_bench_prints_what_showing_a_trace_takes_beside_its_budget(tmp_path):
+    path = tmp_path / "views.json"
+    output = run("bench", "views", "blackboard", "conflict", "--no-browser", "--json", str(path)).stdout
+    assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 100 ms.*kept", output)
+    figures = json.loads(path.read_text())["figures"]
+    assert [figure["what"] for figure in figures if figure["circuit"] == "conflict"] == ["exported page"]
+    steps = [figure for figure in figures if figure["what"] == "a step, slowest"]
+    assert [(figure["budget"], figure["unit"]) for figure in steps] == [(100.0, "ms")] * 2
+    assert all(0 < figure["value"] < 1000 for figure in steps)
+
+
+def test_bench_says_which_browser_is_missing(monkeypatch):
+    from explorer.app.budgets.browser import measure_pages
+
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    figures = measure_pages({"digits": ("<p>", 170)})
+    assert {figure.value for figure in figures} == {None}
+    assert all("Chromium" in figure.why or "Playwright" in figure.why for figure in figures)
+
+
+def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
+    whole = bench.measure_forward
+
+    def interrupted_at_the_second_case(case, **options):
+        if case.name == "S2":
+            raise KeyboardInterrupt
+        return whole(case, **options)
+
+    monkeypatch.setattr("explorer.bench.peer.peer_is_installed", lambda: False)
+    monkeypatch.setattr(bench, "measure_forward", interrupted_at_the_second_case)
+    result = run("bench", "forward", "S1", "S2", "--repeats", "1")
+    assert "stopped; these are the cases that were finished" in result.stderr
+    assert "S1" in result.stdout
+    assert "S2" not in result.stdout
+
+
+def python(*arguments: str, **environment: str) -> str:
+    """Run Python in the repository and give what it printed; OMP_NUM_THREADS keeps two cores from fighting."""
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_traces_without_times_are_equal_byte_for_byte(tmp_path):
+    paths = [tmp_path / f"{number}.trace.json" for number in range(2)]
+    for path in paths:
+        run("trace", "conflict", "--no-times", "-o", str(path))
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    run("trace", "conflict", "-o", str(paths[1]))
+    assert paths[0].stat().st_size < paths[1].stat().st_size
+
+
+def test_help_is_quick_because_nothing_heavy_is_loaded():
+    code = (
+        "import sys, explorer.app.cli; print(*(m for m in ('torch', 'numpy', 'sklearn', 'cirkit') if m in sys.modules))"
+    )
+    assert python("-c", code).strip() == ""
+
+
+def test_an_error_of_the_real_command_has_no_traceback():
+    result = subprocess.run(
+        [sys.executable, "-m", "explorer.app", "trace", "nothing"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: no circuit 'nothing'")

@@ -1,0 +1,85 @@
+"""Work beside a host: what is shown meanwhile, what is waited for, and how it ends when it is cancelled."""
+
+import threading
+from collections.abc import Callable
+from queue import Queue
+
+from explorer.app.dashboard.background import PROGRESS_SECONDS, Background, Job
+
+
+class Host:
+    """A host with one thread: what is delivered waits until `serve` runs it."""
+
+    def __init__(self) -> None:
+        self.waiting: Queue[Callable[[], None]] = Queue()
+        self.background = Background(self.waiting.put, lambda job: None)
+
+    def serve(self) -> None:
+        """Run the next thing that was delivered."""
+        self.waiting.get(timeout=5)()
+
+
+def started(host: Host, said: list[str], work: Callable[[Job], str]) -> Job:
+    return host.background.start(
+        "Timing",
+        work,
+        said.append,
+        lambda error: said.append(str(error)),
+        show_at_once=True,
+        cancelled=lambda: said.append("cancelled"),
+    )
+
+
+def test_the_work_goes_on_only_after_what_was_shown_with_its_progress_is_sent() -> None:
+    host, said, order = Host(), [], []
+    may_show = threading.Event()
+
+    def work(job: Job) -> str:
+        may_show.wait(PROGRESS_SECONDS * 1.1)
+        job.show("half", 0.5, also=lambda: order.append("shown"))
+        order.append("measured")
+        return "done"
+
+    started(host, said, work)
+    host.serve()
+    assert order == ["shown"]  # what it changed goes out before the next thing that the host does
+    host.serve()
+    host.serve()
+    assert order == ["shown", "measured"]
+    assert said == ["done"]
+
+
+def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
+    host, said, shown = Host(), [], []
+    go = threading.Event()
+
+    def work(job: Job) -> str:
+        go.wait(5)
+        job.show("half", 0.5, also=lambda: shown.append("half"))
+        return "done"
+
+    job = started(host, said, work)
+    host.background.cancel()
+    assert said == ["cancelled"]
+    assert host.background.job is None
+    threading.Event().wait(PROGRESS_SECONDS * 1.1)
+    go.set()
+    host.serve()  # the progress
+    host.serve()  # that it was sent
+    host.serve()  # the end
+    assert job.cancelled
+    assert said == ["cancelled"]
+    assert shown == []
+
+
+def test_a_job_that_begins_cancels_the_one_before() -> None:
+    host, said = Host(), []
+    hold = threading.Event()
+    started(host, said, lambda job: "first" if hold.wait(5) else "")
+    second = started(host, said, lambda job: "second")
+    hold.set()
+    assert said == ["cancelled"]
+    host.serve()
+    host.serve()
+    assert said == ["cancelled", "second"]
+    assert not second.running

@@ -1,0 +1,221 @@
+"""The dashboard without a browser: every tool opens on every kind of trace, and what fails is said in the page."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+import pytest
+from panel.util.parameters import edit_readonly
+
+import explorer
+from explorer.app.dashboard import page as dashboard
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.page import Dashboard, make_page, new_library
+from explorer.app.dashboard.panes.tools import TOOLS
+from explorer.app.session.library import Library
+from explorer.app.session.opening import open_place
+from explorer.app.session.options import TENSOR_LEVEL, CompileOptions, TensorOptions
+from explorer.app.session.place import Look, Place
+from explorer.app.session.session import Session
+from explorer.errors import ValueRangeError
+from explorer.templates import gallery
+
+pn.extension()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    explorer.record(gallery.load_named("conflict")).save(tmp_path / "c.trace.json")
+    return tmp_path
+
+
+def errors_of(made: Dashboard) -> str:
+    text = str(made.messages.text.object)
+    return text if 'role="alert"' in text else ""
+
+
+def wait_for_work(desk: Desk, delivered: "Queue[Callable[[], None]]") -> None:
+    """Do here what is delivered from the work, until nothing runs any more."""
+    while desk.background.job:
+        delivered.get(timeout=20)()
+
+
+PLACES = {
+    "digits": Place(circuit="digits", step=3),
+    "conflict": Place(circuit="conflict", step=3),
+    "blackboard": Place(circuit="blackboard", step=8),
+    "a file": Place(circuit="c.trace.json", step=3),
+    "the tensor level": Place(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
+    "neither optimized nor folded": Place(circuit="hmm", options=CompileOptions(optimize=False, fold=False)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place: Place) -> None:
+    made = Dashboard(Library(folder), place)
+    last = len(made.desk.session.opened.trace.steps) - 1
+    for tool in TOOLS:
+        made.open_tool(tool.name)
+        assert errors_of(made) == ""
+        assert (made.drawer.open_name, made.drawer.body.visible) == (tool.name, True)
+        assert made.drawer.buttons.value == [tool.name]
+        made.desk.session.select([next(iter(made.desk.session.boxes))])
+        for step in (0, last, min(place.step, last)):
+            made.desk.session.go(step)
+            assert errors_of(made) == "", (tool.name, step)
+        made.open_tool("")
+        assert (made.drawer.open_name, made.drawer.body.visible, made.drawer.buttons.value) == ("", False, [])
+
+
+def test_the_button_of_the_open_tool_closes_it_and_another_one_changes_it() -> None:
+    made = Dashboard(Library(), Place(circuit="blackboard"))
+    made.drawer.buttons.value = ["cost"]
+    assert made.drawer.open_name == "cost"
+    made.drawer.buttons.value = ["cost", "folds"]
+    assert (made.drawer.open_name, made.drawer.buttons.value) == ("folds", ["folds"])
+    made.drawer.buttons.value = []
+    assert (made.drawer.open_name, made.drawer.body.visible) == ("", False)
+
+
+def test_a_tool_that_raises_says_so_and_the_page_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("<b>on purpose</b>")
+
+    made = Dashboard(Library(), Place(circuit="blackboard"))
+    monkeypatch.setattr("explorer.app.dashboard.panes.folds.fold_levels", broken)
+    made.drawer.buttons.value = ["folds"]
+    said = errors_of(made)
+    assert "Something went wrong in the explorer itself: ZeroDivisionError: &lt;b&gt;on purpose&lt;/b&gt;" in said
+    assert "<summary>Report</summary>" in said
+    made.graph.step = 3
+    assert made.desk.session.step == 3
+    made.messages.clear()
+    assert (errors_of(made), made.messages.view.visible) == ("", False)
+
+
+def test_what_the_reader_does_in_the_drawing_and_the_tree_moves_everything() -> None:
+    made = Dashboard(Library(), Place(circuit="digits"))
+    made.graph.step = 3
+    assert (made.steps.step, json.loads(made.graph.picture)["step"]) == (3, 3)
+    made.steps.step = 8
+    assert (made.graph.step, json.loads(made.graph.picture)["step"]) == (8, 8)
+    made.graph.view = {"mode": "nonsense"}
+    assert "no mode named" in errors_of(made)
+    assert made.desk.session.look == Look()
+
+
+def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
+    made = Dashboard(Library(folder), Place(circuit="c.trace.json"))
+    made.open_tool("time")
+    made.drawer._made["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]
+    assert "compile it again first" in errors_of(made)
+
+
+def test_a_page_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ValueRangeError("nothing <can> be opened")
+
+    monkeypatch.setattr(dashboard, "open_place", refuse)
+    page = make_page(new_library())
+    (alert,) = page.main
+    assert isinstance(alert, pmui.Alert)
+    text: Any = alert.objects[0]
+    assert text.object == '<p role="alert">nothing &lt;can&gt; be opened</p>'
+
+
+def test_what_one_reader_does_is_not_told_to_the_pages_of_others() -> None:
+    page = make_page(new_library())
+    with set_busy():
+        assert page.busy is False
+
+
+@contextmanager
+def set_busy() -> Iterator[None]:
+    """As while any reader's action is carried out: this is one value for all pages of a server."""
+    with edit_readonly(pn.state):
+        pn.state.busy = True
+    try:
+        yield
+    finally:
+        with edit_readonly(pn.state):
+            pn.state.busy = False
+
+
+def test_why_not_says_where_no_pattern_was_tried() -> None:
+    made = Dashboard(Library(), Place(circuit="digits", step=11))
+    made.open_tool("why-not")
+    made.desk.session.select([next(iter(made.desk.session.boxes))])
+    tool = made.drawer._made["why-not"]
+    assert "was never tried while node" in tool.answer.object  # type: ignore[attr-defined]
+    assert errors_of(made) == ""
+
+
+@pytest.fixture
+def desk() -> Iterator[tuple[Desk, list[tuple[str, str, str]], Callable[[], None]]]:
+    place = Place(circuit="conflict")
+    delivered: Queue[Callable[[], None]] = Queue()
+    made = Desk(Session(open_place(Library(), place), place), Library(), delivered.put, lambda job: None)
+    said: list[tuple[str, str, str]] = []
+    made.say = lambda text, tone, report: said.append((text, tone, report))
+    yield made, said, lambda: wait_for_work(made, delivered)
+    made.background.cancel()
+
+
+def test_the_guard_tells_typed_errors_in_a_line_and_others_with_a_report(desk: Any, caplog: Any) -> None:
+    made, said, _ = desk
+
+    def typed(value: int) -> None:
+        raise ValueRangeError(f"{value} is too large")
+
+    def other() -> None:
+        raise KeyError("x")
+
+    made.guard(typed)(7)
+    assert said == [("7 is too large", "error", "")]
+    assert caplog.records == []
+    made.guard(other)()
+    text, tone, report = said[1]
+    assert (text, tone) == ("Something went wrong in the explorer itself: KeyError: 'x'", "error")
+    assert report.startswith("Traceback")
+    assert 'raise KeyError("x")' in report
+    assert [record.getMessage() for record in caplog.records] == [report]
+    made.guard(lambda: made.note("done"))()
+    assert said[2] == ("done", "info", "")
+
+
+def test_compiling_again_keeps_the_step_and_the_view(desk: Any) -> None:
+    made, said, wait = desk
+    made.session.go(3)
+    made.session.change_look(mode="after", colour_by="kind")
+    made.recompile(CompileOptions(strategy="first-match"))
+    wait()
+    assert said == []
+    assert made.session.opened.trace.options["strategy"] == "first-match"
+    assert (made.session.step, made.session.look) == (3, Look(mode="after", colour_by="kind"))
+    assert made.session.place.options == CompileOptions(strategy="first-match")
+
+
+def test_what_cannot_be_opened_is_said_and_what_is_open_stays(desk: Any) -> None:
+    made, said, wait = desk
+    before = made.session.opened
+    made.open(Place(circuit="nothing"))
+    wait()
+    assert [(text.split(";")[0], tone) for text, tone, _ in said] == [("no circuit or trace named 'nothing'", "error")]
+    assert made.session.opened is before
+
+
+def test_another_trace_is_put_beside_and_taken_away(desk: Any) -> None:
+    made, _, wait = desk
+    made.open_other(Place(circuit="blackboard", other=Place()))
+    wait()
+    assert made.other.opened.name == "blackboard"
+    assert made.session.place.other.circuit == "blackboard"
+    assert made.session.place.other.other is None
+    made.show_other(None)
+    assert (made.other, made.session.place.other) == (None, None)

@@ -1,0 +1,57 @@
+"""The server listens on this machine only, unless told otherwise, and a port that is taken is told."""
+
+import socket
+from typing import Any
+
+import pytest
+
+from explorer.app.dashboard.serving import LOCAL, ServeOptions, check_port, free_port, serve
+from explorer.app.session.place import Place
+from explorer.errors import CircuitError
+
+
+def asked_of_panel(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> dict[str, Any]:
+    """What Panel's server is started with."""
+    import panel as pn
+
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(pn, "serve", lambda pages, **settings: asked.update(settings, pages=pages))
+    serve(options)
+    return asked
+
+
+def test_the_server_is_bound_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_of_panel(monkeypatch, ServeOptions(Place(), 5099, show=False))
+    assert asked["address"] == "127.0.0.1"
+    assert asked["websocket_origin"] == ["127.0.0.1:5099", "localhost:5099"]
+    assert list(asked["pages"]) == ["/"]
+
+
+def test_another_address_is_used_only_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_of_panel(monkeypatch, ServeOptions(Place(), 5099, address="192.0.2.7", show=False))
+    assert asked["address"] == "192.0.2.7"
+    assert asked["websocket_origin"][:3] == ["192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099"]
+    assert all(origin.endswith(":5099") and "*" not in origin for origin in asked["websocket_origin"])
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    with socket.socket() as taken:
+        taken.bind((LOCAL, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(CircuitError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            check_port(LOCAL, port)
+    check_port(LOCAL, port)
+
+
+def test_an_address_of_another_machine_is_told() -> None:
+    with pytest.raises(CircuitError, match=r"cannot listen on 192\.0\.2\.7:5099"):
+        check_port("192.0.2.7", 5099)
+
+
+def test_a_free_port_can_be_listened_on() -> None:
+    check_port(LOCAL, free_port())
+
+
+def test_the_address_of_the_page_names_the_place() -> None:
+    assert ServeOptions(Place(step=3), 5006).url == "http://127.0.0.1:5006/?circuit=digits&step=3"

@@ -1,0 +1,91 @@
+"""The tool that times: its bars grow while it measures, and stay when it is cancelled."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from queue import Empty, Queue
+
+import pytest
+
+pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
+
+from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, WATERFALL, TimeTool
+from explorer.app.session.library import Library
+from explorer.app.session.opening import open_place
+from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
+from explorer.app.session.place import Place
+from explorer.app.session.session import Session
+
+
+class Reader:
+    """A place of work whose thread of the host is this one."""
+
+    def __init__(self) -> None:
+        self.waiting: Queue[Callable[[], None]] = Queue()
+        place = Place(circuit="digits")
+        library = Library()
+        session = Session(open_place(library, place, lambda event: None), place)
+        self.desk = Desk(session, library, self.waiting.put, lambda job: None)
+        self.tool = TimeTool(self.desk)
+        self.tool.seconds.value = 5
+        self.tool.batch.value = 1024  # so that a measurement takes longer than it is silent
+
+    def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, object]]:
+        """Press the button and serve what is delivered until something holds; the bars that were there by then."""
+        seen: list[dict[str, object]] = []
+        self.tool.what.value = what
+        self.tool.start.clicks += 1
+        while not until():
+            self.waiting.get(timeout=30)()
+            if self.tool.bars.bars and (not seen or json.loads(self.tool.bars.bars) != seen[-1]):
+                seen.append(json.loads(self.tool.bars.bars))
+        return seen
+
+    def leave(self) -> None:
+        """End what runs, and wait for it: a thread that measures must not outlive the test."""
+        self.desk.background.cancel()
+        while any(thread.name == "Timing" for thread in threading.enumerate()):
+            try:
+                self.waiting.get(timeout=0.1)()
+            except Empty:
+                continue
+
+
+@pytest.fixture
+def reader() -> Iterator[Reader]:
+    reader = Reader()
+    yield reader
+    reader.leave()
+
+
+def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished(reader: Reader) -> None:
+    seen = reader.measure(MODES, lambda: bool(reader.tool.facts.object))
+    assert all(str(bars["note"]).startswith("Still measuring.") for bars in seen[:-1])
+    assert not str(seen[-1]["note"]).startswith("Still measuring.")
+    assert len(seen) > 1
+
+
+def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> None:
+    live = reader.measure(MODES, lambda: "Still measuring." in reader.tool.bars.bars)[-1]
+    reader.desk.background.cancel()
+    assert "Cancelled; these are the times so far." in reader.tool.words.object
+    kept = json.loads(reader.tool.bars.bars)
+    assert kept["bars"] == live["bars"]
+    assert not kept["note"].startswith("Still measuring.")
+    reader.measure(MODES, lambda: True)
+    assert reader.tool.bars.bars == ""  # a new measurement begins with none
+    reader.desk.background.cancel()
+    assert "Cancelled before anything was timed." in reader.tool.words.object
+
+
+def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reader: Reader) -> None:
+    place = Place(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
+    reader.tool.what.value = LAYERS
+    reader.desk.session.open(open_place(reader.desk.library, place), place)
+    reader.tool.changed(frozenset({"trace"}))
+    assert set(reader.tool.what.options.values()) == {STEPS, WATERFALL}
+    assert reader.tool.what.value == STEPS
+    assert reader.tool.batch.disabled
+    seen = reader.measure(STEPS, lambda: reader.tool.facts.object != "")
+    assert seen[-1]["table"]["columns"][1] == "operators"  # type: ignore[index]

@@ -1,0 +1,183 @@
+"""`explorer.ask`: what is asked and shown, that Python and the drawing say the same, what a saved notebook keeps."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.trace import Trace
+from explorer.views import Answer
+from tests.needed import is_missing
+
+pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
+
+from explorer.app.notebook.ask import AskWidget
+
+MODULE = Path(explorer.__file__).parents[1] / "widgets" / "static" / "question.js"
+
+
+@pytest.fixture(scope="module")
+def conflict() -> Trace:
+    return explorer.record(explorer.gallery.load_named("conflict"))
+
+
+@pytest.fixture(scope="module")
+def tensor() -> Trace:
+    """Two operators that are merged into one, and a sum of them."""
+    import torch
+
+    class Twice(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x * 2.0) + torch.relu(x * 2.0)
+
+    return explorer.record(Twice(), (torch.ones(2, 3),))
+
+
+ASKED: list[tuple[str, dict[str, Any], Answer, list[Answer]]] = [
+    ("fold-with", {"node": 14}, (12, 13, 15), [(), (12, 13), (12, 13, 15, 19), (20, 18)]),
+    ("matches", {"node": 6, "pattern": "SumCollapse"}, True, [False]),
+    ("matches", {"node": 5, "pattern": "SumCollapse"}, False, [True]),
+    ("winner", {"step": 3}, "SumCollapse at 9, 8", ["Candecomp at 8, 7"]),
+    ("layers-left", {"step": "optimize/round 1/fuse"}, 9, [8, 12]),
+    ("figure", {"step": 3, "figure": "flops"}, "fewer", ["more", "the same"]),
+]
+IDS = [f"{kind}-{number}" for number, (kind, *_) in enumerate(ASKED)]
+
+
+@pytest.mark.parametrize(("kind", "options", "right", "wrong"), ASKED, ids=IDS)
+def test_an_answer_is_held_against_the_trace(
+    conflict: Trace, kind: Any, options: dict[str, Any], right: Answer, wrong: list[Answer]
+) -> None:
+    widget = explorer.ask(conflict, kind, **options)
+    assert widget.question.kind == kind
+    assert widget.question.text in repr(widget)
+    assert widget.check(right).right
+    assert not any(widget.check(answer).right for answer in wrong)
+
+
+@pytest.mark.parametrize(("kind", "options"), [(kind, options) for kind, options, *_ in ASKED], ids=IDS)
+def test_it_goes_from_the_state_before_to_the_step_and_back(
+    conflict: Trace, kind: Any, options: dict[str, Any]
+) -> None:
+    widget = explorer.ask(conflict, kind, height=300, **options)
+    step = widget.question.step
+    for _ in range(2):
+        assert (widget.graph.step, dict(widget.graph.view)["mode"]) == (step - 1, "plain")
+        assert set(widget.graph.selected_nodes) == set(widget.question.nodes)
+        assert dict(widget.graph.options)["height"] == 300
+        assert (dict(widget.graph.options)["asking"], dict(widget.graph.options)["stepper"]) == (True, False)
+        assert dict(widget.graph.options)["many"] == (kind == "fold-with")
+        widget.panel.revealed = True
+        assert widget.revealed
+        assert (widget.graph.step, dict(widget.graph.view)["mode"]) == (step, "diff")
+        assert dict(widget.graph.view)["group_by"] == ("fold" if kind == "fold-with" else "none")
+        assert not dict(widget.graph.options)["asking"]
+        widget.revealed = False
+
+
+def test_what_the_reader_answers_is_seen_from_python(conflict: Trace) -> None:
+    widget = explorer.ask(conflict, "fold-with", node=14)
+    assert widget.verdict is None
+    widget.graph.selection = ["n14", "n12"]
+    assert widget.panel.selection == ["n14", "n12"]
+    widget.panel.answer = [12]
+    assert widget.verdict == widget.check([12])
+    matches = explorer.ask(conflict, "matches", node=6, pattern="SumCollapse")
+    matches.panel.answer = "no"
+    assert matches.verdict == matches.check(False)
+
+
+def test_what_the_reader_chose_is_there_again_after_the_answer_was_seen(conflict: Trace) -> None:
+    widget = explorer.ask(conflict, "fold-with", node=14)
+    widget.graph.selection = ["n14", "n12"]
+    for _ in range(2):
+        widget.panel.revealed = True
+        assert widget.graph.selection != ["n14", "n12"]
+        widget.panel.revealed = False
+        assert widget.graph.selection == ["n14", "n12"]
+
+
+def test_the_drawing_says_what_python_says(conflict: Trace, tensor: Trace) -> None:
+    node = shutil.which("node")
+    if node is None:
+        is_missing("node 20 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
+    cases: list[dict[str, Any]] = []
+
+    def add(widget: AskWidget, answers: list[Answer]) -> None:
+        for answer in answers:
+            said = widget.check(answer)
+            shown = ("yes" if answer else "no") if isinstance(answer, bool) else answer
+            wanted = {"right": said.right, "text": said.text}
+            cases.append({"question": widget.panel.question, "answer": shown, "wanted": wanted})
+
+    for kind, options, right, wrong in ASKED:
+        add(explorer.ask(conflict, kind, **options), [right, *wrong])  # pyright: ignore[reportArgumentType]
+    add(explorer.ask(tensor, "layers-left"), [0, 3])
+    digits = explorer.record(explorer.gallery.load_named("digits"))
+    many = explorer.ask(digits, "fold-with", step="fold/level 0")
+    members = many.check(()).nodes
+    others = [member for member in members if member not in many.question.nodes]
+    add(many, [(), others, others[:1], members])
+    script = (
+        f"import {{ readQuestion, verdictOf }} from {json.dumps(MODULE.as_uri())};"
+        "import { readFileSync } from 'node:fs';"
+        "const cases = JSON.parse(readFileSync(0, 'utf8'));"
+        "console.log(JSON.stringify(cases.map(({ question, answer }) => verdictOf(readQuestion(question), answer))));"
+    )
+    command = [node, "--input-type=module", "-e", script]
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == [case["wanted"] for case in cases]
+
+
+def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
+    left = explorer.ask(tensor, "layers-left")
+    before, after = (tensor.figures(step)["operators"] for step in (left.question.step - 1, left.question.step))
+    assert left.question.text.startswith(f"There are {before} operators now. How many are left after this step (")
+    assert left.check(after).right
+    assert f"{before} operators" not in left.check(after).text
+    assert explorer.ask(tensor, "figure", step=left.question.step, figure="operators").check("fewer").right
+    root = tensor.step(left.question.step).matches[0].root
+    matches = explorer.ask(tensor, "matches", node=root, step=left.question.step)
+    assert matches.question.text.endswith(f"match at operator {root}?")
+    assert matches.check(True).right
+    with pytest.raises(CircuitError, match="the trace folds nothing"):
+        explorer.ask(tensor, "fold-with")
+    with pytest.raises(DataTypeError, match="the answer is a number of operators; found '3'"):
+        left.check("3")
+
+
+def test_only_traces_are_asked_about() -> None:
+    circuit: Any = explorer.gallery.load_named("conflict")
+    with pytest.raises(DataTypeError, match=r"ask takes a trace: ask\(explorer.record\(circuit\), 'winner'\)"):
+        explorer.ask(circuit, "winner")
+
+
+def test_what_is_not_there_cannot_be_asked_about(conflict: Trace) -> None:
+    with pytest.raises(UnknownNameError, match="no pattern named 'Sum'"):
+        explorer.ask(conflict, "matches", pattern="Sum")
+    with pytest.raises(CircuitError, match=r"step 0 .* is where the trace begins"):
+        explorer.ask(conflict, "layers-left", step=0)
+    with pytest.raises(UnknownNameError, match="no choice 'Tucker at 1'"):
+        explorer.ask(conflict, "winner").check("Tucker at 1")
+
+
+def test_a_saved_notebook_shows_the_question_and_its_picture(conflict: Trace) -> None:
+    widget = explorer.ask(conflict, "winner")
+    data, metadata = widget._repr_mimebundle_()
+    assert data["image/png"].startswith("iVBOR")
+    assert data["text/plain"].startswith(
+        "Both of these matches want layer 8. Which one is applied? [Candecomp at 8, 7] [SumCollapse at 9, 8]"
+    )
+    assert "Hadamard" in data["text/plain"]
+    assert metadata["image/png"]["alt"].startswith("Both of these matches want layer 8.")
+    assert "application/vnd.jupyter.widget-view+json" in data
+    for word in ("loser", "lost by the strategy", "Closest"):
+        assert word not in data["text/plain"]
+    assert f"After step {widget.question.step - 1}" in data["text/plain"]
+    widget.revealed = True
+    assert "After step" not in str(widget)

@@ -1,0 +1,331 @@
+"""`explorer.show`: what it takes, that Python and the drawing share state, and what is saved for where nothing runs."""
+
+import base64
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer import TorchCompiler
+from explorer.bench import measure_layers, measure_steps
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.trace import Trace
+from explorer.views import TraceIndex, figure_bars, picture, time_bars
+
+pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
+
+from PIL import Image
+
+from explorer.app.images.raster import HIGHEST, MAX_WIDTH, bars_png, picture_png
+from explorer.app.notebook.fallback import bars_fallback, fold_text, picture_fallback
+from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
+from widgets.jupyter import BarsWidget
+
+
+@pytest.fixture(scope="module")
+def conflict() -> Trace:
+    return explorer.record(explorer.gallery.load_named("conflict"))
+
+
+@pytest.fixture(scope="module")
+def digits() -> Trace:
+    return explorer.record(explorer.gallery.load_named("digits"))
+
+
+def shown(thing: Any, **options: Any) -> TraceWidget:
+    widget = explorer.show(thing, **options)
+    assert isinstance(widget, TraceWidget)
+    return widget
+
+
+def boxes(widget: TraceWidget) -> dict[str, str]:
+    """Title of each box by id."""
+    return {node["id"]: node["title"] for node in json.loads(str(widget.picture))["nodes"]}
+
+
+def bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    made = widget._repr_mimebundle_()
+    assert isinstance(made, tuple)
+    return made
+
+
+class TestATrace:
+    def test_begins_at_the_first_step_and_goes_where_it_is_told(self, conflict: Trace) -> None:
+        widget = shown(conflict)
+        assert (widget.step, widget.trace) == (0, conflict)
+        assert json.loads(str(widget.picture))["title"] == "Step 0 of 12: compile"
+        widget.step = 3
+        assert json.loads(str(widget.picture))["title"] == "Step 3 of 12: fuse, round 1, 7 of 9 matches"
+        assert widget.session.step == 3
+        assert len(json.loads(str(widget.steps))) == 13
+
+    def test_may_begin_elsewhere_in_another_look(self, conflict: Trace) -> None:
+        widget = shown(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")
+        assert widget.step == 3
+        assert widget.view == {"mode": "after", "colour_by": "kind", "group_by": "none"}
+        made = json.loads(str(widget.picture))
+        assert (made["mode"], made["colour_by"], made["group_by"]) == ("after", "kind", "none")
+
+    def test_selecting_tells_python_the_nodes_and_the_reader_the_details(self, conflict: Trace) -> None:
+        widget = shown(conflict)
+        box = next(name for name, title in boxes(widget).items() if title == "Categorical")
+        widget.selection = [box]
+        assert widget.selected_nodes == (0, 1, 2, 3)
+        assert json.loads(str(widget.details))["title"] == "Categorical %0 and 3 nodes like it"
+        assert shown(conflict, selection=[10]).selected_nodes == (10,)
+        assert shown(conflict, selection=[box]).selected_nodes == (0, 1, 2, 3)
+
+    def test_another_view_is_drawn_when_the_trait_changes(self, conflict: Trace) -> None:
+        widget = shown(conflict, step=3)
+        before = len(boxes(widget))
+        widget.view = {**dict(widget.view), "mode": "after"}
+        assert json.loads(str(widget.picture))["mode"] == "after"
+        assert len(boxes(widget)) < before
+
+    def test_traits_can_be_linked_and_observed(self, conflict: Trace) -> None:
+        import ipywidgets
+
+        widget, slider, seen = shown(conflict), ipywidgets.IntSlider(max=12), []
+        link = ipywidgets.link((slider, "value"), (widget, "step"))
+        widget.observe(lambda change: seen.append(change["new"]), names="step")
+        slider.value = 5
+        assert (widget.step, seen) == (5, [5])
+        link.unlink()
+
+    def test_near_misses_of_a_pattern_get_hulls(self, conflict: Trace) -> None:
+        widget = shown(conflict, step=3, near_misses="SumCollapse")
+        kinds = {hull["kind"] for hull in json.loads(str(widget.picture))["hulls"]}
+        assert "near-miss" in kinds
+
+    def test_two_widgets_of_one_trace_do_not_share_state(self, conflict: Trace) -> None:
+        one, other = shown(conflict), shown(conflict)
+        one.step = 4
+        assert other.step == 0
+
+
+class TestOtherThings:
+    def test_a_circuit_is_compiled_and_its_compilation_shown(self) -> None:
+        widget = shown(explorer.gallery.load_named("conflict"))
+        assert len(widget.trace.steps) == 13
+        assert "compiled now with the default options" in repr(widget)
+
+    @pytest.mark.parametrize("fold", [True, False])
+    def test_a_compiled_circuit_shows_its_graph(self, digits: Trace, fold: bool) -> None:
+        compiled = TorchCompiler(fold=fold).compile(explorer.gallery.load_named("digits"))
+        widget = shown(compiled)
+        assert len(widget.trace.steps) == 1
+        x = torch.randint(17, (3, 64), generator=torch.Generator().manual_seed(0))
+        assert torch.equal(widget.trace.circuit_at(0)(x), compiled(x))
+        made = json.loads(str(widget.picture))
+        assert [(node["title"], node["count"] * node["folds"]) for node in made["nodes"]] == [
+            ("Categorical", 64),
+            ("Sum", 64),
+            ("CPT", 16),
+            ("CPT", 4),
+            ("CPT", 1),
+        ]
+        reads = [edge["label"] for edge in made["edges"]]
+        assert reads == (["gather 4 KiB", "gather 4 KiB", "view", "view"] if fold else [""] * 4)
+        wanted = digits if fold else explorer.record(explorer.gallery.load_named("digits"), fold=False)
+        assert widget.trace.figures(0) == wanted.figures(-1)
+
+    def test_a_match_is_selected_and_told_about(self, conflict: Trace) -> None:
+        lost = conflict.conflicts()[0].loser
+        for widget in (shown(conflict, match=lost), shown(conflict, match=lost.number, step=3)):
+            assert widget.step == 3
+            assert set(lost.nodes) <= set(widget.selected_nodes)
+            hull = next(h for h in json.loads(str(widget.picture))["hulls"] if h["id"] == dict(widget.view)["hull"])
+            assert (hull["kind"], hull["nodes"]) == ("lost", list(reversed(list(widget.selection))))
+            told = json.loads(str(widget.details))
+            assert told["id"] == widget.selection[-1]
+            assert told["title"] == f"Candecomp, match {lost.number + 1} of 9"
+
+    def test_a_fold_level_has_its_index_table_below_and_follows_the_step(self, digits: Trace) -> None:
+        widget = explorer.show(digits, fold_level=2)
+        assert isinstance(widget, FoldLevelWidget)
+        assert widget.step == 9
+        level = widget.fold_level
+        assert level is not None
+        assert level["title"] == "Level 2: 16 layers in 1 group"
+        table = level["groups"][0]["table"]
+        assert (len(table["rows"]), table["columns"]) == (16, ["slice", "layer", *(f"input {i}" for i in range(1, 5))])
+        html = widget.table.value
+        assert all(f">{cell}</td>" in html for row in table["rows"] for cell in row)
+        assert "<summary>4 more rows</summary>" in html
+        widget.graph.step = 10
+        assert widget.step == 10
+        assert "Level 3: 4 layers in 1 group" in widget.table.value
+        widget.step = 3
+        assert widget.graph.step == 3
+        assert "Levels are folded in steps 7, 8, 9, 10, 11." in widget.table.value
+
+    def test_times_of_steps_are_bars_and_times_of_layers_colour_the_graph(self, conflict: Trace) -> None:
+        run = measure_steps(conflict, [0, 12], batch_size=4, max_seconds=0.2)
+        bars = explorer.show(conflict, timing=run)
+        assert isinstance(bars, BarsWidget)
+        assert [bar["label"] for bar in json.loads(str(bars.bars))["bars"]] == ["compile", "fold, level 2"]
+        layers = measure_layers(conflict, 12, batch_size=4, max_seconds=0.2)
+        widget = shown(conflict, timing=layers)
+        assert (widget.step, dict(widget.view)["colour_by"]) == (12, "time")
+        assert all(node["fill"] is not None for node in json.loads(str(widget.picture))["nodes"])
+        assert "The layers one by one take" in repr(widget)
+        with pytest.raises(DataTypeError, match=r"show\(trace, timing=run\)"):
+            explorer.show(run)
+        other = explorer.record(explorer.gallery.load_named("digits"))
+        with pytest.raises(CircuitError, match="the recorded run is of another compilation"):
+            explorer.show(other, timing=run)
+
+    def test_bars(self, conflict: Trace) -> None:
+        index = TraceIndex(conflict)
+        widget = explorer.show(figure_bars(index, "layers"))
+        assert isinstance(widget, BarsWidget)
+        assert json.loads(str(widget.bars))["title"] == "Layers after each step"
+
+    @pytest.mark.parametrize(
+        ("options", "kind", "words"),
+        [
+            ({"match": 0}, UnknownNameError, "match 0 of which step? steps 3, 6 have one; give step="),
+            ({"match": 99, "step": 3}, UnknownNameError, "step 3 has no match 99; it has 9"),
+            ({"fold_level": 7}, UnknownNameError, "level 7 was not folded; the trace has levels 0, 1, 2"),
+            ({"fold_level": 0, "match": 1}, CircuitError, "give one of match=, fold_level= and timing="),
+            ({"fold_level": 0, "step": 3}, CircuitError, "level 0 was folded in step 10; leave out step=3"),
+            ({"mode": "sideways"}, UnknownNameError, "no mode named 'sideways'"),
+            ({"near_misses": "Sums"}, UnknownNameError, "no pattern named 'Sums'"),
+            ({"selection": [999]}, UnknownNameError, "step 0 shows no node 999"),
+            ({"selection": ["box"]}, UnknownNameError, "step 0 has no box 'box'"),
+        ],
+    )
+    def test_what_is_not_there_is_refused(
+        self, conflict: Trace, options: dict[str, Any], kind: type[CircuitError], words: str
+    ) -> None:
+        with pytest.raises(kind) as caught:
+            explorer.show(conflict, **options)
+        assert words in str(caught.value)
+
+    def test_foreign_things_are_refused_with_what_is_taken(self, conflict: Trace) -> None:
+        with pytest.raises(DataTypeError, match=r"cannot show a builtins.list. show takes a circuit, a compiled"):
+            explorer.show([1, 2])  # pyright: ignore[reportArgumentType]
+        with pytest.raises(DataTypeError, match=r"show\(trace, match=match\)"):
+            explorer.show(conflict.steps[3].matches[0])  # pyright: ignore[reportArgumentType]
+        other = explorer.record(explorer.gallery.load_named("conflict"))
+        with pytest.raises(UnknownNameError, match="not of this trace"):
+            explorer.show(other, match=conflict.steps[3].matches[0])
+
+
+class TestWhatIsSaved:
+    def test_a_png_of_the_present_step_with_its_words_and_a_table(self, conflict: Trace) -> None:
+        widget = shown(conflict, step=3)
+        widget.step = 12
+        data, metadata = bundle(widget)
+        image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+        size = metadata["image/png"]
+        assert image.size == (2 * size["width"], 2 * size["height"])
+        assert size["alt"].startswith("Step 12 of 12: fold, level 2")
+        assert "text/html" not in data  # it would be taken before the image
+        lines = data["text/plain"].splitlines()
+        assert lines[0] == "Step 12 of 12: fold, level 2, 1 stayed alone"
+        assert [line.split()[1] for line in lines if line.startswith("n")] == ["Categorical", "CPT", "CPT"]
+        assert str(widget) == data["text/plain"]
+
+    def test_a_page_made_of_a_notebook_without_state_shows_the_image_and_says_what_is_in_it(
+        self, conflict: Trace
+    ) -> None:
+        nbformat = pytest.importorskip("nbformat")
+        from nbconvert import HTMLExporter
+
+        data, metadata = bundle(shown(conflict, step=12))
+        output = nbformat.v4.new_output("execute_result", data, metadata=metadata, execution_count=1)
+        cell = nbformat.v4.new_code_cell("explorer.show(trace)", outputs=[output], execution_count=1)
+        page, _ = HTMLExporter(template_name="classic").from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+        assert f'src="data:image/png;base64,{data["image/png"][:200]}' in page
+        assert 'alt="Step 12 of 12: fold, level 2' in page
+
+    def test_a_fold_level_saves_its_groups_as_text(self, digits: Trace) -> None:
+        data, _ = bundle(explorer.show(digits, fold_level=2))
+        assert "image/png" in data
+        assert "Level 2: 16 layers in 1 group" in data["text/plain"]
+
+    def test_bars_save_an_image_and_their_table(self, conflict: Trace) -> None:
+        index = TraceIndex(conflict)
+        times = time_bars(index, {0: {"cpu": 2.0, "cpu_spread": 0.5}, 12: {"cpu": 1.0}}, {"cuda": "no CUDA here"})
+        data, metadata = bundle(explorer.show(times))
+        assert "2 ms ± 500 µs" in data["text/plain"]
+        assert "no CUDA here" in metadata["image/png"]["alt"]
+        assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
+
+    def test_repr_is_one_stable_line(self, conflict: Trace) -> None:
+        assert repr(shown(conflict)) == "TraceWidget(step=0 of 12, selection=nothing)"
+        level = explorer.show(conflict, fold_level=0)
+        assert repr(level) == "FoldLevelWidget(step=10 of 12, selection=nothing)"
+
+
+class TestImages:
+    def test_the_same_picture_gives_the_same_bytes(self, conflict: Trace) -> None:
+        made = [picture_png(picture(TraceIndex(conflict), 3)).data for _ in range(2)]
+        assert made[0] == made[1]
+
+    def test_every_step_mode_and_colouring_is_drawn(self, conflict: Trace) -> None:
+        index = TraceIndex(conflict)
+        looks: list[tuple[int, Any, Any]] = [(step, "diff", "change") for step in (0, 6, 10, 12)]
+        looks += [(3, mode, "change") for mode in ("before", "after", "side")]
+        looks += [(10, "diff", colour_by) for colour_by in ("kind", "time", "memory", "fold")]
+        drawn = [picture_png(picture(index, *look)).data for look in looks]
+        assert all(data.startswith(b"\x89PNG") for data in drawn)
+        assert len(set(drawn)) == len(drawn)  # each looks different
+
+    def test_roles_have_their_colours(self, conflict: Trace) -> None:
+        image = Image.open(io.BytesIO(picture_png(picture(TraceIndex(conflict), 3)).data)).convert("RGB")
+        assert image.width * image.height > 10_000
+        seen = np.array(image).reshape(-1, 3).astype(int)
+        for wanted in ((0, 158, 115), (213, 94, 0), (230, 159, 0)):  # added, removed, matched
+            assert (np.abs(seen - wanted).max(axis=1) <= 4).sum() > 100
+
+    def test_a_large_picture_is_made_to_fit_and_says_so(self, digits: Trace) -> None:
+        every = picture(TraceIndex(digits), 0, group_by="none")
+        assert len(every.view["nodes"]) == 170
+        made = picture_png(every)
+        assert made.width <= MAX_WIDTH + 1
+        assert made.height < 500
+        assert len(made.data) < 400_000
+        fallback = picture_fallback(every)
+        assert "... and 130 more rows" in fallback.text
+        assert "and 130 more boxes" in fallback.alt
+
+    def test_a_high_picture_is_made_smaller_only_as_far_as_its_words_can_be_read(self) -> None:
+        tall = picture(TraceIndex(explorer.record(explorer.gallery.load_named("sum-chain"))), 0, group_by="none")
+        assert len(tall.view["nodes"]) > 40
+        made = picture_png(tall)
+        assert 1200 < made.height < HIGHEST + 200
+
+    def test_bars_of_nothing_say_why(self) -> None:
+        bars: Any = {
+            "version": 1,
+            "title": "Forward",
+            "unit": "ms",
+            "log": True,
+            "series": ["CUDA"],
+            "bars": [
+                {"label": "plain", "value": None, "low": None, "high": None, "series": "CUDA", "missing": "no GPU"}
+            ],
+            "note": "",
+            "table": {"columns": ["what", "CUDA"], "rows": [["plain", "no GPU"]]},
+        }
+        assert bars_png(bars).data.startswith(b"\x89PNG")
+        assert "plain  no GPU" in bars_fallback(bars).text
+
+    def test_a_level_in_words_has_a_row_for_each_slice(self, digits: Trace) -> None:
+        from explorer.views import fold_level
+
+        text = fold_text(fold_level(TraceIndex(digits), 3))
+        assert "node 258" in text
+        assert [line.split()[0] for line in text.splitlines() if line[:1].isdigit()] == ["0", "1", "2", "3"]
+
+
+def test_boxes_that_are_drawn_too_small_for_hatches_have_none() -> None:
+    from explorer.app.images.sheet import Sheet
+
+    Sheet(100, 100).hatch((10, 10, 11, 11), 2, 8, "#000000", rising=True)

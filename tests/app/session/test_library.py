@@ -1,0 +1,226 @@
+"""What can be opened: nothing outside of the folder, nothing too large, nothing foreign."""
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.app.session import library
+from explorer.app.session.library import Library, item_of_bytes
+from explorer.errors import CircuitError, FileFormatError, UnknownNameError, ValueRangeError
+from explorer.symbolic import Circuit
+from explorer.templates import gallery
+from explorer.trace import Trace
+
+SMALL = gallery.load_named("blackboard")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a circuit and a trace, plain and packed, and what is neither."""
+    folder = tmp_path_factory.mktemp("saved")
+    SMALL.save(folder / "b.circuit.json")
+    trace = explorer.record(SMALL)
+    trace.save(folder / "a.trace.json.gz")
+    trace.save(folder / "c.trace.json")
+    (folder / "notes.txt").write_text("nothing to open")
+    (folder / "deeper").mkdir()
+    SMALL.save(folder / "deeper" / "d.circuit.json")
+    return folder
+
+
+def test_the_gallery_comes_first_then_the_files_then_the_uploads(saved: Path, tmp_path: Path) -> None:
+    single = tmp_path / "single.circuit.json"
+    SMALL.save(single)
+    found = Library(saved, (single,))
+    found.upload("mine.json", single.read_bytes())
+    files = ("single.circuit.json", "a.trace.json.gz", "b.circuit.json", "c.trace.json")
+    assert found.names() == (*gallery.names(), *files, "mine.json")
+    assert Library().names() == gallery.names()
+    assert found.describe("mine.json") == "an upload of this session"
+    assert found.describe("c.trace.json") == "the file c.trace.json"
+    assert found.describe("hmm") == gallery.describe("hmm")
+
+
+def test_circuits_and_traces_are_told_apart_by_what_they_hold(saved: Path) -> None:
+    found = Library(saved)
+    assert isinstance(found.open("hmm"), Circuit)
+    assert isinstance(found.open("b.circuit.json"), Circuit)
+    for name in ("a.trace.json.gz", "c.trace.json"):
+        trace = found.open(name)
+        assert isinstance(trace, Trace)
+        assert trace.compiled is None
+        assert len(trace.steps) == len(explorer.record(SMALL).steps)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.trace.json",
+        "deeper/d.circuit.json",
+        "./b.circuit.json",
+        "notes.txt",
+        "/etc/passwd",
+        "deeper",
+        "..",
+        "",
+        "link.trace.json",
+        "dangling.trace.json",
+        "linked-folder",
+        "b.circuit.json\0",
+    ],
+)
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "offered"
+    (folder / "deeper").mkdir(parents=True)
+    secret = tmp_path / "secret.trace.json"
+    for path in (folder / "b.circuit.json", folder / "deeper" / "d.circuit.json", secret):
+        SMALL.save(path)
+    (folder / "notes.txt").write_text(secret.read_text())
+    (folder / "link.trace.json").symlink_to(secret)
+    (folder / "dangling.trace.json").symlink_to(folder / "nothing.json")
+    (folder / "linked-folder").symlink_to(tmp_path)
+    offered = Library(folder)
+    assert offered.names() == (*gallery.names(), "b.circuit.json")
+    with pytest.raises(UnknownNameError, match="no circuit or trace named"):
+        offered.open(name)
+
+
+def test_a_link_inside_of_the_folder_is_a_file_of_it(tmp_path: Path) -> None:
+    SMALL.save(tmp_path / "b.circuit.json")
+    (tmp_path / "also.json").symlink_to(tmp_path / "b.circuit.json")
+    assert isinstance(Library(tmp_path).open("also.json"), Circuit)
+
+
+def test_a_file_or_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "offered"
+    folder.mkdir()
+    SMALL.save(folder / "b.circuit.json")
+    found = Library(folder, (tmp_path / "gone.json",))
+    with pytest.raises(FileFormatError, match=r"cannot read gone\.json: No such file"):
+        found.open("gone.json")
+    (folder / "b.circuit.json").unlink()
+    with pytest.raises(UnknownNameError, match=r"b\.circuit\.json"):
+        found.open("b.circuit.json")
+    folder.rmdir()
+    assert found.names() == (*gallery.names(), "gone.json")
+    with pytest.raises(UnknownNameError):
+        found.open("b.circuit.json")
+
+
+def test_uploads_belong_to_one_library(saved: Path) -> None:
+    one, other = Library(saved), Library(saved)
+    assert one.upload("mine.json", (saved / "b.circuit.json").read_bytes()) == "mine.json"
+    assert isinstance(one.open("mine.json"), Circuit)
+    assert "mine.json" not in other.names()
+    with pytest.raises(UnknownNameError):
+        other.open("mine.json")
+
+
+def test_an_upload_takes_the_name_of_nothing_else(saved: Path) -> None:
+    found = Library(saved)
+    raw = (saved / "a.trace.json.gz").read_bytes()
+    assert found.upload("digits", raw) == "digits (upload)"
+    assert found.upload("b.circuit.json", raw) == "b.circuit.json (upload)"
+    assert isinstance(found.open("digits"), Circuit)
+    assert isinstance(found.open("digits (upload)"), Trace)
+    assert isinstance(found.open("b.circuit.json"), Circuit)
+
+
+def test_a_second_upload_of_a_name_replaces_the_first(saved: Path) -> None:
+    found = Library()
+    found.upload("mine.json", (saved / "b.circuit.json").read_bytes())
+    found.upload("mine.json", (saved / "c.trace.json").read_bytes())
+    assert found.names() == (*gallery.names(), "mine.json")
+    assert isinstance(found.open("mine.json"), Trace)
+
+
+def test_uploads_are_limited_in_size(monkeypatch: pytest.MonkeyPatch, saved: Path) -> None:
+    raw = (saved / "b.circuit.json").read_bytes()
+    monkeypatch.setattr(library, "MAX_UPLOAD_BYTES", len(raw))
+    assert Library().upload("mine.json", raw) == "mine.json"
+    with pytest.raises(ValueRangeError, match=r"mine\.json has 0 MB; at most 0 MB can be uploaded"):
+        Library().upload("mine.json", raw + b" ")
+
+
+def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "MAX_UNPACKED_BYTES", 2**20)
+    bomb = gzip.compress(b"[" + b" " * (50 * 2**20))
+    with pytest.raises(FileFormatError, match=r"bomb\.json\.gz unpacks to more than 1 MB"):
+        Library().upload("bomb.json.gz", bomb)
+
+
+@pytest.mark.parametrize("file", ["b.circuit.json", "c.trace.json"])
+def test_circuits_with_too_many_parameters_or_units_are_refused(
+    monkeypatch: pytest.MonkeyPatch, saved: Path, file: str
+) -> None:
+    raw = (saved / file).read_bytes()
+    item_of_bytes(raw, file)
+    with monkeypatch.context() as patch:
+        patch.setattr(library, "MAX_PARAMETERS", 10)
+        with pytest.raises(ValueRangeError, match=r"has \d+ numbers in its parameters; at most 10 are read"):
+            item_of_bytes(raw, file)
+    monkeypatch.setattr(library, "MAX_UNITS", 1)
+    with pytest.raises(ValueRangeError, match=r"has a layer of \d+ units; at most 1 are read"):
+        item_of_bytes(raw, file)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 100, 1000, -1, -100])
+@pytest.mark.parametrize("file", ["a.trace.json.gz", "b.circuit.json", "c.trace.json"])
+def test_a_truncated_file_is_refused(saved: Path, file: str, cut: int) -> None:
+    with pytest.raises(FileFormatError, match="truncated"):
+        Library().upload(file, (saved / file).read_bytes()[:cut])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\x1f\x8b",
+        b"\x89PNG\r\n\x1a\n",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"format": "something else", "version": 1}',
+        b'{"format": "circuit-explorer trace", "version": 99}',
+        b'{"format": "circuit-explorer trace", "version": 1}',
+        b'{"format": "circuit-explorer circuit", "version": 1}',
+        b'{"format": ["circuit-explorer trace"]}',
+        b'{"format": "circuit-explorer trace", "version": 1, "steps": 3, "nodes": null}',
+        b"[" * 100_000,
+        b"\xff\xfe\x00",
+        b"import os",
+    ],
+    ids=repr,
+)
+def test_what_is_foreign_is_refused(raw: bytes) -> None:
+    library = Library()
+    with pytest.raises(FileFormatError):
+        library.upload("foreign.json", raw)
+    assert library.uploads == {}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_broken_file_gives_a_typed_error_or_opens(saved: Path, seed: int) -> None:
+    """One value somewhere in a file is replaced by another: whatever comes of it is told in words."""
+    import random
+
+    rng = random.Random(seed)
+    file = rng.choice(["b.circuit.json", "c.trace.json"])
+    data = json.loads((saved / file).read_text())
+    places: list[tuple[Any, Any]] = []
+    stack: list[Any] = [data]
+    while stack:
+        part = stack.pop()
+        for key in part if isinstance(part, dict) else range(len(part)):
+            places.append((part, key))
+            if isinstance(part[key], dict | list):
+                stack.append(part[key])
+    part, key = rng.choice(places)
+    part[key] = rng.choice([None, -1, 10**30, "x", [], {}, True, 1.5, [[]], {"a": None}])
+    with suppress(CircuitError):
+        assert isinstance(item_of_bytes(json.dumps(data).encode(), file), Circuit | Trace)

@@ -1,0 +1,186 @@
+"""A drawing and a session are kept alike, without echoes; the drawing here is a plain host in memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.app.session.library import Library
+from explorer.app.session.linking import GraphLink, ReaderCallback
+from explorer.app.session.opening import Opened, open_place
+from explorer.app.session.place import Look, Place
+from explorer.app.session.session import Session
+from explorer.errors import UnknownNameError
+from explorer.views import SHOW_ALL, SHOW_MISSES
+
+
+class Host:
+    """What a browser holds; like real hosts it calls back at once when something is set, whoever set it."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.step, self.selection, self.view = 0, [], {"zoom": {"k": 2}}
+        self.picture: Any = None
+        self.coordinates = b""
+        self.steps: Any = []
+        self.details: Any = None
+        self.reader: ReaderCallback = lambda changes: None
+
+    def show_picture(self, picture: Any, coordinates: bytes) -> None:
+        self.calls.append("picture")
+        self.picture, self.coordinates = picture, coordinates
+
+    def show_steps(self, steps: Sequence[Any], step: int) -> None:
+        self.calls.append("steps")
+        self.steps, self.step = steps, step
+        self.reader({"step": step})
+
+    def show_details(self, details: Any) -> None:
+        self.calls.append("details")
+        self.details = details
+
+    def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
+        self.calls.append("state")
+        self.step, self.selection, self.view = step, list(selection), {**self.view, **view}
+        self.reader({"step": self.step, "selection": self.selection, "view": self.view})
+
+    def on_reader(self, callback: ReaderCallback) -> None:
+        self.reader = callback
+
+    def did(self) -> list[str]:
+        found, self.calls = self.calls, []
+        return found
+
+
+@pytest.fixture(scope="module")
+def opened() -> Opened:
+    return open_place(Library(), Place(circuit="digits"))
+
+
+@pytest.fixture
+def linked(opened: Opened) -> tuple[Session, Host, list[frozenset[str]]]:
+    session, host, told = Session(opened, Place(step=3)), Host(), []
+    GraphLink(session, host)
+    session.listen(told.append)
+    host.did()
+    return session, host, told
+
+
+Linked = tuple[Session, Host, list[frozenset[str]]]
+
+
+def test_at_first_everything_is_drawn(opened: Opened) -> None:
+    session, host = Session(opened, Place(step=3, look=Look(mode="after"))), Host()
+    GraphLink(session, host)
+    assert sorted(host.did()) == ["details", "picture", "state", "steps"]
+    assert (host.step, host.view["mode"], host.view["zoom"]) == (3, "after", {"k": 2})
+    assert len(host.steps) == len(opened.trace.steps)
+    assert host.picture["step"] == 3
+    numbers = np.frombuffer(host.coordinates, "<f4").reshape(-1, 4)
+    assert len(numbers) == len(host.picture["nodes"])
+
+
+def test_what_the_reader_changes_changes_the_session_once(linked: Linked) -> None:
+    session, host, told = linked
+    host.reader({"step": 8})
+    assert (session.step, told) == (8, [frozenset({"step"})])
+    assert host.did() == ["picture", "state", "details"]
+    assert host.picture["step"] == 8
+    box = host.picture["nodes"][0]["id"]
+    host.reader({"selection": [box]})
+    assert (session.selection, told[1:]) == ((box,), [frozenset({"selection"})])
+    assert host.did() == ["state", "details"]
+    assert host.details["id"] == box
+    host.reader({"view": {"mode": "after", "colour_by": "kind", "group_by": "none", "hull": "h1", "tab": "x"}})
+    assert session.look == Look(mode="after", colour_by="kind", group_by="none")
+    assert host.picture["group_by"] == "none"
+
+
+def test_what_changes_together_is_applied_together(linked: Linked) -> None:
+    session, host, _ = linked
+    box = next(iter(Session(session.opened, Place(step=8, look=Look(mode="after"))).boxes))
+    host.reader({"selection": [box], "step": 8, "view": {"mode": "after"}})
+    assert (session.step, session.selection, session.look.mode) == (8, (box,), "after")
+    assert (host.step, host.selection, host.view["mode"]) == (8, [box], "after")
+
+
+def test_what_changes_nothing_is_not_drawn_again(linked: Linked) -> None:
+    _, host, told = linked
+    host.reader({"step": 3, "selection": [], "view": {"mode": "diff", "zoom": None}})
+    assert (host.did(), told) == ([], [])
+
+
+def test_what_changes_the_session_is_drawn_and_comes_not_back(linked: Linked) -> None:
+    session, host, told = linked
+    session.go(8)
+    assert (host.step, host.picture["step"]) == (8, 8)
+    session.change_look(mode="before")
+    assert host.view["mode"] == host.picture["mode"] == "before"
+    session.select([next(iter(session.boxes))])
+    assert host.selection == list(session.selection)
+    assert told == [frozenset({"step"}), frozenset({"look"}), frozenset({"selection"})]
+
+
+@pytest.mark.parametrize(("asked", "found"), [(-5, 0), (99, 11)])
+def test_a_step_beyond_the_ends_is_the_end(linked: Linked, asked: int, found: int) -> None:
+    session, host, _ = linked
+    host.reader({"step": asked})
+    assert (session.step, host.step) == (found, found)
+
+
+def test_requests_go_to_who_answers_them(opened: Opened) -> None:
+    asked: list[str] = []
+    answers: dict[str, Callable[[], None]] = {name: lambda name=name: asked.append(name) for name in ("why-not", "x")}
+    host = Host()
+    GraphLink(Session(opened, Place()), host, answers)
+    for request in ({"name": "why-not", "n": 1}, {"name": "x", "n": 1}, {"name": "foreign", "n": 1}, {}):
+        host.reader({"request": request})
+    assert asked == ["why-not", "x"]
+
+
+def test_the_actions_of_a_picture_are_answered(linked: Linked) -> None:
+    session, host, _ = linked
+    host.reader({"request": {"name": SHOW_MISSES + "SumCollapse", "n": 1}})
+    assert session.look.near_misses == "SumCollapse"
+    assert any(hull["kind"] == "near-miss" for hull in host.picture["hulls"])
+    host.reader({"request": {"name": SHOW_ALL, "n": 2}})
+    assert (session.look.group_by, session.look.everything) == ("none", True)
+    assert host.view["group_by"] == "none"
+
+
+def test_what_the_browser_makes_up_is_a_typed_error_and_changes_nothing(linked: Linked) -> None:
+    session, host, told = linked
+    before = session.place
+    for changes in ({"view": {"mode": "x"}}, {"request": {"name": SHOW_MISSES + "x"}}):
+        with pytest.raises(UnknownNameError):
+            host.reader(changes)
+    host.reader({"view": {"mode": 3}, "selection": ["nothing"]})
+    assert (session.place, told) == (before, [])
+
+
+def test_a_guard_wraps_what_the_reader_does(opened: Opened) -> None:
+    failed: list[Exception] = []
+
+    def guard(action: ReaderCallback) -> ReaderCallback:
+        def guarded(changes: Mapping[str, Any]) -> None:
+            try:
+                action(changes)
+            except UnknownNameError as error:
+                failed.append(error)
+
+        return guarded
+
+    host = Host()
+    GraphLink(Session(opened, Place()), host, guard=guard)
+    host.reader({"view": {"mode": "x"}})
+    assert [str(error) for error in failed] == ["no mode named 'x'; known are: diff, before, after, side, plain"]
+
+
+def test_a_closed_link_draws_nothing_more(opened: Opened) -> None:
+    session, host = Session(opened, Place()), Host()
+    link = GraphLink(session, host)
+    host.did()
+    link.close()
+    session.go(3)
+    assert host.did() == []

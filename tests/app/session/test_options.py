@@ -1,0 +1,47 @@
+"""The options that are read off a trace make the same trace again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import explorer
+from explorer.app.session.options import CompileOptions, options_of
+from explorer.templates import gallery
+from explorer.trace import Trace
+
+OPTION_SETS: list[dict[str, Any]] = [
+    {},
+    {"preset": "handbook"},
+    {"preset": "handbook", "disable": ("SumCollapse",), "strategy": "first-match"},
+    {"semiring": "sum-product", "seed": 7},
+    {"optimize": False},
+    {"fold": False, "max_rounds": 7},
+    {"disable": ("SumCollapse", "Candecomp"), "levels": "longest-distance"},
+    {"skip": ("optimize/round 1/fuse",)},
+    {"optimize": False, "fold": False},
+]
+
+
+def untimed(trace: Trace, path: Path) -> Any:
+    trace.save(path, times=False)
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("given", OPTION_SETS, ids=str)
+def test_the_options_of_a_trace_are_those_it_was_made_with(given: dict[str, Any], tmp_path: Path) -> None:
+    circuit = gallery.load_named("conflict")
+    trace = explorer.record(circuit, **given)
+    found = options_of(trace)
+    again = explorer.record(circuit, **found.changed())
+    assert untimed(again, tmp_path / "b.json") == untimed(trace, tmp_path / "a.json")
+    assert options_of(again) == found
+    assert found == CompileOptions(**given)
+    assert options_of(Trace.load(tmp_path / "a.json")) == found
+
+
+def test_default_options_are_none_that_changed() -> None:
+    assert CompileOptions().changed() == {}
+    assert options_of(explorer.record(gallery.load_named("blackboard"))) == CompileOptions()
+    assert CompileOptions(fold=False, skip=("a",)).changed() == {"fold": False, "skip": ("a",)}

@@ -1,0 +1,157 @@
+"""Links: what a place writes is what is read again, and what makes no sense in a link is a typed error."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.app.session.options import CompileOptions
+from explorer.app.session.place import (
+    LONGEST,
+    LONGEST_FORM,
+    MOST_FORMS,
+    MOST_ROUNDS,
+    MOST_SELECTED,
+    MOST_VALUES,
+    Look,
+    Place,
+    place_of_query,
+)
+from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
+from explorer.views import COLOURS, GROUPINGS, MODES
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+names = st.lists(texts, max_size=3).map(tuple)
+numbers = st.integers(0, 2**63 - 1)
+options = st.builds(
+    CompileOptions,
+    preset=texts,
+    semiring=texts,
+    optimize=st.booleans(),
+    fold=st.booleans(),
+    strategy=texts,
+    disable=names,
+    skip=names,
+    max_rounds=st.none() | st.integers(0, MOST_ROUNDS),
+    levels=st.none() | texts,
+    seed=numbers,
+)
+looks = st.builds(
+    Look,
+    mode=st.sampled_from(MODES),
+    colour_by=st.sampled_from(COLOURS),
+    group_by=st.sampled_from(GROUPINGS),
+    near_misses=st.none() | texts,
+    everything=st.booleans(),
+)
+
+
+@st.composite
+def places(draw: st.DrawFn) -> Place:
+    forms = draw(st.lists(st.tuples(texts, texts), max_size=3))
+    return Place(
+        circuit=draw(texts),
+        again=draw(st.booleans()),
+        form=tuple(form for form, _ in forms),
+        replacement=tuple(replacement for _, replacement in forms),
+        options=draw(options),
+        step=draw(numbers),
+        selection=draw(names),
+        look=draw(looks),
+    )
+
+
+@given(places(), st.none() | places())
+def test_a_place_is_read_again_from_its_query(place: Place, other: Place | None) -> None:
+    place = replace(place, other=other)
+    assert place_of_query(place.query()) == place
+    assert place_of_query("?" + place.query()) == place
+
+
+@given(
+    st.text(max_size=60)
+    | st.lists(st.tuples(st.sampled_from([*Place.__slots__, "mode", "seed"]), texts)).map(
+        lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
+    )
+)
+def test_any_text_is_a_place_or_a_typed_error(query: str) -> None:
+    try:
+        place = place_of_query(query)
+    except CircuitError:
+        return
+    assert place_of_query(place.query()) == place
+
+
+def test_only_what_differs_from_the_defaults_is_written() -> None:
+    assert Place().query() == "circuit=digits"
+    place = Place(circuit="hmm", step=3, selection=("a b", "c"), look=Look(mode="side", everything=True))
+    assert place.query() == "circuit=hmm&step=3&selection=a+b&selection=c&mode=side&everything=yes"
+    fewer = CompileOptions(fold=False, disable=("SumCollapse", "Candecomp"), max_rounds=0)
+    assert Place(options=fewer).query() == "circuit=digits&fold=no&disable=SumCollapse&disable=Candecomp&max_rounds=0"
+
+
+def test_a_comparison_stands_under_a_name_of_its_own() -> None:
+    place = Place(circuit="hmm", other=Place(circuit="hmm", options=CompileOptions(optimize=False)))
+    assert place.query() == "circuit=hmm&vs.circuit=hmm&vs.optimize=no"
+    assert Place(other=Place()).query() == "circuit=digits&vs.circuit=digits"
+    assert place_of_query("vs.circuit=digits").other == Place()
+
+
+def test_foreign_names_are_passed_over() -> None:
+    assert place_of_query("?utm_source=mail&step=2&options=x&look=y&other=z&vs=w") == Place(step=2)
+
+
+def test_of_a_number_that_is_given_twice_the_last_one_counts() -> None:
+    assert place_of_query("step=2&step=5").step == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "message"),
+    [
+        ("step=-1", ValueRangeError, "step in the link is a whole number, at least 0; found '-1'"),
+        ("step=two", ValueRangeError, "found 'two'"),
+        ("step=²", ValueRangeError, "found '²'"),
+        ("seed=1.5", ValueRangeError, "seed in the link is a whole number"),
+        ("max_rounds=", ValueRangeError, "max_rounds in the link is a whole number"),
+        ("fold=true", ValueRangeError, "fold in the link is yes or no; found 'true'"),
+        ("vs.fold=1", ValueRangeError, "fold in the link is yes or no; found '1'"),
+        ("mode=sideways", UnknownNameError, "no mode named 'sideways'; known are: diff, before, after, side"),
+        ("colour_by=mood", UnknownNameError, "no colouring named 'mood'"),
+        ("group_by=size", UnknownNameError, "no grouping named 'size'"),
+        ("vs.mode=sideways", UnknownNameError, "no mode named 'sideways'"),
+        ("form={}", ValueRangeError, "the link names 1 forms and 0 replacements; each form has one"),
+        ("replacement=one+layer", ValueRangeError, "the link names 0 forms and 1 replacements"),
+    ],
+)
+def test_what_makes_no_sense_is_told(query: str, error: type[CircuitError], message: str) -> None:
+    with pytest.raises(error) as raised:
+        place_of_query(query)
+    assert message in str(raised.value)
+
+
+def test_long_links_are_refused() -> None:
+    assert place_of_query("circuit=" + "a" * LONGEST).circuit == "a" * LONGEST
+    with pytest.raises(ValueRangeError, match=f"circuit in the link has {LONGEST + 1} characters; at most {LONGEST}"):
+        place_of_query("circuit=" + "a" * (LONGEST + 1))
+    form = "a" * LONGEST_FORM
+    assert place_of_query(f"form={form}&replacement=b").form == (form,)
+    with pytest.raises(ValueRangeError, match="form in the link has"):
+        place_of_query(f"form={form}a&replacement=b")
+    assert len(place_of_query("&".join(["selection=a"] * MOST_VALUES)).selection) == MOST_VALUES
+    with pytest.raises(ValueRangeError, match=f"more than {MOST_VALUES} values"):
+        place_of_query("&".join(["selection=a"] * (MOST_VALUES + 1)))
+
+
+def test_a_link_asks_for_no_more_than_a_bounded_amount_of_work() -> None:
+    assert len(place_of_query("&".join(["form={}&replacement=a"] * MOST_FORMS)).form) == MOST_FORMS
+    with pytest.raises(ValueRangeError, match=f"names {MOST_FORMS + 1} patterns to apply; at most {MOST_FORMS}"):
+        place_of_query("&".join(["form={}&replacement=a"] * (MOST_FORMS + 1)))
+    assert place_of_query(f"max_rounds={MOST_ROUNDS}").options.max_rounds == MOST_ROUNDS
+    with pytest.raises(ValueRangeError, match=f"at most {MOST_ROUNDS} are run"):
+        place_of_query(f"vs.max_rounds={MOST_ROUNDS + 1}")
+
+
+def test_of_a_large_selection_a_link_names_the_boxes_selected_last() -> None:
+    boxes = tuple(f"g{i}" for i in range(MOST_SELECTED + 7))
+    assert place_of_query(Place(selection=boxes).query()).selection == boxes[7:]

@@ -1,0 +1,247 @@
+"""A session: what listeners hear, where the selection goes, and that pictures are those of now."""
+
+import pytest
+
+from explorer.app.session.library import Library
+from explorer.app.session.opening import Opened, open_place
+from explorer.app.session.options import CompileOptions
+from explorer.app.session.place import Look, Place
+from explorer.app.session.session import KEPT_PICTURES, Session, require_live
+from explorer.errors import CircuitError, UnknownNameError
+from explorer.trace import StepCheck
+from explorer.views import PatternTrial
+
+FUSE, LEVEL_0, LEVEL_1 = "optimize/round 1/fuse", "fold/level 0", "fold/level 1"
+
+
+@pytest.fixture(scope="module")
+def digits() -> Opened:
+    return open_place(Library(), Place(circuit="digits"))
+
+
+@pytest.fixture(scope="module")
+def blackboard() -> Opened:
+    return open_place(Library(), Place(circuit="blackboard"))
+
+
+class Heard(list[frozenset[str]]):
+    """What a listener of a session was told."""
+
+    def __init__(self, session: Session) -> None:
+        self.stop = session.listen(self.append)
+
+    def only(self) -> set[str]:
+        """What was told since the last time, in one go."""
+        (told,) = self
+        self.clear()
+        return set(told)
+
+
+def node_box(session: Session, node: int) -> str:
+    return next(box for box, nodes in session.boxes.items() if node in nodes)
+
+
+def test_going_tells_the_step_and_a_selection_that_changed_with_it(digits: Opened) -> None:
+    session = Session(digits, Place())
+    heard = Heard(session)
+    session.go(FUSE)
+    assert (session.step, heard.only()) == (3, {"step"})
+    session.go(3)
+    assert heard == []
+    session.select([node_box(session, 0)])
+    assert heard.only() == {"selection"}
+    session.go(-1)
+    assert session.step == len(digits.trace.steps) - 1
+    assert heard.only() == {"step", "selection"}
+    heard.stop()
+    session.go(0)
+    assert heard == []
+
+
+def test_a_step_that_is_not_there_changes_nothing(digits: Opened) -> None:
+    session = Session(digits, Place(step=3))
+    heard = Heard(session)
+    for step in (99, -99, "fold/level 99"):
+        with pytest.raises(UnknownNameError):
+            session.go(step)
+    assert (session.step, heard) == (3, [])
+
+
+def test_selecting_passes_over_what_is_not_there_and_repeats(digits: Opened) -> None:
+    session = Session(digits, Place())
+    heard = Heard(session)
+    first, second, *_ = session.boxes
+    session.select([second, "nothing", first, second])
+    assert (session.selection, heard.only()) == ((second, first), {"selection"})
+    session.select([second, first])
+    assert heard == []
+    session.select([])
+    assert (session.selection, heard.only()) == ((), {"selection"})
+
+
+def test_the_selection_follows_a_fuse_to_the_layer_that_was_made(digits: Opened) -> None:
+    session = Session(digits, Place(look=Look(group_by="none", mode="after")))
+    step = digits.trace.step(FUSE)
+    rewrite = next(rewrite for rewrite in step.rewrites if rewrite.rule == "Candecomp")
+    session.go(step.index - 1)
+    session.select_nodes(rewrite.removed)
+    assert len(session.selection) == len(rewrite.removed) == 2
+    session.go(step.index)
+    assert session.selected_nodes == rewrite.added
+    session.go(step.index - 1)
+    assert set(session.selected_nodes) == set(rewrite.removed)
+
+
+def test_the_selection_follows_a_layer_into_its_fold_and_back(digits: Opened) -> None:
+    session = Session(digits, Place(look=Look(group_by="none", mode="after")))
+    step = digits.trace.step(LEVEL_1)
+    group = next(group for group in step.folds if len(group.members) > 1)
+    session.go(step.index - 1)
+    session.select_nodes([group.members[5]])
+    session.go(step.index)
+    assert session.selected_nodes == (group.node,)
+    session.go(step.index - 1)
+    assert group.members[5] in session.selected_nodes
+
+
+def test_a_link_may_name_a_step_or_near_misses_that_the_trace_has_not(digits: Opened) -> None:
+    session = Session(digits, Place(step=10**6, look=Look(near_misses="NoPattern")))
+    assert session.step == len(digits.trace.steps) - 1
+    assert session.look == Look()
+    assert Session(digits, Place(look=Look(near_misses="Candecomp"))).look.near_misses == "Candecomp"
+
+
+def test_boxes_of_a_link_that_are_not_there_are_no_selection_of_nodes(digits: Opened) -> None:
+    session = Session(digits, Place(selection=("nothing",)))
+    assert session.selection == session.selected_nodes == ()
+    assert session.details() is None
+
+
+def test_changing_the_look_tells_it_and_keeps_what_is_selected(digits: Opened) -> None:
+    session = Session(digits, Place(step=3))
+    heard = Heard(session)
+    session.change_look(mode="after", colour_by="kind")
+    assert (session.look, heard.only()) == (Look(mode="after", colour_by="kind"), {"look"})
+    session.change_look(mode="after")
+    assert heard == []
+    session.select([next(box for box, nodes in session.boxes.items() if len(nodes) == 16)])
+    heard.clear()
+    nodes = session.selected_nodes
+    session.change_look(group_by="none")
+    assert heard.only() == {"look", "selection"}
+    assert len(session.selection) == 16
+    assert set(session.selected_nodes) == set(nodes)
+
+
+@pytest.mark.parametrize(
+    "look", [{"mode": "x"}, {"colour_by": "x"}, {"group_by": "x"}, {"near_misses": "NoPattern"}], ids=str
+)
+def test_a_look_that_there_is_not_changes_nothing(digits: Opened, look: dict[str, str]) -> None:
+    session = Session(digits, Place(step=3))
+    heard = Heard(session)
+    with pytest.raises(UnknownNameError, match="known are"):
+        session.change_look(**look)
+    assert (session.look, heard) == (Look(), [])
+    assert session.picture().view["step"] == 3
+
+
+def test_a_trial_is_drawn_until_it_ends(blackboard: Opened) -> None:
+    session = Session(blackboard, Place())
+    heard = Heard(session)
+    plain = session.picture().view
+    session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
+    assert heard.only() == {"trial"}
+    assert "Mine" in session.picture().view["message"]
+    session.try_pattern(None)
+    assert heard.only() == {"trial"}
+    session.try_pattern(None)
+    assert heard == []
+    assert session.picture().view == plain
+
+
+def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Opened) -> None:
+    session = Session(blackboard, Place(look=Look(group_by="none")))
+    session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
+    session.select_nodes([7])
+    heard = Heard(session)
+    session.go(-1)
+    assert heard.only() == {"step", "selection", "trial"}
+    assert session.trial is None
+    assert session.picture().view["step"] == len(blackboard.trace.steps) - 1
+
+
+def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard: Opened) -> None:
+    session = Session(digits, Place(step=8))
+    session.select([next(iter(session.boxes))])
+    session.found(missing={"cuda": "none here"})
+    before = session.picture()
+    heard = Heard(session)
+    session.open(blackboard, Place(circuit="blackboard", step=99, options=CompileOptions(fold=False)))
+    told = heard.only()
+    assert told >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
+    assert session.step == len(blackboard.trace.steps) - 1
+    assert session.place.options == CompileOptions()  # those that the trace has, not those of a link
+    assert (session.selection, session.findings.missing) == ((), {})
+    assert session.picture() is not before
+
+
+def test_what_is_found_tells_checks_or_times(digits: Opened) -> None:
+    session = Session(digits, Place())
+    heard = Heard(session)
+    check = StepCheck(3, digits.trace.steps[3].path, 0.0, "exact", 0.0)
+    session.found(checks={3: check})
+    assert heard.only() == {"checks"}
+    assert [step["ok"] for step in session.steps()][2:4] == [None, True]
+    session.found(layer_times={0: {0: 1.5}})
+    assert heard.only() == {"times"}
+    session.found(checks={}, missing={})
+    assert heard.only() == {"checks", "times"}
+
+
+def test_pictures_are_kept_and_made_anew_after_times(digits: Opened) -> None:
+    session = Session(digits, Place(look=Look(colour_by="time", group_by="none")))
+    first = session.picture()
+    assert session.picture() is first
+    assert all(node["fill"] is None for node in first.view["nodes"])
+    session.go(3)
+    session.go(0)
+    assert session.picture() is first
+    session.found(layer_times={0: dict.fromkeys(range(170), 2.0)})
+    assert session.picture() is not first
+    assert all("2" in node["fill_text"] for node in session.picture().view["nodes"])
+
+
+def test_only_so_many_pictures_are_kept(blackboard: Opened) -> None:
+    session = Session(blackboard, Place())
+    first = session.picture()
+    for mode in ("after", "before"):
+        session.change_look(mode=mode)
+        for step in range(len(blackboard.trace.steps)):
+            session.go(step)
+            session.picture()
+    for colour in ("kind", "fold", "memory"):
+        session.change_look(colour_by=colour)
+        for step in range(len(blackboard.trace.steps)):
+            session.go(step)
+            session.picture()
+    assert len(session._pictures) == KEPT_PICTURES
+    session.change_look(mode="diff", colour_by="change")
+    session.go(0)
+    assert session.picture() is not first
+    assert session.picture().view == first.view
+
+
+def test_a_comparison_is_noted_for_the_link(digits: Opened) -> None:
+    session = Session(digits, Place())
+    heard = Heard(session)
+    session.compare_with(Place(circuit="hmm"))
+    assert heard.only() == {"other"}
+    assert session.place.query() == "circuit=digits&vs.circuit=hmm"
+
+
+def test_a_trace_from_a_file_cannot_be_run(digits: Opened, tmp_path) -> None:
+    require_live(Session(digits, Place()))
+    digits.trace.save(tmp_path / "d.trace.json")
+    loaded = open_place(Library(tmp_path), Place(circuit="d.trace.json"))
+    with pytest.raises(CircuitError, match="compile it again first"):
+        require_live(Session(loaded, Place()))

@@ -1,0 +1,95 @@
+"""The tensor level of a circuit, opened from a link as the dashboard does."""
+
+from dataclasses import replace
+
+import pytest
+
+from explorer.app.session.library import Library
+from explorer.app.session.opening import open_place
+from explorer.app.session.options import TENSOR_LEVEL, CompileOptions, TensorOptions
+from explorer.app.session.place import Place, place_of_query
+from explorer.app.session.session import Session
+from explorer.app.session.tensor_reproduce import tensor_python_of
+from explorer.errors import CircuitError, UnknownNameError
+from explorer.trace import Trace
+
+PLACE = Place(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL), step=2)
+SHORT = replace(
+    PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("CSE", "ConstantFold:until_fixed_point"), one_by_one=True)
+)
+
+
+@pytest.fixture(scope="module")
+def opened():
+    return open_place(Library(), PLACE)
+
+
+def test_a_link_holds_level_passes_and_mode():
+    assert PLACE.query() == "circuit=conflict&step=2&level=tensor"
+    for place in (PLACE, SHORT, replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, compile_for="train"))):
+        assert place_of_query(place.query()) == place
+
+
+@pytest.mark.parametrize("query", ["level=buffers", "level=tensor&compile_for=fun"])
+def test_an_unknown_level_or_mode_in_a_link_is_an_error(query):
+    with pytest.raises(UnknownNameError, match="known are"):
+        place_of_query(f"circuit=conflict&{query}")
+
+
+def test_a_circuit_is_opened_at_the_tensor_level(opened):
+    assert opened.trace.is_tensor
+    assert opened.is_live
+    assert opened.tensor.level == TENSOR_LEVEL
+    figures = [opened.trace.figures(step)["operators"] for step in (0, -1)]
+    assert figures[1] < figures[0]
+    assert all(check.ok for check in opened.trace.check())
+
+
+def test_a_session_steps_selects_and_inspects(opened):
+    session = Session(opened, PLACE)
+    changing = [step.index for step in opened.trace.steps if step.changed]
+    assert len(changing) >= 4
+    for step in changing:
+        session.go(step)
+        box = session.picture().view["nodes"][0]["id"]
+        session.select([box])
+        details = session.details()
+        assert details is not None
+        assert details["sections"][0]["rows"][0][0] == "id"
+    assert session.place.tensor.level == TENSOR_LEVEL
+
+
+def test_passes_of_a_link_are_what_runs():
+    trace = open_place(Library(), SHORT).trace
+    passes = {step.path.split("/")[0].split(",")[0] for step in trace.steps}
+    assert passes == {"import", "CSE", "ConstantFold"}
+    assert all(len(step.rewrites) <= 1 for step in trace.steps)
+
+
+def test_an_unknown_pass_in_a_link_is_an_error_that_lists_the_known():
+    with pytest.raises(UnknownNameError, match=r"no pass named 'Nothing'.*CSE"):
+        open_place(Library(), replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("Nothing",))))
+
+
+def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path):
+    path = tmp_path / "conflict.trace.json.gz"
+    opened.trace.save(path)
+    library = Library(tmp_path)
+    read = open_place(library, Place(circuit=path.name))
+    assert read.tensor.level == TENSOR_LEVEL
+    assert not read.is_live
+    assert Session(read, Place(circuit=path.name, step=2)).picture().view["nodes"]
+    with pytest.raises(CircuitError, match="record the module again in Python"):
+        open_place(library, Place(circuit=path.name, again=True))
+
+
+@pytest.mark.parametrize("place", [PLACE, SHORT])
+def test_the_code_makes_the_same_trace(place, capsys):
+    made: dict[str, object] = {}
+    exec(tensor_python_of("conflict", CompileOptions(), place.tensor, 1, is_live=True), made)
+    trace = made["trace"]
+    assert isinstance(trace, Trace)
+    wanted = open_place(Library(), place).trace
+    assert [step.summary for step in trace.steps] == [step.summary for step in wanted.steps]
+    assert str(trace.graph_at(-1)) == str(wanted.graph_at(-1))
+    assert "import" in capsys.readouterr().out

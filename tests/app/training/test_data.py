@@ -1,0 +1,45 @@
+"""The digits are split in one way, and a missing scikit-learn says how to install it."""
+
+import sys
+
+import pytest
+import torch
+
+from explorer.app.training.data import independent_pixels_bits, load_data, load_digits, split
+from explorer.errors import CircuitError, ShapeError, UnknownNameError
+
+
+def test_every_fifth_digit_is_held_out():
+    data = load_digits()
+    assert (tuple(data.training.shape), tuple(data.held_out.shape)) == ((1438, 64), (359, 64))
+    assert (data.num_values, data.shape, data.num_variables) == (17, (1, 8, 8), 64)
+    assert data.training.dtype == data.held_out.dtype == torch.int64
+    assert (int(data.training.min()), int(data.training.max())) == (0, 16)
+    datasets = pytest.importorskip("sklearn.datasets")
+    images = torch.from_numpy(datasets.load_digits().data).long()
+    assert torch.equal(data.held_out, images[4::5])
+    assert torch.equal(data.training[:5], images[[0, 1, 2, 3, 5]])
+
+
+def test_split_keeps_every_row_once():
+    rows = torch.arange(12).unsqueeze(1)
+    training, held_out = split(rows)
+    assert held_out.flatten().tolist() == [4, 9]
+    assert sorted([*training.flatten().tolist(), 4, 9]) == list(range(12))
+    with pytest.raises(ShapeError, match="at least 5 rows"):
+        split(rows[:4])
+
+
+def test_independent_pixels_need_a_known_number_of_bits():
+    assert independent_pixels_bits(load_digits()) == pytest.approx(2.4067, abs=1e-4)
+
+
+def test_an_unknown_data_set_lists_those_that_are_known():
+    with pytest.raises(UnknownNameError, match="no data set named 'mnist'; known are: digits"):
+        load_data("mnist")
+
+
+def test_without_scikit_learn_the_error_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(CircuitError, match=r"pip install 'circuit-explorer\[digits\]'"):
+        load_digits()
