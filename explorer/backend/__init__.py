@@ -10,6 +10,7 @@ from explorer.backend.addressing import (
     plan_read,
 )
 from explorer.backend.circuit import TorchCircuit, all_parameters, leaf_nodes
+from explorer.backend.declarations import compiled_class_of
 from explorer.backend.layers import (
     TorchBinomialLayer,
     TorchCategoricalLayer,
@@ -68,6 +69,7 @@ __all__ = [
     "TorchTuckerLayer",
     "all_parameters",
     "chain_of",
+    "compiled_class_of",
     "copied_by_one_fold",
     "direct_read",
     "foldwise_initializer_",

@@ -3,12 +3,16 @@
 from explorer.compiler.compiled_trace import trace_of_circuit
 from explorer.compiler.compiler import CompiledCircuitsMap, TorchCompiler, strategy_named
 from explorer.compiler.record import record, record_with, rerun
-from explorer.compiler.registries import (
+from explorer.compiler.rules import (
     CompilerInitializerRegistry,
     CompilerLayerRegistry,
     CompilerParameterRegistry,
+    initializer_rules,
+    layer_rule,
+    layer_rules,
+    operator_rule,
+    parameter_rules,
 )
-from explorer.compiler.rules import initializer_rules, layer_rule, layer_rules, operator_rule, parameter_rules
 
 __all__ = [
     "CompiledCircuitsMap",

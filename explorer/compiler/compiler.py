@@ -23,13 +23,15 @@ from explorer.backend import (
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.figures import FigureCounter
-from explorer.compiler.registries import (
+from explorer.compiler.registries import CompileRule
+from explorer.compiler.rules import (
     CompilerInitializerRegistry,
     CompilerLayerRegistry,
     CompilerParameterRegistry,
-    CompileRule,
+    initializer_rules,
+    layer_rules,
+    parameter_rules,
 )
-from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.snapshot import CompiledSnapshot
 from explorer.errors import CircuitError, DataTypeError, RuleError, ValueRangeError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named

@@ -1,7 +1,6 @@
-"""The registries of compile rules: by type of symbolic layer, parameter node and initializer.
+"""The registry of compile rules: the function that compiles each type of symbolic object.
 
-Source: handbook, Compilation (CompilerLayerRegistry, ParameterRegistry, InitializerRegistry). A compiler takes
-copies, so rules added to one compiler never leak into another.
+A compiler copies its registries, so rules added to one compiler never leak into another.
 """
 
 from abc import ABC
@@ -20,12 +19,14 @@ class CompilerRegistry(ABC):
 
     what: ClassVar[str]
     decorator: ClassVar[str]
+    alternative: ClassVar[str] = ""
+    """What else an author can do for a type without a rule, as part of the error."""
 
     rules: dict[type, CompileRule] = field(default_factory=dict)
 
     def rule(self, symbolic_type: type) -> Callable[[CompileRule], CompileRule]:
         """Decorator: register the compile rule of a type. Raises: DuplicateNameError if it has one."""
-        if symbolic_type in self.rules:
+        if self._rule_of(symbolic_type) is not None:
             raise DuplicateNameError(f"{self.what} {symbolic_type.__name__} has a compile rule already")
 
         def register(function: CompileRule) -> CompileRule:
@@ -36,35 +37,18 @@ class CompilerRegistry(ABC):
 
     def __getitem__(self, symbolic: object) -> CompileRule:
         """The rule for an object, by its exact type. Raises: CircuitError with the decorator to use."""
-        rule = self.rules.get(type(symbolic))
+        rule = self._rule_of(type(symbolic))
         if rule is None:
             name = type(symbolic).__name__
             raise CircuitError(
                 f"no compile rule for {self.what} {name} ({symbolic!r}) in backend 'torch'; "
-                f"register one with @compiler.{self.decorator}.rule({name})"
+                f"{self.alternative.format(name)}register one with @compiler.{self.decorator}.rule({name})"
             )
         return rule
 
+    def _rule_of(self, symbolic_type: type) -> CompileRule | None:
+        return self.rules.get(symbolic_type) or self._declared_rule(symbolic_type)
 
-@dataclass(eq=False)
-class CompilerLayerRegistry(CompilerRegistry):
-    """Compile rules of layers."""
-
-    what = "layer"
-    decorator = "layer_rules"
-
-
-@dataclass(eq=False)
-class CompilerParameterRegistry(CompilerRegistry):
-    """Compile rules of parameter nodes."""
-
-    what = "parameter node"
-    decorator = "parameter_rules"
-
-
-@dataclass(eq=False)
-class CompilerInitializerRegistry(CompilerRegistry):
-    """Compile rules of initializers."""
-
-    what = "initializer"
-    decorator = "initializer_rules"
+    def _declared_rule(self, symbolic_type: type) -> CompileRule | None:
+        """Hook: the rule of a type whose compiled class declares `compiles`."""
+        return None

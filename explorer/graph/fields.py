@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 CONFIG: Mapping[str, str] = MappingProxyType({"role": "config"})
 PARAMETER: Mapping[str, str] = MappingProxyType({"role": "parameter"})
 SCOPE: Mapping[str, str] = MappingProxyType({"role": "scope"})
 FOLDS: Mapping[str, str] = MappingProxyType({"role": "folds"})
 NESTED: Mapping[str, str] = MappingProxyType({"role": "nested"})
+
+LayerKind = Literal["input", "sum", "product", "fused", "operator"]
+"""What a layer computes, which decides how it is drawn: fused computes sums and products, operator anything else."""
 
 
 @cache

@@ -7,13 +7,13 @@ first. Input layers read one variable. A layer that does not fit together is ref
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import ScopeError, ShapeError, ValueRangeError
-from explorer.graph import NESTED, PARAMETER, SCOPE, field_names
+from explorer.graph import NESTED, PARAMETER, SCOPE, LayerKind, field_names
 from explorer.symbolic.checks import AtLeast, Count, check_fields
 from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
@@ -30,6 +30,8 @@ class Layer(ABC):
     fit.
     """
 
+    kind: ClassVar[LayerKind] = "operator"
+
     num_output_units: Count
 
     def __post_init__(self) -> None:
@@ -45,6 +47,8 @@ class Layer(ABC):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InputLayer(Layer, ABC):
     """A layer without inputs: functions of the variables in its scope."""
+
+    kind = "input"
 
     scope: Scope = field(metadata=SCOPE)
 
@@ -190,6 +194,7 @@ class EvidenceLayer(InputLayer):
 class SumLayer(InnerLayer):
     """Weighted sums: y_o = sum_{h,i} weight[o, h*I + i] x[h, i]. Shapes: weight (O, H*I)."""
 
+    kind = "sum"
     arity: Count = 1
     weight: ParameterNode = field(metadata=PARAMETER)
 
@@ -201,6 +206,7 @@ class SumLayer(InnerLayer):
 class HadamardLayer(InnerLayer):
     """Products unit by unit: y_k = prod_h x[h, k]; O = I."""
 
+    kind = "product"
     arity: Count = 2
 
     def _check(self) -> None:
@@ -215,6 +221,7 @@ class HadamardLayer(InnerLayer):
 class KroneckerLayer(InnerLayer):
     """Products of all combinations of units, one from each input, the first input slowest; O = I^H."""
 
+    kind = "product"
     arity: Count = 2
 
     def _check(self) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from explorer.graph import Graph
-from explorer.symbolic.layers import HadamardLayer, KroneckerLayer, Layer, SumLayer
+from explorer.symbolic.layers import Layer
 from explorer.symbolic.scope import Scope, shared_variables
+
+MULTIPLYING = ("product", "fused")
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Finding:
 def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The inputs of every sum layer depend on the same variables."""
     for node, layer in graph.nodes.items():
-        if not isinstance(layer, SumLayer):
+        if layer.kind != "sum":
             continue
         for source in graph.inputs[node]:
             if scopes[source] != scopes[node]:
@@ -34,7 +36,7 @@ def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
 def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The inputs of every product layer depend on disjoint variables."""
     for node, layer in graph.nodes.items():
-        if isinstance(layer, HadamardLayer | KroneckerLayer):
+        if layer.kind in MULTIPLYING:
             shared = shared_variables(scopes[source] for source in graph.inputs[node])
             if shared:
                 return Finding(False, f"product layer %{node}: two of its inputs depend on variables {list(shared)}")
@@ -48,7 +50,7 @@ def structured_decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) ->
             return finding
     splits: dict[Scope, tuple[int, tuple[Scope, ...]]] = {}
     for node, layer in graph.nodes.items():
-        if not isinstance(layer, HadamardLayer | KroneckerLayer):
+        if layer.kind not in MULTIPLYING:
             continue
         split = tuple(sorted(scopes[source] for source in graph.inputs[node] if scopes[source]))
         first, known = splits.setdefault(scopes[node], (node, split))

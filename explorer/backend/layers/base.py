@@ -7,22 +7,37 @@ Activations have the form in (F, H, B, I), out (F, B, O). Parameters are graphs 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from torch import Tensor
 
+from explorer.backend.declarations import register_compiled_class
 from explorer.backend.parameters import FoldSettings
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
-from explorer.graph import FOLDS, SCOPE, config_of, nested_of, parameters_of
-from explorer.symbolic import Scope, Shape
+from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, nested_of, parameters_of
+from explorer.symbolic import Layer, Scope, Shape
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchLayer(ABC):
-    """Base of all compiled layers; `num_folds` layers of one kind in one tensor."""
+    """Base of all compiled layers; `num_folds` layers of one type in one tensor.
+
+    `compiles` names the symbolic layer that the class compiles, from which it also takes its `kind`; classes that only
+    optimization rules create leave it out and declare their kind.
+    """
+
+    compiles: ClassVar[type[Layer] | None] = None
+    kind: ClassVar[LayerKind] = "operator"
 
     num_output_units: int
     num_folds: int = field(default=1, metadata=FOLDS)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        register_compiled_class(cls, Layer)
+        if cls.compiles is not None and "compiles" in cls.__dict__ and "kind" not in cls.__dict__:
+            cls.kind = cls.compiles.kind
 
     def __post_init__(self) -> None:
         wanted = self.parameter_shapes()
@@ -84,6 +99,8 @@ class TorchInnerLayer(TorchLayer, ABC):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchInputLayer(TorchLayer, ABC):
     """A layer that reads variables: x (F, B, V), V the variables of its scope; `scope_idx` names them for each fold."""
+
+    kind = "input"
 
     scope_idx: tuple[Scope, ...] = field(metadata=SCOPE)
 

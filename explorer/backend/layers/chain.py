@@ -20,6 +20,7 @@ class TorchChainLayer(TorchInnerLayer):
     Raises: ShapeError if `above` does not read just `below`, or if their folds differ.
     """
 
+    kind = "fused"
     below: TorchInnerLayer = field(metadata=NESTED)
     above: TorchInnerLayer = field(metadata=NESTED)
 

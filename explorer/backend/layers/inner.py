@@ -11,6 +11,7 @@ from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
 from explorer.symbolic import Shape
+from explorer.symbolic import layers as symbolic
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -21,6 +22,7 @@ class TorchSumLayer(TorchInnerLayer):
     Raises: ShapeError if weight has another shape. Source: handbook, Folding.
     """
 
+    compiles = symbolic.SumLayer
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -45,6 +47,7 @@ class TorchSumLayer(TorchInnerLayer):
 class TorchHadamardLayer(TorchInnerLayer):
     """Products unit by unit: y[f,b,k] = prod_h x[f,h,b,k]. Shapes: x (F, H, B, K) -> y (F, B, K)."""
 
+    compiles = symbolic.HadamardLayer
     arity: int = 2
 
     def _check(self) -> None:
@@ -62,6 +65,7 @@ class TorchHadamardLayer(TorchInnerLayer):
 class TorchKroneckerLayer(TorchInnerLayer):
     """Products of all combinations, the first input slowest. Shapes: x (F, H, B, I) -> y (F, B, I^H)."""
 
+    compiles = symbolic.KroneckerLayer
     arity: int = 2
 
     def _check(self) -> None:

@@ -14,6 +14,7 @@ from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
 from explorer.symbolic import Shape
+from explorer.symbolic import layers as symbolic
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,6 +44,7 @@ class TorchDiscreteLayer(TorchInputLayer, ABC):
 class TorchEmbeddingLayer(TorchDiscreteLayer):
     """y[f,b,o] = w[f,o,x[f,b]]. Shapes: x (F, B, 1), weight (F, O, num_states) -> y (F, B, O)."""
 
+    compiles = symbolic.EmbeddingLayer
     num_states: int
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -71,6 +73,7 @@ class TorchCategoricalLayer(TorchDiscreteLayer):
     Shapes: x (F, B, 1), probs or logits (F, O, num_categories) -> y (F, B, O).
     """
 
+    compiles = symbolic.CategoricalLayer
     num_categories: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -102,6 +105,7 @@ class TorchBinomialLayer(TorchDiscreteLayer):
     Shapes: x (F, B, 1), probs or logits (F, O) -> y (F, B, O).
     """
 
+    compiles = symbolic.BinomialLayer
     total_count: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -153,6 +157,7 @@ class TorchGaussianLayer(TorchContinuousLayer):
     Shapes: x (F, B, 1), mean, stddev, log_partition (F, O) -> y (F, B, O).
     """
 
+    compiles = symbolic.GaussianLayer
     mean: TorchParameter = field(metadata=PARAMETER)
     stddev: TorchParameter = field(metadata=PARAMETER)
     log_partition: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -181,6 +186,7 @@ class TorchGaussianLayer(TorchContinuousLayer):
 class TorchPolynomialLayer(TorchContinuousLayer):
     """y = sum_d coeff[f,o,d] x^d, by Horner's rule. Shapes: x (F, B, 1), coeff (F, O, degree+1) -> y (F, B, O)."""
 
+    compiles = symbolic.PolynomialLayer
     degree: int
     coeff: TorchParameter = field(metadata=PARAMETER)
 
@@ -204,6 +210,7 @@ class TorchPolynomialLayer(TorchContinuousLayer):
 class TorchConstantValueLayer(TorchInputLayer):
     """A constant, given as such or as its logarithm. Shapes: x (F, B, 0), value (F, O) -> y (F, B, O)."""
 
+    compiles = symbolic.ConstantValueLayer
     log_space: bool
     value: TorchParameter = field(metadata=PARAMETER)
 
@@ -227,6 +234,7 @@ class TorchConstantValueLayer(TorchInputLayer):
 class TorchEvidenceLayer(TorchInputLayer):
     """The observed layer at its observation. Shapes: x (F, B, 0), observation (F, V) -> y (F, B, O)."""
 
+    compiles = symbolic.EvidenceLayer
     layer: TorchInputLayer = field(metadata=NESTED)
     observation: TorchParameter = field(metadata=PARAMETER)
 

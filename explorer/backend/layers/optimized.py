@@ -21,6 +21,7 @@ class TorchCPTLayer(TorchInnerLayer):
     Shapes: x (F, H, B, I), weight (F, O, I) -> y (F, B, O). Source: handbook, Optimization (Candecomp).
     """
 
+    kind = "fused"
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -48,6 +49,7 @@ class TorchTuckerLayer(TorchInnerLayer):
     Source: handbook, Optimization (Tucker); Peharz et al. 2020, Einsum Networks.
     """
 
+    kind = "fused"
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -77,6 +79,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     Raises: ShapeError unless J divides I and O = P*I/J. Source: handbook, Optimization (DenseKronecker).
     """
 
+    kind = "sum"
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -116,6 +119,7 @@ class TorchMixingLayer(TorchInnerLayer):
     Shapes: x (F, H, B, K), weight (F, K, H) -> y (F, B, K).
     """
 
+    kind = "sum"
     weight: TorchParameter = field(metadata=PARAMETER)
 
     def _check(self) -> None:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from explorer.backend.declarations import register_compiled_class
 from explorer.graph import FOLDS, config_of
-from explorer.symbolic import Shape, TensorParameter
+from explorer.symbolic import ParameterOp, Shape, TensorParameter
 
 FoldSettings = tuple[tuple[str, object], ...]
 InitializerFunction = Callable[[Tensor, torch.Generator], Tensor]
@@ -73,9 +75,18 @@ class TorchPointerParameter(TorchLeafParameter):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchParameterOp(TorchParameterNode, ABC):
-    """An operator; `in_shapes` are the shapes of its operands, without the fold axis."""
+    """An operator; `in_shapes` are the shapes of its operands, without the fold axis.
+
+    `compiles` names the symbolic operator that the class compiles; operators that only rules create leave it out.
+    """
+
+    compiles: ClassVar[type[ParameterOp] | None] = None
 
     in_shapes: tuple[Shape, ...]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        register_compiled_class(cls, ParameterOp)
 
     @property
     def fold_settings(self) -> FoldSettings:

@@ -11,12 +11,14 @@ import torch
 from torch import Tensor
 
 from explorer.backend.parameters.nodes import TorchParameterOp
+from explorer.symbolic import parameters as symbolic
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchSoftmaxParameter(TorchParameterOp):
     """exp(x) / sum exp(x) along an axis."""
 
+    compiles = symbolic.SoftmaxParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -27,6 +29,7 @@ class TorchSoftmaxParameter(TorchParameterOp):
 class TorchLogSoftmaxParameter(TorchParameterOp):
     """x - log sum exp(x) along an axis."""
 
+    compiles = symbolic.LogSoftmaxParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -37,6 +40,8 @@ class TorchLogSoftmaxParameter(TorchParameterOp):
 class TorchSigmoidParameter(TorchParameterOp):
     """1 / (1 + exp(-x))."""
 
+    compiles = symbolic.SigmoidParameter
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.sigmoid(operands[0])
 
@@ -45,6 +50,7 @@ class TorchSigmoidParameter(TorchParameterOp):
 class TorchScaledSigmoidParameter(TorchParameterOp):
     """sigmoid(x) * (vmax - vmin) + vmin."""
 
+    compiles = symbolic.ScaledSigmoidParameter
     vmin: float
     vmax: float
 
@@ -56,6 +62,7 @@ class TorchScaledSigmoidParameter(TorchParameterOp):
 class TorchClampParameter(TorchParameterOp):
     """min(max(x, vmin), vmax)."""
 
+    compiles = symbolic.ClampParameter
     vmin: float | None
     vmax: float | None
 
@@ -67,6 +74,8 @@ class TorchClampParameter(TorchParameterOp):
 class TorchSoftplusParameter(TorchParameterOp):
     """log(1 + exp(x))."""
 
+    compiles = symbolic.SoftplusParameter
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.nn.functional.softplus(operands[0])
 
@@ -74,6 +83,8 @@ class TorchSoftplusParameter(TorchParameterOp):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchExpParameter(TorchParameterOp):
     """exp(x)."""
+
+    compiles = symbolic.ExpParameter
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.exp(operands[0])
@@ -83,6 +94,8 @@ class TorchExpParameter(TorchParameterOp):
 class TorchLogParameter(TorchParameterOp):
     """log(x)."""
 
+    compiles = symbolic.LogParameter
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.log(operands[0])
 
@@ -90,6 +103,8 @@ class TorchLogParameter(TorchParameterOp):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchSquareParameter(TorchParameterOp):
     """x * x."""
+
+    compiles = symbolic.SquareParameter
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.square(operands[0])
@@ -99,6 +114,8 @@ class TorchSquareParameter(TorchParameterOp):
 class TorchConjugateParameter(TorchParameterOp):
     """The complex conjugate."""
 
+    compiles = symbolic.ConjugateParameter
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.conj(operands[0])
 
@@ -106,6 +123,8 @@ class TorchConjugateParameter(TorchParameterOp):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchSumParameter(TorchParameterOp):
     """x + y."""
+
+    compiles = symbolic.SumParameter
 
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] + operands[1]
@@ -115,6 +134,8 @@ class TorchSumParameter(TorchParameterOp):
 class TorchHadamardParameter(TorchParameterOp):
     """x * y, entry by entry."""
 
+    compiles = symbolic.HadamardParameter
+
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] * operands[1]
 
@@ -122,6 +143,8 @@ class TorchHadamardParameter(TorchParameterOp):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchKroneckerParameter(TorchParameterOp):
     """The Kronecker product in every fold, the first operand slower on every axis."""
+
+    compiles = symbolic.KroneckerParameter
 
     def forward(self, *operands: Tensor) -> Tensor:
         left, right = operands
@@ -135,6 +158,7 @@ class TorchKroneckerParameter(TorchParameterOp):
 class TorchOuterProductParameter(TorchParameterOp):
     """All products of entries along an axis, the first operand slower."""
 
+    compiles = symbolic.OuterProductParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -146,6 +170,7 @@ class TorchOuterProductParameter(TorchParameterOp):
 class TorchOuterSumParameter(TorchParameterOp):
     """All sums of entries along an axis, the first operand slower."""
 
+    compiles = symbolic.OuterSumParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -157,6 +182,7 @@ class TorchOuterSumParameter(TorchParameterOp):
 class TorchReduceSumParameter(TorchParameterOp):
     """The sum along an axis."""
 
+    compiles = symbolic.ReduceSumParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -167,6 +193,7 @@ class TorchReduceSumParameter(TorchParameterOp):
 class TorchReduceProductParameter(TorchParameterOp):
     """The product along an axis."""
 
+    compiles = symbolic.ReduceProductParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -177,6 +204,7 @@ class TorchReduceProductParameter(TorchParameterOp):
 class TorchReduceLSEParameter(TorchParameterOp):
     """log sum exp along an axis."""
 
+    compiles = symbolic.ReduceLSEParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -187,6 +215,8 @@ class TorchReduceLSEParameter(TorchParameterOp):
 class TorchMixingWeightParameter(TorchParameterOp):
     """(F, K, H) -> (F, K, H*K): one diagonal block for each input."""
 
+    compiles = symbolic.MixingWeightParameter
+
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.diag_embed(operands[0].transpose(1, 2)).transpose(1, 2).flatten(2)
 
@@ -195,6 +225,7 @@ class TorchMixingWeightParameter(TorchParameterOp):
 class TorchPolynomialDifferentialParameter(TorchParameterOp):
     """Coefficients of the order-th derivative, lowest first; those of a vanished polynomial are one zero."""
 
+    compiles = symbolic.PolynomialDifferentialParameter
     order: int
 
     def forward(self, *operands: Tensor) -> Tensor:

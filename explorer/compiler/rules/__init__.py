@@ -1,16 +1,16 @@
-"""The compile rules that every compiler starts with."""
+"""The compile rules that every compiler starts with, and their registries."""
 
-from explorer.compiler.rules.initializers import initializer_rules
-from explorer.compiler.rules.layers import COMPILED_LAYERS, layer_rule, layer_rules
-from explorer.compiler.rules.parameters import COMPILED_OPERATORS, operator_rule, parameter_rules, torch_dtype
+from explorer.compiler.rules.initializers import CompilerInitializerRegistry, initializer_rules
+from explorer.compiler.rules.layers import CompilerLayerRegistry, layer_rule, layer_rules
+from explorer.compiler.rules.parameters import CompilerParameterRegistry, operator_rule, parameter_rules
 
 __all__ = [
-    "COMPILED_LAYERS",
-    "COMPILED_OPERATORS",
+    "CompilerInitializerRegistry",
+    "CompilerLayerRegistry",
+    "CompilerParameterRegistry",
     "initializer_rules",
     "layer_rule",
     "layer_rules",
     "operator_rule",
     "parameter_rules",
-    "torch_dtype",
 ]

@@ -1,5 +1,6 @@
 """Compile rules of initializers: each becomes a function that fills a tensor with a random generator."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -7,8 +8,17 @@ import torch
 from torch import Tensor
 
 from explorer.backend.parameters import InitializerFunction
-from explorer.compiler.registries import CompilerInitializerRegistry
+from explorer.compiler.registries import CompilerRegistry
 from explorer.symbolic import ConstantInitializer, DirichletInitializer, NormalInitializer, UniformInitializer
+
+
+@dataclass(eq=False)
+class CompilerInitializerRegistry(CompilerRegistry):
+    """Compile rules of initializers."""
+
+    what = "initializer"
+    decorator = "initializer_rules"
+
 
 initializer_rules = CompilerInitializerRegistry()
 

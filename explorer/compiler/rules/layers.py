@@ -1,45 +1,41 @@
-"""Compile rules of layers: each compiles its parameters and gives the compiled layer."""
+"""Compile rules of layers: each compiles its parameters and returns the compiled layer."""
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from explorer.backend import layers as compiled
-from explorer.backend.parameters import TorchParameter
-from explorer.compiler.registries import CompilerLayerRegistry, CompileRule
+from explorer.backend import TorchLayer, compiled_class_of
+from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic import InputLayer, Layer
-from explorer.symbolic import layers as symbolic
+
+
+@dataclass(eq=False)
+class CompilerLayerRegistry(CompilerRegistry):
+    """Compile rules of layers; a layer that a compiled class declares as `compiles` needs none."""
+
+    what = "layer"
+    decorator = "layer_rules"
+    alternative = "declare `compiles = {}` in its compiled class, or "
+
+    def _declared_rule(self, symbolic_type: type) -> CompileRule | None:
+        compiled = compiled_class_of(symbolic_type)
+        return None if compiled is None else layer_rule(compiled)
+
 
 layer_rules = CompilerLayerRegistry()
 
-COMPILED_LAYERS: dict[type[Layer], type[compiled.TorchLayer]] = {
-    symbolic.BinomialLayer: compiled.TorchBinomialLayer,
-    symbolic.CategoricalLayer: compiled.TorchCategoricalLayer,
-    symbolic.ConstantValueLayer: compiled.TorchConstantValueLayer,
-    symbolic.EmbeddingLayer: compiled.TorchEmbeddingLayer,
-    symbolic.EvidenceLayer: compiled.TorchEvidenceLayer,
-    symbolic.GaussianLayer: compiled.TorchGaussianLayer,
-    symbolic.HadamardLayer: compiled.TorchHadamardLayer,
-    symbolic.KroneckerLayer: compiled.TorchKroneckerLayer,
-    symbolic.PolynomialLayer: compiled.TorchPolynomialLayer,
-    symbolic.SumLayer: compiled.TorchSumLayer,
-}
 
+@cache
+def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
+    """The rule that copies config and scope, and compiles parameters and inner layers."""
 
-def layer_rule(layer_type: type[compiled.TorchLayer]) -> CompileRule:
-    """The rule that carries config and scope over, and compiles parameters and inner layers."""
-
-    def compile_layer(compiler: Any, layer: Layer) -> compiled.TorchLayer:
+    def compile_layer(compiler: Any, layer: Layer) -> TorchLayer:
         values: dict[str, Any] = dict(config_of(layer))
-        parameters: dict[str, TorchParameter] = {
-            name: compiler.compile_parameter(parameter) for name, parameter in parameters_of(layer).items()
-        }
-        nested = {name: compiler.compile_layer(inner) for name, inner in nested_of(layer).items()}
+        values |= {name: compiler.compile_parameter(parameter) for name, parameter in parameters_of(layer).items()}
+        values |= {name: compiler.compile_layer(inner) for name, inner in nested_of(layer).items()}
         if isinstance(layer, InputLayer):
             values["scope_idx"] = (layer.scope,)
-        return layer_type(**values, **parameters, **nested)
+        return layer_type(**values)
 
     return compile_layer
-
-
-for _symbolic_type, _layer_type in COMPILED_LAYERS.items():
-    layer_rules.rule(_symbolic_type)(layer_rule(_layer_type))

@@ -1,54 +1,44 @@
 """Compile rules of parameter nodes: a leaf becomes a tensor or a pointer, an operator its compiled operator."""
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 
+from explorer.backend import compiled_class_of
 from explorer.backend import parameters as compiled
-from explorer.compiler.registries import CompilerParameterRegistry, CompileRule
+from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.errors import DataTypeError
 from explorer.graph import config_of
 from explorer.symbolic import DataType, ParameterOp, TensorParameter
-from explorer.symbolic import parameters as symbolic
+
+
+@dataclass(eq=False)
+class CompilerParameterRegistry(CompilerRegistry):
+    """Compile rules of parameter nodes; an operator that a compiled class declares as `compiles` needs none."""
+
+    what = "parameter node"
+    decorator = "parameter_rules"
+    alternative = "declare `compiles = {}` in its compiled class, or "
+
+    def _declared_rule(self, symbolic_type: type) -> CompileRule | None:
+        compiled = compiled_class_of(symbolic_type)
+        return None if compiled is None else operator_rule(compiled)
+
 
 parameter_rules = CompilerParameterRegistry()
 
-COMPILED_OPERATORS: dict[type[ParameterOp], type[compiled.TorchParameterOp]] = {
-    symbolic.ClampParameter: compiled.TorchClampParameter,
-    symbolic.ConjugateParameter: compiled.TorchConjugateParameter,
-    symbolic.ExpParameter: compiled.TorchExpParameter,
-    symbolic.HadamardParameter: compiled.TorchHadamardParameter,
-    symbolic.KroneckerParameter: compiled.TorchKroneckerParameter,
-    symbolic.LogParameter: compiled.TorchLogParameter,
-    symbolic.LogSoftmaxParameter: compiled.TorchLogSoftmaxParameter,
-    symbolic.MixingWeightParameter: compiled.TorchMixingWeightParameter,
-    symbolic.OuterProductParameter: compiled.TorchOuterProductParameter,
-    symbolic.OuterSumParameter: compiled.TorchOuterSumParameter,
-    symbolic.PolynomialDifferentialParameter: compiled.TorchPolynomialDifferentialParameter,
-    symbolic.ReduceLSEParameter: compiled.TorchReduceLSEParameter,
-    symbolic.ReduceProductParameter: compiled.TorchReduceProductParameter,
-    symbolic.ReduceSumParameter: compiled.TorchReduceSumParameter,
-    symbolic.ScaledSigmoidParameter: compiled.TorchScaledSigmoidParameter,
-    symbolic.SigmoidParameter: compiled.TorchSigmoidParameter,
-    symbolic.SoftmaxParameter: compiled.TorchSoftmaxParameter,
-    symbolic.SoftplusParameter: compiled.TorchSoftplusParameter,
-    symbolic.SquareParameter: compiled.TorchSquareParameter,
-    symbolic.SumParameter: compiled.TorchSumParameter,
-}
 
-
+@cache
 def operator_rule(op_type: type[compiled.TorchParameterOp]) -> CompileRule:
-    """The rule that carries config and shapes over to a compiled operator with the same config."""
+    """The rule that copies config and shapes to the compiled operator."""
 
     def compile_operator(compiler: Any, op: ParameterOp) -> compiled.TorchParameterOp:
         in_shapes = tuple(operand.shape for operand in op.operands)
         return op_type(shape=op.shape, in_shapes=in_shapes, **config_of(op))
 
     return compile_operator
-
-
-for _symbolic_type, _op_type in COMPILED_OPERATORS.items():
-    parameter_rules.rule(_symbolic_type)(operator_rule(_op_type))
 
 
 @parameter_rules.rule(TensorParameter)
