@@ -36,8 +36,7 @@ from explorer.compiler.snapshot import CompiledSnapshot
 from explorer.errors import CircuitError, DataTypeError, RuleError, ValueRangeError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
-from explorer.optimize import OptimizeOptions, RuleSet, Switches, _optimize_circuit, preset_named, skips_of
-from explorer.optimize.working import Work
+from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimize_circuit, preset_named, skips_of
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
 from explorer.trace import Folded, Listener, RunStarted, StepEnded, StepFailed, StepStarted

@@ -1,6 +1,6 @@
 """Optimization of compiled circuits: rules, the cost model, presets, and the rounds that apply them."""
 
-from explorer.optimize.circuit import OptimizeOptions, _optimize_circuit
+from explorer.optimize.circuit import OptimizeOptions, Work, _optimize_circuit
 from explorer.optimize.cost import cost_change, layer_cost, layers_cost, must_pay
 from explorer.optimize.custom import ONE_LAYER, put_rule_first, replacements_of, rule_replacing
 from explorer.optimize.layers import RuleCompiler
@@ -16,6 +16,7 @@ __all__ = [
     "SkipWarning",
     "Skips",
     "Switches",
+    "Work",
     "_optimize_circuit",
     "cost_change",
     "layer_cost",

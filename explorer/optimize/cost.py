@@ -9,6 +9,7 @@ magnitude.
 from collections.abc import Iterable
 
 from explorer.backend import Semiring, TorchLayer, all_parameters
+from explorer.backend.parameters import TorchParameterNode
 from explorer.optimize.layers import RuleCompiler
 from explorer.rewrite import GraphOptMatch, Rule
 from explorer.rewrite.rules import Guard
@@ -36,6 +37,11 @@ def layers_cost(layers: Iterable[TorchLayer], semiring: Semiring) -> float:
 def cost_change(compiler: RuleCompiler, match: GraphOptMatch, replacement: tuple[TorchLayer, ...]) -> float:
     """What replacing a match adds to the cost; negative if it pays."""
     return layers_cost(replacement, compiler.semiring) - layers_cost(match.entries, compiler.semiring)
+
+
+def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode, ...]) -> float:
+    """How many operations replacing parameter nodes adds to an evaluation; negative if it pays."""
+    return sum(node.flops for node in nodes) - sum(node.flops for node in match.entries)
 
 
 def must_pay(rule: Rule) -> Guard:

@@ -46,20 +46,6 @@ DEFAULT_LAYER_SHATTER_OPT_RULES = LayerOptRegistry()
 EXTRA_FUSE_RULES = LayerOptRegistry()
 
 SUM_COLLAPSE = LayerOptPattern("SumCollapse", (TorchSumLayer, TorchSumLayer), config_patterns=({"arity": 1}, {}))
-TUCKER = LayerOptPattern("Tucker", (TorchSumLayer, TorchKroneckerLayer), config_patterns=({"arity": 1}, {}))
-CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), config_patterns=({"arity": 1}, {}))
-DENSE_KRONECKER = LayerOptPattern(
-    "DenseKronecker", (TorchSumLayer,), config_patterns=({"arity": 1},), sub_patterns=({"weight": KRONECKER_OUT},)
-)
-TENSOR_DOT_KRONECKER = LayerOptPattern(
-    "TensorDotKronecker", (TorchTensorDotLayer,), sub_patterns=({"weight": KRONECKER_OUT},)
-)
-MIXING = LayerOptPattern(
-    "Mixing", (TorchSumLayer,), config_patterns=({"arity": at_least(2)},), sub_patterns=({"weight": MIXING_OUT},)
-)
-CATEGORICAL_LOG_SOFTMAX = LayerOptPattern(
-    "CategoricalLogSoftmax", (TorchCategoricalLayer,), sub_patterns=({"probs": SOFTMAX_OUT},)
-)
 
 
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(SUM_COLLAPSE)
@@ -70,6 +56,9 @@ def collapse_sums(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLa
     shape = (top.weight.shape[0], bottom.weight.shape[1])
     weight = apply_op(TorchMatMulParameter, top.weight, bottom.weight, shape=shape)
     return (replace(bottom, num_output_units=top.num_output_units, weight=weight),)
+
+
+TUCKER = LayerOptPattern("Tucker", (TorchSumLayer, TorchKroneckerLayer), config_patterns=({"arity": 1}, {}))
 
 
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(TUCKER)
@@ -87,6 +76,9 @@ def fuse_tucker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLaye
     )
 
 
+CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), config_patterns=({"arity": 1}, {}))
+
+
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(CANDECOMP)
 def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Hadamard product is one layer: a product, then a matrix."""
@@ -102,10 +94,20 @@ def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchL
     )
 
 
+DENSE_KRONECKER = LayerOptPattern(
+    "DenseKronecker", (TorchSumLayer,), config_patterns=({"arity": 1},), sub_patterns=({"weight": KRONECKER_OUT},)
+)
+
+
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(DENSE_KRONECKER)
 def shatter_dense_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum whose weight is a Kronecker product is two small ones: (A kron B) x without the large matrix."""
     return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
+
+
+TENSOR_DOT_KRONECKER = LayerOptPattern(
+    "TensorDotKronecker", (TorchTensorDotLayer,), sub_patterns=({"weight": KRONECKER_OUT},)
+)
 
 
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(TENSOR_DOT_KRONECKER)
@@ -126,6 +128,11 @@ def _two_tensor_dots(
     )
 
 
+MIXING = LayerOptPattern(
+    "Mixing", (TorchSumLayer,), config_patterns=({"arity": at_least(2)},), sub_patterns=({"weight": MIXING_OUT},)
+)
+
+
 @EXTRA_FUSE_RULES.rule(MIXING)
 def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum that mixes its inputs unit by unit needs one weight an input and unit, no matrix of diagonal blocks."""
@@ -142,14 +149,19 @@ def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[Tor
     )
 
 
-def only_in_log_space(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
+def needs_log_space(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
     """Guard: the rule helps only where activations are logarithms."""
     if not compiler.semiring.is_logarithmic:
         return "activations are not logarithms under sum-product, so nothing is gained"
     return None
 
 
-@EXTRA_FUSE_RULES.rule(CATEGORICAL_LOG_SOFTMAX, guard=only_in_log_space)
+CATEGORICAL_LOG_SOFTMAX = LayerOptPattern(
+    "CategoricalLogSoftmax", (TorchCategoricalLayer,), sub_patterns=({"probs": SOFTMAX_OUT},)
+)
+
+
+@EXTRA_FUSE_RULES.rule(CATEGORICAL_LOG_SOFTMAX, guard=needs_log_space)
 def take_log_softmax_in(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A categorical whose probabilities are a softmax has a log-softmax as logits: no exponential to undo."""
     layer: TorchCategoricalLayer = match.entries[0]

@@ -19,11 +19,6 @@ from explorer.rewrite import GraphOptMatch, ParameterOptPattern, ParameterOptReg
 
 DEFAULT_PARAMETER_OPT_RULES = ParameterOptRegistry()
 
-LOG_SOFTMAX = ParameterOptPattern("LogSoftmax", (TorchLogParameter, TorchSoftmaxParameter))
-REDUCE_SUM_OUTER_PRODUCT = ParameterOptPattern(
-    "ReduceSumOuterProduct", (TorchReduceSumParameter, TorchOuterProductParameter)
-)
-
 KRONECKER_OUT = ParameterOptPattern("KroneckerOut", (TorchKroneckerParameter,), is_output=True)
 """Sub-pattern: a parameter that is a Kronecker product."""
 SOFTMAX_OUT = ParameterOptPattern("SoftmaxOut", (TorchSoftmaxParameter,), is_output=True)
@@ -32,11 +27,19 @@ MIXING_OUT = ParameterOptPattern("MixingWeightOut", (TorchMixingWeightParameter,
 """Sub-pattern: a weight made of diagonal blocks."""
 
 
+LOG_SOFTMAX = ParameterOptPattern("LogSoftmax", (TorchLogParameter, TorchSoftmaxParameter))
+
+
 @DEFAULT_PARAMETER_OPT_RULES.rule(LOG_SOFTMAX)
 def log_softmax(compiler: object, match: GraphOptMatch) -> tuple[TorchParameterOp, ...]:
     """The logarithm of a softmax is a log-softmax, which cannot underflow."""
     softmax: TorchSoftmaxParameter = match.entries[1]
     return (TorchLogSoftmaxParameter(shape=softmax.shape, in_shapes=softmax.in_shapes, axis=softmax.axis),)
+
+
+REDUCE_SUM_OUTER_PRODUCT = ParameterOptPattern(
+    "ReduceSumOuterProduct", (TorchReduceSumParameter, TorchOuterProductParameter)
+)
 
 
 @DEFAULT_PARAMETER_OPT_RULES.rule(REDUCE_SUM_OUTER_PRODUCT)

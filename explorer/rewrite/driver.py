@@ -1,11 +1,12 @@
 """The driver: applies the chosen matches to a graph, connects the new nodes, times and reports each rewrite.
 
-Source: handbook, Optimize Graph Function. Rules are pure; only the driver makes a new graph, and "changed" is what it
+Rules are pure. Only the driver builds a new graph, and whether a pass changed the graph is read from what the driver
 did.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from time import perf_counter
 from typing import Any
 
@@ -17,13 +18,14 @@ from explorer.rewrite.strategies import Matches, OptMatchStrategy, match_optimiz
 from explorer.trace import AttemptsRefused, Listener, MatchFound, MatchLost, Refusal, RefusalKind, Rewritten
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RewriteContext:
-    """What the driver needs besides the graph.
+    """Everything the driver needs in addition to the graph and the rules.
 
-    `compiler` is handed to rules; `fresh` gives ids that were never used; `check` gives the reason why a replacement
-    is illegal, or None; `cost` values a replacement for LOWEST_COST; `listeners` are told what happens; `skip` gives
-    the reason why a match is left alone before its rule is asked, or None.
+    `compiler` is passed to the rules. `fresh` yields unused node ids. `check` returns why a replacement is illegal, or
+    None. `cost` returns how much a replacement adds to the cost, for LOWEST_COST. `listeners` receive every event.
+    `skip` returns why a match is skipped before its rule is asked, or None. `numbers` yields the numbers of matches,
+    which are unique within a step; searches of one step share it.
     """
 
     compiler: Any
@@ -33,17 +35,17 @@ class RewriteContext:
     cost: Callable[[GraphOptMatch, tuple[Any, ...]], float] | None = None
     listeners: tuple[Listener, ...] = ()
     skip: Callable[[GraphOptMatch], str | None] | None = None
+    numbers: Iterator[int] = field(default_factory=count)
 
 
 def optimize_graph(
-    graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = "", first_number: int = 0
-) -> tuple[Graph[Any], int] | None:
-    """Search, decide, rewrite: the new graph and how many matches were found, or None if there was none to apply.
+    graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = ""
+) -> Graph[Any] | None:
+    """Search for the patterns of the rules, resolve conflicts, and rewrite; None if no match was applied.
 
-    Raises: RuleError if a rule raises or gives illegal nodes; it names the rule and the match.
+    Raises: RuleError if a rule raises or returns illegal nodes; the message names the rule and the match.
     """
     rule_of = {rule.pattern: rule for rule in rules}
-    accept = _acceptance(rules, context)
     results: dict[GraphOptMatch, tuple[Any, ...]] = {}
 
     def apply(match: GraphOptMatch) -> tuple[Any, ...]:
@@ -55,13 +57,10 @@ def optimize_graph(
         return context.cost(match, apply(match)) if context.cost is not None else 0.0
 
     matches = match_optimization_patterns(
-        graph, tuple(rule_of), context.strategy, cost=cost, accept=accept, place=place
+        graph, tuple(rule_of), context.strategy, cost=cost, accept=_acceptance(rules, context), place=place
     )
-    _report(matches, context, place, first_number)
-    if not matches.chosen:
-        return None
-    new_graph = _rewrite(graph, matches, apply, context, place, first_number)
-    return new_graph, len(matches.found)
+    numbers = _report(matches, context, place)
+    return _rewrite(graph, matches, apply, context, place, numbers) if matches.chosen else None
 
 
 def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = "") -> bool:
@@ -128,10 +127,9 @@ def _rewrite(
     apply: Callable[[GraphOptMatch], tuple[Any, ...]],
     context: RewriteContext,
     place: str,
-    first_number: int,
+    numbers: Mapping[GraphOptMatch, int],
 ) -> Graph[Any]:
-    """Rebuild the graph in topological order; a match is replaced where its root stands."""
-    numbers = {id(match): first_number + i for i, match in enumerate(matches.found)} if context.listeners else {}
+    """Rebuild the graph in topological order; the replacement of a match takes the position of its root."""
     nodes: dict[int, Any] = {}
     inputs: dict[int, tuple[int, ...]] = {}
     exit_of: dict[int, int] = {}
@@ -155,21 +153,23 @@ def _rewrite(
         exit_of[match.root] = added[-1]
         if context.listeners:
             seconds = perf_counter() - started
-            event = Rewritten(numbers[id(match)], match.pattern.name, match.nodes, tuple(added), seconds, place)
+            event = Rewritten(numbers[match], match.pattern.name, match.nodes, tuple(added), seconds, place)
             for listener in context.listeners:
                 listener(event)
     return Graph(nodes, inputs, tuple([exit_of.get(output, output) for output in graph.outputs]))
 
 
-def _report(matches: Matches, context: RewriteContext, place: str, first_number: int) -> None:
+def _report(matches: Matches, context: RewriteContext, place: str) -> Mapping[GraphOptMatch, int]:
+    """Send the outcome of a search to the listeners; returns the number of each match."""
     if not context.listeners:
-        return
-    numbers = {id(match): first_number + i for i, match in enumerate(matches.found)}
+        return {}
+    numbers = {match: next(context.numbers) for match in matches.found}
     for listener in context.listeners:
-        for match in matches.found:
-            listener(MatchFound(numbers[id(match)], match.pattern.name, match.root, match.nodes, place))
+        for match, number in numbers.items():
+            listener(MatchFound(number, match.pattern.name, match.root, match.nodes, place))
         for lost in matches.conflicts:
-            pair = numbers[id(lost.loser)], numbers[id(lost.winner)]
+            pair = numbers[lost.loser], numbers[lost.winner]
             listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, place))
         if matches.refusals:
             listener(AttemptsRefused(matches.refusals, place))
+    return numbers

@@ -405,28 +405,3 @@ class PassManager(Generic[G]):
                 graph.verify()
             except CircuitError as error:
                 raise RuleError(f"the graph is not legal {when} the pass {name}: {error}") from error
-
-
-@dataclass(frozen=True)
-class PassGroup(Generic[G]):
-    """A pipeline as one pass: once through it runs each of its passes."""
-
-    name: str
-    doc: str
-    manager: PassManager[G]
-
-    def rule_names(self) -> tuple[str, ...]:
-        """The rules of all its passes."""
-        return tuple(dict.fromkeys(name for made in self._passes() for name in made.rule_names()))
-
-    def run(self, graph: G, mode: CompilationMode = CompilationMode.INFER) -> tuple[PassRun, ...]:
-        """Run each pass as the pipeline says, those of the mode; gives what each one did."""
-        return self.manager.run(graph, mode)
-
-    def unfinished(self, graph: G) -> str | None:
-        """What the first pass that is not finished says."""
-        return next((why for made in self._passes() if (why := made.unfinished(graph)) is not None), None)
-
-    def _passes(self) -> Iterator[Pass[G]]:
-        passes = self.manager.passes
-        return (passes[config.pass_id] for config in self.manager.pipeline if config.pass_id != EMPTY_PASS)

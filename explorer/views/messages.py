@@ -90,7 +90,7 @@ def actions_of(
     closest = _closest(entry) if _found_nothing(entry) else None
     if closest is not None and closest[0].pattern != near_misses and not tried:
         found.append({"name": f"{SHOW_MISSES}{closest[0].pattern}", "label": "Show them", "beside": "message"})
-    if entry.limits and not tried and not index.trace.is_tensor:
+    if any(limit.what == "rounds" for limit in entry.limits) and not tried and not index.trace.is_tensor:
         found.append({"name": RUN_MORE, "label": "Run more", "beside": "message"})
     if sum(len(box.ids) for box in boxes) > max(len(boxes), DRAWN_LIMIT):
         found.append({"name": SHOW_ALL, "label": "Show all anyway (slow)", "beside": "note"})

@@ -362,7 +362,7 @@ BAD_RULES = {
     ),
     "other inputs": (
         lambda match: (TorchHadamardLayer(num_input_units=2, num_output_units=2, arity=2), match.entries[0]),
-        r"the first layer takes \(arity, units\) \(2, 2\), the one it replaces \(1, 2\)",
+        r"the first layer reads \(arity, units\) \(2, 2\), the one it replaces \(1, 2\)",
     ),
     "too few units": (
         lambda match: (TorchHadamardLayer(num_input_units=2, num_output_units=2, arity=1),),
@@ -374,9 +374,9 @@ BAD_RULES = {
             match.entries[0],
             match.entries[0],
         ),
-        "TorchSumLayer does not fit on TorchSumLayer: each layer reads the one before it",
+        "TorchSumLayer does not fit on TorchSumLayer: each layer reads the previous one",
     ),
-    "no layer": (lambda match: ("a layer",), "a rule on layers gives layers; found str"),
+    "no layer": (lambda match: ("a layer",), "expected layers from a rule on layers, got a str"),
     "nothing": (lambda match: (), "gave no node"),
     "no tuple": (lambda match: None, "TypeError"),
     "an error": (lambda match: match.entries[5], "IndexError: tuple index out of range"),

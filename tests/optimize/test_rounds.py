@@ -1,14 +1,20 @@
 """Rounds: until nothing changes or the limit speaks; which rules there are, and how to switch them off."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
+from explorer.backend import TorchHadamardLayer
+from explorer.backend.parameters import TorchConjugateParameter
 from explorer.compiler import TorchCompiler
-from explorer.errors import LimitWarning, UnknownNameError, ValueRangeError
+from explorer.errors import GraphError, LimitWarning, UnknownNameError, ValueRangeError
+from explorer.graph import Graph
 from explorer.optimize import RuleSet, layer_cost, layers_cost, preset_named
-from explorer.symbolic import Circuit, CircuitBuilder
+from explorer.optimize.checks import verify_layers
+from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
+from explorer.symbolic import Circuit, CircuitBuilder, ConjugateParameter
 from explorer.templates import load_named, sum_chain
 from tests.levels.modes import PRESETS, Watcher, compiled, layer_types, only, watched
 from tests.optimize.building import assert_same_values, inputs, kronecker_of, positive, types_above_inputs
@@ -114,6 +120,85 @@ def test_a_negative_limit_is_refused():
         TorchCompiler(max_rounds=-1)
 
 
+# ---- rules that grow the circuit
+
+
+def growing(max_rounds: int, listeners: tuple[Watcher, ...] = ()) -> TorchCompiler:
+    """A compiler with a rule that matches both layers that it returns."""
+    compiler = TorchCompiler(fold=False, max_rounds=max_rounds, disable=["Candecomp"], listeners=listeners)
+
+    @compiler.rules.shatter.rule(LayerOptPattern("Twice", (TorchHadamardLayer,), config_patterns=({"arity": 1},)))
+    def twice(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
+        """A product of one factor, twice."""
+        return (match.entries[0], match.entries[0])
+
+    return compiler
+
+
+def product_of_one() -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.sum(b.hadamard(*inputs(b, 1, units=2)), num_units=1, weight=positive(1, 2)))
+
+
+def test_a_rule_that_doubles_the_circuit_each_round_ends_at_a_limit_that_speaks():
+    watcher = Watcher()
+    circuit = product_of_one()
+    warned = r"Stopped optimize after 10 rounds: the circuit has grown to 1,0\d\d nodes, over the limit of 1,000.*Check"
+    with pytest.warns(LimitWarning, match=warned) as said:
+        module = growing(100, (watcher,)).compile(circuit)
+    assert said[0].filename == __file__
+    event = only(watcher.limits)
+    assert (event.what, event.limit) == ("growth", 1_000)
+    assert layer_types(module).count("Hadamard") == 2**10
+    assert_same_values(circuit, module)
+
+
+def test_growth_below_the_limit_is_free():
+    with pytest.warns(LimitWarning, match="at the limit of 5 rounds"):
+        module = growing(5).compile(product_of_one())
+    assert layer_types(module).count("Hadamard") == 2**5
+
+
+def test_a_large_circuit_may_grow_in_proportion():
+    factors = ((2, 2),) * 8
+    b = CircuitBuilder()
+    tops = [b.sum(x, num_units=256, weight=kronecker_of(*factors)) for x in inputs(b, 8, units=256)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        module, _ = watched(b.build(*tops), preset="handbook", max_rounds=20)
+    assert layer_types(module).count("TensorDot") > 0
+
+
+def test_parameter_rules_that_grow_a_parameter_end_at_the_limit_too():
+    compiler = TorchCompiler(optimize=True, fold=False)
+
+    @compiler.rules.parameter.rule(ParameterOptPattern("Twice", (TorchConjugateParameter,)))
+    def twice(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
+        """The conjugate of the conjugate of a conjugate is the conjugate."""
+        return (match.entries[0],) * 3
+
+    b = CircuitBuilder()
+    weight = ConjugateParameter((positive(1, 2),))
+    circuit = b.build(b.sum(*inputs(b, 1, units=2), num_units=1, weight=weight))
+    with pytest.warns(LimitWarning, match="after 7 rounds: the circuit has grown"):
+        module = compiler.compile(circuit)
+    assert_same_values(circuit, module)
+
+
+def test_a_circuit_whose_widths_do_not_fit_is_refused_at_the_end():
+    graph = compiled(load_named("blackboard"), optimize=False, fold=False).graph
+    verify_layers(graph)
+    last = graph.outputs[0]
+    broken = Graph(dict(graph.nodes), {**graph.inputs, last: graph.inputs[last] * 2}, graph.outputs)
+    with pytest.raises(
+        GraphError, match=rf"{last}: expected 1 layers of \d+ units as inputs, got layers of \[\d+, \d+\]"
+    ):
+        verify_layers(broken)
+
+
+# ---- the order of passes
+
+
 def test_a_round_shatters_before_it_fuses():
     b = CircuitBuilder()
     product = b.hadamard(*inputs(b, 2, units=4))
@@ -156,6 +241,34 @@ def test_the_lowest_cost_takes_the_rule_that_saves_most():
     rules = {s: watched(circuit, preset="handbook", strategy=s)[1].applied() for s in ("largest-match", "lowest-cost")}
     assert rules["largest-match"] == {"SumCollapse": 1, "Candecomp": 1}
     assert rules["lowest-cost"] == {"Candecomp": 1}  # collapsing 64 -> 1 -> 64 would cost more than it saves
+
+
+def test_the_lowest_cost_counts_the_operations_of_parameter_rules():
+    def cheap(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
+        """One operator in the place of two."""
+        return (match.entries[0],)
+
+    def dear(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
+        """Three operators in the place of two."""
+        return (match.entries[0], match.entries[0], match.entries[0])
+
+    won: dict[str, list[str]] = {}
+    for strategy in ("first-match", "lowest-cost"):
+        watcher = Watcher()
+        compiler = TorchCompiler(
+            strategy=strategy, fold=False, max_rounds=1, listeners=(watcher,), disable=["SumCollapse"]
+        )
+        for name, rule in (("Dear", dear), ("Cheap", cheap)):
+            pattern = ParameterOptPattern(name, (TorchConjugateParameter, TorchConjugateParameter))
+            compiler.rules.parameter.rule(pattern)(rule)
+        b = CircuitBuilder()
+        weight = ConjugateParameter((ConjugateParameter((positive(1, 2),)),))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LimitWarning)
+            compiler.compile(b.build(b.sum(*inputs(b, 1, units=2), num_units=1, weight=weight)))
+        won[strategy] = list(watcher.applied())
+    assert won == {"first-match": ["Dear"], "lowest-cost": ["Cheap"]}
+    assert only(watcher.lost).reason == "the other changes the cost by -2, this one by +2"
 
 
 # ---- presets and rules by name

@@ -19,11 +19,9 @@ from explorer.rewrite import (
     DCERequiredMode,
     FunctionPassConfig,
     FunctionPassPipeline,
-    PassGroup,
     PassManager,
     PassOptions,
     PassRegistry,
-    PassRun,
     pipeline_from_yaml,
     pipeline_to_yaml,
     read_pipeline,
@@ -329,38 +327,6 @@ def test_an_unknown_pass_in_a_file_is_refused_with_its_place(tmp_path, passes):
         read_pipeline(path, passes.names)
     with pytest.raises(FileFormatError, match="cannot read"):
         read_pipeline(tmp_path / "nothing.yaml", passes.names)
-
-
-def test_a_group_is_a_pass_whose_rounds_run_all_its_passes(passes):
-    inner = PassManager(FunctionPassPipeline.of(only("Halve"), "EmptyPass", only("Keep")), passes)
-    group = PassGroup("Shrink", "Halves.", inner)
-    passes.register(group)
-    graph = Numbers(2)
-    PassManager(FunctionPassPipeline.of(only("Shrink", FIXED_POINT)), passes).run(graph)
-    assert graph.numbers == [0]
-    rounds = [name for name in graph.observer.told if name.count("/") == 1]
-    assert rounds == ["Shrink/round 1", "Shrink/round 2", "Shrink/round 3"]
-    assert graph.observer.told[1:4] == ["Shrink/round 1", "Shrink/round 1/Halve", "Shrink/round 1/Keep"]
-    assert group.rule_names() == ("rule of Halve", "rule of Keep")
-
-
-def test_a_group_runs_those_of_its_passes_that_are_for_the_mode(passes):
-    config = FunctionPassConfig("Halve", modes=[CompilationMode.INFER])
-    passes.register(PassGroup("Shrink", "Halves.", PassManager(FunctionPassPipeline.of(config), passes)))
-    manager = PassManager(FunctionPassPipeline.of(only("Shrink")), passes)
-    left = {mode: Numbers(8) for mode in CompilationMode}
-    inside = {mode: manager.run(graph, mode)[0].results for mode, graph in left.items()}
-    assert {mode.value: graph.numbers for mode, graph in left.items()} == {"infer": [4], "train": [8]}
-    done = PassRun("Halve", True, 1, 1, 1)
-    left_out = PassRun("Halve", False, 0, 1, 1, skipped="it is not enabled for the mode train")
-    assert inside == {CompilationMode.INFER: ((done,),), CompilationMode.TRAIN: ((left_out,),)}
-
-
-def test_a_group_is_unfinished_as_long_as_one_of_its_passes_is(passes):
-    halves = PassGroup("Shrink", "Halves.", PassManager(FunctionPassPipeline.of(only("Halve")), passes))
-    both = PassGroup("Both", "Both.", PassManager(FunctionPassPipeline.of(only("Halve"), only("Grow")), passes))
-    assert halves.unfinished(Numbers(1)) is None
-    assert both.unfinished(Numbers(1)) == "it can grow"
 
 
 def test_a_bound_that_is_reached_with_nothing_left_to_do_is_no_limit(passes):
