@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -74,7 +75,10 @@ def test_steps_carry_the_checks_of_their_values():
 def test_details_of_a_layer_that_was_fused():
     view = details(index_of("conflict"), 3, [5])
     assert view["id"] == "3/n5"
-    assert {s["heading"]: s["rows"] + s["lines"] for s in view["sections"]} == snapshot(
+    sections = {s["heading"]: s["rows"] + s["lines"] for s in view["sections"]}
+    for row in sections["Code"]:
+        row[1] = re.sub(r"\.py:\d+$", ".py", row[1])  # the line of a rule is not this test's business
+    assert sections == snapshot(
         {
             "Node": [
                 ["id", "5"],
@@ -117,11 +121,11 @@ def test_details_of_a_layer_that_was_fused():
                 ["rule", "SumCollapse"],
                 ["what it does", "Two sums in a row are one: W2 (W1 x) = (W2 W1) x."],
                 ["exactness", "real"],
-                ["written in", "explorer/optimize/layers.py:65"],
+                ["written in", "explorer/optimize/layers.py"],
                 ["rule", "Candecomp"],
                 ["what it does", "A sum over a Hadamard product is one layer: a product, then a matrix."],
                 ["exactness", "real"],
-                ["written in", "explorer/optimize/layers.py:90"],
+                ["written in", "explorer/optimize/layers.py"],
             ],
             "Numbers": [["written for one example", "16 B"], ["numbers in parameters", "16"]],
         }
