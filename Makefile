@@ -2,21 +2,23 @@
 #
 #   make explore PYTHON=python3.12       another Python (3.11 or later)
 #   make explore TORCH="torch==2.8.0"    another torch: any arguments of `pip install`
-#   make pytest PYTEST="tests/fold -x"   some of the tests
-#   make test WORKERS=0                  tests in this process, not in about one for each core
+#   make pytest PYTEST="tests/fold -x"   run some of the tests
+#   make test WORKERS=0                  run the tests in one process instead of about one per core
+#   make fuzz MINUTES=60                 how long to search for failing examples
 
 PYTHON ?= python3
 PYTEST ?=
 WORKERS ?= auto
+MINUTES ?= 10
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help explore test lint format types contracts pytest fix bench course pictures clean distclean
+.PHONY: help explore test lint format types contracts pytest fuzz fix bench course pictures clean distclean
 
-help: ## Say what there is
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 explore: $(VENV)/.ready-explore ## Set up; build, compile, record and train the digits circuit; open the dashboard
@@ -37,9 +39,12 @@ contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-logo
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=10 $(PYTEST)
 
-fix: $(VENV)/.ready-test ## Mend what ruff can mend, and format
+fuzz: $(VENV)/.ready-test ## Search for failing examples with new seeds, for MINUTES=10; run the slow cases
+	bash scripts/fuzz.sh $(BIN)/python $(MINUTES) $(WORKERS)
+
+fix: $(VENV)/.ready-test ## Let ruff fix what it can, and format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -51,7 +56,7 @@ bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the p
 course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html
 	$(BIN)/circuit-explorer course
 
-pictures: $(VENV)/.ready-test ## Take the README's pictures anew
+pictures: $(VENV)/.ready-test ## Take the pictures of the README again
 	$(BIN)/python scripts/pictures.py
 
 clean: ## Remove what the checks and builds leave behind

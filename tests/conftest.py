@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import random
 import shutil
 import sys
 from collections.abc import Generator, Iterator
@@ -11,7 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.fuzzing import FUZZ_SEED, load_profile
 from tests.needed import is_missing
+
+load_profile()
 
 # About one worker a core: more threads in each would only wait for each other. Before torch is loaded, also by servers.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -45,6 +49,16 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     """One more than cores: a test that drives a page waits for its server and its browser most of the time."""
     return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Every test draws the same random numbers, whichever tests ran before it in this process."""
+    random.seed(seed := FUZZ_SEED or 0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,6 +1,6 @@
-"""The reference circuits: symbolic circuits in JSON with known outputs and known counts, made by an independent system.
+"""The reference circuits: symbolic circuits in JSON with known outputs and counts, computed by an independent system.
 
-What the fields of a file mean stands in the README beside the circuits.
+`tests/data/reference/README.md` describes the fields of a file.
 """
 
 import json
@@ -36,8 +36,7 @@ from explorer.symbolic import (
     TensorParameter,
 )
 
-BESIDE_CHECKOUT = Path(__file__).parents[2] / "shared" / "reference" / "circuits"
-COPIED = Path(__file__).parent / "data" / "reference"
+FOLDER = Path(__file__).parent / "data" / "reference"
 
 INPUT_LAYERS: Mapping[str, type[InputLayer]] = {
     "Binomial": BinomialLayer,
@@ -92,9 +91,8 @@ class Expected:
 
 
 def reference_paths() -> list[Path]:
-    """All reference circuits, by name: those in the folder beside the checkout, and the copies in this repository."""
-    found = {path.name: path for folder in (COPIED, BESIDE_CHECKOUT) for path in sorted(folder.glob("*.json"))}
-    return [found[name] for name in sorted(found)]
+    """The files of all reference circuits, sorted by name."""
+    return sorted(FOLDER.glob("*.json"))
 
 
 def load_reference(path: str | Path) -> tuple[Circuit, NDArray[Any] | None, Expected]:

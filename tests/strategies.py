@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -58,10 +57,6 @@ from explorer.symbolic import (
     shared_variables,
     union,
 )
-
-# No deadline: a shared machine may be slow for a moment. A test that wants more examples says so itself.
-settings.register_profile("explorer", deadline=None, max_examples=50)
-settings.load_profile("explorer")
 
 T = TypeVar("T")
 Kind = Literal["any", "positive", "unit", "complex"]

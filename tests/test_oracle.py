@@ -23,7 +23,6 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests import reference
 from tests.oracle import (
     assert_equals_oracle,
     brute_force_partition,
@@ -32,7 +31,7 @@ from tests.oracle import (
     evaluate_in,
     parameter_value,
 )
-from tests.reference import COPIED, OPERATORS, circuit_of, load_reference, reference_paths
+from tests.reference import FOLDER, OPERATORS, circuit_of, load_reference, reference_paths
 from tests.strategies import circuits, random_inputs
 
 
@@ -52,18 +51,7 @@ def test_the_oracle_gives_the_expected_output_of_each_reference_circuit(path):
     assert_equals_oracle(expected.output, expected.semiring, circuit, values, x)
 
 
-def test_the_folder_beside_the_checkout_wins_over_the_copies_and_may_be_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(reference, "BESIDE_CHECKOUT", tmp_path / "missing")
-    copies = reference_paths()
-    assert len(copies) >= 9
-    assert {path.parent for path in copies} == {COPIED}
-    (tmp_path / copies[0].name).write_text("{}")
-    (tmp_path / "zz_new.json").write_text("{}")
-    monkeypatch.setattr(reference, "BESIDE_CHECKOUT", tmp_path)
-    assert reference_paths() == [tmp_path / copies[0].name, *copies[1:], tmp_path / "zz_new.json"]
-
-
-def test_the_loader_knows_every_operator_that_the_readme_of_the_reference_names():
+def test_the_loader_knows_every_operator():
     named = """Softmax LogSoftmax Sigmoid ScaledSigmoid Clamp Softplus Exp Log Square Conjugate Kronecker OuterProduct
         OuterSum Hadamard Sum ReduceSum ReduceProduct ReduceLSE MixingWeight PolynomialDifferential"""
     assert set(named.split()) == set(OPERATORS)
@@ -196,12 +184,12 @@ def test_the_logarithm_of_a_negative_value_is_nan_unless_complex():
 
 
 def test_the_sum_over_all_inputs_of_the_five_variable_circuit_is_known():
-    circuit, _, _ = load_reference(COPIED / "01_known_5var.json")
+    circuit, _, _ = load_reference(FOLDER / "01_known_5var.json")
     np.testing.assert_allclose(brute_force_partition(circuit, constant_leaf_values(circuit), 2), [[318.0]])
 
 
 def test_an_output_that_is_wrong_in_the_eighth_digit_is_not_taken_for_right():
-    circuit, x, expected = load_reference(COPIED / "01_known_5var.json")
+    circuit, x, expected = load_reference(FOLDER / "01_known_5var.json")
     with pytest.raises(AssertionError):
         assert_equals_oracle(expected.output + 1e-8, "lse-sum", circuit, constant_leaf_values(circuit), x)
 

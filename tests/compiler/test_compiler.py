@@ -112,7 +112,7 @@ def test_the_order_of_compilation_does_not_change_values_of_named_leaves(mode: M
 # ---- what it needs
 
 
-def test_b13_outputs_of_different_widths_are_refused_at_construction():
+def test_outputs_of_different_widths_are_refused_at_construction():
     b = CircuitBuilder()
     x = b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant([[1.0, 2.0]] * 2)))
     wide = b.sum(x, num_units=3)

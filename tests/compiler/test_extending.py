@@ -135,7 +135,7 @@ def test_a_layer_without_a_rule_is_refused_with_the_decorator_to_use():
         TorchCompiler().compile(powers(2))
 
 
-def test_b9_rules_do_not_leak_from_one_compiler_into_another():
+def test_rules_do_not_leak_from_one_compiler_into_another():
     before = [len(registry.rules) for registry in (layer_rules, parameter_rules, initializer_rules)]
     compiler = TorchCompiler()
     compiler.layer_rules.rule(PowerLayer)(layer_rule(TorchPowerLayer))

@@ -1,4 +1,4 @@
-"""The folded graph: index tables, folded parameters, shared leaves, half-folded circuits, and the defects B3 and B4."""
+"""The folded graph: index tables, folded parameters, shared leaves, half-folded circuits and evidence."""
 
 from dataclasses import dataclass
 from itertools import count, product
@@ -425,12 +425,12 @@ def test_folds_that_read_the_same_inputs_read_all_of_them():
     assert found.squeeze(-1).tolist() == [[10.0, 10.0], [15.0, 15.0]]
 
 
-# ---- defects
+# ---- shared parameters, and evidence layers that differ
 
 
 @EACH_MODE
 @pytest.mark.parametrize("semiring", ["lse-sum", "sum-product"])
-def test_b3_a_parameter_shared_inside_one_circuit_folds(mode: Mode, semiring: str):
+def test_a_parameter_shared_inside_one_circuit_folds(mode: Mode, semiring: str):
     circuit = hmm(range(4), CategoricalInput(3), num_latent_states=2, homogeneous=True)
     module = compiled(circuit, semiring, **mode)
     state = module.leaf_state()
@@ -444,7 +444,7 @@ def test_b3_a_parameter_shared_inside_one_circuit_folds(mode: Mode, semiring: st
 
 
 @pytest.mark.parametrize("fold", [False, True])
-def test_b3_shared_parameters_get_the_sum_of_all_gradients(fold: bool):
+def test_shared_parameters_get_the_sum_of_all_gradients(fold: bool):
     b = CircuitBuilder()
     table = TensorParameter((1, 2), initializer=ConstantInitializer([[2.0, 3.0]]))
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=1, num_states=2, weight=table)) for v in range(3)]
@@ -462,7 +462,7 @@ def observed(*layers: Any) -> Circuit:
 
 
 @EACH_MODE
-def test_b4_two_binomials_of_different_counts_under_evidence(mode: Mode):
+def test_two_binomials_of_different_counts_under_evidence(mode: Mode):
     def binomial(count_: int) -> BinomialLayer:
         return BinomialLayer(scope=(0,), num_output_units=1, total_count=count_, probs=constant([0.5]))
 
@@ -474,7 +474,7 @@ def test_b4_two_binomials_of_different_counts_under_evidence(mode: Mode):
 
 
 @EACH_MODE
-def test_b4_mixed_types_under_evidence(mode: Mode):
+def test_mixed_types_under_evidence(mode: Mode):
     coin = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant([[0.25, 0.75]]))
     normal = GaussianLayer(scope=(1,), num_output_units=1, mean=constant([1.0]), stddev=constant([2.0]))
     other = CategoricalLayer(scope=(2,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))

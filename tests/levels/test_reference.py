@@ -59,7 +59,7 @@ def test_a_reference_circuit_has_its_output(path: Path, preset: str, mode: Mode)
 def test_a_reference_circuit_has_its_counts_under_the_handbook_preset(path: Path, mode: Mode):
     circuit, _, expected = load_reference(path)
     counts = expected.modes.get(MODE_IDS[MODES.index(mode)])
-    if counts is None:  # 24: the independent system loses an output when it optimizes (B2)
+    if counts is None:  # 24: the independent system loses an output when it optimizes
         assert (path.stem, mode["optimize"]) == ("24_out_interior", True)
         return
     watcher = Watcher()

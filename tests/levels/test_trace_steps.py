@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import explorer
@@ -42,7 +42,7 @@ def test_every_recorded_step_gives_the_reference_value(path, preset):
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=25)
 def test_every_recorded_step_of_a_random_circuit_equals_plain_evaluation(data):
     circuit = data.draw(circuits(positive=True))
     x = random_inputs(circuit, batch=3, seed=1)

@@ -108,7 +108,7 @@ def test_sums_over_one_product_that_both_read_are_not_fused():
 
 
 @EACH_PRESET
-def test_b2_an_output_that_a_rule_would_swallow_keeps_its_value(preset: str):
+def test_an_output_that_a_rule_would_swallow_keeps_its_value(preset: str):
     b = CircuitBuilder()
     product = b.hadamard(*inputs(b, 2, units=2))
     total = b.sum(product, num_units=2, weight=positive(2, 2))
@@ -185,7 +185,7 @@ def _tensor_dots(module: object) -> list[TorchTensorDotLayer]:
     return [layer for layer in getattr(module, "layers", ()) if isinstance(layer, TorchTensorDotLayer)]
 
 
-# ---- SumCollapse where it pays (B11)
+# ---- SumCollapse where it pays
 
 
 def bottleneck() -> Circuit:
@@ -195,7 +195,7 @@ def bottleneck() -> Circuit:
     return b.build(b.sum(narrow, num_units=256, weight=positive(256, 1)))
 
 
-def test_b11_a_narrow_pair_of_sums_is_not_made_into_a_wide_one():
+def test_a_narrow_pair_of_sums_is_not_made_into_a_wide_one():
     module, watcher = optimized(bottleneck(), preset="default")
     assert weight_shapes(module) == [(1, 256), (256, 1)]
     (reason,) = (r for r in watcher.refusals_of("SumCollapse") if "declined" in r)
@@ -205,7 +205,7 @@ def test_b11_a_narrow_pair_of_sums_is_not_made_into_a_wide_one():
     assert numbers[0] < numbers[1]
 
 
-def test_b11_the_handbook_preset_collapses_it_all_the_same():
+def test_the_handbook_preset_collapses_it_all_the_same():
     module, _ = optimized(bottleneck(), preset="handbook")
     assert weight_shapes(module) == [(256, 256)]
 

@@ -44,7 +44,7 @@ def chain(length: int) -> Circuit:
 
 
 @pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 100])
-def test_b10_a_chain_of_any_length_becomes_one_sum_under_the_default_preset(length: int):
+def test_a_chain_of_any_length_becomes_one_sum_under_the_default_preset(length: int):
     circuit = sum_chain(length, num_units=3)
     module, watcher = watched(circuit, preset="default", fold=False)
     assert types_above_inputs(module) == ["Sum"]
@@ -53,7 +53,7 @@ def test_b10_a_chain_of_any_length_becomes_one_sum_under_the_default_preset(leng
 
 
 @pytest.mark.parametrize(("length", "left"), [(31, 1), (32, 1), (33, 2), (100, 4)])
-def test_b10_the_handbook_preset_stops_after_five_rounds_and_says_so(length: int, left: int):
+def test_the_handbook_preset_stops_after_five_rounds_and_says_so(length: int, left: int):
     circuit = sum_chain(length, num_units=3)
     watcher = Watcher()
     compiler = TorchCompiler(preset="handbook", fold=False, listeners=(watcher,))

@@ -148,7 +148,7 @@ def test_a_node_read_twice_by_one_reader_counts_as_several_inputs():
     assert refusal(graph, AB, 1).kind is RefusalKind.SEVERAL_INPUTS
 
 
-def test_b2_an_output_inside_of_a_match_is_refused_and_not_lost():
+def test_an_output_inside_of_a_match_is_refused_and_not_lost():
     graph = chain(C(), B(), A(), outputs=(1, 2))
     assert refusal(graph, AB, 2).kind is RefusalKind.INTERIOR_OUTPUT
     assert match(chain(C(), B(), A(), outputs=(2, 2)), AB, 2)  # the root may be an output, and twice

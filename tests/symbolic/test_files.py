@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from explorer.errors import FileFormatError
 from explorer.symbolic import (
@@ -199,9 +199,10 @@ def test_a_random_circuit_survives_with_text_and_values(circuit):
     np.testing.assert_array_equal(evaluate(loaded, constant_leaf_values(loaded), x), before)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20)
 @given(circuits(positive=False, complex_leaves=True))
-def test_a_random_circuit_is_saved_byte_identically_after_loading(tmp_path, circuit):
+def test_a_random_circuit_is_saved_byte_identically_after_loading(tmp_path_factory, circuit):
+    tmp_path = tmp_path_factory.mktemp("files")
     circuit.save(tmp_path / "a.json.gz")
     Circuit.load(tmp_path / "a.json.gz").save(tmp_path / "b.json.gz")
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()

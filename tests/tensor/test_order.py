@@ -102,7 +102,7 @@ def test_places_that_are_used_up_are_made_again(seed):
     assert_in_order(graph)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_labels_are_right_after_any_changes_and_as_they_were_after_undo(data):
     inputs = doubles("x y z")

@@ -82,7 +82,7 @@ def graphs(draw, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_the_whole_database_keeps_the_values_of_random_graphs(mode, graph):
     arguments = sample(graph)
@@ -117,7 +117,7 @@ def odd_values(graph, seed):
 
 
 @pytest.mark.parametrize("dtype", [*SHORT, torch.float32])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_exact_rules_keep_the_bits_of_random_graphs(dtype, data):
     graph = data.draw(graphs(dtype))
@@ -139,7 +139,7 @@ EXACT_RULES = EquilibriumRewriter(
 
 
 @pytest.mark.parametrize("dtype", SHORT)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_the_whole_database_keeps_types_and_integers_of_random_graphs(dtype, data):
     graph = data.draw(graphs(dtype))
@@ -153,7 +153,7 @@ def test_the_whole_database_keeps_types_and_integers_of_random_graphs(dtype, dat
             assert torch.equal(old, new)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_what_the_whole_database_made_is_its_own_fixpoint(graph):
     pipeline = optdb.query("+fast_run", "-inplace")
@@ -173,7 +173,7 @@ class Texts(Feature):
         self.after[len(graph.changes)] = graph.text()
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(graph=graphs(), data=st.data())
 def test_undoing_any_suffix_restores_the_same_text(graph, data):
     texts = Texts(graph)

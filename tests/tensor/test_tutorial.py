@@ -1,4 +1,4 @@
-"""The tutorial on graph optimization (seed 002), example by example, with the results that it gives."""
+"""Theano's tutorial on graph optimization, example by example, with the results that it states."""
 
 import math
 import re

@@ -145,7 +145,7 @@ def test_without_graphviz_there_is_a_layout_of_our_own(monkeypatch):
         assert overlaps(picture(index, step).coordinates[:, :2], grid_of(index)) == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 8))
 def test_layered_layouts_have_rows_by_level_and_no_overlap(seed, count, depth):
     random = np.random.default_rng(seed)

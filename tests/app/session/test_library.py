@@ -15,6 +15,7 @@ from explorer.errors import CircuitError, FileFormatError, UnknownNameError, Val
 from explorer.symbolic import Circuit
 from explorer.templates import gallery
 from explorer.trace import Trace
+from tests.fuzzing import seeded
 
 SMALL = gallery.load_named("blackboard")
 
@@ -204,7 +205,7 @@ def test_what_is_foreign_is_refused(raw: bytes) -> None:
     assert library.uploads == {}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeded(40)
 def test_a_broken_file_gives_a_typed_error_or_opens(saved: Path, seed: int) -> None:
     """One value somewhere in a file is replaced by another: whatever comes of it is told in words."""
     import random

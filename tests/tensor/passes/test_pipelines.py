@@ -21,6 +21,7 @@ from explorer.tensor.passes.pipelines import FOLD_PIPELINE, GLOW_PIPELINE
 from explorer.tensor.rewriting import Rewriter
 from explorer.tensor.rules import canonicalize
 from explorer.trace import StepStarted
+from tests.fuzzing import seeded
 from tests.tensor.models import plain_kernels
 from tests.tensor.passes.checking import (
     assert_same_bits,
@@ -60,7 +61,7 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.int32], ids=["f64", "f32", "i32"])
-@pytest.mark.parametrize("seed", range(24))
+@seeded(24)
 def test_random_programs_keep_their_values_through_every_pass(seed, kind):
     """Every pass is compared with what was there before it, as exactly as the rules promise that it applied."""
     graph = random_graph(seed, kind, length=6 + seed % 14)

@@ -46,7 +46,7 @@ def assert_undone(graph, mark, text, given_, before):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["f64", "f32"])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_a_network_keeps_its_values_in_inference_and_comes_back(dtype, data):
     graph = data.draw(networks(dtype))
@@ -62,7 +62,7 @@ def test_a_network_keeps_its_values_in_inference_and_comes_back(dtype, data):
     assert_undone(graph, mark, text, plain, before)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(graph=networks(trained=True))
 def test_a_network_keeps_its_values_and_gradients_in_training_and_comes_back(graph):
     plain = random_values(graph, 0)
@@ -75,7 +75,7 @@ def test_a_network_keeps_its_values_and_gradients_in_training_and_comes_back(gra
     assert_undone(graph, mark, text, plain, before)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=20)
 @given(graph=networks())
 def test_a_network_that_overwrites_gives_the_same_bits_and_comes_back(graph):
     plain = random_values(graph, 0)

@@ -7,6 +7,7 @@ from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_module, to_module
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import GLOW_PIPELINE
+from tests.fuzzing import seeded
 from tests.tensor.passes.checking import aten, full, graph_pass, ops, run, tensor
 from tests.tensor.passes.random_programs import random_graph
 
@@ -38,7 +39,7 @@ def assert_same_gradients(found, wanted):
         torch.testing.assert_close(gradient, wanted[name], rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@seeded(40)
 def test_random_programs_keep_their_gradients_where_numbers_are_equal(seed):
     torch.manual_seed(seed)
     graph = random_graph(seed, DOUBLE, length=5 + seed % 8, trained=True)

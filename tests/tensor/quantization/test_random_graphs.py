@@ -2,13 +2,13 @@
 
 import random
 
-import pytest
 import torch
 
 from explorer.rewrite import Exactness, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from tests.fuzzing import seeded
 from tests.tensor.quantization.building import SHAPE, A, B, C, aten, exactness, integers, manager, results, run, values
 
 SCALES = (A, B, C, Quantization(0.02, -128), Quantization(0.05, 127))
@@ -60,13 +60,13 @@ def random_graph(seed, length):
     return FunctionGraph(inputs, [found[-1], quantized.dequantize(found[-2])])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@seeded(20)
 def test_exact_passes_keep_every_bit(seed):
     graph = random_graph(seed, 5 + seed % 12)
     run(graph, *EXACT, given=values(graph, seed))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@seeded(6)
 def test_the_default_pipeline_keeps_every_bit(seed):
     graph = random_graph(100 + seed, 14)
     given = values(graph, seed)

@@ -1,0 +1,55 @@
+"""Which examples random tests try: the same in every run, or fresh ones under `make fuzz`.
+
+The environment variable FUZZ_SEED switches to fresh examples. `make fuzz` sets it to a new number in each round, the
+same one in all workers, because their tests must have the same names.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
+
+FUZZ_SEED = int(os.environ["FUZZ_SEED"]) if os.environ.get("FUZZ_SEED") else None
+"""The seed of fresh examples; None where every run tries the same ones."""
+
+DATABASE = Path(__file__).parents[1] / ".hypothesis" / "examples"
+"""Where failing examples are kept while fuzzing: the next round tries them first."""
+
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def load_profile() -> None:
+    """Choose the settings of hypothesis: call it before any test is imported, since `@settings` reads them there.
+
+    Neither profile looks at a clock (`deadline`, `too_slow`), for a verdict must not depend on what else is running.
+    """
+    common = settings(
+        deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    )
+    settings.register_profile("same examples", common, derandomize=True, database=None)
+    database = DirectoryBasedExampleDatabase(DATABASE)
+    settings.register_profile("fresh examples", common, derandomize=False, database=database, print_blob=True)
+    settings.load_profile("same examples" if FUZZ_SEED is None else "fresh examples")
+    if FUZZ_SEED is None:
+        # It would also try constants of the modules imported so far, which depend on the tests that ran before.
+        providers._get_local_constants = Constants
+
+
+def seeded(count: int, *, also: Sequence[int] = ()) -> Callable[[Test], Test]:
+    """Run a test for each `seed` from 0 to `count` - 1, or for as many fresh ones, and for those in `also`.
+
+    A seed that `make fuzz` found to fail goes into `also`: that is the regression test.
+    """
+    first = 0 if FUZZ_SEED is None else FUZZ_SEED
+    seeds = dict.fromkeys([*also, *range(first, first + count)])
+
+    def decorate(test: Test) -> Test:
+        return pytest.mark.seeded(pytest.mark.parametrize("seed", list(seeds))(test))
+
+    return decorate
