@@ -4,10 +4,11 @@ from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.features import AlreadyThere, ChangeTracker, Feature, History, NodeFinder, ReplaceValidate
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir import library, quantized
-from explorer.tensor.ir.ops import SLOT, Op, slots
+from explorer.tensor.ir.ops import SLOT, Op, apply_op, call, slots
 from explorer.tensor.ir.scalars import double, doubles
 from explorer.tensor.ir.types import OtherType, Quantization, TensorType, ValueType
-from explorer.tensor.ir.variables import Apply, Constant, SourcePlace, Variable, apply_op, call
+from explorer.tensor.ir.variables import Apply, Constant, SourcePlace, Variable
+from explorer.tensor.recording.observer import Observer
 from explorer.tensor.torch_io.circuits import from_circuit
 from explorer.tensor.torch_io.exporting import TensorModule, to_fx, to_module
 from explorer.tensor.torch_io.importing import from_exported, from_module
@@ -24,6 +25,7 @@ __all__ = [
     "FunctionGraph",
     "History",
     "NodeFinder",
+    "Observer",
     "Op",
     "OtherType",
     "Quantization",

@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from torch.nn import functional as F
 
 from explorer.tensor import Constant, FunctionGraph, Variable, from_exported, to_module
-from explorer.tensor.ir.variables import apply_op
+from explorer.tensor.ir.ops import apply_op
 from explorer.trace.equivalence import ROUNDING
 
 SIDE = 64

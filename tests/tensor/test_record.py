@@ -6,7 +6,7 @@ from torch import nn
 
 from explorer.errors import CircuitError, RuleError, UnknownNameError
 from explorer.rewrite import Exactness
-from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
+from explorer.tensor import Feature, FunctionGraph, Observer, TensorType, Variable, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
 from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import (
@@ -285,7 +285,7 @@ def test_a_match_says_what_it_stands_for():
 
 def test_undo_is_a_step_and_gives_the_same_text():
     events = []
-    graph = FunctionGraph([x, y, z], [div(mul(x, y), x)], listeners=(events.append,))
+    graph = FunctionGraph([x, y, z], [div(mul(x, y), x)], features=[Observer([events.append])])
     before, mark = graph.text(), graph.checkpoint()
     with graph.observer.scope("by hand"):
         SIMPLIFY.match(graph.toposort()[-1])

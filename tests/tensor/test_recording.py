@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from explorer.tensor import Constant, FunctionGraph, call, doubles
+from explorer.tensor import Constant, FunctionGraph, Observer, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
 from explorer.tensor.recording.record import record_module
 from explorer.tensor.rewriting import EquilibriumRewriter, PatternSub, TopoRewriter, merge_rewriter, node_rewriter
@@ -31,7 +31,7 @@ def work(count, recorded):
     """How many instructions of Python a rewriting takes: the same on every machine and at every time."""
     graph = many(count)
     if recorded:
-        graph.observer.listen((Recorder(),))
+        graph.attach_feature(Observer([Recorder()]))
         graph.observer.first("import")
     executed = 0
 
@@ -105,7 +105,7 @@ def test_an_earlier_state_keeps_the_types_that_it_had():
 def test_undo_in_a_record_closes_the_step_before():
     graph = many(2)
     recorder = Recorder()
-    graph.observer.listen((recorder,))
+    graph.attach_feature(Observer([recorder]))
     graph.observer.first("import")
     before, mark = graph.text(), graph.checkpoint()
     with graph.observer.scope("by hand"):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.errors import GraphError, InconsistencyError, RuleError
-from explorer.tensor import Constant, Feature, FunctionGraph, Op, Variable, call, doubles
+from explorer.tensor import Constant, Feature, FunctionGraph, Observer, Op, Variable, call, doubles
 from explorer.tensor.graph import wiring
 from explorer.tensor.graph.features import ChangeTracker, NodeFinder
 from explorer.tensor.ir.scalars import add, mul
@@ -241,7 +241,7 @@ def twice_removed(node):
 def test_a_feature_that_raises_is_a_failure_of_the_rule_and_the_policy_decides(hook):
     def armed(*listeners):
         raising = Raising(hook)
-        graph = FunctionGraph([x], [neg(x)], features=[raising], listeners=listeners)
+        graph = FunctionGraph([x], [neg(x)], features=[raising, *([Observer(listeners)] if listeners else [])])
         raising.armed = True
         return graph
 

@@ -8,8 +8,8 @@ from torch._ops import OpOverload
 from explorer.tensor.facts.dtypes import is_real
 from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import splat_number
-from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.variables import Apply, Constant, Variable, call
+from explorer.tensor.ir.ops import Op, call
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 

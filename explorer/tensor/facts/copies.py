@@ -13,7 +13,7 @@ from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import plain
 from explorer.tensor.graph.strides import looks_at_strides, who_sees
 from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
-from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import Declined
 

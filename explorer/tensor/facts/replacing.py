@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from explorer.tensor.ir.variables import Apply, Variable, apply_op
+from explorer.tensor.ir.ops import apply_op
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined
 
 

@@ -9,8 +9,8 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.facts.owners import owned_by
-from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.variables import Variable, call
+from explorer.tensor.ir.ops import Op, call
+from explorer.tensor.ir.variables import Variable
 
 aten = torch.ops.aten
 

@@ -8,7 +8,8 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.facts.shapes import axis_of, shape_of
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Variable
 
 aten = torch.ops.aten
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from explorer.errors import OperatorError
 from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.types import TensorType
 
 if TYPE_CHECKING:
     from explorer.tensor.graph.function_graph import FunctionGraph
@@ -49,6 +50,32 @@ class Feature:
         reason: object,
     ) -> None:
         """An application (None: the outputs) reads another variable at a position."""
+
+    def on_layout(self, graph: "FunctionGraph", variable: "Variable", old: TensorType) -> None:
+        """The axes of a variable got another layout name; `old` is the type that it had."""
+
+    def on_begin(self, graph: "FunctionGraph") -> None:
+        """A transaction begins."""
+
+    def on_apply(
+        self,
+        graph: "FunctionGraph",
+        reason: object,
+        old: "Sequence[Variable]",
+        new: "Sequence[Variable]",
+        matched: "Sequence[Apply]",
+    ) -> None:
+        """A transaction replaced `old` by `new`; `matched` are the applications that the rule looked at."""
+
+    def on_revert(
+        self,
+        graph: "FunctionGraph",
+        reason: object,
+        old: "Sequence[Variable]",
+        matched: "Sequence[Apply]",
+        error: BaseException,
+    ) -> None:
+        """A transaction was reverted because of an error."""
 
     def on_validate(self, graph: "FunctionGraph") -> None:
         """Raises: InconsistencyError with what it has against the graph as it is."""

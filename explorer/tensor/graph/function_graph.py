@@ -12,14 +12,14 @@ from typing import Any
 from explorer.errors import GraphError, InconsistencyError
 from explorer.tensor.graph.features import AlreadyThere, Feature
 from explorer.tensor.graph.interface import PLAIN
+from explorer.tensor.graph.observing import NO_OBSERVER, GraphObserver
 from explorer.tensor.graph.order import Order
+from explorer.tensor.graph.text import lines
 from explorer.tensor.graph.transactions import Naming, Transactions
 from explorer.tensor.graph.wiring import Change, take_in
 from explorer.tensor.ir.cloning import cloned
 from explorer.tensor.ir.sorting import toposorted
-from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.observer import Observer
-from explorer.trace import Listener
+from explorer.tensor.ir.variables import Apply, Constant, Variable, expression
 
 NO_LAYOUTS: Mapping[Variable, str] = MappingProxyType({})
 
@@ -39,7 +39,6 @@ class FunctionGraph:
         *,
         clone: bool = True,
         features: Sequence[Feature] = (),
-        listeners: Sequence[Listener] = (),
         first_id: int = 0,
     ) -> None:
         if clone:
@@ -55,7 +54,8 @@ class FunctionGraph:
         self.interface = PLAIN
         """How the graph is called."""
         self.order = Order()
-        self.observer = Observer(self, listeners)
+        self.observer: GraphObserver = NO_OBSERVER
+        """Receives the names of passes, refusals and limits; a recording observer replaces it when it is attached."""
         self.features: tuple[Feature, ...] = ()
         """The features that are attached."""
         self.declared = set(self.inputs)
@@ -110,7 +110,7 @@ class FunctionGraph:
         return any(client is None for v in node.outputs for client, _ in v.clients)
 
     def clone(self) -> "FunctionGraph":
-        """A copy without features and listeners."""
+        """A copy without features."""
         copy = FunctionGraph(self.inputs, self.outputs)
         copy.interface = self.interface
         return copy
@@ -239,11 +239,7 @@ class FunctionGraph:
 
         With `ids` they have the numbers by which `why_not` and errors name them, as in `print(trace.graph_at(step))`.
         """
-        from explorer.tensor.ir.text import lines
-
         return lines(self, ids)
 
     def __repr__(self) -> str:
-        from explorer.tensor.ir.text import expression
-
         return expression(self.outputs)

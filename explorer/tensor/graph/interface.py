@@ -2,15 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from explorer.errors import OperatorError
-
-if TYPE_CHECKING:
-    from explorer.tensor.graph.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +59,19 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Sharing:
+    """What an output shares: inputs by position, any constant, outputs before it by position."""
+
+    inputs: frozenset[int] = frozenset()
+    constants: bool = False
+    outputs: frozenset[int] = frozenset()
+
+    def is_within(self, other: "Sharing") -> bool:
+        """Whether it shares nothing that the other does not."""
+        return self.inputs <= other.inputs and self.constants <= other.constants and self.outputs <= other.outputs
+
+
+@dataclass(frozen=True)
 class Interface:
     """Structure of arguments and results; None: tensors in a row, and one tensor or a tuple of them.
 
@@ -73,7 +83,7 @@ class Interface:
     mutations: tuple[Mutation, ...] = ()
     fixed: tuple[tuple[int, Any], ...] = ()
     """Flat arguments that are no tensors, and their values: the graph was made for these, and does not take them."""
-    shared: "tuple[Sharing, ...] | None" = None
+    shared: tuple[Sharing, ...] | None = None
     """For each output of the graph whose memory it shared when the graph was made."""
     state: tuple[Held, ...] = ()
     """All that the module held."""

@@ -4,24 +4,10 @@ A rewrite may make an output the memory of an argument, of a constant or of anot
 graph copies such an output, unless the module that the graph was made of shared it too.
 """
 
-from dataclasses import dataclass
-
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.interface import Sharing
 from explorer.tensor.ir.aliasing import memory_roots
 from explorer.tensor.ir.variables import Constant, Variable
-
-
-@dataclass(frozen=True)
-class Sharing:
-    """What an output shares: inputs by position, any constant, outputs before it by position."""
-
-    inputs: frozenset[int] = frozenset()
-    constants: bool = False
-    outputs: frozenset[int] = frozenset()
-
-    def is_within(self, other: "Sharing") -> bool:
-        """Whether it shares nothing that the other does not."""
-        return self.inputs <= other.inputs and self.constants <= other.constants and self.outputs <= other.outputs
 
 
 def sharing_of(graph: FunctionGraph) -> tuple[Sharing, ...]:

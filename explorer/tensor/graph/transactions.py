@@ -72,23 +72,34 @@ class Transactions:
     def _transaction(
         self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
     ) -> Iterator[None]:
-        """All that happens inside, or nothing, whatever is raised; the observer is told which.
+        """All that happens inside, or nothing, whatever is raised; features are told which.
 
         Raises: what is raised inside; or what a feature raises as it is told that all is taken back, if that is worse.
         """
-        observer, mark = self._graph.observer, len(self.changes)
-        observer.begin()
+        graph, mark = self._graph, len(self.changes)
+        self._begin()
         try:
             yield
         except BaseException as error:
             raised = self._take_back(mark)
-            observer.reverted(name_of(reason), old, matched, _why(error))
+            for feature in graph.features:
+                feature.on_revert(graph, reason, old, matched, error)
             worse = _worse(error, raised)
             if worse is not None:
                 raise worse from error
             raise
         if len(self.changes) > mark:
-            observer.applied(name_of(reason), old, new, matched)
+            self._applied(reason, old, new, matched)
+
+    def _begin(self) -> None:
+        for feature in self._graph.features:
+            feature.on_begin(self._graph)
+
+    def _applied(
+        self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
+    ) -> None:
+        for feature in self._graph.features:
+            feature.on_apply(self._graph, reason, old, new, matched)
 
     def _replace(self, pairs: Sequence[tuple[Variable, Variable]], reason: object) -> None:
         for old, new in pairs:
@@ -113,9 +124,8 @@ class Transactions:
     def _set_layout(self, variable: Variable, layout: str) -> None:
         old = variable.tensor_type
         variable.type = replace(old, layout=layout)
-        delta = self._graph.observer.delta
-        if delta is not None:
-            delta.renamed(variable, old)
+        for feature in self._graph.features:
+            feature.on_layout(self._graph, variable, old)
 
     # ------------------------------------------------------------------ checks
 
@@ -153,13 +163,12 @@ class Transactions:
         """
         if not 0 <= mark <= len(self.changes):
             raise GraphError(f"there are {len(self.changes)} changes; one cannot go back to change {mark}")
-        observer = self._graph.observer
-        observer.begin()
+        self._begin()
         undone = self.changes[mark:]
         raised = self._take_back(mark)
         if undone:
             edges = [change for change in undone if isinstance(change, Change)]
-            observer.applied("undo", [edge.new for edge in edges], [edge.old for edge in edges], ())
+            self._applied("undo", [edge.new for edge in edges], [edge.old for edge in edges])
         worst = raised.worst()
         if worst is not None:
             raise worst
@@ -179,7 +188,8 @@ class Transactions:
         return raised
 
 
-def _why(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
+    """The message of an error, with its class if it is not one of ours."""
     return str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
 
 
@@ -190,7 +200,7 @@ def _worse(error: BaseException, raised: Raised) -> BaseException | None:
         return None
     if isinstance(error, InconsistencyError) or not isinstance(found, Exception):
         return found
-    error.add_note(f"as it was taken back, a feature raised {_why(found)}")
+    error.add_note(f"as it was taken back, a feature raised {text_of(found)}")
     return None
 
 

@@ -162,43 +162,26 @@ def _number(graph: "FunctionGraph", node: Apply) -> None:
 
 
 def _enter(graph: "FunctionGraph", node: Apply) -> None:
-    delta = graph.observer.delta
     graph.nodes[node] = None
     for i, source in enumerate(node.inputs):
         source.clients[(node, i)] = None
-        if source.owner is None and delta is not None:
-            delta.leaf(source)
-    if delta is not None:
-        delta.imported(node)
 
 
 def _leave(graph: "FunctionGraph", node: Apply) -> None:
-    delta = graph.observer.delta
     graph.nodes.pop(node, None)
     graph.order.remove(node)
-    if delta is not None:
-        delta.pruned(node)
     for i, source in enumerate(node.inputs):
         source.clients.pop((node, i), None)
-        if source.owner is None and delta is not None:
-            delta.leaf(source)
 
 
 def _rewire(graph: "FunctionGraph", node: Apply | None, index: int, old: Variable, new: Variable) -> None:
     """Let an application (None: the outputs) read another variable, which is in the graph."""
     new.clients[(node, index)] = None
     old.clients.pop((node, index), None)
-    if read_at(graph, node, index) is new:
-        return
     if node is None:
         graph.outputs[index] = new
     else:
         node.inputs[index] = new
-    delta = graph.observer.delta
-    if delta is not None:
-        if new.owner is None:
-            delta.leaf(new)
-        delta.rewired(node, index, old, new)
 
 
 def _mark_trained(change: Change) -> None:

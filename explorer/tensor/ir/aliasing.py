@@ -11,7 +11,8 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.ir.fakes import on_fakes
-from explorer.tensor.ir.ops import Op, flat_results
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.schemas import flat_results
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Variable
 

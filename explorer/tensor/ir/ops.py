@@ -1,18 +1,18 @@
-"""An operator: an overload of PyTorch, and its arguments that are no tensors."""
+"""An operator, an overload of PyTorch with its arguments other than tensors; and how it is applied to variables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
 from typing import Any
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
 from explorer.errors import OperatorError, UnknownNameError
-from explorer.tensor.ir.fakes import on_fakes
-from explorer.tensor.ir.numbers import operands
-from explorer.tensor.ir.types import LETTERS, Quantization, TensorType, ValueType, type_of
+from explorer.tensor.ir.numbers import NATURAL, PythonNumber, operands, takes_numbers
+from explorer.tensor.ir.result_types import check_inputs, infer_types, with_names
+from explorer.tensor.ir.schemas import bound, call_kernel, exact, flat_results, frozen, schema_defaults, takes_tensor
+from explorer.tensor.ir.types import ValueType
+from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable
 
 
 class Slot:
@@ -103,7 +103,7 @@ class Op:
     @property
     def settings(self) -> dict[str, Any]:
         """The attributes that differ from the defaults of the schema: what a text shows."""
-        defaults = _defaults(self.target)
+        defaults = schema_defaults(self.target)
         return {k: v for k, v in self.attributes.items() if k not in defaults or exact(defaults[k]) != exact(v)}
 
     def __getitem__(self, name: str) -> Any:
@@ -131,8 +131,6 @@ class Op:
 
     def __call__(self, *inputs: Any) -> Any:
         """Apply it to variables: the result, or a tuple of several. Numbers become constants. Raises: OperatorError."""
-        from explorer.tensor.ir.variables import apply_op
-
         outputs = apply_op(self, inputs).outputs
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -142,7 +140,7 @@ class Op:
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for these tensors, by PyTorch's own kernel."""
-        return flat_results(_call(self.target, self.bind(operands(self.target, tensors))))
+        return flat_results(call_kernel(self.target, self.bind(operands(self.target, tensors))))
 
     def result_types(
         self, inputs: Sequence[ValueType], known: Sequence[ValueType] | None = None
@@ -153,11 +151,11 @@ class Op:
         Raises: OperatorError if PyTorch refuses them; the message holds its reason.
         """
         if known is None:
-            found = _result_types(self, tuple(inputs))
+            found = infer_types(self, tuple(inputs))
         else:
-            _check_inputs(self, inputs)
+            check_inputs(self, inputs)
             found = known
-        return tuple(_with_names(self, inputs, kind) for kind in found)  # not cached: equal types differ in names
+        return tuple(with_names(self, inputs, kind) for kind in found)  # not cached: equal types differ in names
 
     def __str__(self) -> str:
         return self.name + "".join(f" {name}={value!r}" for name, value in self.settings.items())
@@ -170,68 +168,96 @@ def slots(count: int) -> tuple[Slot, ...]:
     return (SLOT,) * count
 
 
-def overload(target: "OpOverload | OpOverloadPacket") -> OpOverload:
-    """The overload itself, or the only or default one of a packet. Raises: OperatorError."""
-    if isinstance(target, OpOverload):
-        return target
-    names = target.overloads()
-    if len(names) == 1 or "default" in names:
-        return getattr(target, names[0] if len(names) == 1 else "default")
-    raise OperatorError(f"{target} has the overloads {', '.join(names)}; name one of them")
+def apply_op(
+    op: Op,
+    inputs: Sequence["Variable | float"],
+    place: SourcePlace = NOWHERE,
+    known: Sequence[ValueType] | None = None,
+) -> Apply:
+    """Apply an operator to variables; numbers become constants that act in it as the numbers do.
+
+    `known`, where given, are the types of the results, as PyTorch gave them before.
+    Raises: OperatorError if the number or the types of the inputs do not fit.
+    """
+    if len(inputs) != op.num_inputs:
+        raise OperatorError(f"{op.name} takes {op.num_inputs} tensors; {len(inputs)} were given")
+    given = [value for value in inputs if isinstance(value, Variable)]
+    variables = [value if isinstance(value, Variable) else number_constant(value, given) for value in inputs]
+    if not takes_numbers(op.target):
+        variables = [_plain(variable) for variable in variables]
+    node = Apply(op, variables, place=place)
+    types = op.result_types([variable.type for variable in variables], known)
+    device = _device(op, variables)
+    trained = any(variable.trained for variable in variables)
+    node.outputs = [Variable(kind, node, i, "", device, trained) for i, kind in enumerate(types)]
+    return node
 
 
-def bound(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by their names, defaults included. Raises: OperatorError for those that do not fit."""
-    schema = target._schema.arguments
-    positional = [argument for argument in schema if not argument.kwarg_only]
-    if len(args) > len(positional):
-        raise OperatorError(f"{target} takes {len(positional)} positional arguments; {len(args)} were given")
-    found: dict[str, Any] = {}
-    given = {**{argument.name: value for argument, value in zip(positional, args, strict=False)}, **kwargs}
-    for argument in schema:
-        if argument.name in given:
-            found[argument.name] = given.pop(argument.name)
-        elif argument.has_default_value():
-            found[argument.name] = argument.default_value
-        else:
-            raise OperatorError(f"{target} needs the argument {argument.name!r}; its schema is {target._schema}")
-    if given:
-        raise OperatorError(f"{target} has no argument {', '.join(given)}; its schema is {target._schema}")
-    return found
+def _device(op: Op, inputs: Sequence[Variable]) -> torch.device | None:
+    named = op.attributes.get("device")
+    return torch.device(named) if named is not None else next((v.device for v in inputs if v.device is not None), None)
 
 
-@cache
-def takes_tensor(target: OpOverload, name: str) -> bool:
-    """Whether an argument of the schema is one tensor, maybe an optional one."""
-    kind = next(str(argument.type) for argument in target._schema.arguments if argument.name == name)
-    return kind in ("Tensor", "Optional[Tensor]")
+def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
+    """A constant of no axes that acts in an operator with `others` as the number does. Raises: OperatorError."""
+    python = next(known for known in NATURAL if isinstance(value, known))
+    kinds = [v.tensor_type for v in others if not isinstance(v, Constant) or not isinstance(v.data, PythonNumber)]
+    beside = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
+    return Constant(PythonNumber.of(python(value), torch.result_type(beside, python(1))))
 
 
-def frozen(value: Any) -> Any:
-    """An argument as a hashable value: lists become tuples."""
+def _plain(variable: Variable) -> Variable:
+    """A Python number as the tensor that it acts as; any other variable as it is."""
+    if isinstance(variable, Constant) and isinstance(variable.data, PythonNumber):
+        return Constant(variable.data.plain)
+    return variable
+
+
+def call(target: OpOverload, *args: Any, place: SourcePlace = NOWHERE, **kwargs: Any) -> Any:
+    """Apply an overload as one would call it, with variables for tensors: the result, or a tuple of several.
+
+    A number where the schema takes a tensor becomes a constant.
+    Raises: OperatorError for arguments that do not fit, in number, name or type.
+    """
+    node = make_apply(target, args, kwargs, place)
+    return node.outputs[0] if len(node.outputs) == 1 else tuple(node.outputs)
+
+
+def make_apply(
+    target: OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    place: SourcePlace = NOWHERE,
+    known: Sequence[ValueType] | None = None,
+) -> Apply:
+    """Apply an overload as one would call it; `known` is as in `apply_op`. Raises: OperatorError."""
+    values = bound(target, args, kwargs)
+    variables = [v for value in values.values() for v in _variables_in(value)]
+    inputs: list[Variable] = []
+    arguments: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        if isinstance(value, int | float | complex) and takes_tensor(target, name):
+            value = number_constant(value, variables)
+        arguments.append((name, _opened(value, inputs)))
+    return apply_op(Op(target, tuple(arguments)), inputs, place, known)
+
+
+def _variables_in(value: Any) -> list[Variable]:
+    if isinstance(value, Variable):
+        return [value]
     if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
-    return value
+        return [v for item in value for v in _variables_in(item)]
+    return []
 
 
-def exact(value: Any) -> Any:
-    """A value that is equal for arguments that an operator cannot tell apart: same kind of number, same bits."""
-    if isinstance(value, tuple):
-        return tuple(map(exact, value))
-    if isinstance(value, bool):
-        return ("bool", value)
-    if isinstance(value, float):
-        return ("float", value.hex())
-    if isinstance(value, complex):
-        return ("complex", value.real.hex(), value.imag.hex())
-    return value
-
-
-def flat_results(value: Any) -> tuple[Any, ...]:
-    """What a kernel returned as a flat tuple: lists of tensors count as so many results."""
+def _opened(value: Any, inputs: list[Variable]) -> Any:
+    """An argument with slots instead of variables, which are put into `inputs`."""
+    if isinstance(value, Variable):
+        inputs.append(value)
+        return SLOT
     if isinstance(value, list | tuple):
-        return tuple(item for part in value for item in flat_results(part))
-    return (value,)
+        return tuple(_opened(item, inputs) for item in value)
+    return frozen(value)
 
 
 def _slots_in(value: Any) -> Iterator[Slot]:
@@ -248,150 +274,3 @@ def _filled(value: Any, tensors: Iterator[Any]) -> Any:
     if isinstance(value, tuple):
         return [_filled(item, tensors) for item in value]
     return value
-
-
-@cache
-def _positional(target: OpOverload) -> tuple[str, ...]:
-    return tuple(argument.name for argument in target._schema.arguments if not argument.kwarg_only)
-
-
-@cache
-def _defaults(target: OpOverload) -> dict[str, Any]:
-    return {a.name: frozen(a.default_value) for a in target._schema.arguments if a.has_default_value()}
-
-
-def split_call(target: OpOverload, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by name as positional ones and keywords, those that have their default left out at the end."""
-    defaults = _defaults(target)
-    args = [values[name] for name in _positional(target)]
-    names = list(_positional(target))
-    while names and names[-1] in defaults and _is_default(args[-1], defaults[names[-1]]):
-        names.pop()
-        args.pop()
-    rest = {k: v for k, v in values.items() if k not in _positional(target)}
-    kept = {k: v for k, v in rest.items() if k not in defaults or not _is_default(v, defaults[k])}
-    return tuple(args), kept
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    return not isinstance(value, torch.Tensor) and exact(frozen(value)) == exact(default)
-
-
-def kernel(target: OpOverload) -> OpOverload:
-    """What computes an operator: a view of a tensor whose numbers lie in another order than its axes is a copy."""
-    return torch.ops.aten.reshape.default if target in VIEWS else target
-
-
-VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
-"""Operators that PyTorch refuses, depending on how a tensor lies in memory; a rewrite may change that."""
-
-
-def _call(target: OpOverload, values: Mapping[str, Any]) -> Any:
-    names = _positional(target)
-    return kernel(target)(*[values[name] for name in names], **{k: v for k, v in values.items() if k not in names})
-
-
-KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
-"""What a kernel of PyTorch raises for tensors that it does not take."""
-
-
-@lru_cache(maxsize=100_000)
-def _result_types(op: Op, inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
-    shown = ", ".join(map(str, inputs))
-    _check_inputs(op, inputs)
-    try:
-        with on_fakes():
-            tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
-            results = flat_results(_call(op.target, op.bind(tensors)))
-    except (DynamicOutputShapeException, DataDependentOutputException) as error:
-        raise OperatorError(
-            f"the shape of {op.name}({shown}) depends on the data; such operators are not taken"
-        ) from error
-    except KERNEL_ERRORS as error:
-        raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
-    return tuple(map(type_of, results))
-
-
-def _check_inputs(op: Op, inputs: Sequence[ValueType]) -> None:
-    """Whether they are tensors, quantized as the operator needs them. Raises: OperatorError."""
-    for kind in inputs:
-        if not isinstance(kind, TensorType):
-            raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
-    _check_quantization(op, inputs)
-
-
-def _check_quantization(op: Op, inputs: Sequence[ValueType]) -> None:
-    """Whether scales and offsets among the arguments are those of the tensors. Raises: OperatorError.
-
-    An operator of ours that takes `x_scale` and `x_offset` takes a tensor `x` that is quantized so (None: a plain
-    one). Operators that move numbers must find all of them quantized alike.
-    """
-    kinds = [kind for kind in inputs if isinstance(kind, TensorType)]
-    if op.name in MOVES_DATA and any(kind.quantization != kinds[0].quantization for kind in kinds):
-        raise OperatorError(f"{op.name} takes tensors quantized alike; found {', '.join(map(str, kinds))}")
-    if op.target.namespace != "explorer":
-        return
-    given = dict(op.arguments)
-    for name, kind in zip(op.input_names(), kinds, strict=True):
-        if f"{name}_scale" not in given:
-            continue
-        scale, offset = given[f"{name}_scale"], given[f"{name}_offset"]
-        wanted = None if scale is None else Quantization(scale, offset)
-        if kind.quantization != wanted:
-            told = f"quantized by {wanted}" if wanted is not None else "of plain numbers"
-            raise OperatorError(f"{op.name} takes a tensor {name} {told}; it is a {kind}")
-        if wanted is not None:
-            _check_offset(op, kind.dtype, wanted)
-
-
-def _check_offset(op: Op, dtype: torch.dtype, quantization: Quantization) -> None:
-    if dtype.is_floating_point or not torch.iinfo(dtype).min <= quantization.offset <= torch.iinfo(dtype).max:
-        name = LETTERS.get(dtype, dtype)
-        raise OperatorError(f"{op.name} has a tensor of {name} with the offset {quantization.offset}, which is none")
-
-
-def _with_names(op: Op, inputs: Sequence[ValueType], result: ValueType) -> ValueType:
-    """The type of a result with what fake tensors do not know: layout and quantization."""
-    if not isinstance(result, TensorType) or not inputs or not isinstance(inputs[0], TensorType):
-        return result
-    first = inputs[0]
-    names = dict(op.arguments)
-    quantization = first.quantization if op.name in MOVES_DATA and result.dtype == first.dtype else None
-    if "out_scale" in names:
-        quantization = Quantization(names["out_scale"], names["out_offset"])
-        _check_offset(op, result.dtype, quantization)
-    return TensorType(result.dtype, result.shape, _layout(op, first, result), quantization)
-
-
-def _layout(op: Op, first: TensorType, result: TensorType) -> str:
-    """The names of the axes of a result, as far as they follow from those of the first input."""
-    if op.name.endswith("_nhwc"):
-        return "NHWC"
-    names = first.layout
-    if not names or result.rank != first.rank:
-        return ""
-    if op.name == "permute":
-        return "".join(names[axis] for axis in op["dims"])
-    if op.name == "transpose":
-        swapped = list(names)
-        swapped[op["dim0"]], swapped[op["dim1"]] = names[op["dim1"]], names[op["dim0"]]
-        return "".join(swapped)
-    return names if op.name in KEEPS_AXES or result.shape == first.shape else ""
-
-
-KEEPS_AXES = frozenset(
-    (
-        *("conv2d", "convolution", "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "adaptive_avg_pool2d"),
-        *("cat", "slice", "narrow", "split", "split_with_sizes", "chunk", "constant_pad_nd", "pad", "repeat", "mean"),
-    )
-)
-"""Operators that change sizes but not which axis is which, as long as there are as many."""
-
-MOVES_DATA = frozenset(
-    (
-        *("permute", "transpose", "t", "numpy_T", "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze"),
-        *("unsqueeze", "clone", "expand", "slice", "select", "narrow", "cat", "stack", "split", "split_with_sizes"),
-        *("chunk", "repeat", "max_pool2d", "max_pool2d_nhwc", "alias", "contiguous"),
-    )
-)
-"""Operators that give numbers of their input as they are: quantized inputs give results of the same quantization."""

@@ -25,9 +25,10 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
-from explorer.tensor.ir.ops import bound
+from explorer.tensor.ir.ops import apply_op, call
+from explorer.tensor.ir.schemas import bound
 from explorer.tensor.ir.types import Quantization, TensorType
-from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable, apply_op, call
+from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable
 
 aten = torch.ops.aten
 

@@ -1,16 +1,19 @@
 """In which order applications stand: each behind all it reads, the same for equal graphs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from explorer.errors import CycleError
-from explorer.tensor.ir.variables import Apply, Variable
+
+if TYPE_CHECKING:
+    from explorer.tensor.ir.variables import Apply, Variable
 
 
 def toposorted(
-    outputs: Iterable[Variable],
-    before: Mapping[Apply, Sequence[Apply]] | None = None,
-    stop: Mapping[Apply, None] | None = None,
-) -> list[Apply]:
+    outputs: "Iterable[Variable]",
+    before: "Mapping[Apply, Sequence[Apply]] | None" = None,
+    stop: "Mapping[Apply, None] | None" = None,
+) -> "list[Apply]":
     """Applications that outputs need, each behind all it reads, depth first in the order of the inputs.
 
     `before` names more applications that must stand before one; those in `stop` are left out with all below them.
@@ -43,7 +46,7 @@ def toposorted(
     return order
 
 
-def _reads(node: Apply, before: Mapping[Apply, Sequence[Apply]]) -> Iterator[Apply]:
+def _reads(node: "Apply", before: "Mapping[Apply, Sequence[Apply]]") -> "Iterator[Apply]":
     for variable in node.inputs:
         if variable.owner is not None:
             yield variable.owner

@@ -1,19 +1,21 @@
 """The nodes of a tensor graph: variables, constants, and applications of operators."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
-from explorer.tensor.ir.numbers import NATURAL, PythonNumber, operands, takes_numbers
-from explorer.tensor.ir.ops import SLOT, Op, bound, frozen, takes_tensor
+from explorer.tensor.ir.numbers import PythonNumber, operands
+from explorer.tensor.ir.sorting import toposorted
 from explorer.tensor.ir.types import Quantization, TensorType, ValueType, type_of
+
+if TYPE_CHECKING:
+    from explorer.tensor.ir.ops import Op
 
 PYTORCH = str(Path(torch.__file__).parent)
 
@@ -78,8 +80,6 @@ class Variable:
         return self.type
 
     def __repr__(self) -> str:
-        from explorer.tensor.ir.text import expression
-
         return expression([self])[1:-1]
 
 
@@ -146,15 +146,13 @@ class Apply:
     `id` is its number in that graph, -1 before it is in one.
     """
 
-    op: Op
+    op: "Op"
     inputs: list[Variable]
     outputs: list[Variable] = field(default_factory=list[Variable])
     place: SourcePlace = NOWHERE
     id: int = -1
 
     def __repr__(self) -> str:
-        from explorer.tensor.ir.text import expression
-
         return expression(self.outputs[:1])[1:-1]
 
     def input_of(self, argument: str) -> Variable | None:
@@ -172,93 +170,72 @@ class Apply:
         return {variable: value for variable, tensor, value in given if value is not tensor}
 
 
-def apply_op(
-    op: Op,
-    inputs: Sequence["Variable | float"],
-    place: SourcePlace = NOWHERE,
-    known: Sequence[ValueType] | None = None,
-) -> Apply:
-    """Apply an operator to variables; numbers become constants that act in it as the numbers do.
+LONGEST = 200
+"""Expressions of more applications are counted, not written."""
 
-    `known`, where given, are the types of the results, as PyTorch gave them before.
-    Raises: OperatorError if the number or the types of the inputs do not fit.
+
+def expression(outputs: Sequence[Variable]) -> str:
+    """Outputs as nested expressions; what is read twice is numbered where it stands first.
+
+    >>> expression([div(mul(add(y, z), x), add(y, z))])  # doctest: +SKIP
+    '[div(mul(add(y, z), x), add(y, z))]'
     """
-    if len(inputs) != op.num_inputs:
-        raise OperatorError(f"{op.name} takes {op.num_inputs} tensors; {len(inputs)} were given")
-    given = [value for value in inputs if isinstance(value, Variable)]
-    variables = [value if isinstance(value, Variable) else number_constant(value, given) for value in inputs]
-    if not takes_numbers(op.target):
-        variables = [_plain(variable) for variable in variables]
-    node = Apply(op, variables, place=place)
-    types = op.result_types([variable.type for variable in variables], known)
-    device = _device(op, variables)
-    trained = any(variable.trained for variable in variables)
-    node.outputs = [Variable(kind, node, i, "", device, trained) for i, kind in enumerate(types)]
-    return node
+    nodes = toposorted(outputs)
+    if len(nodes) > LONGEST:
+        return f"[a graph of {len(nodes):,} applications; text() has a line for each]"
+    reads: dict[Variable, int] = {}
+    for variable in [*outputs, *(v for node in nodes for v in node.inputs)]:
+        reads[variable] = reads.get(variable, 0) + 1
+    owners: dict[Any, int] = {}
+    for variable, count in reads.items():
+        if variable.owner is not None:
+            owners[variable.owner] = owners.get(variable.owner, 0) + count
+    numbers: dict[Any, int] = {}
+
+    def written(variable: Variable) -> str:
+        owner = variable.owner
+        if owner is None:
+            return leaf_text(variable)
+        result = f"::{variable.index}" if len(owner.outputs) > 1 else ""
+        if owner in numbers:
+            return f"*{numbers[owner]}{result}"
+        if owners.get(owner, 0) < 2:
+            return f"{owner.op.name}({inside(owner)}){result}"
+        numbers[owner] = len(numbers) + 1
+        number = numbers[owner]
+        return f"*{number}{result} -> {owner.op.name}({inside(owner)})"
+
+    def inside(owner: Any) -> str:
+        return ", ".join([*map(written, owner.inputs), *settings_text(owner.op.settings)])
+
+    return f"[{', '.join(map(written, outputs))}]"
 
 
-def _device(op: Op, inputs: Sequence[Variable]) -> torch.device | None:
-    named = op.attributes.get("device")
-    return torch.device(named) if named is not None else next((v.device for v in inputs if v.device is not None), None)
+def leaf_text(variable: Variable) -> str:
+    """A variable without owner: its name, or the number that a constant holds."""
+    if isinstance(variable, Constant):
+        return variable.name or constant_text(variable)
+    return variable.name or f"<{variable.type}>"
 
 
-def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
-    """A constant of no axes that acts in an operator with `others` as the number does. Raises: OperatorError."""
-    python = next(known for known in NATURAL if isinstance(value, known))
-    kinds = [v.tensor_type for v in others if not isinstance(v, Constant) or not isinstance(v.data, PythonNumber)]
-    beside = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
-    return Constant(PythonNumber.of(python(value), torch.result_type(beside, python(1))))
+def constant_text(constant: Constant) -> str:
+    """A constant in a few characters: its number, if all its elements are one number; else a mark of its content."""
+    if constant.trainable:
+        return "parameter"
+    number = constant.number
+    if number is None:
+        return f"constant {constant.digest[:8]}" if constant.data.numel() else "constant (empty)"
+    text = repr(number)
+    text = text.removesuffix(".0") if isinstance(number, float) else text
+    return text if not constant.tensor_type.shape else f"full({text})"
 
 
-def _plain(variable: Variable) -> Variable:
-    """A Python number as the tensor that it acts as; any other variable as it is."""
-    if isinstance(variable, Constant) and isinstance(variable.data, PythonNumber):
-        return Constant(variable.data.plain)
-    return variable
+def settings_text(settings: dict[str, Any]) -> list[str]:
+    """Attributes as `name=value`."""
+    return [f"{name}={_value(value)}" for name, value in settings.items()]
 
 
-def call(target: OpOverload, *args: Any, place: SourcePlace = NOWHERE, **kwargs: Any) -> Any:
-    """Apply an overload as one would call it, with variables for tensors: the result, or a tuple of several.
-
-    A number where the schema takes a tensor becomes a constant.
-    Raises: OperatorError for arguments that do not fit, in number, name or type.
-    """
-    node = make_apply(target, args, kwargs, place)
-    return node.outputs[0] if len(node.outputs) == 1 else tuple(node.outputs)
-
-
-def make_apply(
-    target: OpOverload,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    place: SourcePlace = NOWHERE,
-    known: Sequence[ValueType] | None = None,
-) -> Apply:
-    """Apply an overload as one would call it; `known` is as in `apply_op`. Raises: OperatorError."""
-    values = bound(target, args, kwargs)
-    variables = [v for value in values.values() for v in _variables_in(value)]
-    inputs: list[Variable] = []
-    arguments: list[tuple[str, Any]] = []
-    for name, value in values.items():
-        if isinstance(value, int | float | complex) and takes_tensor(target, name):
-            value = number_constant(value, variables)
-        arguments.append((name, _opened(value, inputs)))
-    return apply_op(Op(target, tuple(arguments)), inputs, place, known)
-
-
-def _variables_in(value: Any) -> list[Variable]:
-    if isinstance(value, Variable):
-        return [value]
-    if isinstance(value, list | tuple):
-        return [v for item in value for v in _variables_in(item)]
-    return []
-
-
-def _opened(value: Any, inputs: list[Variable]) -> Any:
-    """An argument with slots instead of variables, which are put into `inputs`."""
-    if isinstance(value, Variable):
-        inputs.append(value)
-        return SLOT
-    if isinstance(value, list | tuple):
-        return tuple(_opened(item, inputs) for item in value)
-    return frozen(value)
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return str(value)

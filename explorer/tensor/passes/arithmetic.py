@@ -10,7 +10,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import instead, known_tensor, splat, splat_number, without_copy
-from explorer.tensor.ir.variables import Apply, Constant, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting.patterns import is_commutative
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import constant_like, instead, known_tensor, read_once, shape_of, without_copy
-from explorer.tensor.ir.variables import Apply, Constant, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     batch_norm_of,

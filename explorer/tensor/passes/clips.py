@@ -22,7 +22,8 @@ from explorer.tensor.facts import (
     value_range,
     without_copy,
 )
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.clips import merge_clips

@@ -29,8 +29,8 @@ from explorer.tensor.facts import (
     without_copy,
 )
 from explorer.tensor.ir.aliasing import memory_roots, memory_views
-from explorer.tensor.ir.ops import Op, slots
-from explorer.tensor.ir.variables import Apply, Variable, apply_op
+from explorer.tensor.ir.ops import Op, apply_op, slots
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_single_cat

@@ -13,7 +13,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import gradient_on_ties
-from explorer.tensor.ir.variables import Apply, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 
 aten = torch.ops.aten

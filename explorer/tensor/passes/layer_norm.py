@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import instead, known_tensor, owned_by, read_once
-from explorer.tensor.ir.variables import Apply, Constant, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 

@@ -25,8 +25,9 @@ from explorer.tensor.facts import (
     shape_of,
 )
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.ops import apply_op, call
 from explorer.tensor.ir.types import TensorType
-from explorer.tensor.ir.variables import Apply, Constant, Variable, apply_op, call
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import concat
 from explorer.tensor.rewriting import Declined, Profile, Rewriter

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import CLIPS, RELUS, gradient_on_ties, may_hold_padding_only, owned_by, read_once
-from explorer.tensor.ir.variables import Apply, apply_op
+from explorer.tensor.ir.ops import apply_op
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import MAX_POOLS, schema_name
 from explorer.tensor.rewriting import Declined

@@ -17,7 +17,7 @@ import torch
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import bare, instead, is_known, owned_by, read_once, reapplied, splat, splat_number
 from explorer.tensor.ir import quantized as q
-from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import GraphPass, passes

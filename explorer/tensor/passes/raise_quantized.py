@@ -16,7 +16,7 @@ from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, instead, owned_by, read_once, reapplied, shape_of
 from explorer.tensor.ir import quantized as q
-from explorer.tensor.ir.ops import MOVES_DATA
+from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes

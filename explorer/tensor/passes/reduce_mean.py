@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import instead, reshape, shape_of
-from explorer.tensor.ir.variables import Apply, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 

@@ -7,7 +7,8 @@ import torch
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import RESHAPES, TRANSPOSES, instead, owned_by, permutation_of, shape_of
 from explorer.tensor.ir.library import channel_shuffle_op
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 

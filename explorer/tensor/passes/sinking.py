@@ -39,8 +39,9 @@ from explorer.tensor.facts import (
     splat,
     splat_number,
 )
+from explorer.tensor.ir.ops import apply_op, call
 from explorer.tensor.ir.types import TensorType
-from explorer.tensor.ir.variables import Apply, Variable, apply_op, call
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     ATEN_BATCH_NORM,

@@ -5,72 +5,61 @@ step ends. It may end because of a transaction that was made already; for this e
 transaction begins, what it was before the present one.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from explorer.tensor.graph.features import Feature
+from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.recording.snapshot import GraphState, NodeState
 
-if TYPE_CHECKING:
-    from explorer.tensor.graph.function_graph import FunctionGraph
-
 Inputs = tuple[Variable, ...]
 
 
-class Delta:
+class Delta(Feature):
     """The changes of one graph since a state of it."""
 
-    def __init__(self, graph: "FunctionGraph") -> None:
-        self._graph = graph
+    def __init__(self) -> None:
         self.state: GraphState | None = None
         """The state when the step began; None: nobody asked for it yet."""
         self.drawn: set[int] = set()
         """The nodes that were drawn when the step began."""
-        self._exits: dict[Variable, int] = {}
-        """The constants that are outputs now, and how often."""
+        self._exits: set[Variable] = set()
+        """The constants that are outputs now."""
         self._exits_drawn: frozenset[int] = frozenset()
         self._begin_step()
-        self.begin()
+        self._clear()
 
-    # ------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------ notifications
 
-    def begin(self) -> None:
-        """A transaction begins."""
-        self._touched: dict[Apply, Inputs | None] = {}
-        self._leaves: dict[Constant, None] = {}
-        self._outputs_before: dict[int, Variable] = {}
-        self._types_before: dict[Variable, TensorType] = {}
+    def on_attach(self, graph: FunctionGraph) -> None:
+        self._graph = graph
 
-    def imported(self, node: Apply) -> None:
-        """An application came."""
+    def on_begin(self, graph: FunctionGraph) -> None:
+        self.start()
+        self._clear()
+
+    def on_import(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
         self._touched.setdefault(node, None)
+        self._touch_constants(node.inputs)
 
-    def pruned(self, node: Apply) -> None:
-        """An application went."""
+    def on_prune(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
         if node not in self._touched:
             self._touched[node] = tuple(node.inputs)
+        self._touch_constants(node.inputs)
 
-    def rewired(self, node: Apply | None, index: int, old: Variable, new: Variable) -> None:
-        """An application (None: the outputs) reads something else at a position."""
+    def on_change_input(
+        self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
+    ) -> None:
         if node is None:
             self._outputs_before.setdefault(index, old)
-            self._count_exit(old, -1)
-            self._count_exit(new, 1)
         elif node not in self._touched:
             inputs = node.inputs.copy()
             inputs[index] = old
             self._touched[node] = tuple(inputs)
-        if isinstance(old, Constant):
-            self._leaves[old] = None
+        self._touch_constants((old, new))
 
-    def leaf(self, variable: Variable) -> None:
-        """An input or a constant came, or lost a reader; inputs stay in the graph in any case."""
-        if isinstance(variable, Constant):
-            self._leaves[variable] = None
-
-    def renamed(self, variable: Variable, old: TensorType) -> None:
-        """The type of a variable has another name for the order of its axes."""
+    def on_layout(self, graph: FunctionGraph, variable: Variable, old: TensorType) -> None:
         self._types_before.setdefault(variable, old)
         if variable.owner is not None:
             self._touched.setdefault(variable.owner, tuple(variable.owner.inputs))
@@ -107,6 +96,8 @@ class Delta:
 
     def exits(self) -> tuple[list[int], list[int]]:
         """The constants that became outputs in the present transaction and are not drawn, and those the other way."""
+        if self._outputs_before:
+            self._exits = {variable for variable in self._graph.outputs if isinstance(variable, Constant)}
         if not self._exits and not self._exits_drawn:
             return [], []
         ids = self._graph.ids
@@ -119,9 +110,7 @@ class Delta:
         if self.state is None:
             self.state = GraphState.of(self._graph)
             self.drawn, self._exits_drawn = self.state.drawn(), self.state.exits
-            self._exits = {}
-            for variable in self._graph.outputs:
-                self._count_exit(variable, 1)
+            self._exits = {variable for variable in self.state.outputs if isinstance(variable, Constant)}
         return self.state
 
     def end_step(self, before_transaction: bool) -> GraphState:
@@ -144,13 +133,17 @@ class Delta:
         """Inputs and constants, and whether something read them when a transaction touched them last."""
         self._outputs_changed = False
 
-    def _count_exit(self, variable: Variable, by: int) -> None:
-        if isinstance(variable, Constant):
-            count = self._exits.get(variable, 0) + by
-            if count:
-                self._exits[variable] = count
-            else:
-                self._exits.pop(variable, None)
+    def _clear(self) -> None:
+        """Forget what the last transaction touched."""
+        self._touched: dict[Apply, Inputs | None] = {}
+        self._leaves: dict[Constant, None] = {}
+        self._outputs_before: dict[int, Variable] = {}
+        self._types_before: dict[Variable, TensorType] = {}
+
+    def _touch_constants(self, variables: Iterable[Variable]) -> None:
+        for variable in variables:
+            if isinstance(variable, Constant):
+                self._leaves[variable] = None
 
     def _node_states(self, before_transaction: bool) -> Iterator[tuple[int, NodeState | None]]:
         graph = self._graph

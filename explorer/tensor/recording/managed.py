@@ -12,6 +12,7 @@ from explorer.rewrite import (
     PassRun,
 )
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.rewriting import LocalRewriter, Rewriter
 
 
@@ -26,8 +27,6 @@ class ManagedPipeline:
     label: str = "pipeline"
 
     def __post_init__(self) -> None:
-        from explorer.tensor.passes import passes
-
         self._passes: PassRegistry[FunctionGraph] = passes if self.passes is None else self.passes
         self._manager = PassManager(self.pipeline, self._passes, self.options)
 
@@ -49,8 +48,6 @@ class ManagedPipeline:
 
     def global_rewriters(self) -> tuple[Rewriter, ...]:
         """Those of them that look at the whole graph."""
-        from explorer.tensor.passes.base import GraphPass
-
         made = [made for made in self._made() if isinstance(made, GraphPass)]
         return tuple(dict.fromkeys(rule for one in made for rule in one.rewriter().global_rewriters()))
 

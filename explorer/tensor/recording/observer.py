@@ -8,8 +8,14 @@ made.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING
 
+from explorer.errors import InconsistencyError
+from explorer.tensor.graph.features import Feature
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.observing import NO_OBSERVER
+from explorer.tensor.graph.transactions import text_of
+from explorer.tensor.graph.wiring import name_of
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.recording.delta import Delta
 from explorer.tensor.recording.snapshot import TensorSnapshot
 from explorer.trace import (
@@ -27,45 +33,45 @@ from explorer.trace import (
     StepStarted,
 )
 
-if TYPE_CHECKING:
-    from explorer.tensor.graph.function_graph import FunctionGraph
-    from explorer.tensor.ir.variables import Apply, Variable
 
+class Observer(Feature):
+    """Follows the changes of the graph to which it is attached, for its listeners.
 
-class Observer:
-    """Follows the changes of one graph for its listeners."""
+    With `one_by_one` every rewrite is a step of its own.
+    """
 
-    def __init__(self, graph: "FunctionGraph", listeners: Sequence[Listener], one_by_one: bool = False) -> None:
+    def __init__(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
         self.listeners = tuple(listeners)
         self.one_by_one = one_by_one
-        """Whether every rewrite is a step of its own."""
-        self._graph = graph
+        self.delta = Delta()
+        """What changed since the last step."""
         self._scopes: list[str] = []
         self._rules: list[tuple[str, ...]] = [()]
         self._told: list[bool] = [False]
         self._seen: dict[str, int] = {}
         self._parts = 0
         self._started = self._began = perf_counter()
-        self.delta = Delta(graph) if self.listeners else None
-        """What changed since the last step; None without listeners."""
         self._clear()
 
-    def listen(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
-        """Tell these listeners from now on."""
-        self.listeners, self.one_by_one = tuple(listeners), one_by_one
-        self.delta = Delta(self._graph) if self.listeners else None
-
     def __bool__(self) -> bool:
-        return bool(self.listeners)
+        return True
+
+    def on_attach(self, graph: FunctionGraph) -> None:
+        if graph.observer:
+            raise InconsistencyError("the graph has an observer already; give that one all listeners")
+        self._graph = graph
+        graph.attach_feature(self.delta)
+        graph.observer = self
+
+    def on_detach(self, graph: FunctionGraph) -> None:
+        graph.remove_feature(self.delta)
+        graph.observer = NO_OBSERVER
 
     # ------------------------------------------------------------------ steps
 
     @contextmanager
     def scope(self, name: str, rules: Sequence[str] = ()) -> Iterator[None]:
         """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
-        if not self.listeners:
-            yield
-            return
         self._close()
         self._scopes.append(self._unique(name))
         self._rules.append(tuple(rules))
@@ -87,10 +93,9 @@ class Observer:
 
     def first(self, name: str) -> None:
         """The first step of a record: the graph as it is."""
-        if self.delta is not None:
-            self._tell(StepStarted(name, TENSOR))
-            self._tell(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
-            self._started = perf_counter()
+        self._tell(StepStarted(name, TENSOR))
+        self._tell(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
+        self._started = perf_counter()
 
     def limit(self, what: str, limit: int, message: str) -> None:
         """A bound was reached while more was possible."""
@@ -99,28 +104,25 @@ class Observer:
 
     def failed(self, error: str) -> None:
         """A rule raised and the compilation ends."""
-        if self.delta is not None:
-            self._close()
-            self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
-            self._tell(StepFailed(error, TensorSnapshot(self.delta.start())))
-            self._told[-1] = True
+        self._close()
+        self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
+        self._tell(StepFailed(error, TensorSnapshot(self.delta.start())))
+        self._told[-1] = True
 
-    # ------------------------------------------------------------------ what the graph tells
+    # ------------------------------------------------------------------ notifications
 
-    def begin(self) -> None:
-        """A transaction begins."""
-        if self.delta is not None:
-            self.delta.start()
-            self.delta.begin()
-            self._began = perf_counter()
+    def on_begin(self, graph: FunctionGraph) -> None:
+        self._began = perf_counter()
 
-    def applied(
-        self, rule: str, old: Sequence["Variable"], new: Sequence["Variable"], matched: Sequence["Apply"]
+    def on_apply(
+        self,
+        graph: FunctionGraph,
+        reason: object,
+        old: Sequence[Variable],
+        new: Sequence[Variable],
+        matched: Sequence[Apply],
     ) -> None:
-        """The transaction stands."""
-        delta = self.delta
-        if delta is None:
-            return
+        delta, rule = self.delta, name_of(reason)
         came, went = delta.came_and_went()
         root = _root(old)
         removed = [node.id for node in went]
@@ -136,7 +138,7 @@ class Observer:
             looked = delta.touched()
         added, gone = delta.exits()
         added = [number for number in added if number not in self._fresh]
-        added += [node.id for node in (self._graph.order.sorted(came) if len(came) > 1 else came)]
+        added += [node.id for node in (graph.order.sorted(came) if len(came) > 1 else came)]
         results = [self._id(variable) for variable in new]
         if len(added) > 1 and results and results[0] in added:  # what stands for the root is the last
             added.remove(results[0])
@@ -151,18 +153,22 @@ class Observer:
         self._fresh.update(dict.fromkeys(added))
         delta.commit()
 
-    def reverted(self, rule: str, old: Sequence["Variable"], matched: Sequence["Apply"], why: str) -> None:
-        """The transaction was taken back."""
-        if self.listeners:
-            root = matched[0].id if matched else _root(old)
-            if root is not None and root >= 0:
-                self.refused(Refusal(rule, root, 0, root, RefusalKind.REVERTED, found=why))
+    def on_revert(
+        self,
+        graph: FunctionGraph,
+        reason: object,
+        old: Sequence[Variable],
+        matched: Sequence[Apply],
+        error: BaseException,
+    ) -> None:
+        root = matched[0].id if matched else _root(old)
+        if root is not None and root >= 0:
+            self.refused(Refusal(name_of(reason), root, 0, root, RefusalKind.REVERTED, found=text_of(error)))
 
     def refused(self, refusal: Refusal) -> None:
         """A rule was tried and does not apply; one at a node that this step made belongs to the next step."""
-        if self.listeners:
-            newer = refusal.root in self._fresh or refusal.node in self._fresh
-            (self._later if newer else self._refusals).append(refusal)
+        newer = refusal.root in self._fresh or refusal.node in self._fresh
+        (self._later if newer else self._refusals).append(refusal)
 
     # ------------------------------------------------------------------ helpers
 
@@ -179,7 +185,7 @@ class Observer:
         self._later: list[Refusal] = []
         self._fresh: dict[int, None] = {}
 
-    def _id(self, variable: "Variable") -> int:
+    def _id(self, variable: Variable) -> int:
         return variable.owner.id if variable.owner is not None else self._graph.ids.get(variable, -1)
 
     def _path(self) -> str:
@@ -190,7 +196,7 @@ class Observer:
     def _close(self, always: bool = False, before_transaction: bool = False) -> None:
         """End the step that is open, if something happened in it; maybe as it was before the present transaction."""
         delta = self.delta
-        if delta is None or not (always or self._rewrites or self._refusals):
+        if not (always or self._rewrites or self._refusals):
             return
         self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
         for match in self._matches:
@@ -216,7 +222,7 @@ class Observer:
             listener(event)
 
 
-def _root(variables: Sequence["Variable"]) -> int | None:
+def _root(variables: Sequence[Variable]) -> int | None:
     """The number of the first application that gives one of these."""
     for variable in variables:
         if variable.owner is not None:

@@ -13,7 +13,9 @@ from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPi
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments
 from explorer.tensor.ir.variables import Apply
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
+from explorer.tensor.recording.observer import Observer
 from explorer.tensor.recording.snapshot import TensorSnapshot
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
 from explorer.tensor.rewriting.rewriters import checked_tracks, is_tracked, tracked_name
@@ -90,7 +92,8 @@ def record_module(
     examples = _examples(subject, example_inputs, kwargs or {})
     graph = _graph_of(subject, examples, operators, mode == "train")
     recorder = Recorder()
-    graph.observer.listen((recorder, *listeners), one_by_one)
+    observer = Observer((recorder, *listeners), one_by_one)
+    graph.attach_feature(observer)
     rules = described(steps)
     options = {
         "level": TENSOR,
@@ -101,9 +104,9 @@ def record_module(
         "layout": layout,
         "one_by_one": one_by_one,
     }
-    for listener in graph.observer.listeners:
+    for listener in observer.listeners:
         listener(RunStarted(None, options, rules))
-    graph.observer.first("import")
+    observer.first("import")
     kept = examples if examples.by_name else tuple(examples) or None
     try:
         for part in steps:
@@ -136,8 +139,6 @@ def _graph_of(subject: Any, examples: Arguments, operators: str, training: bool)
 
 def _pipelines(pipeline: "Chosen | Sequence[Chosen] | None", mode: str) -> tuple[Pipeline, ...]:
     """What is run, in order; passes and names of passes that stand side by side are one pipeline."""
-    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-
     chosen: Any = DEFAULT_PIPELINE if pipeline is None else pipeline
     several = isinstance(chosen, Sequence) and not isinstance(chosen, str)
     steps: list[Pipeline] = []

@@ -5,19 +5,19 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from explorer.graph import Graph, topological_order
+from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.tensor.recording.figures import figures
+from explorer.tensor.torch_io.exporting import to_module
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
-
-if TYPE_CHECKING:
-    from explorer.tensor.graph.function_graph import FunctionGraph
 
 Read = tuple[int, int]
 """A result that is read: the number of the node, and which of its results."""
@@ -79,7 +79,7 @@ class GraphState:
         self._nodes: Mapping[int, NodeState] | None = None
 
     @classmethod
-    def of(cls, graph: "FunctionGraph") -> "GraphState":
+    def of(cls, graph: FunctionGraph) -> "GraphState":
         """The present state of a graph, its inputs and constants first."""
         ids = graph.ids
         nodes = {i: NodeState.of(v, (), ids) for v, i in ids.items() if v.clients or v in graph.declared}
@@ -141,10 +141,8 @@ class GraphState:
         inputs = {number: tuple(source for source, _ in state.reads) for number, state in self.nodes.items()}
         return topological_order(self.nodes, inputs)
 
-    def function_graph(self) -> "FunctionGraph":
+    def function_graph(self) -> FunctionGraph:
         """A graph of its own in this state."""
-        from explorer.tensor.graph.function_graph import FunctionGraph
-
         made: dict[Read, Variable] = {}
         inputs: list[Variable] = []
         order = self._order()
@@ -188,8 +186,6 @@ class TensorSnapshot:
 
     @cached_property
     def _figures(self) -> Mapping[str, int]:
-        from explorer.tensor.recording.figures import figures
-
         return figures(self.state)
 
     @property
@@ -199,8 +195,6 @@ class TensorSnapshot:
 
     def circuit(self) -> Any:
         """A module that computes this state."""
-        from explorer.tensor.torch_io.exporting import to_module
-
         return to_module(self.state.function_graph())
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:

@@ -16,9 +16,9 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
-from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.ops import Op, apply_op, number_constant
 from explorer.tensor.ir.types import TensorType
-from explorer.tensor.ir.variables import Apply, Constant, Variable, apply_op, number_constant
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting.rewriters import Declined, LocalRewriter, OpPattern, Tracked, is_tracked, tracked_name
 from explorer.trace import Check, Refusal, RefusalKind
 

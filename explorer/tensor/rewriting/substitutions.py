@@ -8,8 +8,8 @@ from typing import Any
 
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
-from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.variables import Apply, apply_op
+from explorer.tensor.ir.ops import Op, apply_op
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked
 
 

@@ -14,7 +14,8 @@ import torch
 
 from explorer.errors import OperatorError
 from explorer.tensor.facts import full_like, instead, is_floating, number_of, read_once, shape_of
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 

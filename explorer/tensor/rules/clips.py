@@ -6,7 +6,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, instead, owned_by
-from explorer.tensor.ir.variables import Apply, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 

@@ -6,8 +6,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import FULLS, full_like, known_tensor, plain, splat_number
-from explorer.tensor.ir.ops import MOVES_DATA
 from explorer.tensor.ir.quantized import DEQUANTIZES
+from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import Declined, in2out, node_rewriter

@@ -11,7 +11,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import axes_of, instead, is_real, never_negative, number_of, owned_by, shape_of
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined, OpPattern, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize, register_stabilize
 

@@ -10,7 +10,8 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import have_dtype_of, instead, is_floating, is_real, number_of, owned_by, read_once, shape_of
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_specialize
 

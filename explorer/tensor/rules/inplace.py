@@ -11,8 +11,8 @@ from torch._ops import OpOverload
 
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.destroy import DestroyHandler
-from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.variables import Apply, Constant, apply_op
+from explorer.tensor.ir.ops import Op, apply_op
+from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.rewriting import Declined, LocalRewriter
 from explorer.tensor.rewriting.patterns import is_commutative
 from explorer.tensor.rules.families import register_overwrite

@@ -27,7 +27,8 @@ from explorer.tensor.facts import (
     trained_among,
     without_copy,
 )
-from explorer.tensor.ir.variables import Apply, Constant, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import Declined, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 

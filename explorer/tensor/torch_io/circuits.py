@@ -1,7 +1,5 @@
 """A compiled circuit as a tensor graph."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -9,7 +7,6 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.layers import TorchDiscreteLayer
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.torch_io.importing import from_module
-from explorer.trace import Listener
 
 
 def from_circuit(
@@ -18,14 +15,13 @@ def from_circuit(
     batch_size: int = 1,
     level: str = "functional",
     training: bool = False,
-    listeners: Sequence[Listener] = (),
 ) -> FunctionGraph:
     """The graph of what a circuit computes for rows (B, D); with `training` its parameters may change.
 
     Raises: ExportError, UnknownNameError, as `from_module` does.
     """
     x = example_rows(circuit, batch_size)
-    return from_module(circuit, (x,), level=level, training=training, listeners=listeners)
+    return from_module(circuit, (x,), level=level, training=training)
 
 
 def example_rows(circuit: TorchCircuit, batch_size: int) -> Tensor:

@@ -13,7 +13,7 @@ from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.sharing import outputs_to_copy
 from explorer.tensor.ir.aliasing import destroys
-from explorer.tensor.ir.ops import kernel, split_call
+from explorer.tensor.ir.schemas import kernel, split_call
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.torch_io.holding import hold

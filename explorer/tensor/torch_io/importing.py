@@ -14,18 +14,18 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
-from explorer.errors import ExportError, OperatorError
+from explorer.errors import ExportError, OperatorError, unknown_name
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Held, Interface, Mutation
 from explorer.tensor.graph.sharing import sharing_of
 from explorer.tensor.ir.fakes import exclusively
-from explorer.tensor.ir.ops import flat_results
+from explorer.tensor.ir.ops import make_apply
 from explorer.tensor.ir.quantized import name_quantization
+from explorer.tensor.ir.schemas import flat_results
 from explorer.tensor.ir.types import TensorType, ValueType, type_of
-from explorer.tensor.ir.variables import Constant, SourcePlace, Variable, make_apply
+from explorer.tensor.ir.variables import Constant, SourcePlace, Variable
 from explorer.tensor.torch_io.gradient_modes import DETACH, detached_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
-from explorer.trace import Listener
 
 LEVELS = ("functional", "core")
 """`functional`: composite operators stay whole (convolution, batch norm, linear, softmax); `core`: core ATen only."""
@@ -39,7 +39,6 @@ def from_module(
     level: str = "functional",
     layout: str = "",
     training: bool = False,
-    listeners: Sequence[Listener] = (),
 ) -> FunctionGraph:
     """Export a module and take the program as a graph. In training its parameters may change, else they are known.
 
@@ -56,7 +55,7 @@ def from_module(
             f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {first.strip()} "
             "(the cause of this error says more)"
         ) from error
-    return from_exported(program, level=level, layout=layout, training=training, listeners=listeners)
+    return from_exported(program, level=level, layout=layout, training=training)
 
 
 def from_exported(
@@ -65,7 +64,6 @@ def from_exported(
     level: str = "functional",
     layout: str = "",
     training: bool = False,
-    listeners: Sequence[Listener] = (),
 ) -> FunctionGraph:
     """An exported program as a graph; parameters and buffers are constants with their names.
 
@@ -73,15 +71,13 @@ def from_exported(
     Raises: UnknownNameError for a level or layout; ExportError for shapes that depend on the data, and for what is no
     operator (control flow, tokens, objects), with its place.
     """
-    from explorer.errors import unknown_name
-
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
     check_layout(layout)
     with exclusively(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = _decomposed(program, level, training)
-    graph = _Reader(program, training).graph(listeners)
+    graph = _Reader(program, training).graph()
     return to_nhwc(graph) if layout == "nhwc" else graph
 
 
@@ -106,7 +102,7 @@ class _Reader:
         self._fixed: list[tuple[int, Any]] = []
         self._fixed_results: list[tuple[int, Any]] = []
 
-    def graph(self, listeners: Sequence[Listener]) -> FunctionGraph:
+    def graph(self) -> FunctionGraph:
         nodes = list(self._program.graph.nodes)
         self._read_inputs([node for node in nodes if node.op == "placeholder"])
         for node in nodes:
@@ -116,7 +112,7 @@ class _Reader:
                 raise ExportError(f"the program has a {node.op} node ({node.name}), which is no operator{_where(node)}")
         outputs, mutations = self._outputs(nodes[-1])
         spec = self._program.call_spec
-        graph = FunctionGraph(self._inputs, outputs, clone=False, listeners=listeners)
+        graph = FunctionGraph(self._inputs, outputs, clone=False)
         graph.interface = Interface(
             spec.in_spec,
             spec.out_spec,

@@ -16,7 +16,8 @@ from explorer.errors import unknown_name
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir import library
-from explorer.tensor.ir.variables import Apply, Variable, call
+from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import Declined, SweepRewriter, node_rewriter
 
 aten = torch.ops.aten
@@ -122,8 +123,6 @@ def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
 
 def activation_transposes(graph: FunctionGraph) -> list[Apply]:
     """The transposes of what is computed or given; those of constants are done once, before."""
-    from explorer.tensor.ir.variables import Constant
-
     return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
 
 

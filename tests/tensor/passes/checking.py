@@ -12,7 +12,7 @@ from explorer.rewrite import (
     PassManager,
     PassOptions,
 )
-from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, to_module
+from explorer.tensor import Constant, FunctionGraph, Observer, TensorType, Variable, to_module
 from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.passes.base import WEAKEST
 
@@ -170,7 +170,7 @@ def reasons(inputs, outputs, *names):
         if isinstance(event, AttemptsRefused):
             told.extend(str(refusal.found) for refusal in event.refusals)
 
-    graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs], listeners=[listen])
+    graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs], features=[Observer([listen])])
     before = graph.text()
     manager = PassManager(FunctionPassPipeline.of(*names), passes)
     done = manager.run(graph, CompilationMode.INFER)

@@ -15,7 +15,7 @@ from explorer.rewrite import (
     pipeline_from_yaml,
     pipeline_to_yaml,
 )
-from explorer.tensor import FunctionGraph, call, to_module
+from explorer.tensor import FunctionGraph, Observer, call, to_module
 from explorer.tensor.passes import GraphPass, GraphPasses, passes
 from explorer.tensor.passes.pipelines import FOLD_PIPELINE, GLOW_PIPELINE
 from explorer.tensor.rewriting import Rewriter
@@ -93,7 +93,7 @@ def test_rounds_of_a_fixed_point_are_steps_below_the_pass():
     y = call(aten.relu.default, call(aten.permute.default, x, [1, 0, 2]))
     told = []
     graph = FunctionGraph(
-        [x], [y], listeners=[lambda event: told.append(event) if isinstance(event, StepStarted) else None]
+        [x], [y], features=[Observer([lambda event: told.append(event) if isinstance(event, StepStarted) else None])]
     )
     pipeline = FunctionPassPipeline.of(FunctionPassConfig("SinkCode", ConvergenceMode.UNTIL_FIXED_POINT), "CSE")
     PassManager(pipeline, passes).run(graph)

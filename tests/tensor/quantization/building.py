@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from explorer.rewrite import ConvergenceMode, Exactness, FunctionPassConfig, FunctionPassPipeline, PassManager
-from explorer.tensor import FunctionGraph, Quantization, TensorType, Variable, quantized, to_module
+from explorer.tensor import FunctionGraph, Observer, Quantization, TensorType, Variable, quantized, to_module
 from explorer.tensor.passes import GraphPass, GraphPasses, passes
 from explorer.trace import AttemptsRefused
 
@@ -91,7 +91,7 @@ def reasons(inputs, outputs, *names):
         if isinstance(event, AttemptsRefused):
             told.extend(str(refusal.found) for refusal in event.refusals)
 
-    graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs], listeners=[listen])
+    graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs], features=[Observer([listen])])
     before = graph.text()
     assert not any(entry.changed for entry in manager(*names).run(graph))
     assert graph.text() == before

@@ -1,0 +1,52 @@
+"""What rewriters report about a graph besides its changes: passes, refusals, limits."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from explorer.trace import Refusal
+
+
+class GraphObserver(Protocol):
+    """Receives the reports; false if nobody listens, so that a report need not be made."""
+
+    def __bool__(self) -> bool: ...
+
+    def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
+        """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
+        ...
+
+    def limit(self, what: str, limit: int, message: str) -> None:
+        """A bound was reached while more was possible."""
+        ...
+
+    def failed(self, error: str) -> None:
+        """A rule raised and the compilation ends."""
+        ...
+
+    def refused(self, refusal: Refusal) -> None:
+        """A rule was tried and does not apply."""
+        ...
+
+
+class NoObserver:
+    """The observer of a graph that nobody observes."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
+        """Record nothing."""
+        return nullcontext()
+
+    def limit(self, what: str, limit: int, message: str) -> None:
+        """Record nothing."""
+
+    def failed(self, error: str) -> None:
+        """Record nothing."""
+
+    def refused(self, refusal: Refusal) -> None:
+        """Record nothing."""
+
+
+NO_OBSERVER = NoObserver()

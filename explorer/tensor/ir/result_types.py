@@ -1,0 +1,119 @@
+"""Types of an operator's results: shape and dtype from PyTorch's fake tensors, layout and quantization from rules."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+
+from explorer.errors import OperatorError
+from explorer.tensor.ir.fakes import on_fakes
+from explorer.tensor.ir.schemas import KERNEL_ERRORS, call_kernel, flat_results
+from explorer.tensor.ir.types import LETTERS, Quantization, TensorType, ValueType, type_of
+
+if TYPE_CHECKING:
+    from explorer.tensor.ir.ops import Op
+
+
+@lru_cache(maxsize=100_000)
+def infer_types(op: "Op", inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
+    """Types of the results, as fake tensors have them. Raises: OperatorError if PyTorch refuses the inputs."""
+    shown = ", ".join(map(str, inputs))
+    check_inputs(op, inputs)
+    try:
+        with on_fakes():
+            tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
+            results = flat_results(call_kernel(op.target, op.bind(tensors)))
+    except (DynamicOutputShapeException, DataDependentOutputException) as error:
+        raise OperatorError(
+            f"the shape of {op.name}({shown}) depends on the data; such operators are not taken"
+        ) from error
+    except KERNEL_ERRORS as error:
+        raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
+    return tuple(map(type_of, results))
+
+
+def check_inputs(op: "Op", inputs: Sequence[ValueType]) -> None:
+    """Whether they are tensors, quantized as the operator needs them. Raises: OperatorError."""
+    for kind in inputs:
+        if not isinstance(kind, TensorType):
+            raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
+    _check_quantization(op, inputs)
+
+
+def _check_quantization(op: "Op", inputs: Sequence[ValueType]) -> None:
+    """Whether scales and offsets among the arguments are those of the tensors. Raises: OperatorError.
+
+    An operator of ours that takes `x_scale` and `x_offset` takes a tensor `x` that is quantized so (None: a plain
+    one). Operators that move numbers must find all of them quantized alike.
+    """
+    kinds = [kind for kind in inputs if isinstance(kind, TensorType)]
+    if op.name in MOVES_DATA and any(kind.quantization != kinds[0].quantization for kind in kinds):
+        raise OperatorError(f"{op.name} takes tensors quantized alike; found {', '.join(map(str, kinds))}")
+    if op.target.namespace != "explorer":
+        return
+    given = dict(op.arguments)
+    for name, kind in zip(op.input_names(), kinds, strict=True):
+        if f"{name}_scale" not in given:
+            continue
+        scale, offset = given[f"{name}_scale"], given[f"{name}_offset"]
+        wanted = None if scale is None else Quantization(scale, offset)
+        if kind.quantization != wanted:
+            told = f"quantized by {wanted}" if wanted is not None else "of plain numbers"
+            raise OperatorError(f"{op.name} takes a tensor {name} {told}; it is a {kind}")
+        if wanted is not None:
+            _check_offset(op, kind.dtype, wanted)
+
+
+def _check_offset(op: "Op", dtype: torch.dtype, quantization: Quantization) -> None:
+    if dtype.is_floating_point or not torch.iinfo(dtype).min <= quantization.offset <= torch.iinfo(dtype).max:
+        name = LETTERS.get(dtype, dtype)
+        raise OperatorError(f"{op.name} has a tensor of {name} with the offset {quantization.offset}, which is none")
+
+
+def with_names(op: "Op", inputs: Sequence[ValueType], result: ValueType) -> ValueType:
+    """The type of a result with what fake tensors do not know: layout and quantization."""
+    if not isinstance(result, TensorType) or not inputs or not isinstance(inputs[0], TensorType):
+        return result
+    first = inputs[0]
+    names = dict(op.arguments)
+    quantization = first.quantization if op.name in MOVES_DATA and result.dtype == first.dtype else None
+    if "out_scale" in names:
+        quantization = Quantization(names["out_scale"], names["out_offset"])
+        _check_offset(op, result.dtype, quantization)
+    return TensorType(result.dtype, result.shape, _layout(op, first, result), quantization)
+
+
+def _layout(op: "Op", first: TensorType, result: TensorType) -> str:
+    """The names of the axes of a result, as far as they follow from those of the first input."""
+    if op.name.endswith("_nhwc"):
+        return "NHWC"
+    names = first.layout
+    if not names or result.rank != first.rank:
+        return ""
+    if op.name == "permute":
+        return "".join(names[axis] for axis in op["dims"])
+    if op.name == "transpose":
+        swapped = list(names)
+        swapped[op["dim0"]], swapped[op["dim1"]] = names[op["dim1"]], names[op["dim0"]]
+        return "".join(swapped)
+    return names if op.name in KEEPS_AXES or result.shape == first.shape else ""
+
+
+KEEPS_AXES = frozenset(
+    (
+        *("conv2d", "convolution", "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "adaptive_avg_pool2d"),
+        *("cat", "slice", "narrow", "split", "split_with_sizes", "chunk", "constant_pad_nd", "pad", "repeat", "mean"),
+    )
+)
+"""Operators that change sizes but not which axis is which, as long as there are as many."""
+
+MOVES_DATA = frozenset(
+    (
+        *("permute", "transpose", "t", "numpy_T", "view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze"),
+        *("unsqueeze", "clone", "expand", "slice", "select", "narrow", "cat", "stack", "split", "split_with_sizes"),
+        *("chunk", "repeat", "max_pool2d", "max_pool2d_nhwc", "alias", "contiguous"),
+    )
+)
+"""Operators that give numbers of their input as they are: quantized inputs give results of the same quantization."""

@@ -1,0 +1,121 @@
+"""Schemas of PyTorch's operators: how a call binds their arguments, and how a kernel is called."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+
+from explorer.errors import OperatorError
+
+
+def overload(target: "OpOverload | OpOverloadPacket") -> OpOverload:
+    """The overload itself, or the only or default one of a packet. Raises: OperatorError."""
+    if isinstance(target, OpOverload):
+        return target
+    names = target.overloads()
+    if len(names) == 1 or "default" in names:
+        return getattr(target, names[0] if len(names) == 1 else "default")
+    raise OperatorError(f"{target} has the overloads {', '.join(names)}; name one of them")
+
+
+def bound(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by their names, defaults included. Raises: OperatorError for those that do not fit."""
+    schema = target._schema.arguments
+    positional = [argument for argument in schema if not argument.kwarg_only]
+    if len(args) > len(positional):
+        raise OperatorError(f"{target} takes {len(positional)} positional arguments; {len(args)} were given")
+    found: dict[str, Any] = {}
+    given = {**{argument.name: value for argument, value in zip(positional, args, strict=False)}, **kwargs}
+    for argument in schema:
+        if argument.name in given:
+            found[argument.name] = given.pop(argument.name)
+        elif argument.has_default_value():
+            found[argument.name] = argument.default_value
+        else:
+            raise OperatorError(f"{target} needs the argument {argument.name!r}; its schema is {target._schema}")
+    if given:
+        raise OperatorError(f"{target} has no argument {', '.join(given)}; its schema is {target._schema}")
+    return found
+
+
+@cache
+def takes_tensor(target: OpOverload, name: str) -> bool:
+    """Whether an argument of the schema is one tensor, maybe an optional one."""
+    kind = next(str(argument.type) for argument in target._schema.arguments if argument.name == name)
+    return kind in ("Tensor", "Optional[Tensor]")
+
+
+def frozen(value: Any) -> Any:
+    """An argument as a hashable value: lists become tuples."""
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item) for item in value)
+    return value
+
+
+def exact(value: Any) -> Any:
+    """A value that is equal for arguments that an operator cannot tell apart: same kind of number, same bits."""
+    if isinstance(value, tuple):
+        return tuple(map(exact, value))
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, complex):
+        return ("complex", value.real.hex(), value.imag.hex())
+    return value
+
+
+def flat_results(value: Any) -> tuple[Any, ...]:
+    """What a kernel returned as a flat tuple: lists of tensors count as so many results."""
+    if isinstance(value, list | tuple):
+        return tuple(item for part in value for item in flat_results(part))
+    return (value,)
+
+
+@cache
+def _positional(target: OpOverload) -> tuple[str, ...]:
+    return tuple(argument.name for argument in target._schema.arguments if not argument.kwarg_only)
+
+
+@cache
+def schema_defaults(target: OpOverload) -> dict[str, Any]:
+    """The default values of the arguments that have one."""
+    return {a.name: frozen(a.default_value) for a in target._schema.arguments if a.has_default_value()}
+
+
+def split_call(target: OpOverload, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments by name as positional ones and keywords, those that have their default left out at the end."""
+    defaults = schema_defaults(target)
+    args = [values[name] for name in _positional(target)]
+    names = list(_positional(target))
+    while names and names[-1] in defaults and _is_default(args[-1], defaults[names[-1]]):
+        names.pop()
+        args.pop()
+    rest = {k: v for k, v in values.items() if k not in _positional(target)}
+    kept = {k: v for k, v in rest.items() if k not in defaults or not _is_default(v, defaults[k])}
+    return tuple(args), kept
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return not isinstance(value, torch.Tensor) and exact(frozen(value)) == exact(default)
+
+
+def kernel(target: OpOverload) -> OpOverload:
+    """What computes an operator: a view of a tensor whose numbers lie in another order than its axes is a copy."""
+    return torch.ops.aten.reshape.default if target in VIEWS else target
+
+
+VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+"""Operators that PyTorch refuses, depending on how a tensor lies in memory; a rewrite may change that."""
+
+
+def call_kernel(target: OpOverload, values: Mapping[str, Any]) -> Any:
+    """Call the kernel of an overload with its arguments by name."""
+    names = _positional(target)
+    return kernel(target)(*[values[name] for name in names], **{k: v for k, v in values.items() if k not in names})
+
+
+KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
+"""What a kernel of PyTorch raises for tensors that it does not take."""
