@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, to_module
+from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter
 from explorer.tensor.rules import canonicalize, clips, elementary, exp_log, fused, specialize, stabilize
 from explorer.tensor.rules.optdb import optdb
@@ -248,3 +250,54 @@ def test_beside_whole_numbers_true_is_one(combine):
     canonicalize.query("+fast_run").rewrite(graph)
     given = torch.tensor([1, 2, 3, 4])
     assert torch.equal(to_module(graph)(given), combine(given, torch.tensor(True)))
+
+
+# ---------------------------------------------------------------------- numbers beyond 16 bits
+
+SHORT_RANGE = {
+    "sum of numbers": (lambda x: call(aten.add.Tensor, call(aten.add.Tensor, x, 6e4), 6e4), -6e4),
+    "product of numbers": (lambda x: call(aten.mul.Tensor, call(aten.mul.Tensor, x, 300.0), 300.0), 0.1),
+    "small numbers": (lambda x: call(aten.mul.Tensor, call(aten.mul.Tensor, x, 1e-3), 1e-3), 6e4),
+    "quotients": (lambda x: call(aten.div.Tensor, call(aten.div.Tensor, x, call(aten.neg.default, x)), x), 300.0),
+    "squares": (lambda x: call(aten.mul.Tensor, call(aten.mul.Tensor, x, 1e-3), x), 300.0),
+    "multiple": (lambda x: call(aten.add.Tensor, call(aten.neg.default, x), x, alpha=2), 4e4),
+    "product before sum": (
+        lambda x: call(aten.addcmul.default, call(aten.mul.Tensor, x, -200.0), x, x),
+        300.0,
+    ),
+    "factor of a summand": (
+        lambda x: call(aten.add.Tensor, x, call(aten.mul.Tensor, call(aten.exp.default, x), 7e4)),
+        -5.0,
+    ),
+    "number on the left": (lambda x: call(aten.mul.Tensor, 7e4, x), 1e-4),
+    "layer norm": (
+        lambda x: call(
+            aten.mul.Tensor,
+            call(aten.mul.Tensor, call(aten.mul.Tensor, call(aten.layer_norm.default, x, [4]), 1e-4), 1e-3), 1e4
+        ),
+        1.0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHORT_RANGE)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_in_16_bits_finite_results_stay_finite_and_keep_their_digits(dtype, name):
+    make, value = SHORT_RANGE[name]
+    given = torch.tensor([1.0, 1.01, 0.99, 1.02], dtype=torch.float64).mul(value).to(dtype)
+    x = tensor("x", 4, dtype=dtype)
+    graph = graph_of([x], make(x))
+    (wanted,) = values(graph, [given])
+    for pipeline in (DEFAULT_PIPELINE, optdb.query("+fast_run", "-inplace")):
+        graph = graph_of([x], make(x))
+        rewriter = ManagedPipeline(pipeline) if pipeline is DEFAULT_PIPELINE else pipeline
+        rewriter.rewrite(graph)
+        (found,) = values(graph, [given])
+        torch.testing.assert_close(found, wanted, rtol=TOLERANCES[dtype], atol=0)
+
+
+def test_numbers_are_merged_in_bfloat16_whose_range_is_that_of_float32():
+    x = tensor("x", 4, dtype=torch.bfloat16)
+    graph = graph_of([x], call(aten.mul.Tensor, call(aten.mul.Tensor, x, 300.0), 300.0))
+    canonicalize.query("+fast_run").rewrite(graph)
+    assert repr(graph) == "[mul(90000, x)]"

@@ -16,7 +16,15 @@ from explorer.tensor.facts.bounds import (
     value_range,
 )
 from explorer.tensor.facts.copies import SAME_STRIDES, bare, without_copy
-from explorer.tensor.facts.dtypes import have_dtype_of, is_floating, is_real
+from explorer.tensor.facts.dtypes import (
+    have_dtype_of,
+    holds,
+    is_floating,
+    is_real,
+    is_short,
+    keeps_digits,
+    rounds_exactly,
+)
 from explorer.tensor.facts.elementwise import BINARY, BINARY_COMPUTING, COMPUTING, SELECTING, UNARY, keeps_bits
 from explorer.tensor.facts.owners import only_user, owned_by, read_once
 from explorer.tensor.facts.replacing import instead, reapplied
@@ -84,12 +92,15 @@ __all__ = [
     "full_like",
     "gradient_on_ties",
     "have_dtype_of",
+    "holds",
     "instead",
     "inverse",
     "is_floating",
     "is_known",
     "is_real",
+    "is_short",
     "keeps_bits",
+    "keeps_digits",
     "known_tensor",
     "may_hold_padding_only",
     "never_negative",
@@ -103,6 +114,7 @@ __all__ = [
     "read_once",
     "reapplied",
     "reshape",
+    "rounds_exactly",
     "shape_of",
     "slice_of",
     "sliced",

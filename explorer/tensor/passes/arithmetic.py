@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import instead, known_tensor, splat, splat_number, without_copy
+from explorer.tensor.facts import instead, is_short, known_tensor, rounds_exactly, splat, splat_number, without_copy
+from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
@@ -90,8 +91,13 @@ def constant_to_the_right(node: Apply) -> Any:
 
 
 def _place_matters(node: Apply) -> bool:
-    """Whether kernels may give other bits for inputs in other places: complex products, the greater of 0 and -0."""
+    """Whether kernels may give other bits for inputs in other places: complex products, the greater of 0 and -0.
+
+    On the left a kernel of 16 bits rounds a Python number to its dtype, on the right it computes with all its digits.
+    """
     dtype = node.outputs[0].tensor_type.dtype
+    if is_short(node.outputs[0]) and not rounds_exactly(dtype, splat_number(node.inputs[0])):
+        return isinstance(node.inputs[0], Constant) and isinstance(node.inputs[0].data, PythonNumber)
     if node.op.target not in (aten.maximum.default, aten.minimum.default):
         return dtype.is_complex
     number, data = splat_number(node.inputs[0]), known_tensor(node.inputs[0])

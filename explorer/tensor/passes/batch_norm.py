@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from explorer.tensor.facts import constant_like, instead, known_tensor, read_once, shape_of, without_copy
+from explorer.tensor.facts import constant_like, instead, keeps_digits, known_tensor, read_once, shape_of, without_copy
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
@@ -106,7 +106,9 @@ def arithmetic_into_batch_norm(node: Apply) -> Any:
         return found
     _, a, b = found
     weight, bias = a * old.weight, a * old.bias + b
-    return _not_finite(node, a, b, weight, bias) or instead(node, changed_batch_norm(old, weight, bias))
+    if not keeps_digits(node.outputs[0].tensor_type.dtype, weight, a, old.weight):
+        return Declined("a scale would be too small or too large for its dtype", old.node)
+    return _not_finite(node, a, b, bias) or instead(node, changed_batch_norm(old, weight, bias))
 
 
 @arithmetic_under_conv.rule(ARITHMETIC)
@@ -133,7 +135,7 @@ def arithmetic_under_convolution(node: Apply) -> Any:
 def _not_finite(node: Apply, *numbers: torch.Tensor) -> Declined | None:
     """Why arithmetic must stay as it is: x / 0 is infinite, and a sum with what was infinite before may be NaN."""
     kind = node.outputs[0].tensor_type.dtype
-    if all(bool(torch.isfinite(part.to(kind)).all()) for part in numbers):
+    if all(keeps_digits(kind, part) for part in numbers):
         return None
     return Declined("a scale or a shift would not be finite", node)
 

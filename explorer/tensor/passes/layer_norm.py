@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from explorer.tensor.facts import instead, known_tensor, owned_by, read_once
+from explorer.tensor.facts import instead, keeps_digits, known_tensor, owned_by, read_once
 from explorer.tensor.ir.ops import call
-from explorer.tensor.ir.variables import Apply, Constant
+from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import Declined
 
@@ -39,30 +39,29 @@ def arithmetic_into_layer_norm(node: Apply) -> Any:
         exact: dict[str, Any] = {"dtype": torch.float64, "device": below.device}
         number = constant.reshape(constant.shape[max(extra, 0) :]).to(**exact).expand(shape)
         kind = below.tensor_type.dtype
-        parts = {"weight": torch.ones(shape, **exact), "bias": torch.zeros(shape, **exact)}
-        for name in parts:
+        old: dict[str, torch.Tensor] = {"weight": torch.ones(shape, **exact), "bias": torch.zeros(shape, **exact)}
+        for name in old:
             variable = norm.input_of(name)
             data = known_tensor(variable)
             if variable is not None and data is None:
                 return Declined(f"the {name} of the layer norm may change", norm)
-            parts[name] = parts[name] if data is None else data.to(torch.float64)
-        if node.op.target is aten.mul.Tensor:
-            parts = {name: data * number for name, data in parts.items()}
-        else:
-            parts["bias"] = (
-                parts["bias"] + node.op["alpha"] * number
-                if other is node.inputs[1]
-                else _scaled(parts, node.op["alpha"], number)
-            )
+            old[name] = old[name] if data is None else data.to(torch.float64)
+        scale, shift = _affine(node, other, number)
+        new = {"weight": old["weight"] * scale, "bias": old["bias"] * scale + shift}
+        if not (keeps_digits(kind, new["weight"], old["weight"], scale) and keeps_digits(kind, new["bias"])):
+            return Declined(f"weight or bias would be too small or too large for {kind}", norm)
         given = norm.op.bind(norm.inputs)
-        for name, data in parts.items():
-            before = given[name]
-            given[name] = Constant(data.to(kind), before.name if isinstance(before, Constant) else "")
+        for name, data in new.items():
+            label = given[name].name if isinstance(given[name], Constant) else ""
+            given[name] = Constant(data.to(kind), label)
         return instead(node, call(norm.op.target, **given, place=norm.place))
     return False
 
 
-def _scaled(parts: dict[str, torch.Tensor], alpha: float, number: torch.Tensor) -> torch.Tensor:
-    """The bias of c + alpha * layer_norm; the weight is scaled in place of it."""
-    parts["weight"] = parts["weight"] * alpha
-    return parts["bias"] * alpha + number
+def _affine(node: Apply, other: Variable, number: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scale and shift of a product or a sum: scale * layer_norm + shift."""
+    one, zero = torch.ones_like(number), torch.zeros_like(number)
+    if node.op.target is aten.mul.Tensor:
+        return number, zero
+    alpha = node.op["alpha"]
+    return (one, alpha * number) if other is node.inputs[1] else (alpha * one, number)

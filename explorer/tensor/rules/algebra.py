@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from explorer.errors import OperatorError
-from explorer.tensor.facts import full_like, instead, is_floating, number_of, read_once, shape_of
+from explorer.tensor.facts import full_like, holds, instead, is_floating, number_of, read_once, shape_of
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined, node_rewriter
@@ -67,9 +67,8 @@ class Builder:
     numbers: int = 0
 
     def holds(self, number: Any) -> bool:
-        """Whether a number is neither too large nor too small for the kernels; those of 16 bits hold 32 bits."""
-        limits = torch.finfo(torch.promote_types(self.node.outputs[0].tensor_type.dtype, torch.float32))
-        return not number or limits.smallest_normal <= abs(number) <= limits.max
+        """Whether the dtype of the node holds a number, which some kernels convert to it first."""
+        return holds(self.node.outputs[0].tensor_type.dtype, number)
 
     def make(self, target: Any, *inputs: Any) -> Variable:
         """Apply an overload to variables and numbers."""
@@ -134,6 +133,8 @@ def canonical_sum(node: Apply) -> Any:
 def _rewritten(node: Apply, family: Family) -> Any:
     if not is_floating(node.outputs[0]) or not _is_uniform(node) or _is_inside(node, family):
         return False
+    if node.outputs[0].tensor_type.dtype is torch.float16:
+        return Declined("float16 ends at 65504: in another order a finite result may overflow on the way")
     for through_shared in (True, False):
         terms, builder = Terms(), Builder(node)
         try:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import full_like, have_dtype_of, instead, number_of, owned_by, shape_of
+from explorer.tensor.facts import full_like, have_dtype_of, instead, is_short, number_of, owned_by, shape_of
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
@@ -64,6 +64,9 @@ def square_to_pow(node: Apply) -> Any:
     return instead(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, place=node.place))
 
 
+ROUNDED_FIRST = "the product would be rounded to 16 bits, or overflow, before the sum; now both are computed in 32"
+
+
 @register_canonicalize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor])
 def alpha_to_mul(node: Apply) -> Any:
@@ -73,6 +76,8 @@ def alpha_to_mul(node: Apply) -> Any:
         return False
     if not have_dtype_of(node.outputs[0], node.inputs[1]):
         return Declined("the multiple would be calculated in another dtype than the sum")
+    if is_short(node.outputs[0]):
+        return Declined(ROUNDED_FIRST)
     scaled = call(aten.mul.Tensor, node.inputs[1], alpha, place=node.place)
     return instead(node, call(node.op.target, node.inputs[0], scaled, place=node.place))
 
@@ -85,6 +90,8 @@ def addcmul_to_add(node: Apply) -> Any:
     start, first, second = node.inputs
     if not have_dtype_of(node.outputs[0], first, second):
         return Declined("the product would be calculated in another dtype than the sum")
+    if is_short(node.outputs[0]):
+        return Declined(ROUNDED_FIRST)
     product = call(target, first, second, place=node.place)
     if node.op["value"] != 1:
         product = call(aten.mul.Tensor, product, node.op["value"], place=node.place)

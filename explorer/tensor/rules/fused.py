@@ -9,7 +9,17 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import have_dtype_of, instead, is_floating, is_real, number_of, owned_by, read_once, shape_of
+from explorer.tensor.facts import (
+    have_dtype_of,
+    holds,
+    instead,
+    is_floating,
+    is_real,
+    number_of,
+    owned_by,
+    read_once,
+    shape_of,
+)
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
@@ -93,7 +103,7 @@ def mul_into_alpha(node: Apply) -> Any:
             if value is not None and shape_of(other) == shape_of(product) and number_of(start) is None:
                 if not have_dtype_of(node.outputs[0], product, other):
                     return Declined("the dtypes differ", found)
-                if not isfinite(value):
+                if not isfinite(value) or not holds(node.outputs[0].tensor_type.dtype, value):
                     return Declined(f"a sum cannot have the factor {value}", found)
                 return instead(node, call(node.op.target, start, other, alpha=value, place=node.place))
     return False
