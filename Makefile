@@ -61,7 +61,7 @@ pictures: $(VENV)/.ready-test ## Take the pictures of the README again
 
 clean: ## Remove what the checks and builds leave behind
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find explorer widgets tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find explorer widgets benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## Remove .venv too
 	rm -rf $(VENV)

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer.bench.interleave import Repeated, Section, out_of_memory, repeat_until_precise
 from explorer.bench.machine import free_bytes
 from explorer.bench.programs import Program, disagreement, program, rows_of
-from explorer.bench.repeats import Repeated, Section, out_of_memory, repeat_until_precise
 from explorer.bench.sitting import Sitting, with_estimate
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError, measure_usage

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from explorer.backend import Read, TorchCircuit
 from explorer.bench.candidates import Candidate
+from explorer.bench.interleave import Repeated, Section, repeat_until_precise
 from explorer.bench.programs import Program, disagreement, program
-from explorer.bench.repeats import Repeated, Section, repeat_until_precise
 from explorer.bench.sitting import (
     Cancelled,
     OnProgress,

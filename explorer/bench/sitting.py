@@ -13,7 +13,7 @@ import torch
 
 from explorer.bench.devices import device_name, why_no_cuda
 from explorer.bench.limits import measure_limits
-from explorer.bench.machine import busy_machine, own_version
+from explorer.bench.machine import busy_machine, versions
 from explorer.bench.malloc import keep_freed_memory
 from explorer.bench.stopwatch import clock_name
 from explorer.errors import ValueRangeError, unknown_name
@@ -118,7 +118,7 @@ class Sitting:
             settings.max_seconds,
             settings.seed,
             {device: device_name(device) for device in self.devices},
-            _versions(),
+            versions(),
             platform.platform(),
             dict(self.limits),
             self.warning,
@@ -167,14 +167,6 @@ def _alone(begun: Sitting) -> Iterator[None]:
         yield
     finally:
         _ONE_AT_A_TIME.release()
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "torch": str(torch.__version__)}
-    if torch.version.cuda is not None:
-        found["cuda"] = torch.version.cuda
-    own = own_version()
-    return found if own is None else found | {"circuit-explorer": own}
 
 
 def with_estimate(timing: Timing, found: Estimate | None, precision: float, stopped: bool) -> Timing:

@@ -11,19 +11,16 @@ import torch
 
 from explorer.timings import CUDA
 
+Clock = Callable[[], float]
 Stopwatch = Callable[[Iterable[object], int], list[float]]
 """(laps, how many there are) -> seconds of each."""
 
 
 def stopwatch(device: str, num_threads: int) -> Stopwatch:
-    """The stopwatch for a device.
-
-    On one thread of the CPU it is the CPU time of the calling thread, which neither other processes nor other threads
-    of this one (a server's) disturb much; on more it is wall time.
-    """
+    """The stopwatch for a device: CUDA events, or `clock_for` the number of threads."""
     if device == CUDA:
         return _cuda_laps
-    clock = thread_time if num_threads == 1 else perf_counter
+    clock = clock_for(num_threads)
 
     def laps(items: Iterable[object], count: int) -> list[float]:
         seconds: list[float] = []
@@ -35,6 +32,14 @@ def stopwatch(device: str, num_threads: int) -> Stopwatch:
         return seconds
 
     return laps
+
+
+def clock_for(num_threads: int) -> Clock:
+    """The CPU time of the calling thread for one thread, wall time for more.
+
+    Other processes, and other threads of this one (a server's), hardly disturb the former.
+    """
+    return thread_time if num_threads == 1 else perf_counter
 
 
 def clock_name(num_threads: int) -> str:

@@ -11,7 +11,6 @@ import torch
 import explorer
 from explorer import bench
 from explorer.bench import candidates, layer_times
-from explorer.bench.repeats import repeat_until_precise
 from explorer.bench.sitting import PROGRESS_SECONDS
 from explorer.bench.usage import StoppedError, measure_usage
 from explorer.compiler import TorchCompiler
@@ -209,41 +208,7 @@ def test_settings_that_make_no_sense_are_refused(digits, options, error, message
         bench.measure_steps(digits, **options)
 
 
-# ---------------------------------------------------------------------- repeats, memory
-
-
-def test_sections_take_turns_until_all_are_precise():
-    order = []
-
-    def section(name, seconds):
-        def run():
-            order.append(name)
-            return [seconds]
-
-        return run
-
-    repeated = repeat_until_precise({"a": section("a", 1.0), "b": section("b", 2.0)}, precision=0.1, max_seconds=60)
-    assert {key: len(laps) for key, laps in repeated.laps.items()} == {"a": 6, "b": 6}  # six is the least that suffices
-    assert order.count("a") == 8  # two to warm up
-    assert "".join(order[4:]) == "abbaabbaabba"
-
-
-def test_time_ends_repeats_that_stay_vague_but_not_the_first_round():
-    noisy = iter(range(1, 10_000))
-    repeated = repeat_until_precise({"a": lambda: [next(noisy)]}, precision=0.0001, max_seconds=1e-9)
-    assert len(repeated.laps["a"]) == 1
-    found = repeated.estimate("a")
-    assert found is not None
-    assert not found.is_precise(0.5)
-
-
-def test_a_section_out_of_memory_is_left_out_and_the_others_go_on():
-    def hungry():
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    repeated = repeat_until_precise({"a": hungry, "b": lambda: [1.0]}, precision=0.1, max_seconds=60)
-    assert repeated.failed == {"a": "out of memory"}
-    assert (repeated.estimate("a"), len(repeated.laps["b"])) == (None, 6)
+# ---------------------------------------------------------------------- memory
 
 
 def test_usage_counts_what_is_alive_at_once():

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from explorer.app.commands.console import notes, progress, results, say_note
+from explorer.errors import MissingPackageError
 
 if TYPE_CHECKING:
+    import benchmarks
     from explorer.bench import Conditions
 
 bench = typer.Typer(
@@ -33,15 +37,13 @@ def bench_compile(
 ) -> None:
     """Time compiling: ours, ours recorded, the peer's; and how our time grows with the circuit."""
     with notes().status("Loading torch"):
-        from explorer import bench as b
-
-        malloc = b.keep_freed_memory()
+        b = _benchmarks()
         chosen = [b.case_named(name) for name in cases or b.PEER_CASES]
-        conditions = b.Conditions(1, repeats, malloc)
+        conditions = _conditions(1, repeats)
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
-    times: list[b.CompileTimes] = []
-    grown: tuple[b.CompileTimes, ...] = ()
+    times: list[benchmarks.CompileTimes] = []
+    grown: tuple[benchmarks.CompileTimes, ...] = ()
     with progress(notes()) as bar:
         total = len(chosen) * b.num_compile_runs(repeats, b.peer_is_installed())
         total += len(b.GROWTH_CASES) * (repeats + 1) if growth else 0
@@ -62,7 +64,7 @@ def bench_compile(
         console.print(b.growth_table(grown))
     _tell_conditions(conditions)
     if json is not None:
-        b.write_json(json, conditions, b.compile_to_json(times, grown))
+        _write(json, conditions, b.compile_to_json(times, grown))
 
 
 @bench.command("forward")
@@ -76,14 +78,12 @@ def bench_forward(
 ) -> None:
     """Time the forward pass and a training step of the folded circuit, ours and the peer's, with equal values."""
     with notes().status("Loading torch"):
-        from explorer import bench as b
-
-        malloc = b.keep_freed_memory()
+        b = _benchmarks()
         chosen = [b.case_named(name) for name in cases or b.DEFAULT_CASES]
-        conditions = b.Conditions(threads, repeats, malloc)
+        conditions = _conditions(threads, repeats)
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
-    times: list[b.ForwardTimes] = []
+    times: list[benchmarks.ForwardTimes] = []
     with progress(notes()) as bar:
         task = bar.add_task("Measuring", total=len(chosen), note="")
         with _kept_when_stopped():
@@ -103,7 +103,7 @@ def bench_forward(
             markup=False,
         )
     if json is not None:
-        b.write_json(json, conditions, b.forward_to_json(times))
+        _write(json, conditions, b.forward_to_json(times))
 
 
 @bench.command("views")
@@ -118,7 +118,6 @@ def bench_views(
 ) -> None:
     """Time what the explorer computes to show a trace, beside its budgets: steps, first picture, pages."""
     with notes().status("Loading torch"):
-        from explorer import bench as b
         from explorer.app.budgets.browser import measure_pages
         from explorer.app.budgets.dashboard import measure_dashboard
         from explorer.app.budgets.views import (
@@ -132,9 +131,10 @@ def bench_views(
             views_to_json,
         )
         from explorer.app.circuits import load_circuit
+        from explorer.bench import Conditions, write_json
         from explorer.compiler import record
 
-        conditions = b.Conditions(0, 1, "")
+        conditions = Conditions(0, 1, "")
     names = tuple(circuits or VIEW_CASES)
     figures = []
     pages: dict[str, tuple[str, int]] = {}
@@ -154,10 +154,9 @@ def bench_views(
                 figures += measure_pages(pages)
                 figures += measure_dashboard()
     results().print(view_table(figures))
-    if conditions.disturbance is not None:
-        say_note(conditions.disturbance)
+    _note_if_busy()
     if json is not None:
-        b.write_json(json, conditions, views_to_json(figures))
+        write_json(json, conditions, views_to_json(figures))
 
 
 @bench.command("tensor")
@@ -178,14 +177,14 @@ def bench_tensor(
     with notes().status("Loading torch"):
         import torch
 
-        from explorer import bench as b
         from explorer.templates import gallery
 
+        b = _benchmarks()
         torch.set_num_threads(threads)
-        conditions = b.Conditions(threads, 15, b.keep_freed_memory())
+        conditions = _conditions(threads, 15)
     names = tuple(circuits or gallery.names())
-    counts: list[b.TensorCounts] = []
-    grown: tuple[b.RewriteTime, ...] = ()
+    counts: list[benchmarks.TensorCounts] = []
+    grown: tuple[benchmarks.RewriteTime, ...] = ()
     if growth and find_spec("pytensor") is None:
         say_note(b.MISSING_PYTENSOR)
     with progress(notes()) as bar:
@@ -208,7 +207,29 @@ def bench_tensor(
         console.print(b.rewrite_table(grown))
     _tell_conditions(conditions)
     if json is not None:
-        b.write_json(json, conditions, b.tensor_to_json(counts, grown))
+        _write(json, conditions, b.tensor_to_json(counts, grown))
+
+
+def _benchmarks() -> ModuleType:
+    """The package `benchmarks`, which only a checkout has. Raises: MissingPackageError."""
+    if find_spec("benchmarks") is None:
+        raise MissingPackageError(
+            "comparisons with peers are in the folder benchmarks/ of the project, which is not installed with the "
+            "package: clone the project, install it with pip install -e '.[bench]', and run the command there"
+        )
+    return import_module("benchmarks")
+
+
+def _conditions(num_threads: int, repeats: int) -> "Conditions":
+    from explorer.bench import Conditions, keep_freed_memory
+
+    return Conditions(num_threads, repeats, keep_freed_memory(), _benchmarks().PACKAGE)
+
+
+def _write(path: Path, conditions: "Conditions", statistics: object) -> None:
+    from explorer.bench import write_json
+
+    write_json(path, conditions, statistics)
 
 
 @contextmanager
@@ -222,5 +243,12 @@ def _kept_when_stopped() -> Iterator[None]:
 
 def _tell_conditions(conditions: "Conditions") -> None:
     results().print(str(conditions), markup=False)
-    if conditions.disturbance is not None:
-        say_note(conditions.disturbance)
+    _note_if_busy()
+
+
+def _note_if_busy() -> None:
+    from explorer.bench.machine import busy_machine
+
+    warning = busy_machine()
+    if warning is not None:
+        say_note(warning)

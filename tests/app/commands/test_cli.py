@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from explorer import bench
+import benchmarks
 from explorer.app.cli import app
 from explorer.app.training import loop as training
 from explorer.app.training.checkpoint import Checkpoint
@@ -251,18 +251,26 @@ def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
     assert "training step" in output.stdout
     assert "1 thread" in output.stdout
     assert path.exists()
-    monkeypatch.setattr("explorer.bench.peer_is_installed", lambda: False)
-    monkeypatch.setattr("explorer.bench.peer.peer_is_installed", lambda: False)
+    monkeypatch.setattr("benchmarks.peer_is_installed", lambda: False)
+    monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
     alone = run("bench", "compile", "digits", "--repeats", "1", "--no-growth")
     assert "pip install 'circuit-explorer[peer]'" in alone.stderr
     assert "digits" in alone.stdout
+
+
+@pytest.mark.parametrize("command", ["compile", "forward", "tensor"])
+def test_bench_without_a_checkout_says_where_the_benchmarks_are(monkeypatch, command):
+    monkeypatch.setattr("explorer.app.commands.bench.find_spec", lambda name: None)
+    result = run("bench", command, code=2)
+    assert "in the folder benchmarks/ of the project, which is not installed" in result.stderr
+    assert "pip install -e '.[bench]'" in result.stderr
 
 
 def test_bench_prints_what_showing_a_trace_takes_beside_its_budget(tmp_path):
     path = tmp_path / "views.json"
     output = run("bench", "views", "blackboard", "conflict", "--no-browser", "--json", str(path)).stdout
     assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 100 ms.*kept", output)
-    figures = json.loads(path.read_text())["figures"]
+    figures = json.loads(path.read_text())["statistics"]
     assert [figure["what"] for figure in figures if figure["circuit"] == "conflict"] == ["exported page"]
     steps = [figure for figure in figures if figure["what"] == "a step, slowest"]
     assert [(figure["budget"], figure["unit"]) for figure in steps] == [(100.0, "ms")] * 2
@@ -280,15 +288,15 @@ def test_bench_says_which_browser_is_missing(monkeypatch):
 
 
 def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
-    whole = bench.measure_forward
+    whole = benchmarks.measure_forward
 
     def interrupted_at_the_second_case(case, **options):
         if case.name == "S2":
             raise KeyboardInterrupt
         return whole(case, **options)
 
-    monkeypatch.setattr("explorer.bench.peer.peer_is_installed", lambda: False)
-    monkeypatch.setattr(bench, "measure_forward", interrupted_at_the_second_case)
+    monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
+    monkeypatch.setattr(benchmarks, "measure_forward", interrupted_at_the_second_case)
     result = run("bench", "forward", "S1", "S2", "--repeats", "1")
     assert "stopped; these are the cases that were finished" in result.stderr
     assert "S1" in result.stdout

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from explorer.bench import peer as peers
-from explorer.bench.cases import Case, case_named
-from explorer.bench.timing import Job, Samples, clock_for, ratio, time_interleaved
+from benchmarks import peer as peers
+from benchmarks.cases import Case, case_named
+from explorer.bench import Job, clock_for, estimate, ratio, time_interleaved
 from explorer.compiler import TorchCompiler, record
 
 PEER_CASES: Sequence[str] = ("mnist", "poon-domingos")
@@ -17,6 +17,9 @@ GROWTH_CASES: Sequence[str] = ("qg-cp-12", "qg-cp-28", "qg-cp-53")
 PLAIN, RECORDED, PEER = "ours", "ours, recorded", "peer"
 RECORDING_RUNS = 3
 """With and without the recorder is timed so many times as often as the peer: their difference is small, and cheap."""
+
+Seconds = tuple[float, ...]
+"""The seconds of each run of a job, in the order of measurement."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,9 @@ class CompileTimes:
     case: str
     symbolic_layers: int
     num_layers: int
-    samples: Mapping[str, Samples]
+    samples: Mapping[str, Seconds]
     peer_layers: int | None = None
-    beside_peer: Mapping[str, Samples] = field(default_factory=dict)
+    beside_peer: Mapping[str, Seconds] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float | None:
@@ -46,7 +49,7 @@ class CompileTimes:
     @property
     def seconds_per_1000_layers(self) -> float:
         """Our time for each thousand symbolic layers."""
-        return 1000 * self.samples[PLAIN].median / self.symbolic_layers
+        return estimate(self.samples[PLAIN]).median / self.symbolic_layers
 
 
 def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] = lambda name: None) -> CompileTimes:
@@ -94,7 +97,7 @@ def _our_job(case: Case) -> Job:
     return Job(lambda circuit: TorchCompiler().compile(circuit), case.circuit)
 
 
-def _time(jobs: Mapping[str, Job], repeats: int, on_run: Callable[[str], None]) -> dict[str, Samples]:
+def _time(jobs: Mapping[str, Job], repeats: int, on_run: Callable[[str], None]) -> dict[str, Seconds]:
     return time_interleaved(jobs, repeats, clock=clock_for(1), on_run=on_run)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from explorer.bench.growing_graphs import SHAPES, TERM, Library, Shape
+from benchmarks.growing_graphs import SHAPES, TERM, Library, Shape
 
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 PEER_SIZES = (1_000, 2_000, 5_000)

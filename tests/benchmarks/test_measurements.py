@@ -8,14 +8,15 @@ import pytest
 import torch
 from rich.console import Console
 
-from explorer import bench
-from explorer.bench import compile_times, forward_times
-from explorer.bench import peer as peers
-from explorer.bench.forward_times import FORWARD, FRESH, TRAINING
+import benchmarks
+from benchmarks import compile_times, forward_times
+from benchmarks import peer as peers
+from benchmarks.forward_times import FORWARD, FRESH, TRAINING
+from explorer.bench import Conditions, write_json
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, UnknownNameError
 
-needs_peer = pytest.mark.skipif(not bench.peer_is_installed(), reason="libcirkit is not installed")
+needs_peer = pytest.mark.skipif(not benchmarks.peer_is_installed(), reason="libcirkit is not installed")
 
 
 def text_of(table):
@@ -27,24 +28,24 @@ def text_of(table):
 
 def test_forward_times_without_the_peer(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
-    times = bench.measure_forward(bench.case_named("S1"), num_threads=1, repeats=2)
+    times = benchmarks.measure_forward(benchmarks.case_named("S1"), num_threads=1, repeats=2)
     assert (times.num_layers, times.peer_layers, times.difference, times.ratio(FORWARD)) == (7, None, None, None)
     assert set(times.ours) == {FORWARD, FRESH, TRAINING}
-    assert all(len(samples.seconds) == 2 and samples.median > 0 for samples in times.ours.values())
-    conditions = bench.Conditions(1, 2, "malloc as it is")
-    bench.write_json(tmp_path / "new" / "times.json", conditions, bench.forward_to_json([times]))
+    assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in times.ours.values())
+    conditions = Conditions(1, 2, "malloc as it is", benchmarks.PACKAGE)
+    write_json(tmp_path / "new" / "times.json", conditions, benchmarks.forward_to_json([times]))
     written = json.loads((tmp_path / "new" / "times.json").read_text())
-    assert written["figures"][0]["case"] == "S1"
+    assert written["statistics"][0]["case"] == "S1"
     assert written["conditions"]["versions"]["torch"] == torch.__version__
-    assert written["conditions"]["clock"] == "process CPU time"
-    assert "S1" in text_of(bench.forward_table([times]))
+    assert written["conditions"]["clock"] == "CPU time of the measuring thread"
+    assert "S1" in text_of(benchmarks.forward_table([times]))
 
 
 @needs_peer
 @pytest.mark.peer
 @pytest.mark.parametrize("name", ["digits", "S1"])
 def test_forward_times_with_the_peer(name):
-    times = bench.measure_forward(bench.case_named(name), num_threads=1, repeats=2)
+    times = benchmarks.measure_forward(benchmarks.case_named(name), num_threads=1, repeats=2)
     assert times.difference is not None
     assert times.difference < 1e-4
     assert times.peer_layers is not None
@@ -59,7 +60,7 @@ def test_forward_times_with_the_peer(name):
 @pytest.mark.parametrize("name", ["S2", "M2"])
 def test_both_sides_agree_with_equal_values(name):
     """Mixing sums, Kronecker products, Gaussians: values carried over give equal outputs, calm or not."""
-    case = bench.case_named(name)
+    case = benchmarks.case_named(name)
     source = case.circuit()
     ours = TorchCompiler().compile(source).eval()
     other = peers.compile_symbolic(peers.build_symbolic(case))
@@ -75,12 +76,12 @@ def test_a_difference_from_the_peer_is_an_error_and_no_time(monkeypatch):
     """So that no bench ever compares two programs that compute different things."""
     monkeypatch.setattr(forward_times, "RELATIVE_TOLERANCE", -1.0)
     with pytest.raises(CircuitError, match=r"S1: our outputs differ from the peer's by .* no time is reported"):
-        bench.measure_forward(bench.case_named("S1"), num_threads=1, repeats=1)
+        benchmarks.measure_forward(benchmarks.case_named("S1"), num_threads=1, repeats=1)
 
 
 def test_calm_values_keep_every_likelihood_above_the_peers_floor():
     """The peer cuts logarithms off at -708; 784 uniform pixels of 256 grey levels lie near -4,350."""
-    case = bench.case_named("L1")
+    case = benchmarks.case_named("L1")
     ours = TorchCompiler().compile(case.circuit()).eval()
     with torch.no_grad():
         assert float(ours(case.batch()[:8]).mean()) < -4000
@@ -93,34 +94,30 @@ def test_calm_values_keep_every_likelihood_above_the_peers_floor():
 @pytest.mark.peer
 def test_compile_times_with_the_peer():
     runs: list[str] = []
-    times = bench.measure_compile(bench.case_named("digits"), repeats=2, on_run=runs.append)
-    assert len(runs) == bench.num_compile_runs(2, with_peer=True)
+    times = benchmarks.measure_compile(benchmarks.case_named("digits"), repeats=2, on_run=runs.append)
+    assert len(runs) == benchmarks.num_compile_runs(2, with_peer=True)
     assert (times.symbolic_layers, times.num_layers, times.peer_layers) == (170, 5, 5)
     assert times.ratio is not None
-    assert {name: len(taken.seconds) for name, taken in times.samples.items()} == {"ours": 6, "ours, recorded": 6}
-    assert {name: len(taken.seconds) for name, taken in times.beside_peer.items()} == {"ours": 2, "peer": 2}
+    assert {name: len(taken) for name, taken in times.samples.items()} == {"ours": 6, "ours, recorded": 6}
+    assert {name: len(taken) for name, taken in times.beside_peer.items()} == {"ours": 2, "peer": 2}
     assert times.recording_overhead is not None
     assert times.recording_overhead > -1
-    text = text_of(bench.compile_table([times]))
+    text = text_of(benchmarks.compile_table([times]))
     assert "digits" in text
     assert f"{times.ratio:.2f}" in text
 
 
 def test_growth_is_measured_against_proportional(monkeypatch):
-    times = bench.measure_growth(("digits", "S2"), repeats=1)
+    times = benchmarks.measure_growth(("digits", "S2"), repeats=1)
     assert [entry.symbolic_layers for entry in times] == [170, 465]
-    low, high = sorted(bench.deviations_from_proportional(times))
+    low, high = sorted(benchmarks.deviations_from_proportional(times))
     assert math.isclose(low, -high)
-    assert "170" in text_of(bench.growth_table(times))
-    figures = bench.compile_to_json((), times)
+    assert "170" in text_of(benchmarks.growth_table(times))
+    figures = benchmarks.compile_to_json((), times)
     assert figures["growth"][1]["case"] == "S2"
-    assert compile_times.deviations_from_proportional(times) == bench.deviations_from_proportional(times)
+    assert compile_times.deviations_from_proportional(times) == benchmarks.deviations_from_proportional(times)
 
 
 def test_an_unknown_case_lists_those_that_are_known():
     with pytest.raises(UnknownNameError, match="no benchmark case named 'L9'; known are: digits, mnist"):
-        bench.case_named("L9")
-
-
-def test_malloc_says_what_holds():
-    assert bench.keep_freed_memory().startswith("malloc ")
+        benchmarks.case_named("L9")

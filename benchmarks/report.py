@@ -1,67 +1,17 @@
 """Measured times as tables for people and as data of JSON types; a ratio below 1 says that ours is faster."""
 
-import json
-import os
-import platform
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
-import torch
 from rich.table import Table
 
-from explorer.bench.compile_times import PEER, PLAIN, RECORDED, CompileTimes, deviations_from_proportional
-from explorer.bench.forward_times import FORWARD, FRESH, TRAINING, ForwardTimes
-from explorer.bench.machine import busy_machine, own_version, processor_name
-from explorer.bench.peer import INSTALL, peer_is_installed, peer_version
-from explorer.bench.timing import Samples
+from benchmarks.compile_times import PEER, PLAIN, RECORDED, CompileTimes, Seconds, deviations_from_proportional
+from benchmarks.forward_times import FORWARD, FRESH, TRAINING, ForwardTimes
+from benchmarks.peer import INSTALL
+from explorer.bench import estimate
 
 MISSING_PEER = f"The peer libcirkit is not installed, so there is nothing to compare with; install it: {INSTALL}"
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """Under which conditions was measured."""
-
-    num_threads: int
-    repeats: int
-    malloc: str
-
-    def __str__(self) -> str:
-        clock = "CPU time of the process" if self.num_threads == 1 else "wall time"
-        peer = f"libcirkit {peer_version()}" if peer_is_installed() else "no peer"
-        threads = "1 thread" if self.num_threads == 1 else f"{self.num_threads} threads"
-        return (
-            f"torch {torch.__version__}, {peer}; {threads}, {clock}; medians of {self.repeats} runs that take turns, "
-            f"± half the distance between the quartiles; {self.malloc}"
-        )
-
-    @property
-    def disturbance(self) -> str | None:
-        """A warning if more programs run than there are processors: then times say little; None if all is well."""
-        return busy_machine()
-
-    def to_json(self) -> dict[str, Any]:
-        """As data of JSON types, with versions and machine."""
-        return {
-            "num_threads": self.num_threads,
-            "clock": "process CPU time" if self.num_threads == 1 else "wall time",
-            "repeats": self.repeats,
-            "malloc": self.malloc,
-            "versions": {
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "circuit-explorer": own_version(),
-                "libcirkit": peer_version(),
-            },
-            "machine": {
-                "system": platform.platform(),
-                "processor": processor_name(),
-                "cpus": os.cpu_count(),
-                "torch_cpu_capability": torch.backends.cpu.get_cpu_capability(),
-            },
-        }
 
 
 def forward_table(times: Sequence[ForwardTimes]) -> Table:
@@ -172,15 +122,9 @@ def compile_to_json(times: Sequence[CompileTimes], growth: Sequence[CompileTimes
     }
 
 
-def write_json(path: Path, conditions: Conditions, figures: object) -> None:
-    """Write figures with the conditions under which they were measured."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"conditions": conditions.to_json(), "figures": figures}, indent=2) + "\n")
-
-
-def _samples(samples: "dict[str, Samples] | Any") -> dict[str, Any]:
+def _samples(samples: Mapping[str, Seconds]) -> dict[str, Any]:
     return {
-        what: {"median_s": taken.median, "relative_spread": taken.spread, "seconds": list(taken.seconds)}
+        what: {"median_s": median(taken), "relative_spread": estimate(taken).spread, "seconds": list(taken)}
         for what, taken in samples.items()
     }
 
@@ -189,12 +133,12 @@ def _layers(ours: int, theirs: int | None) -> str:
     return str(ours) if theirs is None else f"{ours} (peer {theirs})"
 
 
-def _milliseconds(samples: Samples | None) -> str:
-    return "" if samples is None else f"{samples.median * 1000:.2f} ±{samples.spread:.0%}"
+def _milliseconds(samples: Seconds | None) -> str:
+    return "" if samples is None else f"{median(samples) * 1000:.2f} ±{estimate(samples).spread:.0%}"
 
 
-def _seconds(samples: Samples | None) -> str:
-    return "" if samples is None else f"{samples.median:.3f} ±{samples.spread:.0%}"
+def _seconds(samples: Seconds | None) -> str:
+    return "" if samples is None else f"{median(samples):.3f} ±{estimate(samples).spread:.0%}"
 
 
 def _ratio(value: float | None) -> str:

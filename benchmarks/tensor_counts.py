@@ -8,15 +8,13 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from explorer.bench.inputs import random_inputs
-from explorer.bench.rewrite_times import RewriteTime
-from explorer.bench.stopwatch import one_lap, stopwatch
+from benchmarks.rewrite_times import RewriteTime
+from explorer.bench import Job, clock_for, estimate, random_inputs, time_interleaved
 from explorer.compiler import TorchCompiler
 from explorer.templates import gallery
-from explorer.timings import CPU
 
 ROWS = 64
-LAPS = 15
+REPEATS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +61,17 @@ def measure_tensor(name: str, num_threads: int = 1) -> TensorCounts:
     plain, before = to_module(graph.clone()), len(graph)
     started = perf_counter()
     ManagedPipeline(DEFAULT_PIPELINE).rewrite(graph)
-    seconds = perf_counter() - started
+    rewrite_s = perf_counter() - started
     rewritten = to_module(graph)
     with torch.no_grad():
         wanted, found = compiled(x), rewritten(x)
         difference = (found - wanted).abs()
         difference[found == wanted] = 0
-    watch = stopwatch(CPU, num_threads)
     modules = {"circuit": compiled.eval(), "plain": plain, "rewritten": rewritten}
-    times: dict[str, list[float]] = {side: [] for side in modules}
+    jobs = {side: Job(lambda _, module=module: module(x)) for side, module in modules.items()}
     with torch.no_grad():
-        for lap in range(LAPS + 1):  # they take turns; the first lap warms up
-            for side, module in modules.items():
-                taken = watch(one_lap(lambda module=module: module(x)), 1)
-                times[side] += taken if lap else []
-    middle = {side: 1000 * sorted(laps)[len(laps) // 2] for side, laps in times.items()}
+        seconds = time_interleaved(jobs, REPEATS, clock=clock_for(num_threads))
+    middle = {side: estimate(taken).median for side, taken in seconds.items()}
     return TensorCounts(
         name,
         before,
@@ -86,7 +80,7 @@ def measure_tensor(name: str, num_threads: int = 1) -> TensorCounts:
         middle["circuit"],
         middle["plain"],
         middle["rewritten"],
-        seconds,
+        rewrite_s,
     )
 
 

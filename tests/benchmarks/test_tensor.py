@@ -8,13 +8,13 @@ from importlib.util import find_spec
 
 import pytest
 
-from explorer import bench
-from explorer.bench import rewrite_times
-from explorer.bench.growing_graphs import SHAPES
-from explorer.bench.rewrite_times import RewriteTime, exponent, our_library, ours, peer_library
+import benchmarks
+from benchmarks import rewrite_times
+from benchmarks.growing_graphs import SHAPES
+from benchmarks.rewrite_times import RewriteTime, exponent, our_library, ours, peer_library
 from explorer.errors import UnknownNameError
 from explorer.tensor import FunctionGraph
-from tests.bench.test_measurements import text_of
+from tests.benchmarks.test_measurements import text_of
 from tests.needed import is_missing
 
 AFTER_50 = {
@@ -76,7 +76,7 @@ def test_shapes_are_those_that_can_be_slow():
 
 def test_rewriting_is_measured_for_each_shape_and_size():
     runs = []
-    times = bench.measure_rewriting((25, 50), on_run=runs.append)
+    times = benchmarks.measure_rewriting((25, 50), on_run=runs.append)
     assert [(time.shape, time.nodes) for time in times] == [(name, size) for name in SHAPES for size in (25, 50)]
     assert {time.shape: time.after for time in times if time.nodes == 50} == AFTER_50
     assert all(time.seconds > 0 for time in times)
@@ -86,7 +86,7 @@ def test_rewriting_is_measured_for_each_shape_and_size():
 
 
 def test_a_shape_that_took_too_long_is_measured_no_larger():
-    times = bench.measure_rewriting((25, 50, 75), ("chain", "shared"), limit_s=0.0)
+    times = benchmarks.measure_rewriting((25, 50, 75), ("chain", "shared"), limit_s=0.0)
     assert [(time.shape, time.nodes) for time in times] == [("chain", 25), ("shared", 25)]
 
 
@@ -94,7 +94,7 @@ def test_pytensor_rewrites_the_same_graphs(monkeypatch):
     if find_spec("pytensor") is None:
         is_missing("PyTensor", "pip install 'pytensor>=3.0'")
     monkeypatch.setattr(rewrite_times, "PEER_SIZES", (25,))
-    times = bench.measure_rewriting((25, 50), ("expressions", "joins"))
+    times = benchmarks.measure_rewriting((25, 50), ("expressions", "joins"))
     assert [(time.nodes, time.peer_nodes) for time in times] == [(25, 25), (50, None), (25, None), (50, None)]
     first = times[0]
     assert first.peer_seconds is not None
@@ -106,7 +106,7 @@ def test_pytensor_rewrites_the_same_graphs(monkeypatch):
 def test_growth_is_the_power_of_the_size():
     times = [RewriteTime("sum", 100, 100, 0.5), RewriteTime("sum", 200, 200, 2.0), RewriteTime("chain", 100, 50, 0.1)]
     assert exponent(*times[:2]) == pytest.approx(2)
-    rows = text_of(bench.rewrite_table(times)).splitlines()
+    rows = text_of(benchmarks.rewrite_table(times)).splitlines()
     assert [("n^2.0" in row, "n^" in row) for row in rows if row.startswith("│")] == [
         (False, False),
         (True, True),
@@ -128,12 +128,12 @@ def test_rewriting_grows_as_graphs_do(name):
 
 
 def test_a_circuit_is_counted_before_and_after_with_equal_values():
-    counts = bench.measure_tensor("conflict")
+    counts = benchmarks.measure_tensor("conflict")
     assert (counts.name, counts.before, counts.after, counts.difference) == ("conflict", 70, 33, 0.0)
     assert counts.fewer == pytest.approx(37 / 70)
     assert min(counts.circuit_ms, counts.before_ms, counts.after_ms, counts.rewrite_s) > 0
     assert counts.ratio == counts.after_ms / counts.before_ms
-    written = bench.tensor_to_json([counts], [RewriteTime("sum", 10, 8, 0.5, 10, 0.25)])
+    written = benchmarks.tensor_to_json([counts], [RewriteTime("sum", 10, 8, 0.5, 10, 0.25)])
     assert written["tensor"][0]["before"] == 70
     assert written["growth"] == [
         {
@@ -146,9 +146,9 @@ def test_a_circuit_is_counted_before_and_after_with_equal_values():
             "ratio": 2.0,
         }
     ]
-    assert "53%" in text_of(bench.tensor_table([counts]))
+    assert "53%" in text_of(benchmarks.tensor_table([counts]))
 
 
 def test_an_unknown_circuit_is_refused():
     with pytest.raises(UnknownNameError, match="conflict"):
-        bench.measure_tensor("no such circuit")
+        benchmarks.measure_tensor("no such circuit")

@@ -3,38 +3,24 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from explorer.bench.cases import Case
-from explorer.errors import CircuitError, StructureError
+from benchmarks.cases import Case
+from explorer.errors import StructureError
 from explorer.graph import parameters_of
 from explorer.symbolic import Circuit, TensorParameter
 
+PACKAGE = "libcirkit"
 INSTALL = "pip install 'circuit-explorer[peer]'"
 
 
 def peer_is_installed() -> bool:
     """Whether the peer can be imported."""
     return find_spec("cirkit") is not None
-
-
-def require_peer() -> None:
-    """Raises: CircuitError with the line that installs the peer, if it is missing."""
-    if not peer_is_installed():
-        raise CircuitError(f"the peer compiler libcirkit is not installed; install it with: {INSTALL}")
-
-
-def peer_version() -> str | None:
-    """The version of the peer, None without it."""
-    try:
-        return version("libcirkit")
-    except PackageNotFoundError:
-        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from benchmarks import peer as peers
+from benchmarks.cases import Case
+from benchmarks.compile_times import Seconds
 from explorer.backend import TorchCircuit
-from explorer.bench import peer as peers
-from explorer.bench.cases import Case
-from explorer.bench.timing import Job, Samples, clock_for, ratio, time_interleaved
+from explorer.bench import Job, clock_for, estimate, ratio, time_interleaved
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit
@@ -34,16 +35,16 @@ class ForwardTimes:
     num_layers: int
     peer_layers: int | None
     difference: float | None
-    ours: Mapping[str, Samples]
-    peers: Mapping[str, Samples]
-    peers_alone: Mapping[str, Samples]
+    ours: Mapping[str, Seconds]
+    peers: Mapping[str, Seconds]
+    peers_alone: Mapping[str, Seconds]
 
     def ratio(self, what: str) -> float | None:
         """Our time over the peer's, the faster of its times alone and in turns; None without the peer."""
         if what not in self.peers:
             return None
         in_turns = ratio(self.ours[what], self.peers[what])
-        return max(in_turns, self.ours[what].median / self.peers_alone[what].median)
+        return max(in_turns, estimate(self.ours[what]).median / estimate(self.peers_alone[what]).median)
 
 
 def measure_forward(
@@ -58,7 +59,7 @@ def measure_forward(
     jobs[f"ours, {FRESH}"] = Job(lambda _: _forward(ours, x), ours.drop_cache)
     other: peers.PeerCircuit | None = None
     difference: float | None = None
-    alone: Mapping[str, Samples] = {}
+    alone: Mapping[str, Seconds] = {}
     clock = clock_for(num_threads)
     if peers.peer_is_installed():
         other = peers.compile_symbolic(peers.build_symbolic(case))
@@ -137,10 +138,10 @@ def _forward(module: nn.Module, x: Tensor) -> Tensor:
     return module(x)
 
 
-def _of(side: str, samples: Mapping[str, Samples]) -> dict[str, Samples]:
+def _of(side: str, samples: Mapping[str, Seconds]) -> dict[str, Seconds]:
     return {name.removeprefix(side): taken for name, taken in samples.items() if name.startswith(side)}
 
 
-def _with_fresh(samples: dict[str, Samples]) -> dict[str, Samples]:
+def _with_fresh(samples: dict[str, Seconds]) -> dict[str, Seconds]:
     """The peer evaluates its parameters on every call, so its forward pass is its time for that as well."""
     return samples | {FRESH: samples[FORWARD]} if samples else samples
