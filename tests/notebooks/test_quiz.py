@@ -106,7 +106,7 @@ class TestLessonsZeroAndOne:
         trace = explorer.record(made_by(1)["circuit"], preset="handbook")
         assert trace.figures("compile")["layers"] == 10
         fused, folded = (trace.figures(step)["layers"] for step in (FUSE, -1))
-        says(1, f"{fused} layers after the first fuse step, {folded} when folding has ended")
+        says(1, f"{fused} layers after the first fuse step, {folded} after folding")
         assert [len(group.members) for group in trace.fold_groups()] == [4, 2, 1]
 
     def test_2_the_guard_of_a_rule_asks_for_the_semiring(self) -> None:
@@ -306,7 +306,7 @@ class TestLessonFive:
         before, after = trace.figures("compile"), trace.figures(-1)
         assert before["layers"] == 17
         assert [len(group.members) for group in trace.fold_groups()] == [6] + [1] * 11
-        says(19, f"The six input layers fold, the other eleven stay alone: {after['layers']} layers")
+        says(19, f"The six input layers fold, the other eleven do not: {after['layers']} layers")
         says(19, f"{len(trace.compiled.tensors)} tensors")
         (changed,) = [name for name in ("layers", "folds", "flops") if before[name] != after[name]]
         says(19, f"Only `{changed}` changes")
