@@ -69,14 +69,14 @@ class Step:
             members = sum(len(group.members) for group in folded)
             alone = len(self.folds) - len(folded)
             parts = [f"{members} layers became {len(folded)}"] if folded else []
-            parts += [f"{alone} stayed alone"] if alone else []
+            parts += [f"{alone} {'layer' if alone == 1 else 'layers'} not folded"] if alone else []
             return ", ".join(parts)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
-            said = "changed" if self.changed else "nothing to do"
+            said = "changed" if self.changed else "nothing changed"
             if self.switched_off:
                 least = "at least " if self.refusals_over else ""
-                said, misses = f"switched off: {least}{self.switched_off} left alone", misses - self.switched_off
+                said, misses = f"{least}{self.switched_off} switched off", misses - self.switched_off
             return (
                 f"{said} ({misses} near {'miss' if misses == 1 else 'misses'})" if misses and not self.changed else said
             )

@@ -30,7 +30,7 @@ def _outcome(step: Step) -> str:
         return f"{len(step.rewrites)} of {len(step.matches)} {'match' if len(step.matches) == 1 else 'matches'}"
     if step.folds:
         return step.summary
-    return "" if step.index == 0 else "changed" if step.changed else "nothing to do"
+    return "" if step.index == 0 else "changed" if step.changed else "nothing changed"
 
 
 def caption_of(index: TraceIndex, step: int) -> str:

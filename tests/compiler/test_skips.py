@@ -68,8 +68,8 @@ def test_a_round_that_is_switched_off_is_the_last_one_and_says_what_it_left_alon
     assert [step.path for step in trace.steps if step.path.startswith("optimize")] == [
         f"optimize/round {n}/{name}" for n in (1, 2) for name in ("parameters", "shatter", "fuse")
     ]
-    assert trace.step("optimize/round 2/fuse").summary == "switched off: 2 left alone (10 near misses)"
-    assert trace.step("optimize/round 2/shatter").summary == "nothing to do (2 near misses)"
+    assert trace.step("optimize/round 2/fuse").summary == "2 switched off (10 near misses)"
+    assert trace.step("optimize/round 2/shatter").summary == "nothing changed (2 near misses)"
     assert not trace.step("optimize/round 2/fuse").changed
 
 
@@ -89,7 +89,7 @@ def test_a_rule_on_parameters_is_switched_off_by_the_layer_that_holds_them():
 
 def test_layers_of_a_level_that_is_switched_off_stay_alone():
     trace = explorer.record(load_named("blackboard"), skip=["fold/level 0"])
-    assert trace.step("fold/level 0").summary == "5 stayed alone"
+    assert trace.step("fold/level 0").summary == "5 layers not folded"
     assert trace.step("fold/level 1").summary == "2 layers became 1"
     assert trace.why_not_folded(0, 1).reason == "Not folded together: equal keys, but level 0 was switched off."
     assert next(str(missed) for missed in trace.missed_folds()).endswith(

@@ -48,7 +48,7 @@ def test_steps_are_passes_and_rounds(trace):
         ("import", "changed"),
         ("merge", "1 of 1 matches applied: merge x1"),
         ("canonicalize/round 1", "2 of 2 matches applied: Simplify x2"),
-        ("canonicalize/round 2", "nothing to do (2 near misses)"),
+        ("canonicalize/round 2", "nothing changed (2 near misses)"),
     ]
     assert [len(step.snapshot.graph) for step in trace.steps] == [12, 11, 6, 6]
 

@@ -182,7 +182,7 @@ def test_figures_follow_the_graph(blackboard):
 
 
 def test_a_step_where_nothing_matched_says_so_with_its_near_misses(blackboard):
-    assert blackboard.step(2).summary == "nothing to do (4 near misses)"
+    assert blackboard.step(2).summary == "nothing changed (4 near misses)"
 
 
 def small_circuit():

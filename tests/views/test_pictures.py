@@ -34,7 +34,7 @@ n10 -> n11: 1 kept
 n11 -> n12: 1 kept\
 """,
             1: """\
-Step 1 of 10: parameters, round 1, nothing to do | Nothing changed | 13 layers. Showing 7 groups.
+Step 1 of 10: parameters, round 1, nothing changed | Nothing changed | 13 layers. Showing 7 groups.
 ! Parameters changed nothing in round 1.
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
 g5x2-08a98ed1: product Hadamard (2×2 → 2) 2 layers level 1 kept
@@ -52,7 +52,7 @@ n10 -> n11: 1 kept
 n11 -> n12: 1 kept\
 """,
             2: """\
-Step 2 of 10: shatter, round 1, nothing to do | Nothing changed | 13 layers. Showing 7 groups.
+Step 2 of 10: shatter, round 1, nothing changed | Nothing changed | 13 layers. Showing 7 groups.
 ! No pattern matched. 2 patterns were tried on 13 layers. Closest: DenseKronecker, 4 times blocked at its 1st
 layer because its parameter weight does not match.
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
@@ -98,7 +98,7 @@ match Candecomp: n10, n9
 match Candecomp: n12, n11\
 """,
             4: """\
-Step 4 of 10: parameters, round 2, nothing to do | Nothing changed | 9 layers. Showing 4 groups.
+Step 4 of 10: parameters, round 2, nothing changed | Nothing changed | 9 layers. Showing 4 groups.
 ! Parameters changed nothing in round 2.
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
 g13x2-1ef8bd8b: fused CPT (2×2 → 2, weight 2×2) 2 layers level 1 kept
@@ -110,7 +110,7 @@ g0x5-4c6b0437 -> n16: 1 kept
 n15 -> n16: 1 kept\
 """,
             5: """\
-Step 5 of 10: shatter, round 2, nothing to do | Nothing changed | 9 layers. Showing 4 groups.
+Step 5 of 10: shatter, round 2, nothing changed | Nothing changed | 9 layers. Showing 4 groups.
 ! Shatter changed nothing in round 2.
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
 g13x2-1ef8bd8b: fused CPT (2×2 → 2, weight 2×2) 2 layers level 1 kept
@@ -122,7 +122,7 @@ g0x5-4c6b0437 -> n16: 1 kept
 n15 -> n16: 1 kept\
 """,
             6: """\
-Step 6 of 10: fuse, round 2, nothing to do | Nothing changed | 9 layers. Showing 4 groups.
+Step 6 of 10: fuse, round 2, nothing changed | Nothing changed | 9 layers. Showing 4 groups.
 ! No pattern matched. 5 patterns were tried on 9 layers. Closest: CategoricalLogSoftmax, 5 times blocked at
 its 1st layer because its parameter probs does not match.
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
@@ -157,7 +157,7 @@ n17 -> n16: 1 kept
 n15 -> n16: 1 kept\
 """,
             9: """\
-Step 9 of 10: fold, level 2, 1 stayed alone | Nothing changed | 4 layers.
+Step 9 of 10: fold, level 2, 1 layer not folded | Nothing changed | 4 layers.
 n17: input Categorical x5 (%17 1 variable → 2) level 0 kept
 n18: fused CPT x2 (%18 2×2 → 2, weight 2×2) level 1 kept
 n15: fused CPT (%15 2×2 → 2, weight 2×2) level 2 kept
@@ -168,7 +168,7 @@ n17 -> n16: 1 kept
 n15 -> n16: 1 kept\
 """,
             10: """\
-Step 10 of 10: fold, level 3, 1 stayed alone | Nothing changed | 4 layers.
+Step 10 of 10: fold, level 3, 1 layer not folded | Nothing changed | 4 layers.
 n17: input Categorical x5 (%17 1 variable → 2) level 0 kept
 n18: fused CPT x2 (%18 2×2 → 2, weight 2×2) level 1 kept
 n15: fused CPT (%15 2×2 → 2, weight 2×2) level 2 kept

@@ -227,7 +227,7 @@ class TestWhatIsSaved:
         assert size["alt"].startswith("Step 12 of 12: fold, level 2")
         assert "text/html" not in data  # it would be taken before the image
         lines = data["text/plain"].splitlines()
-        assert lines[0] == "Step 12 of 12: fold, level 2, 1 stayed alone"
+        assert lines[0] == "Step 12 of 12: fold, level 2, 1 layer not folded"
         assert [line.split()[1] for line in lines if line.startswith("n")] == ["Categorical", "CPT", "CPT"]
         assert str(widget) == data["text/plain"]
 
