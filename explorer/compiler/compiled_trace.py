@@ -10,7 +10,7 @@ import torch
 
 from explorer.backend import TorchCircuit
 from explorer.compiler.figures import FigureCounter
-from explorer.compiler.snapshot import reads_of
+from explorer.compiler.fold_states import reads_of
 from explorer.graph import Graph
 from explorer.trace import NodeRecord, Step, Trace, record_of
 
@@ -32,6 +32,16 @@ class CircuitSnapshot:
         """The layers, as records."""
         return self._graph
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of layers and of folds."""
+        return self.figures["layers"], self.figures["folds"]
+
+    @property
+    def change(self) -> None:
+        """There is no step before."""
+        return None
+
     @cached_property
     def _reads(self) -> Mapping[int, Mapping[str, Any]]:
         graph = self.compiled.graph
@@ -48,7 +58,7 @@ class CircuitSnapshot:
 
     @cached_property
     def _figures(self) -> Mapping[str, int]:
-        figures = self._counter.figures(self.compiled.graph, None)
+        figures = self._counter.figures(self.compiled.graph)
         if self.compiled.fold_index is None:
             return figures
         return {**figures, "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values())}

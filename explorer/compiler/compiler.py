@@ -23,6 +23,7 @@ from explorer.backend import (
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.figures import FigureCounter
+from explorer.compiler.fold_states import FoldStates
 from explorer.compiler.registries import CompileRule
 from explorer.compiler.rules import (
     CompilerInitializerRegistry,
@@ -32,7 +33,7 @@ from explorer.compiler.rules import (
     layer_rules,
     parameter_rules,
 )
-from explorer.compiler.snapshot import CompiledSnapshot
+from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.errors import CircuitError, DataTypeError, RuleError, ValueRangeError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
@@ -205,14 +206,16 @@ class TorchCompiler:
     def _fold(
         self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int], switches: Switches
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-        def on_level(level: int, done: tuple[FoldedGroup, ...], seconds: float) -> None:
+        states = FoldStates(graph, self._counter)
+
+        def on_level(level: int, groups: Sequence[FoldedGroup], seconds: float) -> None:
             self._tell(StepStarted(f"fold/level {level}", "compiled"))
-            here = [group for group in done if group.level == level]
-            for group in here:
+            for group in groups:
                 kind, settings = group.key
-                self._tell(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(here)))
-            changed = any(len(group.members) > 1 for group in here)
-            self._tell(StepEnded(changed, seconds, CompiledSnapshot(self, circuit, graph, done, self._counter)))
+                self._tell(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
+            states.add(groups)
+            changed = any(len(group.members) > 1 for group in groups)
+            self._tell(StepEnded(changed, seconds, FoldingSnapshot(self, circuit, self._counter, states, level)))
 
         def is_off(level: int) -> bool:
             return switches.step_is_off(f"fold/level {level}")
@@ -266,10 +269,10 @@ class TorchCompiler:
             after = work(before)
         except CircuitError as error:
             error.args = (f"{path}: {error}",)
-            self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, before, None, self._counter)))
+            self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, self._counter, before)))
             raise
         seconds = perf_counter() - started
-        snapshot = CompiledSnapshot(self, circuit, before if after is None else after, None, self._counter)
+        snapshot = CompiledSnapshot(self, circuit, self._counter, before if after is None else after)
         self._tell(StepEnded(after is not None, seconds, snapshot))
         return after
 

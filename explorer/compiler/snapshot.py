@@ -1,8 +1,8 @@
 """The state of a compilation after a step: graph, figures, reads, an executable circuit; made when asked for."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,31 +13,35 @@ from explorer.backend import (
     TorchCircuit,
     TorchLayer,
     leaf_nodes,
-    plan_read,
     settle,
 )
 from explorer.compiler.figures import FigureCounter
-from explorer.fold import FoldedGroup, assemble
+from explorer.compiler.fold_states import FoldStates
 from explorer.graph import Graph
 from explorer.symbolic import Circuit
+from explorer.trace import GraphChange
 
 if TYPE_CHECKING:
     from explorer.compiler.compiler import TorchCompiler
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledSnapshot:
-    """Layers after a step. While folding, `groups` are those folded so far and `base` is the graph before folding."""
+class LayersSnapshot(ABC):
+    """The layers of a circuit after a step."""
 
     compiler: "TorchCompiler"
     symbolic: Circuit
-    base: Graph[TorchLayer]
-    groups: tuple[FoldedGroup, ...] | None
     counter: FigureCounter
 
-    @cached_property
+    @property
+    @abstractmethod
     def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
-        return (self.base, None) if self.groups is None else assemble(self.base, self.groups)
+        """The layers, folded as far as the step goes, and how they read; None before folding began."""
+
+    @property
+    @abstractmethod
+    def figures(self) -> Mapping[str, int]:
+        """Layers, folds, parameters, FLOPs and bytes, for one example."""
 
     @property
     def graph(self) -> Graph[TorchLayer]:
@@ -45,23 +49,14 @@ class CompiledSnapshot:
         return self._folded[0]
 
     @property
-    def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
-        return self._reads
+    def size(self) -> tuple[int, int]:
+        """Number of layers and of folds."""
+        return self.figures["layers"], self.figures["folds"]
 
     @property
-    def figures(self) -> Mapping[str, int]:
-        """Layers, folds, parameters, FLOPs and bytes, for one example."""
-        return self._figures
-
-    @cached_property
-    def _reads(self) -> Mapping[int, Mapping[str, Any]]:
-        graph, fold_index = self._folded
-        return reads_of(graph, fold_index, self.counter.number_bytes(self.base))
-
-    @cached_property
-    def _figures(self) -> Mapping[str, int]:
-        return self.counter.figures(self.base, self.groups)
+    @abstractmethod
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
 
     def circuit(self) -> TorchCircuit:
         """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""
@@ -78,21 +73,50 @@ class CompiledSnapshot:
         return (self.circuit()(x).detach(),)
 
 
-def reads_of(
-    graph: Graph[TorchLayer], fold_index: FoldIndexInfo | None, number_bytes: int
-) -> Mapping[int, Mapping[str, Any]]:
-    """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied for one example."""
-    if fold_index is None:
+@dataclass(frozen=True, eq=False)
+class CompiledSnapshot(LayersSnapshot):
+    """The layers after a step before folding."""
+
+    layers: Graph[TorchLayer]
+    change: GraphChange | None = None
+
+    @property
+    def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+        return self.layers, None
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Layers, folds, parameters, FLOPs and bytes, for one example."""
+        return self.counter.figures(self.layers)
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """Nothing is folded yet."""
         return {}
-    folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
-    found: dict[int, Mapping[str, Any]] = {}
-    for node, table in fold_index.in_fold_idx.items():
-        if table.size:
-            read = plan_read(table, folds)
-            units = graph.nodes[int(table[0, 0, 0])].num_output_units
-            found[node] = {
-                "kind": read.kind.value,
-                "index": table.tolist(),
-                "copied_bytes": read.rows_copied * units * number_bytes,
-            }
-    return found
+
+
+@dataclass(frozen=True, eq=False)
+class FoldingSnapshot(LayersSnapshot):
+    """The layers after a level of folding."""
+
+    states: FoldStates
+    level: int
+
+    @property
+    def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+        return self.states.folded(self.level)
+
+    @property
+    def change(self) -> GraphChange | None:
+        """What the level changed; None for the first one."""
+        return self.states.change(self.level)
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Layers, folds, parameters, FLOPs and bytes, for one example."""
+        return self.states.figures(self.level)
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
+        return self.states.reads(self.level)

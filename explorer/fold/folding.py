@@ -29,8 +29,8 @@ class FoldedGroup:
     value: Any
 
 
-LevelListener = Callable[[int, tuple[FoldedGroup, ...], float], None]
-"""Told after each level: its number, the groups folded so far, and the seconds it took."""
+LevelListener = Callable[[int, Sequence[FoldedGroup], float], None]
+"""Called after each level with its number, its groups, and the seconds that it took."""
 
 
 def build_folded_graph(
@@ -52,6 +52,7 @@ def build_folded_graph(
         groups = group_foldable_modules(graph.nodes, ids)
         if is_off is not None and is_off(level):
             groups = [(key, [member]) for key, members in groups for member in members]
+        before = len(done)
         for key, members in groups:
             if len(members) == 1:
                 done.append(FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]]))
@@ -59,7 +60,7 @@ def build_folded_graph(
                 value = fold_group_fn([graph.nodes[member] for member in members])
                 done.append(FoldedGroup(level, key, tuple(members), next(fresh), value))
         if on_level is not None:
-            on_level(level, tuple(done), perf_counter() - started)
+            on_level(level, done[before:], perf_counter() - started)
     return assemble(graph, done)
 
 

@@ -14,6 +14,7 @@ from explorer.trace.answers import (
     StepCheck,
     WhyNot,
 )
+from explorer.trace.changes import GraphChange
 from explorer.trace.events import (
     COMPILER_OPTIONS,
     TENSOR,
@@ -54,6 +55,7 @@ __all__ = [
     "FoldAnswer",
     "FoldGroup",
     "Folded",
+    "GraphChange",
     "LimitReached",
     "Lineage",
     "Listener",

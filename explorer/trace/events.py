@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from explorer.graph import Graph
+from explorer.trace.changes import GraphChange
 from explorer.trace.refusal import Refusal
 
 COMPILER_OPTIONS = (
@@ -43,6 +44,16 @@ class Snapshot(Protocol):
     @property
     def figures(self) -> Mapping[str, int]:
         """Counts of that state: nodes, folds, parameters, FLOPs, bytes."""
+        ...
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of nodes and of folds."""
+        ...
+
+    @property
+    def change(self) -> GraphChange | None:
+        """How the graph differs from that of the step before; None where the graphs have to be compared."""
         ...
 
     @property

@@ -11,11 +11,8 @@ def steps_text(steps: Sequence[Step], is_tensor: bool) -> str:
     """One row a step: number, path, layers and folds afterwards, time, what happened; then limits and errors."""
     rows = [tuple("nodes" if name == "layers" and is_tensor else name for name in COLUMNS)]
     for step in steps:
-        graph = step.snapshot.graph
-        folds = sum(getattr(node, "num_folds", 1) for node in graph.nodes.values())
-        rows.append(
-            (str(step.index), step.path, str(len(graph)), str(folds), f"{step.seconds * 1000:.1f}", step.summary)
-        )
+        nodes, folds = map(str, step.snapshot.size)
+        rows.append((str(step.index), step.path, nodes, folds, f"{step.seconds * 1000:.1f}", step.summary))
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))

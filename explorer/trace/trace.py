@@ -84,7 +84,7 @@ class Trace:
     def graph_at(self, step: "int | str | Step") -> Graph[NodeRecord]:
         """The graph after a step, nodes as plain records, in an order that depends on ids and edges only."""
         graph = self.step(step).snapshot.graph
-        nodes = {node: self._records.of(graph.nodes[node]) for node in sorted(graph.nodes)}
+        nodes = {node: self.records.of(graph.nodes[node]) for node in sorted(graph.nodes)}
         return Graph[NodeRecord].ordered(nodes, graph.inputs, graph.outputs)
 
     def circuit_at(self, step: "int | str | Step") -> Any:
@@ -116,7 +116,7 @@ class Trace:
         without that pattern or that node.
         """
         matcher = None if self.explainer is None else partial(self.explainer, self)
-        why_nots = WhyNots(self.steps, self.rules, self._lineages, self._records, matcher)
+        why_nots = WhyNots(self.steps, self.rules, self._lineages, self.records, matcher)
         if self.is_tensor and all(rule.pattern != pattern for rule in self.rules):
             return why_nots.of_pass(pattern, node, step)
         return why_nots.of_rule(pattern, node, step)
@@ -187,7 +187,8 @@ class Trace:
     # ------------------------------------------------------------------ what the answers are made of, made once
 
     @cached_property
-    def _records(self) -> Records:
+    def records(self) -> Records:
+        """The records of the nodes of all steps."""
         names: Mapping[Any, str] = self.subject.leaf_names if self.subject is not None else {}
         return Records(names.__getitem__)
 

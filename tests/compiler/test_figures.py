@@ -8,6 +8,7 @@ import explorer
 from explorer.backend import all_parameters, leaf_nodes
 from explorer.backend.addressing import direct_read
 from explorer.backend.parameters import TorchLeafParameter
+from explorer.compiler.snapshot import FoldingSnapshot
 from explorer.templates import gallery
 
 
@@ -34,7 +35,7 @@ def counted_anew(snapshot):
 
 def copied_anew(snapshot, number):
     """Before folding each layer reads its inputs one by one; then by the table of its reads."""
-    if snapshot.groups is not None:
+    if isinstance(snapshot, FoldingSnapshot):
         return sum(read["copied_bytes"] for read in snapshot.reads.values())
     graph = snapshot.graph
     reads = {node: direct_read(sources).rows_copied for node, sources in graph.inputs.items() if sources}

@@ -180,6 +180,16 @@ class TensorSnapshot:
         return self.state.graph
 
     @property
+    def size(self) -> tuple[int, int]:
+        """Number of nodes that are drawn, twice: nothing is folded at this level."""
+        return (len(self.state.drawn()),) * 2
+
+    @property
+    def change(self) -> None:
+        """Unknown: the graphs of two states have to be compared."""
+        return None
+
+    @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
         """Nothing is folded at this level."""
         return {}

@@ -1,0 +1,150 @@
+"""The states of a circuit while it is folded.
+
+A state is a prefix of the list of groups. How it differs from the state before it follows from the groups of its level
+alone, so recording, printing and saving a folding takes time and memory in proportion to its groups.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from explorer.backend import FoldIndexInfo, TorchLayer, copied_by_one_fold, plan_read
+from explorer.compiler.figures import FigureCounter
+from explorer.fold import FoldedGroup, assemble
+from explorer.graph import Graph
+from explorer.trace import GraphChange
+
+RECENT_STATES = 16
+"""Number of assembled states that are kept."""
+
+LevelState = tuple[GraphChange | None, Mapping[str, int]]
+"""What a level changed, None for the first level, and the figures after it."""
+
+
+class FoldStates:
+    """The states of one folding, shared by the snapshots of its levels; levels are added while it is recorded."""
+
+    def __init__(self, base: Graph[TorchLayer], counter: FigureCounter) -> None:
+        self.base = base
+        self._counter = counter
+        self._levels: list[Sequence[FoldedGroup]] = []
+        self._states: list[LevelState] = []
+        self._sweep: Iterator[LevelState] | None = None
+        self.folded = lru_cache(RECENT_STATES)(self._assemble)
+        self.reads = lru_cache(RECENT_STATES)(self._reads)
+
+    def add(self, groups: Sequence[FoldedGroup]) -> None:
+        """Add the groups of the next level."""
+        self._levels.append(groups)
+
+    def change(self, level: int) -> GraphChange | None:
+        """How a level changed the graph; None for the first level, where the graphs have to be compared."""
+        return self._state(level)[0]
+
+    def figures(self, level: int) -> Mapping[str, int]:
+        """The figures after a level."""
+        return self._state(level)[1]
+
+    def _state(self, level: int) -> LevelState:
+        if self._sweep is None:
+            self._sweep = self._sweep_levels()
+        while len(self._states) <= level:
+            self._states.append(next(self._sweep))
+        return self._states[level]
+
+    def _assemble(self, level: int) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
+        return assemble(self.base, [group for groups in self._levels[: level + 1] for group in groups])
+
+    def _reads(self, level: int) -> Mapping[int, Mapping[str, Any]]:
+        return reads_of(*self.folded(level), self._counter.number_bytes(self.base))
+
+    def _sweep_levels(self) -> Iterator[LevelState]:
+        """The states level by level, each derived from the one before it."""
+        base, counts = self.base, self._counter.graph(self.base)
+        totals, copied = replace(counts.totals), dict(counts.copied)
+        place: dict[int, tuple[int, int]] = {}
+        folds: dict[int, int] = {}
+        outputs = base.outputs
+        level = 0
+        while True:
+            groups = self._levels[level]
+            affected: dict[int, None] = {}
+            for group in groups:
+                totals.copied += _copied_by_group(base, group, place, folds)
+                totals.add(self._counter.layer(group.value))
+                for member in group.members:
+                    totals.copied -= copied.pop(member, 0)
+                    totals.add(self._counter.layer(base.nodes[member]), -1)
+                    affected.update(dict.fromkeys(base.users[member]))
+            for group in groups:
+                folds[group.node] = len(group.members)
+                place.update({member: (group.node, i) for i, member in enumerate(group.members)})
+            if any(member in base.output_set for group in groups for member in group.members):
+                outputs = tuple(dict.fromkeys(place.get(output, (output, 0))[0] for output in base.outputs))
+            rewired: dict[int, tuple[int, ...]] = {}
+            for node in affected:
+                if node not in place:
+                    sources = [place.get(source, (source, 0)) for source in base.inputs[node]]
+                    numbers = copied_by_one_fold(sources, folds) * base.nodes[base.inputs[node][0]].num_output_units
+                    totals.copied += numbers - copied[node]
+                    copied[node] = numbers
+                    rewired[node] = tuple(dict.fromkeys(source for source, _ in sources))
+            change = None if level == 0 else _level_change(base, groups, place, rewired, outputs)
+            yield change, totals.figures(counts.parameters, counts.number_bytes)
+            level += 1
+
+
+def _level_change(
+    base: Graph[TorchLayer],
+    groups: Sequence[FoldedGroup],
+    place: Mapping[int, tuple[int, int]],
+    rewired: Mapping[int, tuple[int, ...]],
+    outputs: tuple[int, ...],
+) -> GraphChange:
+    """The change by the groups of a level that is not the first; a layer that stays alone does not change."""
+    made = [group for group in groups if group.members != (group.node,)]
+    gone = {member for group in made for member in group.members}
+    inputs = {
+        group.node: tuple(dict.fromkeys(place[s][0] for member in group.members for s in base.inputs[member]))
+        for group in made
+    }
+    inputs |= {node: sources for node, sources in rewired.items() if not gone.isdisjoint(base.inputs[node])}
+    added = {group.node: group.value for group in made}
+    return GraphChange(tuple(sorted(gone)), added, {}, {node: inputs[node] for node in sorted(inputs)}, outputs)
+
+
+def _copied_by_group(
+    base: Graph[TorchLayer],
+    group: FoldedGroup,
+    place: Mapping[int, tuple[int, int]],
+    folds: Mapping[int, int],
+) -> int:
+    """How many numbers a folded layer copies when it reads."""
+    first = base.inputs[group.members[0]]
+    if not first:
+        return 0
+    index = [[place[source] for source in base.inputs[member]] for member in group.members]
+    return plan_read(np.array(index, np.int64), folds).rows_copied * base.nodes[first[0]].num_output_units
+
+
+def reads_of(
+    graph: Graph[TorchLayer], fold_index: FoldIndexInfo | None, number_bytes: int
+) -> Mapping[int, Mapping[str, Any]]:
+    """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied for one example."""
+    if fold_index is None:
+        return {}
+    folds = {node: layer.num_folds for node, layer in graph.nodes.items()}
+    found: dict[int, Mapping[str, Any]] = {}
+    for node, table in fold_index.in_fold_idx.items():
+        if table.size:
+            read = plan_read(table, folds)
+            units = graph.nodes[int(table[0, 0, 0])].num_output_units
+            found[node] = {
+                "kind": read.kind.value,
+                "index": table.tolist(),
+                "copied_bytes": read.rows_copied * units * number_bytes,
+            }
+    return found

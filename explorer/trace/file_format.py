@@ -1,0 +1,4 @@
+"""The name and version of trace files."""
+
+FORMAT = "circuit-explorer trace"
+VERSION = 1

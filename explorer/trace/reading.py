@@ -1,0 +1,137 @@
+"""A trace from data of JSON types, checked while it is read."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from explorer.errors import CircuitError, FileFormatError
+from explorer.files import check_format
+from explorer.trace.changes import GraphChange, GraphHistory
+from explorer.trace.checking import check_after, check_before, check_options, check_rule
+from explorer.trace.events import (
+    LATER_OPTIONS,
+    TENSOR,
+    Folded,
+    LimitReached,
+    MatchFound,
+    MatchLost,
+    Rewritten,
+    RuleDescription,
+)
+from explorer.trace.file_format import FORMAT, VERSION
+from explorer.trace.loaded import LoadedSnapshot
+from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
+from explorer.trace.refusal import Refusal
+from explorer.trace.steps import MatchRefused, Step
+from explorer.trace.trace import Trace
+
+RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
+
+
+def trace_from_json(data: Any, where: str = "trace data") -> Trace:
+    """The trace of such data. Raises: FileFormatError, with what is wrong inside."""
+    content = check_format(data, FORMAT, VERSION, where)
+    try:
+        return _read(content)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, CircuitError) as error:
+        raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {error}") from error
+
+
+def _read(data: Mapping[str, Any]) -> Trace:
+    records = [_read_node(row, data["parameters"]) for row in data["nodes"]]
+    rules = tuple(_read_rule(row) for row in data["rules"])
+    reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
+    times: Mapping[str, Any] = data.get("times") or {}
+    options = dict(data["options"])
+    if options.get("level") != TENSOR:
+        options |= {name: plain(value) for name, value in LATER_OPTIONS.items() if name not in options}
+    check_options(options)
+    for rule in rules:
+        check_rule(rule)
+    is_tensor = options.get("level") == TENSOR
+    history = GraphHistory()
+    steps: list[Step] = []
+    for index, row in enumerate(data["steps"]):
+        change = _read_change(row, records)
+        snapshot = LoadedSnapshot(history, index, row["figures"], reads, is_tensor)
+        step = _read_step(index, row, snapshot, times, tuple(data["tried"][row["tried"]]) if "tried" in row else ())
+        check_before(step, history.inputs)
+        history.add(change)
+        check_after(step, history.inputs)
+        steps.append(step)
+    return Trace(None, data["circuit"], options, rules, tuple(steps))
+
+
+def _read_change(row: Mapping[str, Any], records: Sequence[NodeRecord]) -> GraphChange:
+    added: dict[int, NodeRecord] = {_integer(node): records[place] for node, place, _ in row["added"]}
+    rewired = {node: sources for node, _, sources in row["added"]} | dict(row["rewired"])
+    return GraphChange(
+        tuple(row["removed"]),
+        added,
+        {node: records[place] for node, place in row["replaced"]},
+        {node: tuple(map(_integer, sources)) for node, sources in rewired.items()},
+        tuple(map(_integer, row["outputs"])),
+    )
+
+
+def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
+    name, pattern, kind, exactness, doc, source = (row[n] for n in RULE_TEXTS)
+    entries, guarded = tuple(row["entries"]), row.get("guarded", False)
+    return RuleDescription(name, pattern, entries, kind, exactness, doc, source, guarded)
+
+
+def _read_step(
+    index: int, row: Mapping[str, Any], snapshot: LoadedSnapshot, times: Mapping[str, Any], tried: tuple[str, ...]
+) -> Step:
+    rewrite_times = times["rewrites"][index] if times else [0.0] * len(row["rewrites"])
+    fold_times = times["folds"][index] if times else [0.0] * len(row["folds"])
+    return Step(
+        index=index,
+        path=row["path"],
+        level=row["level"],
+        changed=row["changed"],
+        seconds=times["steps"][index] if times else 0.0,
+        snapshot=snapshot,
+        matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3]) for i, m in enumerate(row["matches"])),
+        refusals=tuple(MatchRefused(Refusal.from_json(r), r.get("place", "")) for r in row["refusals"]),
+        refusals_over=row["refusals_over"],
+        lost=tuple(MatchLost(*x) for x in row["lost"]),
+        rewrites=tuple(
+            Rewritten(w[0], w[1], tuple(w[2]), tuple(w[3]), seconds, w[4], tuple(w[5]) if len(w) > 5 else ())
+            for w, seconds in zip(row["rewrites"], rewrite_times, strict=True)
+        ),
+        folds=tuple(
+            Folded(g["level"], g["node"], g["type"], tuple((k, v) for k, v in g["key"]), tuple(g["members"]), seconds)
+            for g, seconds in zip(row["folds"], fold_times, strict=True)
+        ),
+        limits=tuple(LimitReached(*x) for x in row["limits"]),
+        error=row["error"],
+        rules=tried,
+    )
+
+
+def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
+    scope = row.get("scope")
+    return NodeRecord(
+        row["type"],
+        _integer(row["folds"]),
+        row["config"],
+        None if scope is None else tuple(tuple(s) for s in scope),
+        {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
+        {name: _read_node(inner, forms) for name, inner in row.get("nested", {}).items()},
+        row.get("about", {}),
+    )
+
+
+def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord:
+    form = forms[row["form"]]
+    nodes = tuple(
+        ParameterNodeRecord(n[0], _integer(n[1]), n[2], tuple(n[3]), tuple(leaves))
+        for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
+    )
+    return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
+
+
+def _integer(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"expected an integer, found {value!r}")
+    return value

@@ -1,0 +1,150 @@
+"""A trace as data of JSON types: every node once, steps as changes, times apart."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from explorer.graph import Graph
+from explorer.trace.changes import GraphChange, compare_graphs
+from explorer.trace.file_format import FORMAT, VERSION
+from explorer.trace.records import NodeRecord, ParameterRecord, plain
+from explorer.trace.steps import Step
+from explorer.trace.trace import Trace
+
+
+class _Table:
+    """Rows that are written once each and named by position."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+        self._known: dict[str, int] = {}
+
+    def place(self, row: Any) -> int:
+        key = json.dumps(row, separators=(",", ":"))
+        place = self._known.setdefault(key, len(self.rows))
+        if place == len(self.rows):
+            self.rows.append(row)
+        return place
+
+
+def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
+    """The trace as data of JSON types."""
+    forms, nodes = _Table(), _Table()
+    places: dict[int, tuple[NodeRecord, int]] = {}
+
+    def place_of(node: Any) -> int:
+        record = trace.records.of(node)
+        if id(record) not in places:
+            places[id(record)] = (record, nodes.place(_node_row(record, forms)))
+        return places[id(record)][1]
+
+    tried = _Table()
+    reads: Mapping[int, Any] = trace.steps[-1].snapshot.reads if trace.steps else {}
+    steps = [
+        {**_change_row(change, place_of), **_step_row(step, reads), **_rules_row(step, tried)}
+        for step, change in zip(trace.steps, _changes(trace.steps), strict=True)
+    ]
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "options": {name: plain(value) for name, value in trace.options.items()},
+        "rules": [asdict(rule) for rule in trace.rules],
+        "circuit": trace.circuit_json if trace.subject is None else trace.subject.to_json(),
+        "steps": steps,
+        "nodes": nodes.rows,
+        "parameters": forms.rows,
+    }
+    if tried.rows:
+        data["tried"] = tried.rows
+    if times:
+        data["times"] = {
+            "steps": [step.seconds for step in trace.steps],
+            "rewrites": [[rewrite.seconds for rewrite in step.rewrites] for step in trace.steps],
+            "folds": [[group.seconds for group in step.folds] for step in trace.steps],
+        }
+    return data
+
+
+def _rules_row(step: Step, tried: _Table) -> dict[str, int]:
+    """The rules that a step tries, by their place in a table, as many steps try the same."""
+    return {"tried": tried.place(list(step.rules))} if step.rules else {}
+
+
+def _changes(steps: Sequence[Step]) -> Iterator[GraphChange]:
+    """What each step changed, compared with an empty graph for the first one."""
+    before: Graph[Any] = Graph({}, {}, ())
+    outputs: tuple[int, ...] = ()
+    for i, step in enumerate(steps):
+        if i and not step.changed and not step.folds:
+            yield GraphChange((), {}, {}, {}, outputs)
+            continue
+        change = step.snapshot.change
+        if change is None:
+            before = steps[i - 1].snapshot.graph if i else before
+            change = compare_graphs(before, step.snapshot.graph)
+        outputs = change.outputs
+        yield change
+
+
+def _change_row(change: GraphChange, place_of: Callable[[Any], int]) -> dict[str, Any]:
+    inputs = {node: list(sources) for node, sources in change.inputs.items()}
+    return {
+        "removed": list(change.removed),
+        "added": [[node, place_of(value), inputs[node]] for node, value in change.added.items()],
+        "replaced": [[node, place_of(value)] for node, value in change.replaced.items()],
+        "rewired": [[node, sources] for node, sources in inputs.items() if node not in change.added],
+        "outputs": list(change.outputs),
+    }
+
+
+def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
+    return {
+        "path": step.path,
+        "level": step.level,
+        "changed": step.changed,
+        "figures": dict(step.snapshot.figures),
+        "matches": [[m.rule, m.root, list(m.nodes), m.place] for m in step.matches],
+        "refusals": [{**r.refusal.to_json(), **({"place": r.place} if r.place else {})} for r in step.refusals],
+        "refusals_over": dict(step.refusals_over),
+        "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.place] for x in step.lost],
+        "rewrites": [
+            [w.number, w.rule, list(w.removed), list(w.added), w.place, *([list(w.became)] if w.became else [])]
+            for w in step.rewrites
+        ],
+        "folds": [
+            {
+                "level": g.level,
+                "node": g.node,
+                "type": g.type,
+                "key": [[name, plain(value)] for name, value in g.key],
+                "members": list(g.members),
+                **({"read": dict(reads[g.node])} if g.node in reads else {}),
+            }
+            for g in step.folds
+        ],
+        "limits": [[x.what, x.limit, x.message] for x in step.limits],
+        "error": step.error,
+    }
+
+
+def _node_row(record: NodeRecord, forms: _Table) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": record.type, "folds": record.num_folds, "config": dict(record.config)}
+    if record.scope is not None:
+        row["scope"] = [list(scope) for scope in record.scope]
+    if record.about:
+        row["about"] = dict(record.about)
+    if record.parameters:
+        row["parameters"] = {name: _parameter_row(parameter, forms) for name, parameter in record.parameters.items()}
+    if record.nested:
+        row["nested"] = {name: _node_row(inner, forms) for name, inner in record.nested.items()}
+    return row
+
+
+def _parameter_row(parameter: ParameterRecord, forms: _Table) -> dict[str, Any]:
+    form = {
+        "shape": list(parameter.shape),
+        "nodes": [[n.type, n.num_folds, dict(n.config), list(n.inputs)] for n in parameter.nodes],
+        "outputs": [list(pair) for pair in parameter.outputs],
+    }
+    return {"form": forms.place(form), "leaves": [list(node.leaves) for node in parameter.nodes]}
