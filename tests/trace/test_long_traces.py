@@ -5,6 +5,7 @@ import json
 import sys
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ def chain(length: int) -> explorer.Circuit:
     return hmm(range(length), num_latent_states=2, num_categories=2)
 
 
-def calls(work: Callable[[], object]) -> int:
+def calls(work: Callable[[Any], object], argument: object) -> int:
     """How many functions are called, in Python and in C."""
     count = 0
 
@@ -33,18 +34,18 @@ def calls(work: Callable[[], object]) -> int:
 
     sys.setprofile(on_event)
     try:
-        work()
+        work(argument)
     finally:
         sys.setprofile(None)
     return count
 
 
-def kept_bytes(work: Callable[[], object]) -> int:
+def kept_bytes(work: Callable[[Any], object], argument: object) -> int:
     """How many bytes the result of some work keeps allocated."""
     gc.collect()
     tracemalloc.start()
     try:
-        kept = [work()]
+        kept = [work(argument)]
         gc.collect()
         return tracemalloc.get_traced_memory()[0] * len(kept)
     finally:
@@ -55,6 +56,10 @@ def saved(trace: Trace) -> str:
     return json.dumps(trace_to_json(trace))
 
 
+def loaded(file: str) -> Trace:
+    return trace_from_json(json.loads(file))
+
+
 def recorded(length: int) -> Trace:
     trace = explorer.record(chain(length))
     assert str(trace)
@@ -62,37 +67,37 @@ def recorded(length: int) -> Trace:
     return trace
 
 
-@pytest.mark.parametrize("work", [str, saved, lambda trace: trace_from_json(json.loads(saved(trace)))])
+@pytest.mark.parametrize("work", [str, saved, lambda trace: loaded(saved(trace))])
 def test_work_on_a_trace_grows_with_its_length_and_not_with_its_square(work):
-    short, long = (calls(lambda t=explorer.record(chain(n)): work(t)) for n in (SHORT, LONG))
+    short, long = (calls(work, explorer.record(chain(n))) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 
 def test_recording_a_chain_makes_linearly_many_calls():
     explorer.record(chain(SHORT))
-    short, long = (calls(lambda c=chain(n): explorer.record(c)) for n in (SHORT, LONG))
+    short, long = (calls(explorer.record, chain(n)) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 
 def test_a_recorded_printed_and_saved_trace_keeps_linearly_many_bytes():
     recorded(SHORT)
-    short, long = (kept_bytes(lambda n=n: recorded(n)) for n in (SHORT, LONG))
+    short, long = (kept_bytes(recorded, n) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 
 def test_a_loaded_trace_keeps_linearly_many_bytes():
     files = [saved(explorer.record(chain(n))) for n in (SHORT, LONG)]
-    short, long = (kept_bytes(lambda f=file: trace_from_json(json.loads(f))) for file in files)
+    short, long = (kept_bytes(loaded, file) for file in files)
     assert long < LINEAR * short
 
 
 def test_every_step_of_a_long_chain_is_executable_and_equal_to_its_loaded_graph():
     trace = explorer.record(chain(30))
-    loaded = trace_from_json(json.loads(saved(trace)))
+    again = loaded(saved(trace))
     x = torch.zeros(2, 30, dtype=torch.long)
     wanted = trace.compiled(x)
     for step in reversed(trace.steps):
         torch.testing.assert_close(trace.circuit_at(step)(x), wanted)
-        assert str(loaded.graph_at(step.index)) == str(trace.graph_at(step))
-        assert loaded.step(step.index).snapshot.size == step.snapshot.size
-    assert str(loaded) == str(trace)
+        assert str(again.graph_at(step.index)) == str(trace.graph_at(step))
+        assert again.step(step.index).snapshot.size == step.snapshot.size
+    assert str(again) == str(trace)
