@@ -76,7 +76,7 @@ def test_a_core_graph_computes_what_the_model_does(name):
 
 def test_an_import_takes_the_types_that_the_export_found(monkeypatch):
     """To run every operator on fake tensors once more would take a quarter of it; `verify` compares the two."""
-    monkeypatch.setattr(ops, "_result_types", None)
+    monkeypatch.setattr(ops, "infer_types", None)
     graph = from_module(nn.Sequential(nn.Linear(3, 4), nn.ReLU()).eval(), (torch.randn(2, 3),))
     assert [str(v.type) for node in graph.toposort() for v in node.outputs] == ["f32[2,4]", "f32[2,4]"]
 

@@ -15,17 +15,21 @@ def lines(graph: "FunctionGraph", ids: bool = False) -> str:
     """
     numbers: dict[Variable, str] = {}
     found: list[str] = []
+
+    taken: set[str] = set()
+
+    def define(variable: Variable, name: str, text: str) -> None:
+        unique = f"%{name}#{len(numbers)}" if name.isdecimal() or f"%{name}" in taken else f"%{name}"
+        numbers[variable] = unique
+        taken.add(unique)
+        found.append(f"{numbers[variable]} = {text} : {variable.type}")
+
     for variable in graph.inputs:
-        numbers[variable] = f"%{variable.name or len(numbers)}"
-        found.append(f"{numbers[variable]} = input : {variable.type}")
-    taken = set(numbers.values())
+        define(variable, variable.name or f"i{len(numbers)}", "input")
     nodes = graph.toposort()
     for variable in [v for node in nodes for v in node.inputs] + list(graph.outputs):
         if isinstance(variable, Constant) and variable not in numbers:
-            name = f"%{variable.name or f'c{len(numbers)}'}"
-            numbers[variable] = name if name not in taken else f"{name}#{len(numbers)}"
-            taken.add(numbers[variable])
-            found.append(f"{numbers[variable]} = {constant_text(variable)} : {variable.type}")
+            define(variable, variable.name or f"c{len(numbers)}", constant_text(variable))
     for position, node in enumerate(nodes):
         i = node.id if ids else position
         names = [f"%{i}" if len(node.outputs) == 1 else f"%{i}:{k}" for k in range(len(node.outputs))]

@@ -69,7 +69,7 @@ class TensorModule(nn.Module):
         return found
 
 
-OWN_NAMES = frozenset((*dir(nn.Module), "training", "program", "_interface", "_takes", "_reads", "_changed", "_held"))
+OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_takes", "_reads", "_changed"))
 """Names that no constant can have in a module."""
 
 
@@ -92,7 +92,7 @@ def to_fx(graph: FunctionGraph) -> fx.GraphModule:
     """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
     root = nn.Module()
     constants = _constants(graph)
-    names = hold(root, constants, graph.interface.state, dir(fx.GraphModule))
+    names = hold(root, constants, graph.interface.state, dir(fx.GraphModule(root, fx.Graph())))
     program = _program(graph, constants, lambda program, constant: program.get_attr(names[constant]))
     return fx.GraphModule(root, program, "TensorProgram")
 
@@ -104,12 +104,13 @@ def _constants(graph: FunctionGraph) -> list[Constant]:
 
 
 def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
-    """A variable as an input of a program, under its own name if that is free."""
-    taken = {node.target for node in program.nodes}
-    name = _identifier(variable.name) or f"input_{len(taken)}"
-    while name in taken:
-        name += "_"
-    return program.placeholder(name)
+    """A variable as an input of a program, under its own name if that is free.
+
+    fx makes names of nodes unique, and valid in Python. The parameters of the code that it generates are the targets.
+    """
+    node = program.placeholder(variable.name or f"input_{len(program.nodes)}")
+    node.target = node.name
+    return node
 
 
 def _program(
@@ -117,6 +118,7 @@ def _program(
 ) -> fx.Graph:
     """The program: what the graph takes are its inputs; `held` makes the node of a constant."""
     program = fx.Graph()
+    program._graph_namespace.create_name("self", None)  # no node may be called as the parameter of generated code
     made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}
     made |= {constant: held(program, constant) for constant in constants}
     for constant in constants:
@@ -154,8 +156,3 @@ def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None
     for variable in node.outputs:
         if variable.clients:
             made[variable] = program.call_function(operator.getitem, (result, variable.index))
-
-
-def _identifier(name: str) -> str:
-    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    return f"_{text}" if text[:1].isdigit() else text

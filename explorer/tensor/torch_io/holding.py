@@ -1,6 +1,9 @@
-"""Where a module holds the constants of a graph: under the names of the module that the graph was made of."""
+"""Under which names a module holds the constants of a graph: those that they had in the module it was made of."""
 
+import re
 from collections.abc import Collection, Sequence
+from keyword import iskeyword
+from unicodedata import normalize
 
 import torch
 from torch import nn
@@ -9,20 +12,18 @@ from explorer.tensor.graph.interface import Held
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.variables import Constant
 
-MODULE_NAMES = frozenset((*dir(nn.Module), "training"))
-"""What any module has already: no tensor and no module in it can be called so."""
 REWRITTEN = "_rewritten"
-"""Behind the name of a parameter or buffer whose value a rewrite replaced: its old values do not belong there."""
+"""Appended to the name of a parameter or buffer whose value a rewrite replaced: its old values do not belong there."""
 
 
 def hold(
     root: nn.Module, constants: Sequence[Constant], state: Sequence[Held], taken: Collection[str]
 ) -> dict[Constant, str]:
-    """Register constants on a module; gives their names in it.
+    """Register constants on a module; return their names in it.
 
-    What is still as it was in `state` has its names, all of them if it had several; so has what the graph never read,
-    and what is trained although no result depends on it any more: its gradient is zero.
-    `taken` are names that the module has for other things.
+    What is still as it was in `state` keeps its names, all of them if it had several; so does what the graph never
+    read, and what is trained although no result depends on it any more: its gradient is zero.
+    `taken` are names that the module needs for something else.
     """
     holder = _Holder(root, taken)
     present = {id(constant.data) for constant in constants}
@@ -42,7 +43,7 @@ def hold(
 
 
 class _Holder:
-    """Registers tensors on a module, in modules for the parts of their names before the dots."""
+    """Registers tensors on a module, in submodules for the parts of their names before the dots."""
 
     def __init__(self, root: nn.Module, taken: Collection[str]) -> None:
         self._root = root
@@ -55,28 +56,33 @@ class _Holder:
         return [name for name, known in self._data.items() if known is data] if id(data) in self._made else []
 
     def put(self, wanted: str, data: torch.Tensor, trainable: bool, saved: bool = True) -> str:
-        """Register a tensor under a name, or one like it if that is taken; gives the name."""
-        parts = [f"{part}_" if part in MODULE_NAMES else part or "_" for part in wanted.split(".")]
-        if parts[0] in self._taken:
-            parts[0] += "_"
-        name = ".".join(parts)
-        while name in self._data or any(known.startswith(f"{name}.") for known in self._data):
-            parts[-1] += "_"
-            name = ".".join(parts)
-        if any(".".join(parts[:i]) in self._data for i in range(1, len(parts))):  # a tensor stands on the way
-            return self.put("_".join(parts), data, trainable, saved)
-        holder = self._root
-        for part in parts[:-1]:
+        """Register a tensor under a name, or one like it if that is taken; return the name."""
+        *parents, last = wanted.split(".")
+        holder, path = self._root, list[str]()
+        for parent in parents:
+            part = self._free(holder, parent, reuse=True)
+            path.append(part)
             if part not in dict(holder.named_children()):
                 holder.add_module(part, nn.Module())
             holder = holder.get_submodule(part)
+        last = self._free(holder, last)
+        name = ".".join([*path, last])
         self._data[name] = data
         tensor = self._made.setdefault(id(data), _registered(data, trainable))
         if isinstance(tensor, nn.Parameter):
-            holder.register_parameter(parts[-1], tensor)
+            holder.register_parameter(last, tensor)
         else:
-            holder.register_buffer(parts[-1], tensor, persistent=saved)
+            holder.register_buffer(last, tensor, persistent=saved)
         return name
+
+    def _free(self, holder: nn.Module, part: str, *, reuse: bool = False) -> str:
+        """A name that is free in a module; with `reuse` it may be that of a submodule."""
+        part = re.sub(r"""["'\\\x00-\x1f]""", "_", normalize("NFKC", part)) or "_"
+        part += "_" * iskeyword(part)  # generated code spells the name as an attribute, or between quotes
+        children = dict(holder.named_children()) if reuse else {}
+        while part not in children and (hasattr(holder, part) or (holder is self._root and part in self._taken)):
+            part += "_"
+        return part
 
 
 def _registered(data: torch.Tensor, trainable: bool) -> torch.Tensor:
