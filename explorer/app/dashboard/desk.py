@@ -98,9 +98,7 @@ class Desk:
             if place.other is not None:
                 self.open_other(place.other)
 
-        self.background.start(
-            f"Opening {place.circuit}", lambda job: open_place(self.library, place, job.hear), shown, self.failed
-        )
+        self._start_opening(place, shown)
 
     def recompile(self, options: CompileOptions) -> None:
         """Compile the same circuit with other options; the step and the view stay as far as they can."""
@@ -111,12 +109,7 @@ class Desk:
         """Open the trace that is compared with."""
         plain = replace(place, other=None)
 
-        def shown(opened: Opened) -> None:
-            self.show_other(Session(opened, plain))
-
-        self.background.start(
-            f"Opening {place.circuit}", lambda job: open_place(self.library, plain, job.hear), shown, self.failed
-        )
+        self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)))
 
     def _start_opening(self, place: Place, shown: Callable[[Opened], None]) -> None:
         title = f"Opening {place.circuit}"
