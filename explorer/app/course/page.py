@@ -1,11 +1,11 @@
 """A lesson that was run, as one HTML page that needs neither a network nor a kernel; and the page that lists them.
 
-The pages are not written by nbconvert. Its templates leave formulas to MathJax and widgets to RequireJS, which both come
-from a network; here formulas are MathML, the recordings are stored once for all widgets of a page, and the policy of the
-page allows no requests. It renders cells one by one; here the cells after a question form one section that stays closed
-until the question is answered. Links between lessons become links between the pages of this build. Every block of a
-template and every method of its Markdown renderer would have to be replaced, and no dependency would go: panel and rich
-require the parser and the highlighter that `markdown.py` uses.
+The pages are not written by nbconvert. Its templates leave formulas to MathJax and widgets to RequireJS, which both
+come from a network; here formulas are MathML, the recordings are stored once for all widgets of a page, and the page's
+policy allows no requests. It renders cells one by one; here the cells after a question form one section that stays
+closed until the question is answered. Links between lessons become links between the pages of this build. Every block
+of a template and every method of its Markdown renderer would have to be replaced, and no dependency would go: panel and
+rich require the parser and the highlighter that `markdown.py` uses.
 """
 
 import re
