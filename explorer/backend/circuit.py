@@ -209,6 +209,25 @@ class TorchCircuit(nn.Module):
             values[planned.node] = planned.layer.forward(self.semiring, inputs, parameters[planned.node])
             yield planned.node, values[planned.node]
 
+    @torch.no_grad()
+    def integral(self) -> Tensor:
+        """The sum or integral of every output over all values of the variables, (outputs, classes), as in `forward`.
+
+        It is the partition function if the circuit is smooth and decomposable (`Circuit.require`).
+        Raises: DataTypeError for an input layer without a known integral.
+        """
+        parameters = self._evaluated_parameters()
+        values: dict[int, Tensor] = {}
+        for planned in self._plan:
+            layer, prepared = planned.layer, parameters[planned.node]
+            if isinstance(layer, TorchInputLayer):
+                values[planned.node] = layer.integral(self.semiring, prepared)
+            else:
+                inputs = self._inputs(planned, torch.empty(0), values)
+                values[planned.node] = layer.forward(self.semiring, inputs, prepared)
+        read = self._output_read
+        return self._read(read, [values[source] for source in read.read.sources]).squeeze(1)[:, 0]
+
     def _inputs(self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor]) -> Tensor:
         if planned.read is not None:
             return self._read(planned.read, [values[source] for source in planned.read.read.sources])

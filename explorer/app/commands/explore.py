@@ -58,7 +58,7 @@ def explore(
     save(trace, trace_file)
     console.print(f"\n[bold]3. Training[/] on {len(images.training):,} images, {len(images.held_out)} held out.")
     result = train_with_progress(compiled, images, settings)
-    console.print(epochs_table(result.epochs, images))
+    console.print(epochs_table(result, images))
     if result.interrupted:
         say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; what was finished is kept")
     Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs).save(checkpoint_file)

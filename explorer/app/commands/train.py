@@ -1,5 +1,6 @@
 """`circuit-explorer train`: fit a circuit to images, and keep its values."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,12 +52,14 @@ def train(
         settings = TrainingOptions(epochs, batch_size, learning_rate, seed)
         images = load_data(data)
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": seed}
-        compiled = TorchCompiler(**options).compile(load_circuit(circuit))
+        source = load_circuit(circuit)
+        source.require(smooth=True, decomposable=True)
+        compiled = TorchCompiler(**options).compile(source)
         earlier = Checkpoint.load(resume) if resume is not None else None
         if earlier is not None:
             compiled.load_leaf_state(earlier.leaf_state)
     result = train_with_progress(compiled, images, settings, earlier.history if earlier is not None else ())
-    results().print(epochs_table(result.epochs, images))
+    results().print(epochs_table(result, images))
     if not result.epochs:
         say_note("stopped before the first epoch was finished: nothing to keep")
         raise typer.Exit(130)
@@ -74,30 +77,37 @@ def train_with_progress(
     compiled: "TorchCircuit", images: "ImageData", settings: "TrainingOptions", before: "Sequence[Epoch]" = ()
 ) -> "TrainingResult":
     """Train with a bar over all batches that says what the last epoch reached."""
+    from explorer.app.training.loop import is_density
     from explorer.app.training.loop import train as fit
+
+    scale, unit = (math.log(2), "nats") if is_density(compiled) else (1.0, "bits")
 
     with progress(notes()) as bar:
         batches = -(-len(images.training) // settings.batch_size)
         task = bar.add_task(f"Training on {images.name}", total=settings.epochs * batches, note="")
 
         def tell(epoch: "Epoch") -> None:
-            bar.update(task, note=f"epoch {epoch.number}: {epoch.held_out_bits:.3f} bits per dimension, held out")
+            bar.update(
+                task, note=f"epoch {epoch.number}: {scale * epoch.held_out_bits:.3f} {unit} per dimension, held out"
+            )
 
         return fit(
             compiled, images, settings, before=before, on_batch=lambda done, total: bar.advance(task), on_epoch=tell
         )
 
 
-def epochs_table(epochs: "Sequence[Epoch]", images: "ImageData") -> Table:
-    """One row for each epoch, and the baseline below."""
+def epochs_table(result: "TrainingResult", images: "ImageData") -> Table:
+    """One row per epoch, in nats for a density, else in bits with the baseline of independent pixels below."""
     from explorer.app.training.data import independent_pixels_bits
 
-    table = Table(title=f"Bits per dimension on {images.name}: less is better", caption_justify="left")
+    measure = "Negative log-density in nats per dimension" if result.is_density else "Bits per dimension"
+    scale = math.log(2) if result.is_density else 1.0
+    table = Table(title=f"{measure} on {images.name}: less is better", caption_justify="left")
     for name in ("epoch", "training images", "held-out images", "seconds"):
         table.add_column(name, justify="right")
-    for epoch in epochs:
-        table.add_row(
-            str(epoch.number), f"{epoch.training_bits:.4f}", f"{epoch.held_out_bits:.4f}", f"{epoch.seconds:.2f}"
-        )
-    table.caption = f"Independent pixels reach {independent_pixels_bits(images):.4f} on the held-out images."
+    for epoch in result.epochs:
+        reached = (f"{scale * bits:.4f}" for bits in (epoch.training_bits, epoch.held_out_bits))
+        table.add_row(str(epoch.number), *reached, f"{epoch.seconds:.2f}")
+    if not result.is_density:
+        table.caption = f"Independent pixels reach {independent_pixels_bits(images):.4f} on the held-out images."
     return table

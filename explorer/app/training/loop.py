@@ -11,14 +11,17 @@ from torch import Tensor
 from explorer.app.seed import MAX_SEED
 from explorer.app.training.data import ImageData
 from explorer.backend import TorchCircuit
+from explorer.backend.layers.inputs import TorchContinuousLayer
 from explorer.errors import CircuitError, ShapeError, ValueRangeError
 
 EVALUATION_BATCH = 1024
+NORMALIZED_NATS = 1e-4
+"""A circuit counts as normalized if its log partition function is this close to 0, per dimension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What an epoch reached, in bits per dimension, less is better: mean over its batches, and on held-out images."""
+    """The results of an epoch: -log2 p(x) / D, the mean over its batches and over the held-out images."""
 
     number: int
     training_bits: float
@@ -28,10 +31,15 @@ class Epoch:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The epochs that were finished, and whether training was interrupted before the last one that was asked for."""
+    """The finished epochs, and whether training was interrupted before the last requested one.
+
+    `is_density`: some input is a density, so the circuit has negative log-densities instead of code lengths: they
+    depend on the scale of the data, may be negative, and do not compare with the bits of probabilities.
+    """
 
     epochs: tuple[Epoch, ...]
     interrupted: bool = False
+    is_density: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +71,14 @@ def train(
     on_batch: Callable[[int, int], None] = lambda done, total: None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
 ) -> TrainingResult:
-    """Train with Adam; `on_batch` is told how many batches of how many are done, `on_epoch` each finished epoch.
+    """Train with Adam; `on_batch` receives the number of finished batches and of all, `on_epoch` each finished epoch.
 
     The order of the images depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of
-    the last epoch that was finished. `before` are earlier epochs, whose numbers go on.
+    the last finished epoch. `before` are earlier epochs, whose numbering is continued. The circuit must be smooth and
+    decomposable (`Circuit.require`).
 
-    Raises: CircuitError if the likelihood is not finite or the circuit is not one over logarithms; ShapeError if the
-    data has another number of variables.
+    Raises: CircuitError if the likelihood is not finite, or the circuit does not compute the log-likelihood of one
+    normalized distribution; ShapeError if the data has a different number of variables.
     """
     _check(circuit, data)
     generator = torch.Generator().manual_seed(options.seed)
@@ -94,16 +103,25 @@ def train(
             on_epoch(epoch)
     except KeyboardInterrupt:
         circuit.load_leaf_state(kept)
-        return TrainingResult(tuple(finished), interrupted=True)
+        return TrainingResult(tuple(finished), True, is_density(circuit))
     finally:
         circuit.eval()
-    return TrainingResult(tuple(finished))
+    return TrainingResult(tuple(finished), False, is_density(circuit))
+
+
+def is_density(circuit: TorchCircuit) -> bool:
+    """Whether the circuit is a density over real numbers, in some variables at least."""
+    return any(isinstance(layer, TorchContinuousLayer) for layer in circuit.layers)
 
 
 @torch.no_grad()
 def bits_per_dimension(circuit: TorchCircuit, images: Tensor) -> float:
-    """Mean of -log2 p(x) / D over images (N, D). The circuit is left in `eval()`."""
+    """Mean of -log2 p(x) / D over images (N, D). The circuit is left in `eval()`.
+
+    Raises: CircuitError if the circuit is not one normalized distribution.
+    """
     circuit.eval()
+    _require_distribution(circuit)
     total = sum(float(circuit(batch).sum(dtype=torch.float64)) for batch in images.split(EVALUATION_BATCH))
     return -total / len(images) / images.shape[1] / math.log(2)
 
@@ -132,4 +150,23 @@ def _check(circuit: TorchCircuit, data: ImageData) -> None:
             f"the circuit reads {circuit.num_variables} variables, an image of {data.name} has {data.num_variables}"
         )
     if not any(p.requires_grad for p in circuit.parameters()):
-        raise CircuitError("the circuit has no parameter that can be learned")
+        raise CircuitError("the circuit has no learnable parameter")
+    _require_distribution(circuit)
+
+
+def _require_distribution(circuit: TorchCircuit) -> None:
+    """Raises: CircuitError unless the circuit has one output, whose integral is 1."""
+    partition = circuit.integral()
+    if partition.numel() != 1:
+        outputs, units = partition.shape
+        raise CircuitError(
+            f"a likelihood needs one output with one unit; the circuit has {outputs} output{'s' * (outputs != 1)} "
+            f"with {units} unit{'s' * (units != 1)}: add a sum with num_units=1, or build it with num_classes=1"
+        )
+    log_partition = partition.item()
+    if abs(log_partition) > NORMALIZED_NATS * max(circuit.num_variables, 1):  # NaN is an error of the likelihood
+        raise CircuitError(
+            f"the circuit is not normalized: the logarithm of its partition function is {log_partition:.4g}, not 0, so "
+            "its outputs are not log-likelihoods; give its weights and inputs a normalizing parameterization, such as "
+            "Parameterization('softmax')"
+        )

@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.backend.declarations import register_compiled_class
 from explorer.backend.parameters import FoldSettings
 from explorer.backend.semiring import Semiring
-from explorer.errors import ShapeError
+from explorer.errors import DataTypeError, ShapeError
 from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, nested_of, parameters_of
 from explorer.symbolic import Layer, Scope, Shape
 
@@ -117,6 +117,13 @@ class TorchInputLayer(TorchLayer, ABC):
     @abstractmethod
     def check_input(self, x: Tensor) -> None:
         """Check the values (F, B, V) of the variables. Raises: ValueRangeError, DataTypeError, with the variable."""
+
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        """The sum or integral (F, 1, O) of each unit over all values of its variables.
+
+        Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(f"{type(self).__name__} has no known integral over its variables")
 
 
 def parameter_settings(layer: TorchLayer) -> FoldSettings:

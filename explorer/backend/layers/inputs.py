@@ -39,6 +39,12 @@ class TorchDiscreteLayer(TorchInputLayer, ABC):
                 f"found {x[fold, row, 0].item()} in row {row}"
             )
 
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        device = next(iter(parameters.values())).device
+        states = torch.arange(self.num_values, device=device).view(1, -1, 1).expand(self.num_folds, -1, -1)
+        values = self.forward(semiring, states, parameters).transpose(1, 2)  # (F, O, V)
+        return semiring.weighted_sum(values, values.new_ones((self.num_folds, 1, self.num_values))).transpose(1, 2)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchEmbeddingLayer(TorchDiscreteLayer):
@@ -181,6 +187,9 @@ class TorchGaussianLayer(TorchContinuousLayer):
         scaled = (x.to(mean.dtype) - mean) / stddev
         return semiring.from_log(torch.addcmul(parameters["constant"], scaled, scaled, value=-0.5))
 
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.from_log(parameters["constant"] + torch.log(parameters["stddev"]) + 0.5 * math.log(2 * math.pi))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchPolynomialLayer(TorchContinuousLayer):
@@ -229,6 +238,10 @@ class TorchConstantValueLayer(TorchInputLayer):
         mapped = semiring.from_log(value) if self.log_space else semiring.from_linear(value)
         return mapped.expand(-1, x.shape[1], -1)
 
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        value = parameters["value"]
+        return self.forward(semiring, value.new_empty((self.num_folds, 1, 0)), parameters)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchEvidenceLayer(TorchInputLayer):
@@ -257,6 +270,9 @@ class TorchEvidenceLayer(TorchInputLayer):
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return parameters["value"].expand(-1, x.shape[1], -1)
+
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        return parameters["value"]
 
 
 def table_for_look_up(table: Tensor) -> Mapping[str, Tensor]:

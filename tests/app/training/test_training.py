@@ -1,16 +1,19 @@
 """Training reaches a stated figure, can be interrupted, and its values mean the same in every mode of compilation."""
 
+import math
 from itertools import product
 
 import pytest
 import torch
 
+from explorer.app.commands.train import epochs_table
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.data import ImageData, independent_pixels_bits, load_digits
-from explorer.app.training.loop import Epoch, TrainingOptions, bits_per_dimension, train
+from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult, bits_per_dimension, train
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
-from explorer.templates import fully_factorized, gallery
+from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitializer, Parameterization, TensorParameter
+from explorer.templates import GaussianInput, fully_factorized, gallery, image_data, tabular_data
 
 HELD_OUT_BITS = 2.10
 """What 20 epochs must reach; three seeds reached 2.036, 2.055 and 2.051, and independent pixels 2.407."""
@@ -206,3 +209,56 @@ def test_a_likelihood_that_is_not_finite_ends_training(digits):
     circuit.load_leaf_state({name: value * float("nan") for name, value in circuit.leaf_state().items()})
     with pytest.raises(CircuitError, match=r"no longer finite .* smaller learning rate"):
         train(circuit, digits, TrainingOptions(epochs=1))
+
+
+def image_circuit(**options):
+    given = {"input_layer": "categorical", "num_categories": 17, "num_input_units": 2, "num_sum_units": 2}
+    return TorchCompiler().compile(image_data((1, 8, 8), "quad-tree-2", sum_product_layer="cp", **given | options))
+
+
+def test_a_circuit_that_is_not_normalized_is_refused(digits):
+    options = TrainingOptions(epochs=1)
+    circuit = image_circuit(sum_weight_param=Parameterization("softplus"))
+    with pytest.raises(CircuitError, match=r"not normalized: .* partition function .* Parameterization\('softmax'\)"):
+        train(circuit, digits, options)
+    with pytest.raises(CircuitError, match="not normalized"):
+        bits_per_dimension(circuit, digits.held_out)
+
+
+def test_a_circuit_that_loses_its_normalization_ends_training(digits):
+    """Probabilities that sum to one at first, and that no parameterization keeps there."""
+    b = CircuitBuilder()
+    even = TensorParameter((1, 17), initializer=ConstantInitializer([[1 / 17] * 17]))
+    pixels = [b.add(CategoricalLayer(scope=(v,), num_output_units=1, num_categories=17, probs=even)) for v in range(64)]
+    circuit = TorchCompiler().compile(b.build(b.hadamard(*pixels)))
+    assert bits_per_dimension(circuit, digits.held_out) == pytest.approx(math.log2(17), abs=1e-4)
+    with pytest.raises(CircuitError, match="not normalized"):
+        train(circuit, digits, TrainingOptions(epochs=1))
+
+
+def test_several_outputs_or_classes_are_refused(digits):
+    with pytest.raises(CircuitError, match=r"one output with one unit; the circuit has 1 output with 10 units"):
+        train(image_circuit(num_classes=10), digits, TrainingOptions(epochs=1))
+
+
+def test_a_circuit_over_real_numbers_is_a_density(digits):
+    options = TrainingOptions(epochs=1)
+    rows = torch.randn(500, 5, generator=torch.Generator().manual_seed(0))
+    real = ImageData("real", rows[:400], rows[400:], 0, (1, 1, 5))
+    circuit = TorchCompiler().compile(
+        tabular_data(inputs=[GaussianInput()] * 5, num_input_units=4, num_sum_units=4, sum_product_layer="cp")
+    )
+    assert train(circuit, real, options).is_density
+    assert not train(image_circuit(), digits, options).is_density
+
+
+def test_the_table_of_a_density_says_nats_and_has_no_baseline_of_probabilities(digits):
+    epochs = (Epoch(1, 2.0, 3.0, 0.1),)
+    table = epochs_table(TrainingResult(epochs, is_density=True), digits)
+    assert "Negative log-density in nats per dimension" in str(table.title)
+    assert list(table.columns[2].cells) == [f"{3 * math.log(2):.4f}"]
+    assert table.caption is None
+    plain = epochs_table(TrainingResult(epochs), digits)
+    assert "Bits per dimension" in str(plain.title)
+    assert list(plain.columns[2].cells) == ["3.0000"]
+    assert "Independent pixels reach" in str(plain.caption)
