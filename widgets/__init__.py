@@ -1,4 +1,4 @@
-"""The hosts and the drawing: one picture of plain data in Jupyter, in the dashboard and in a page of its own.
+"""Draw pictures of plain data in Jupyter, in the dashboard and in a stand-alone page.
 
 Importing this loads no host: `widgets.jupyter` needs anywidget, `widgets.dashboard` panel, `widgets.page` nothing.
 """

@@ -1,4 +1,4 @@
-"""The views as Panel components for `panel serve`: the same static files, served as they are."""
+"""The views as Panel components for `panel serve`: the same static files, unchanged."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from widgets.encode import picture_traits, to_json
 from widgets.schema import BarsView, DetailsView, PictureView, StepView
 from widgets.static import BARS, GRAPH, HOST, STEPS
 
-WRITTEN_BY_READER = ("step", "selection", "view", "request")
+SET_BY_USER = ("step", "selection", "view", "request")
 
 
 class GraphPane(AnyWidgetComponent):
-    """The graph of a step with its stepper. `step`, `selection`, `view` and `request` change when the reader acts."""
+    """The graph of a step with its stepper. User actions change `step`, `selection`, `view` and `request`."""
 
     # A bundle, not `_esm`: Panel keys inline modules by class name and text length, and would rewrite them first.
     _bundle = GRAPH
@@ -34,28 +34,28 @@ class GraphPane(AnyWidgetComponent):
         super().__init__(**params)
 
     def show_picture(self, picture: PictureView, coordinates: bytes, **others: Any) -> None:
-        """Draws another picture; both parts, and other params, travel in one message."""
+        """Draw another picture; both parts, and other params, are sent in one message."""
         self.param.update(**picture_traits(picture, coordinates), **others)
 
     def show_steps(self, steps: Sequence[StepView], step: int) -> None:
-        """Fills the stepper."""
+        """Set the steps of the stepper."""
         self.param.update(steps=to_json(list(steps)), step=step)
 
     def show_details(self, details: DetailsView | None) -> None:
-        """Fills the inspector."""
+        """Set the content of the inspector."""
         self.details = "" if details is None else to_json(details)
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
-        """Sets what the reader sets too; other keys of `view` are kept."""
+        """Set the traits that users change too; other keys of `view` are preserved."""
         self.param.update(step=step, selection=list(selection), view={**self.view, **view})
 
-    def on_reader(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
-        """Call with what changed of `step`, `selection`, `view` and `request`, together where they changed together."""
-        self.param.watch(lambda *events: callback({e.name: e.new for e in events}), list(WRITTEN_BY_READER))
+    def on_user_change(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
+        """Call back with the changes of `step`, `selection`, `view`, `request`; simultaneous ones together."""
+        self.param.watch(lambda *events: callback({e.name: e.new for e in events}), list(SET_BY_USER))
 
 
 class BarsPane(AnyWidgetComponent):
-    """Bars with whiskers; setting `bars` anew redraws them while a measurement runs."""
+    """Bars with whiskers; setting `bars` again redraws them while a measurement runs."""
 
     _bundle = BARS
 
@@ -67,12 +67,12 @@ class BarsPane(AnyWidgetComponent):
         super().__init__(bars="" if bars is None else to_json(bars), options=dict(options or {}), **params)
 
     def show_bars(self, bars: BarsView) -> None:
-        """Draws other bars."""
+        """Draw other bars."""
         self.bars = to_json(bars)
 
 
 class StepsPane(AnyWidgetComponent):
-    """The steps of a trace as a tree; `step` changes when the reader chooses one."""
+    """The steps of a trace as a tree; `step` changes when the user selects one."""
 
     _bundle = STEPS
 
@@ -85,18 +85,18 @@ class StepsPane(AnyWidgetComponent):
         super().__init__(**params)
 
     def show_steps(self, steps: Sequence[StepView], step: int) -> None:
-        """Fills the tree."""
+        """Set the steps of the tree."""
         self.param.update(steps=to_json(list(steps)), step=step)
 
 
 class BrowserHost(AnyWidgetComponent):
-    """What only the browser knows or can do: the theme, which `flip_theme` changes, and the clipboard."""
+    """Browser features: the theme, which `flip_theme` toggles, and the clipboard."""
 
     _bundle = HOST
 
     hello = param.Integer(0)
     answer = param.Integer(0)
-    ready = param.Boolean(False, doc="Whether the page is there: before, what is sent may get lost.")
+    ready = param.Boolean(False, doc="Whether the page has loaded; messages sent earlier may be lost.")
     flips = param.Integer(0)
     copy = param.Dict({})
     copied = param.Dict({})
@@ -106,9 +106,9 @@ class BrowserHost(AnyWidgetComponent):
         self.param.watch(lambda event: self.param.update(answer=event.new), "hello")
 
     def flip_theme(self) -> None:
-        """From light to dark, or back; at first the page is as the system is."""
+        """Toggle between light and dark; the initial theme is the system's."""
         self.flips += 1
 
     def put_on_clipboard(self, text: str) -> None:
-        """Ask the browser; `copied` says whether it allowed that."""
+        """Copy `text` to the clipboard; `copied` says whether the browser allowed it."""
         self.copy = {"text": text, "n": int(self.copy.get("n", 0)) + 1}

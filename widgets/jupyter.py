@@ -1,4 +1,4 @@
-"""The views as Jupyter widgets: what Python sets is drawn, what the reader does is read from the same traits."""
+"""The views as Jupyter widgets: traits set in Python are drawn, and user actions change the same traits."""
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
@@ -12,12 +12,12 @@ from widgets.encode import picture_traits, to_json
 from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView
 from widgets.static import BARS, GRAPH, QUESTION
 
-WRITTEN_BY_READER = ("step", "selection", "view", "request")
+SET_BY_USER = ("step", "selection", "view", "request")
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """What is shown where widgets do not run: an image, its size in CSS pixels, its words, and a text."""
+    """Shown where widgets do not run: an image with its size in CSS pixels and its alt text, and plain text."""
 
     png: bytes
     width: int
@@ -27,15 +27,15 @@ class Fallback:
 
 
 MakeFallback = Callable[[], Fallback]
-"""Makes the fallback of what is shown now; called when a widget is displayed, not before."""
+"""Creates the fallback for the current state; called when a widget is displayed, not earlier."""
 
 MimeBundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 def bundle_with(bundle: Any, text: str, make_fallback: MakeFallback | None) -> MimeBundle | None:
-    """What a notebook saves of a widget: beside the widget a PNG and a text.
+    """Return what a notebook saves for a widget: the widget, a PNG and plain text.
 
-    No HTML: an untrusted notebook, nbviewer and GitHub would take it before the PNG, and they show no SVG.
+    No HTML: an untrusted notebook, nbviewer and GitHub would prefer it to the PNG, and they do not show SVG.
     """
     if bundle is None:
         return None
@@ -49,7 +49,7 @@ def bundle_with(bundle: Any, text: str, make_fallback: MakeFallback | None) -> M
 
 
 class _Widget(anywidget.AnyWidget):
-    """What all three widgets have: options, a short repr, an image for where widgets do not show."""
+    """Base class of the widgets: options, a short repr, an image for where widgets are not displayed."""
 
     options = traitlets.Dict().tag(sync=True)
 
@@ -64,14 +64,14 @@ class _Widget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs: Any) -> MimeBundle | None:
-        """The widget, and beside it a PNG (GitHub, nbviewer, an untrusted notebook) and text."""
+        """Return the widget with a PNG (for GitHub, nbviewer, untrusted notebooks) and plain text."""
         return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self.make_fallback)
 
 
 class GraphWidget(_Widget):
-    """The graph of a step with its stepper. `step`, `selection` and `view` change when the reader acts: `observe` them.
+    """The graph of a step with its stepper. User actions change `step`, `selection` and `view`: `observe` them.
 
-    `request` is `{"name": ..., "n": ...}` when a button asked for something that only Python can do.
+    `request` is `{"name": ..., "n": ...}` after a click on a button whose action needs Python.
     """
 
     _esm = GRAPH
@@ -102,31 +102,31 @@ class GraphWidget(_Widget):
         super().__init__(make_fallback, options=chosen, **traits)
 
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None:
-        """Draws another picture; both parts travel in one message."""
+        """Draw another picture; both parts are sent in one message."""
         with self.hold_sync():
             for name, value in picture_traits(picture, coordinates).items():
                 self.set_trait(name, value)
 
     def show_steps(self, steps: Sequence[StepView], step: int) -> None:
-        """Fills the stepper."""
+        """Set the steps of the stepper."""
         with self.hold_sync():
             self.set_trait("steps", to_json(list(steps)))
             self.set_trait("step", step)
 
     def show_details(self, details: DetailsView | None) -> None:
-        """Fills the inspector."""
+        """Set the content of the inspector."""
         self.set_trait("details", "" if details is None else to_json(details))
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
-        """Sets what the reader sets too; other keys of `view` are kept."""
+        """Set the traits that users change too; other keys of `view` are preserved."""
         with self.hold_sync():
             self.set_trait("step", step)
             self.set_trait("selection", list(selection))
             self.set_trait("view", {**self.view, **view})
 
-    def on_reader(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
-        """Call with what changed of `step`, `selection`, `view` and `request`, one change at a time."""
-        self.observe(lambda change: callback({change["name"]: change["new"]}), names=list(WRITTEN_BY_READER))
+    def on_user_change(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
+        """Call back with the changes of `step`, `selection`, `view` and `request`, one at a time."""
+        self.observe(lambda change: callback({change["name"]: change["new"]}), names=list(SET_BY_USER))
 
     def _words(self) -> str:
         chosen = ", ".join(self.selection) if self.selection else "nothing"
@@ -134,7 +134,7 @@ class GraphWidget(_Widget):
 
 
 class BarsWidget(_Widget):
-    """Bars with whiskers; setting `bars` anew redraws them while a measurement runs."""
+    """Bars with whiskers; setting `bars` again redraws them while a measurement runs."""
 
     _esm = BARS
 
@@ -153,7 +153,7 @@ class BarsWidget(_Widget):
         self.view = bars
 
     def show_bars(self, bars: BarsView) -> None:
-        """Draws other bars."""
+        """Draw other bars."""
         self.view = bars
         self.set_trait("bars", to_json(bars))
 
@@ -162,10 +162,10 @@ class BarsWidget(_Widget):
 
 
 class QuestionWidget(_Widget):
-    """A question about a step, for below its picture; the drawing checks what is answered.
+    """A question about a step, shown below its picture; the drawing code checks the answers.
 
-    The host gives it the `selection` of the picture, and shows the answer while `revealed`. `answer` is null until
-    something was checked: a list of nodes, a choice, or a number.
+    The host sets the `selection` of the picture, and shows the right answer while `revealed`. `answer` is null until
+    an answer is checked; then it is a list of nodes, a choice, or a number.
     """
 
     _esm = QUESTION

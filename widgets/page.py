@@ -1,6 +1,6 @@
-"""Self-contained HTML of recordings: it steps, selects and shows details from `file://`, with no network.
+"""Self-contained HTML of recordings: stepping, selection and details work from `file://`, without network.
 
-`page_html` is a page of one view; `views_html` is what a page of text needs so that `view_html` shows views in it.
+`page_html` returns a page with one view; `view_html` and `views_html` embed several views in a page of text.
 """
 
 import base64
@@ -13,12 +13,12 @@ from widgets.schema import EmbeddedView, Mode, RecordingView
 from widgets.static import BARS, GRAPH, PAGE, QUESTION
 
 RECORDED_MODES: tuple[Mode, ...] = ("diff", "before", "after")
-"""The modes that a page needs of a step: side by side it puts together itself."""
+"""The modes recorded for a page; it composes side by side itself."""
 
 PACK_FROM_BYTES = 200_000
-"""From this size on the recording is written as gzip in base64, which takes about a tenth."""
+"""Larger recordings are stored as gzip in base64, about a tenth of the size."""
 
-# The page may run its own script and style, and reach nothing: a browser refuses every request that it would make.
+# The page may run its own script and style; the browser refuses every request.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 START = """
@@ -26,11 +26,11 @@ const store = document.getElementById("recording");
 const el = document.getElementById("view");
 try {
   const recording = await readRecording(store.textContent, store.dataset.packed === "true");
-  const keep = (hash) => { try { history.replaceState(null, "", hash); } catch { /* some hosts forbid it */ } };
+  const keep = (hash) => { try { history.replaceState(null, "", hash); } catch { /* forbidden by some hosts */ } };
   const model = recordingModel(recording, { hash: location.hash, keep, height: "calc(100vh - 3.6rem)" });
   globalThis.circuitExplorer = { model, close: render({ model, el }) };
 } catch (error) {
-  el.textContent = `This page cannot be shown: ${error instanceof Error ? error.message : error}`;
+  el.textContent = `Cannot show this page: ${error instanceof Error ? error.message : error}`;
 }
 """
 
@@ -43,7 +43,7 @@ for (const el of document.querySelectorAll("[data-view]")) {
   try {
     models.push(showEmbedded(el, views[Number(el.dataset.view)], recordings, circuitExplorer.drawings));
   } catch (error) {
-    el.append(`This cannot be shown: ${error instanceof Error ? error.message : error}`);
+    el.append(`Cannot show this view: ${error instanceof Error ? error.message : error}`);
   }
 }
 """
@@ -57,7 +57,7 @@ h1{font-size:1.05rem;line-height:2.4rem;margin:0;white-space:nowrap;overflow:hid
 
 
 def page_html(recording: RecordingView) -> str:
-    """The page as text: the drawing, the recording and a small model that answers from it, in one module."""
+    """Return the page: the drawing code, the recording and a small model that answers from it, in one module."""
     module = "\n".join([GRAPH.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"), START])
     steps = "".join(
         f"<li>{html.escape(step['title'])}: {html.escape(step['summary'])}</li>" for step in recording["steps"]
@@ -78,7 +78,7 @@ def page_html(recording: RecordingView) -> str:
 <h1>{title}</h1>
 <div id="view"></div>
 </main>
-<noscript><p>The pictures need JavaScript. The steps:</p><ol>{steps}</ol></noscript>
+<noscript><p>The pictures require JavaScript. The steps:</p><ol>{steps}</ol></noscript>
 {_store_html(recording)}
 {_module_html(module)}
 </body>
@@ -87,16 +87,16 @@ def page_html(recording: RecordingView) -> str:
 
 
 def view_html(number: int, tables: Mapping[str, str], words: str) -> str:
-    """Where view `number` of `views_html` is shown; `words` stand there for who has no JavaScript.
+    """Return the element that shows view `number` of `views_html`; `words` is shown without JavaScript.
 
-    `tables` are words below the graph by step, as HTML; the first are those for all steps that have none.
+    `tables` maps steps to HTML below the graph; the empty name is for all other steps.
     """
     below = "".join(f'<div data-step="{html.escape(step)}" hidden>{text}</div>' for step, text in tables.items())
     return f'<div class="view" data-view="{number}">{below}<noscript><pre>{html.escape(words)}</pre></noscript></div>'
 
 
 def views_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView]) -> str:
-    """The scripts for the views of a page: each drawing in a module of its own, then all data and what starts them."""
+    """Return the scripts for the views of a page: a module per drawing, then the data and the start script."""
     drawings = {"graph": GRAPH, "bars": BARS, "question": QUESTION}
     kinds = {view["kind"] for view in views}
     used = kinds | {"graph"} if "question" in kinds else kinds
@@ -114,7 +114,7 @@ def views_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView
 
 
 def _store_html(data: object) -> str:
-    """Data for `readRecording`; large ones are packed."""
+    """Return data for `readRecording`; large data is compressed."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     packed = len(text.encode()) > PACK_FROM_BYTES
     if packed:
@@ -129,5 +129,5 @@ def _module_html(code: str) -> str:
 
 
 def _inside_script(code: str) -> str:
-    """JavaScript that cannot end the element it stands in, nor open a comment of HTML."""
+    """Escape JavaScript so that it can neither end its element nor open an HTML comment."""
     return code.replace("</", "<\\/").replace("<!--", "<\\!--")

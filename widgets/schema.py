@@ -1,20 +1,20 @@
-"""The contract between views and drawing: plain data that `explorer.views` makes and the ES modules draw.
+"""The contract between views and drawing: plain data that `explorer.views` produces and the ES modules draw.
 
-Python decides everything that has a meaning (places, colours by role, words); JavaScript draws it. All of it is data
-of JSON types, so a saved picture opens without the engine. A picture travels as one JSON string (topology and words)
-and one array of 32-bit floats (x, y, width, height of every node, in the order of `nodes`; the place is the middle of
-the box). Unknown fields are to be passed over by whoever reads.
+Python decides everything that has a meaning (positions, colour roles, words); JavaScript draws it. All data has JSON
+types, so a saved picture opens without the engine. A picture is sent as one JSON string (topology and words) and one
+array of 32-bit floats (x, y, width, height of every node, in the order of `nodes`; x, y is the centre of the box).
+Readers ignore unknown fields.
 """
 
 from typing import Literal, NotRequired, TypedDict
 
 VERSION = 1
 HEIGHT = 420
-"""Of a graph in a notebook, in pixels, where none is given."""
+"""Default height of a graph in a notebook, in pixels."""
 
 Change = Literal["kept", "added", "removed", "changed"]
 Mode = Literal["diff", "before", "after", "side", "plain"]
-"""`plain` is the state after without a mark or word on what was done: the picture of a question about the next step."""
+"""`plain` is the state after, without any sign of what was done: the picture for a question about the next step."""
 ColourBy = Literal["change", "kind", "time", "memory", "fold"]
 GroupBy = Literal["fold", "none", "scope"]
 HullKind = Literal["match", "winner", "lost", "near-miss"]
@@ -22,7 +22,7 @@ NodeKind = Literal["input", "sum", "product", "fused", "operator", "leaf"]
 
 
 class BadgeView(TypedDict):
-    """A small sign at a node; `tone` chooses its colour, `text` is said by a screen reader and shown on hover."""
+    """A small sign at a node; `tone` selects its colour; `text` is the tooltip, also read by screen readers."""
 
     sign: str
     text: str
@@ -33,7 +33,7 @@ class NodeView(TypedDict):
     """A box: one node of the graph, or a group of nodes of one level and fold key."""
 
     id: str
-    """Unique in the picture and the same in every step in which the box stands for the same nodes."""
+    """Unique in the picture, and stable over the steps in which the box stands for the same nodes."""
     ids: list[int]
     """The compiler's ids that the box stands for."""
     title: str
@@ -43,22 +43,22 @@ class NodeView(TypedDict):
     count: int
     """How many nodes the box stands for."""
     folds: int
-    """F: over 1 gives the look of a stack and the badge `xF`."""
+    """F; if greater than 1, the box is drawn as a stack with the badge `xF`."""
     change: Change
     fill: float | None
-    """0 to 1 on the scale of the legend; None: no value, drawn hatched. Only with a `colour_by` that has a scale."""
+    """0 to 1 on the scale of the legend; None: no value, drawn hatched. Only if `colour_by` has a scale."""
     fill_text: str
-    """The value behind `fill` in words, with its unit."""
+    """The value of `fill` as text, with its unit."""
     category: int | None
-    """Number of a colour of the categorical palette, for `colour_by` kind and fold."""
+    """Index in the categorical palette, for `colour_by` kind and fold."""
     matched: bool
     badges: list[BadgeView]
     came_from: NotRequired[list[str]]
-    """Ids of the boxes of the step before from which this one was made: it grows out of their places."""
+    """Ids of the boxes of the step before that became this one: it grows out of their positions."""
 
 
 class EdgeView(TypedDict):
-    """An arrow from what is read to what reads it."""
+    """An arrow from an input to its user."""
 
     source: str
     target: str
@@ -66,16 +66,16 @@ class EdgeView(TypedDict):
     count: int
     """How many edges of the graph the arrow stands for."""
     read: str | None
-    """How a folded node reads it (view, slice, gather ...); None where nothing is folded."""
+    """How a folded node reads it (view, slice, gather ...); None if nothing is folded."""
     copied_bytes: int
-    """Bytes copied by the read for one example."""
+    """Bytes copied by the read, per example."""
     label: str
     points: NotRequired[list[list[float]]]
-    """Places ([x, y]) to pass on the way; without them the drawing goes round the boxes by itself."""
+    """Waypoints ([x, y]); without them the drawing code routes the edge around boxes."""
 
 
 class HullView(TypedDict):
-    """A line round the nodes of a match, a near miss, or the sides of a conflict."""
+    """An outline of the nodes of a match, a near miss, or a side of a conflict."""
 
     id: str
     kind: HullKind
@@ -85,22 +85,22 @@ class HullView(TypedDict):
 
 
 class LegendItem(TypedDict):
-    """One entry of the legend: each visual channel has one meaning, and every colour a second sign."""
+    """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
 
     channel: Literal["fill", "border", "badge", "hull", "shape", "edge"]
     role: str
-    """Name of the colour role or shape the drawing knows (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
+    """Name of a colour role or shape of the drawing code (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
     sign: str
     text: str
 
 
 class ActionView(TypedDict):
-    """A button beside the message or the note; a click sets the trait `request` to `{"name": name, "n": 1, 2, ...}`."""
+    """A button at the message or the note; a click sets the trait `request` to `{"name": name, "n": 1, 2, ...}`."""
 
     name: str
     label: str
     beside: NotRequired[Literal["message", "note"]]
-    """Left out: the message, if there is one."""
+    """Default: the message, if there is one."""
 
 
 class TableView(TypedDict):
@@ -111,9 +111,9 @@ class TableView(TypedDict):
 
 
 class PictureView(TypedDict):
-    """Everything that is drawn for one step in one mode; for mode `side`, `other` is the picture to the right.
+    """Everything drawn for one step in one mode; in mode `side`, `other` is the picture on the right.
 
-    The floats of the boxes of `other` follow those of `nodes` in the same array and count from its own corner.
+    The floats of the boxes of `other` follow those of `nodes` in the same array; their origin is the corner of `other`.
     """
 
     version: int
@@ -123,13 +123,13 @@ class PictureView(TypedDict):
     group_by: GroupBy
     title: str
     caption: str
-    """What changed, in words, for the line under the picture and the live region: `1 layer created, 2 removed`."""
+    """What changed, for the line below the picture and the live region: `1 layer created, 2 removed`."""
     note: str
-    """How much is shown of how much: `5,725 layers. Showing 28 groups.`"""
+    """How much of the graph is shown: `5,725 layers. Showing 28 groups.`"""
     message: str
-    """What to say where there is nothing to see, or what went wrong; empty otherwise."""
+    """Why there is nothing to see, or what went wrong; empty otherwise."""
     actions: NotRequired[list[ActionView]]
-    """What can be done about what the message and the note say."""
+    """Actions that the message and the note suggest."""
     width: float
     height: float
     nodes: list[NodeView]
@@ -138,8 +138,7 @@ class PictureView(TypedDict):
     legend: list[LegendItem]
     table: TableView
     other: NotRequired["PictureView"]
-    """Only with mode `side`, where this picture is the state before and `other` the state after. The places of its
-    nodes follow those of this picture in the same array of coordinates."""
+    """Only in mode `side`: this picture is the state before, and `other` the state after."""
 
 
 class StepView(TypedDict):
@@ -148,18 +147,18 @@ class StepView(TypedDict):
     index: int
     path: str
     title: str
-    """Said by the slider: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
+    """The text of the slider: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
     label: NotRequired[str]
-    """What it is called in the tree of steps, under the headings `groups` from the outermost on."""
+    """Its name in the tree of steps, under the headings `groups`, outermost first."""
     groups: NotRequired[list[str]]
     summary: str
     changed: bool
     ok: bool | None
-    """Whether the values were checked and agree; None: not checked."""
+    """Whether the values agree; None if they were not checked."""
     error: str
     layers: int
     counted: NotRequired[str]
-    """What `layers` counts, if it is not layers (then there are no folds): `Nodes`."""
+    """What `layers` counts if not layers (then there are no folds): `Nodes`."""
     folds: int
     matches: int
     near_misses: int
@@ -167,7 +166,7 @@ class StepView(TypedDict):
 
 
 class SectionView(TypedDict):
-    """A part of the details of a node: a heading, then rows of (name, value), then lines of text."""
+    """A section of the details of a node: a heading, rows of (name, value), then lines of text."""
 
     heading: str
     rows: list[list[str]]
@@ -175,7 +174,7 @@ class SectionView(TypedDict):
 
 
 class DetailsView(TypedDict):
-    """What the inspector shows of what is selected."""
+    """What the inspector shows of the selection."""
 
     id: str
     title: str
@@ -183,27 +182,27 @@ class DetailsView(TypedDict):
 
 
 class FoldGroupView(TypedDict):
-    """One folded layer: what its slices were, what they agree on, and where each slice reads its inputs."""
+    """One folded layer: its members, their common key, and where each slice reads its inputs."""
 
     node: int
     title: str
     members: list[int]
-    """The layer that each slice was, in order."""
+    """The layer of each slice, in order."""
     key: list[list[str]]
-    """What the layers agree on: rows of (name, value)."""
+    """The fold key: rows of (name, value)."""
     read: str
-    """How the inputs are read (view, slice, gather ...); empty for layers that read the data."""
+    """How the inputs are read (view, slice, gather ...); empty for input layers."""
     reason: str
-    """In words, what that read does and costs."""
+    """What that read does and costs, in words."""
     copied_bytes: int
     index: list[list[list[int]]]
-    """(F, H, 2): for each slice and each input the (folded node, slice) that is read; empty for input layers."""
+    """(F, H, 2): the (folded node, slice) that each slice reads as each input; empty for input layers."""
     table: TableView
-    """The same as a table, one row a slice."""
+    """The same as a table, one row per slice."""
 
 
 class FoldLevelView(TypedDict):
-    """One level of folding: its groups, and which groups nearly were one."""
+    """One level of folding: its groups, and its missed folds."""
 
     version: int
     level: int
@@ -213,7 +212,7 @@ class FoldLevelView(TypedDict):
 
 
 class BarView(TypedDict):
-    """One bar: a value with its spread; `missing` says why there is none."""
+    """One bar: a value with its interval; `missing` says why there is none."""
 
     label: str
     value: float | None
@@ -222,7 +221,7 @@ class BarView(TypedDict):
     series: str
     missing: str
     tone: NotRequired[Literal["faster", "slower", "noise"]]
-    """Of a change in time: which way it went, or that it lies inside the noise (then it is drawn grey)."""
+    """Of a change in time: its direction, or within the noise (drawn grey)."""
 
 
 class BarsView(TypedDict):
@@ -239,7 +238,7 @@ class BarsView(TypedDict):
 
 
 class PlaceView(TypedDict):
-    """A picture to go to: the step, how it is shown, and the boxes that are selected there."""
+    """A picture to navigate to: the step, how it is shown, and the selected boxes."""
 
     step: int
     mode: Mode
@@ -251,14 +250,14 @@ class PlaceView(TypedDict):
 
 
 class VerdictView(TypedDict):
-    """What is said to an answer."""
+    """The feedback on an answer."""
 
     right: bool
     text: str
 
 
 class NumberView(TypedDict):
-    """The answer is a number: of what, which one, and what is said if it is that one, or another."""
+    """A numeric answer: its noun, the right number, and the feedback on right and wrong ones."""
 
     noun: str
     answer: int
@@ -267,100 +266,99 @@ class NumberView(TypedDict):
 
 
 class ClicksView(TypedDict):
-    """The answer is clicked in the picture: which nodes, and what is said.
+    """An answer clicked in the picture: the right nodes, and the feedback.
 
-    To a wrong answer is said which nodes do not belong, why the first of them does not (`apart`), which are missing,
-    and `why`.
+    The feedback on a wrong answer names the nodes that do not belong, why the first of them does not (`apart`), the
+    missing nodes, and `why`.
     """
 
     boxes: dict[str, int]
     """The node of each box of the picture."""
     about: int
-    """The node that is asked about; it is no part of an answer."""
+    """The node in question; it is not part of an answer."""
     wanted: list[int]
     right: str
     why: str
     apart: dict[str, str]
-    """By node, as a decimal number."""
+    """Keyed by node, as a decimal string."""
 
 
 class QuestionView(TypedDict):
-    """A question about a step with all that is said to its answers. It has one of `choices`, `number`, `clicks`."""
+    """A question about a step, with the feedback on all answers. It has one of `choices`, `number`, `clicks`."""
 
     version: int
     text: str
     asking: PlaceView
-    """The picture that it is asked over; it does not tell the answer."""
+    """The picture shown with the question; it does not reveal the answer."""
     revealing: PlaceView
-    """The picture that tells it."""
+    """The picture that reveals the answer."""
     choices: NotRequired[dict[str, VerdictView]]
     number: NotRequired[NumberView]
     clicks: NotRequired[ClicksView]
 
 
 class RecordingView(TypedDict):
-    """A trace for a page without Python: all steps, and the pictures of them that the page can ask for."""
+    """A trace for a page without Python: all steps, and the pictures that the page can show."""
 
     version: int
     title: str
     steps: list[StepView]
     pictures: dict[str, PictureView]
-    """By `step/mode/colour/group`: `3/diff/change/fold`, in the words of `step`, `mode`, `colour_by` and `group_by` of
-    the picture. Where all of them have one colouring and one grouping, by `step/mode`: `3/diff`. Mode `side` need not
-    be there: it is put together from `before` and `after`."""
+    """Keyed by `step/mode/colour_by/group_by`: `3/diff/change/fold`; or, if all pictures have the same colouring and
+    grouping, by `step/mode`: `3/diff`. Mode `side` may be missing: it is composed of `before` and `after`."""
     coordinates: dict[str, str]
-    """Base64 of the float array of each picture, under the same key: 32 bits each, the lowest byte first."""
+    """Base64 of the float array of each picture, under the same key: 32 bits each, little-endian."""
     details: dict[str, DetailsView]
-    """By `step/box id`: `3/g5x2-9`."""
+    """Keyed by `step/box id`: `3/g5x2-9`."""
 
 
 class GraphOptions(TypedDict, total=False):
-    """How a graph is shown. What is left out: all there is, in the size and with the parts of a dashboard."""
+    """How a graph is shown. Defaults: everything, with the size and the parts of the dashboard."""
 
     compact: bool
-    """As in a notebook: no tool bar and no legend, the inspector in a drawer."""
+    """For notebooks: no tool bar and no legend, the inspector in a drawer."""
     height: int | str
-    """Pixels, or a length of CSS."""
+    """Pixels, or a CSS length."""
     theme: Literal["auto", "light", "dark"]
     inspector: Literal["side", "drawer", "none"]
     modes: list[Mode]
-    """The modes that can be chosen; of one there is no choice to make, and no buttons."""
+    """The available modes; a single one hides the buttons."""
     colours: list[ColourBy]
     groups: list[GroupBy]
     stepper: bool
-    """False: it stays at its step."""
+    """False: the step is fixed."""
     toolbar: bool
     legend: bool
     actions: bool
-    """False: no buttons for what only Python can do."""
+    """False: no buttons for actions that need Python."""
     requests: list[str]
-    """Names of the requests that the host answers."""
+    """Names of the requests that the host handles."""
     numbers: bool
     """A box of one node shows its number instead of its title."""
     asking: bool
-    """Nothing is told but what the picture shows: no caption, no message, no details."""
+    """Show only the picture: no caption, no message, no details."""
     many: bool
-    """A click adds to the selection, or takes from it."""
+    """A click toggles a box in the selection."""
     letter_keys: bool
     animate: bool
     svg_limit: int
-    """From more boxes than these on it is drawn on a canvas."""
+    """Pictures with more boxes are drawn on a canvas."""
 
 
 class EmbeddedView(TypedDict):
-    """One view of a page of several: which file draws it, and how it begins. What it draws is beside it in the page."""
+    """One of several views in a page: which module draws it, and its initial state. The page stores the data."""
 
     kind: Literal["graph", "question", "bars"]
     options: NotRequired[GraphOptions]
     """Of the graph."""
     recording: NotRequired[int]
-    """Number of the recording that a graph or a question is shown from; views of one trace share it."""
+    """Index of the recording for a graph or a question; views of the same trace share it."""
     start: NotRequired[PlaceView]
     details: NotRequired[str]
-    """JSON of what the inspector tells at first, if it is not what is recorded of the box that is selected."""
+    """JSON of the inspector's initial content, if it differs from the recorded details of the selected box."""
     tables: NotRequired[dict[str, str]]
-    """Words below the graph by step, as HTML that Python made; under the empty name those for all other steps."""
+    """HTML below the graph, keyed by step; the empty name is for all other steps."""
     question: NotRequired[QuestionView]
     revealed_options: NotRequired[GraphOptions]
-    """Options of the graph while the answer to a question is shown; before that `options`."""
+    """Options of the graph while the answer is revealed; before that `options`."""
     bars: NotRequired[BarsView]

@@ -26,7 +26,7 @@ def test_importing_widgets_loads_no_host() -> None:
 
 def test_coordinates_of_another_length_are_refused() -> None:
     shown = pictures()[0]
-    with pytest.raises(ValueError, match=r"3 boxes: 48 bytes wanted, 8 found"):
+    with pytest.raises(ValueError, match=r"3 boxes: expected 48 bytes, got 8"):
         picture_traits(shown, b"12345678")
     beside = {**shown, "other": pictures()[2]}
     assert len(picture_traits(beside, bytes(16 * 5))["coordinates"]) == 80  # pyright: ignore[reportArgumentType]

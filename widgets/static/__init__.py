@@ -1,4 +1,4 @@
-"""The ES modules: one self-contained file per view, which every host serves unchanged."""
+"""The ES modules: one self-contained file per view, which every host uses unchanged."""
 
 from pathlib import Path
 

@@ -7,8 +7,8 @@ from explorer.app.session.session import Session
 from explorer.views import SHOW_ALL, SHOW_MISSES
 from widgets.schema import DetailsView, PictureView, StepView
 
-ReaderCallback = Callable[[Mapping[str, Any]], None]
-Guard = Callable[[ReaderCallback], ReaderCallback]
+UserChangeCallback = Callable[[Mapping[str, Any]], None]
+Guard = Callable[[UserChangeCallback], UserChangeCallback]
 
 
 class GraphHost(Protocol):
@@ -18,7 +18,7 @@ class GraphHost(Protocol):
     def show_steps(self, steps: Sequence[StepView], step: int) -> None: ...
     def show_details(self, details: DetailsView | None) -> None: ...
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None: ...
-    def on_reader(self, callback: ReaderCallback) -> None: ...
+    def on_user_change(self, callback: UserChangeCallback) -> None: ...
 
 
 class GraphLink:
@@ -39,12 +39,12 @@ class GraphLink:
         self.requests = dict(requests or {})
         self._telling = False
         self.close = session.listen(self._session_changed)
-        host.on_reader(self._reader_did if guard is None else guard(self._reader_did))
+        host.on_user_change(self._user_changed if guard is None else guard(self._user_changed))
         self._draw(frozenset(("trace", "step", "selection", "look")))
 
     # ------------------------------------------------------------------ reader -> session
 
-    def _reader_did(self, changes: Mapping[str, Any]) -> None:
+    def _user_changed(self, changes: Mapping[str, Any]) -> None:
         """What the reader changed: `step`, `selection`, `view`, `request`."""
         if self._telling:
             return

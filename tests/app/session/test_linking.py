@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explorer.app.session.library import Library
-from explorer.app.session.linking import GraphLink, ReaderCallback
+from explorer.app.session.linking import GraphLink, UserChangeCallback
 from explorer.app.session.opening import Opened, open_place
 from explorer.app.session.place import Look, Place
 from explorer.app.session.session import Session
@@ -25,7 +25,7 @@ class Host:
         self.coordinates = b""
         self.steps: Any = []
         self.details: Any = None
-        self.reader: ReaderCallback = lambda changes: None
+        self.reader: UserChangeCallback = lambda changes: None
 
     def show_picture(self, picture: Any, coordinates: bytes) -> None:
         self.calls.append("picture")
@@ -45,7 +45,7 @@ class Host:
         self.step, self.selection, self.view = step, list(selection), {**self.view, **view}
         self.reader({"step": self.step, "selection": self.selection, "view": self.view})
 
-    def on_reader(self, callback: ReaderCallback) -> None:
+    def on_user_change(self, callback: UserChangeCallback) -> None:
         self.reader = callback
 
     def did(self) -> list[str]:
@@ -162,7 +162,7 @@ def test_what_the_browser_makes_up_is_a_typed_error_and_changes_nothing(linked: 
 def test_a_guard_wraps_what_the_reader_does(opened: Opened) -> None:
     failed: list[Exception] = []
 
-    def guard(action: ReaderCallback) -> ReaderCallback:
+    def guard(action: UserChangeCallback) -> UserChangeCallback:
         def guarded(changes: Mapping[str, Any]) -> None:
             try:
                 action(changes)
