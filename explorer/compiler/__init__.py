@@ -2,7 +2,7 @@
 
 from explorer.compiler.compiled_trace import trace_of_circuit
 from explorer.compiler.compiler import CompiledCircuitsMap, TorchCompiler, strategy_named
-from explorer.compiler.record import record, record_with, rerun
+from explorer.compiler.record import options_of, record, record_with, rerun
 from explorer.compiler.rules import (
     CompilerInitializerRegistry,
     CompilerLayerRegistry,
@@ -24,6 +24,7 @@ __all__ = [
     "layer_rule",
     "layer_rules",
     "operator_rule",
+    "options_of",
     "parameter_rules",
     "record",
     "record_with",

@@ -4,9 +4,9 @@ Source: handbook, Compilation (TorchCompiler._compile_circuit, compile_layer, co
 """
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -34,10 +34,11 @@ from explorer.compiler.rules import (
     parameter_rules,
 )
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
-from explorer.errors import CircuitError, DataTypeError, RuleError, ValueRangeError, unknown_name
+from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
-from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimize_circuit, preset_named, skips_of
+from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimize_circuit, preset_rules, skips_of
+from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
 from explorer.trace import Folded, Listener, RunStarted, StepEnded, StepFailed, StepStarted
@@ -61,58 +62,34 @@ class CompiledCircuitsMap:
 
 
 class TorchCompiler:
-    """Compiles circuits; those compiled by one compiler share the parameter leaves they have in common.
+    """Compiles circuits; circuits compiled by the same compiler share the parameter leaves they have in common.
 
-    Options: `semiring` lse-sum, sum-product or complex-lse-sum; `optimize`, `fold` on or off; `preset` default or
-    handbook gives rules, `max_rounds` and `levels` unless these are given; `rules` a `RuleSet`; `disable` names of
-    rules to switch off; `strategy` decides conflicts; `levels` longest-distance or fewest-groups; `seed` for initial
-    values; `skip` switches single rounds, passes, levels of folding and matches off (see `explorer.optimize.skips`);
-    `listeners` are told every event. Own rules: `@compiler.rules.fuse.rule(PATTERN)`, own layers:
+    Pass a `CompilerOptions`, or its fields as keyword arguments. `rules` replaces the rules of the preset; `listeners`
+    receive every event. Custom rules: `@compiler.rules.fuse.rule(PATTERN)`; custom layers:
     `@compiler.layer_rules.rule(MyLayer)`.
 
-    Raises: UnknownNameError, ValueRangeError for options that make no sense.
+    Raises: UnknownNameError, ValueRangeError, DataTypeError for invalid options.
     """
 
     def __init__(
         self,
-        semiring: str = "lse-sum",
-        optimize: bool = True,
-        fold: bool = True,
-        preset: str = "default",
+        options: CompilerOptions | None = None,
+        *,
         rules: RuleSet | None = None,
-        disable: Sequence[str] = (),
-        strategy: OptMatchStrategy | str = OptMatchStrategy.LARGEST_MATCH,
-        max_rounds: int | None = None,
-        levels: str | None = None,
-        seed: int = 0,
-        skip: Sequence[str] = (),
         listeners: Sequence[Listener] = (),
+        **keywords: Any,
     ) -> None:
-        _check_types(optimize=(optimize, bool), fold=(fold, bool), seed=(seed, int))
-        if max_rounds is not None:
-            _check_types(max_rounds=(max_rounds, int))
+        self.options = _options(options, keywords)
+        self.semiring: Semiring = semiring_named(self.options.semiring)
+        self.skips = skips_of(self.options.skip)
+        scheduler_named(self.options.levels)
         if rules is not None:
-            _check_types(rules=(rules, RuleSet))
-        odd = next((listener for listener in listeners if not callable(listener)), None)
-        if odd is not None or any(listener is None for listener in listeners):
-            raise DataTypeError(f"a listener is called with each event; found {odd!r}")
-        chosen = preset_named(preset)
-        self.semiring: Semiring = semiring_named(semiring)
-        self.optimize = optimize
-        self.fold = fold
-        self.preset = preset
-        names = (disable,) if isinstance(disable, str) else tuple(disable)
-        self.rules: RuleSet = (chosen.rules if rules is None else rules).without(*names)
-        self.skips = skips_of(skip)
-        self._disabled = names
-        self.strategy = strategy_named(strategy)
-        self.max_rounds = chosen.max_rounds if max_rounds is None else max_rounds
-        self.levels = chosen.levels if levels is None else levels
-        self.seed = seed
+            _check_type("rules", rules, RuleSet)
+        self.rules = (preset_rules(self.options.preset) if rules is None else rules).without(*self.options.disable)
+        for listener in listeners:
+            if not callable(listener):
+                raise DataTypeError(f"listeners: expected callables that accept an event, got {listener!r}")
         self.listeners: tuple[Listener, ...] = tuple(listeners)
-        if self.max_rounds < 0:
-            raise ValueRangeError(f"max_rounds must be at least 0; found {self.max_rounds}")
-        scheduler_named(self.levels)
         self.layer_rules = CompilerLayerRegistry(dict(layer_rules.rules))
         self.parameter_rules = CompilerParameterRegistry(dict(parameter_rules.rules))
         self.initializer_rules = CompilerInitializerRegistry(dict(initializer_rules.rules))
@@ -123,41 +100,13 @@ class TorchCompiler:
         self._initializers: dict[Initializer, InitializerFunction] = {}
 
     def anew(self) -> "TorchCompiler":
-        """A compiler with the same options, rules and compile rules that has compiled nothing and tells nobody."""
-        new = TorchCompiler(
-            self.semiring.name,
-            self.optimize,
-            self.fold,
-            self.preset,
-            self.rules,
-            (),
-            self.strategy,
-            self.max_rounds,
-            self.levels,
-            self.seed,
-            self.skips.entries,
-        )
-        new._disabled = self._disabled
+        """A compiler with the same options, rules and compile rules that has compiled nothing and has no listeners."""
+        new = TorchCompiler(replace(self.options, disable=()), rules=self.rules)
+        new.options = self.options
         new.layer_rules = CompilerLayerRegistry(dict(self.layer_rules.rules))
         new.parameter_rules = CompilerParameterRegistry(dict(self.parameter_rules.rules))
         new.initializer_rules = CompilerInitializerRegistry(dict(self.initializer_rules.rules))
         return new
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options as plain values, for the trace."""
-        return {
-            "semiring": self.semiring.name,
-            "optimize": self.optimize,
-            "fold": self.fold,
-            "preset": self.preset,
-            "rules": list(self.rules.names),
-            "strategy": self.strategy.value,
-            "max_rounds": self.max_rounds,
-            "levels": self.levels,
-            "seed": self.seed,
-            "skip": list(self.skips.entries),
-        }
 
     def compile(self, circuit: Circuit) -> TorchCircuit:
         """The compiled circuit; a circuit that was compiled before is given again.
@@ -165,11 +114,11 @@ class TorchCompiler:
         Raises: CircuitError if there is no rule for something in it; RuleError if a rule fails; UnknownNameError if
         matches of a rule are switched off that there is not.
         """
-        _check_types(circuit=(circuit, Circuit))
+        _check_type("circuit", circuit, Circuit)
         if circuit in self.circuits:
             return self.circuits[circuit]
-        switches = Switches(self.skips, (*self.rules.names, *self._disabled))
-        self._tell(RunStarted(circuit, self.options, self._described_rules()))
+        switches = Switches(self.skips, (*self.rules.names, *self.options.disable))
+        self._tell(RunStarted(circuit, self.options.to_json(), self._described_rules()))
         self._counter = FigureCounter(self.semiring.is_complex)
         with paused_garbage_collection():
             compiled = self._compile_circuit(circuit, switches)
@@ -182,7 +131,7 @@ class TorchCompiler:
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
         graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph, switches)
-        tensors = settle(self.book, leaf_nodes(graph), circuit.leaf_names, self.seed)
+        tensors = settle(self.book, leaf_nodes(graph), circuit.leaf_names, self.options.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.book, circuit.leaf_names)
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
@@ -194,12 +143,13 @@ class TorchCompiler:
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         """Optimize, then fold, as far as asked for."""
         fresh = count(graph.next_id)
-        if self.optimize:
-            options = OptimizeOptions(self.rules, self.strategy, self.max_rounds, self.listeners, switches)
+        if self.options.optimize:
+            strategy = strategy_named(self.options.strategy)
+            options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, switches)
             graph = _optimize_circuit(
                 self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, before, work)
             )
-        if not self.fold:
+        if not self.options.fold:
             return graph, None
         return self._fold(circuit, graph, fresh, switches)
 
@@ -221,7 +171,7 @@ class TorchCompiler:
             return switches.step_is_off(f"fold/level {level}")
 
         listener = on_level if self.listeners else None
-        return _fold_circuit(graph, scheduler_named(self.levels), fresh, listener, is_off)
+        return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, listener, is_off)
 
     # ------------------------------------------------------------------ what compile rules call
 
@@ -298,11 +248,21 @@ def _applied(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> An
         ) from error
 
 
-def _check_types(**options: tuple[object, type]) -> None:
-    """Raises: DataTypeError for an option that is not of its type; a truth value is no number."""
-    for name, (value, wanted) in options.items():
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            raise DataTypeError(f"{name} must be a {wanted.__name__}; found {value!r} of type {type(value).__name__}")
+def _options(options: CompilerOptions | None, keywords: Mapping[str, Any]) -> CompilerOptions:
+    """The options, given as one object or as keyword arguments, with the strategy under its name."""
+    if options is None:
+        strategy = strategy_named(keywords.get("strategy", OptMatchStrategy.LARGEST_MATCH))
+        return CompilerOptions(**{**keywords, "strategy": strategy.value})
+    if not isinstance(options, CompilerOptions):
+        raise DataTypeError(f"options: expected CompilerOptions, got {options!r}; pass single options by keyword")
+    if keywords:
+        raise DataTypeError(f"got both options and {', '.join(keywords)}; use dataclasses.replace(options, ...)")
+    return replace(options, strategy=strategy_named(options.strategy).value)
+
+
+def _check_type(name: str, value: object, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise DataTypeError(f"{name}: expected a {wanted.__name__}, got {value!r} of type {type(value).__name__}")
 
 
 @contextmanager

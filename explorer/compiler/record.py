@@ -6,9 +6,11 @@ from typing import Any
 
 from explorer.compiler.compiler import TorchCompiler
 from explorer.errors import CircuitError
+from explorer.optimize import preset_rules
+from explorer.options import CompilerOptions
 from explorer.rewrite import match_pattern
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import COMPILER_OPTIONS, Check, Listener, Recorder, Refusal, RuleDescription, Trace
+from explorer.trace import Check, Listener, Recorder, Refusal, RuleDescription, Trace
 
 
 def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_options: Any) -> Trace:
@@ -60,18 +62,25 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
         raise CircuitError("this is the trace of a module, which is not in it; record the module again")
     if compiler is not None:
         return record(_circuit_of(trace), compiler)
-    options = {name: trace.options[name] for name in COMPILER_OPTIONS if name != "rules"}
-    preset_rules = TorchCompiler(preset=options["preset"])._described_rules()
+    options = options_of(trace)
     wanted = {rule.name: _what_it_does(rule) for rule in trace.rules}
-    offered = {rule.name: _what_it_does(rule) for rule in preset_rules}
+    offered = {rule.name: _what_it_does(rule) for rule in TorchCompiler(preset=options.preset)._described_rules()}
     if list(wanted.values()) != [rule for name, rule in offered.items() if name in wanted]:
         foreign = [name for name, rule in wanted.items() if offered.get(name) != rule]
         what = ", ".join(foreign) or "another order"
         raise CircuitError(
             f"the trace was made with other rules than its preset's: {what}; give a compiler that has them"
         )
-    disable = [name for name in offered if name not in wanted]
-    return record(_circuit_of(trace), disable=disable, listeners=listeners, **options)
+    return record(_circuit_of(trace), TorchCompiler(options, listeners=listeners))
+
+
+def options_of(trace: Trace) -> CompilerOptions:
+    """The options that compile the circuit of a trace again; rules of its preset that it lacks are disabled."""
+    if trace.is_tensor:  # it has a pipeline instead
+        return CompilerOptions()
+    options, used = CompilerOptions.from_json(trace.options), [rule.name for rule in trace.rules]
+    names = preset_rules(options.preset).names
+    return replace(options, disable=tuple(name for name in names if name not in used))
 
 
 def _circuit_of(trace: Trace) -> Circuit:

@@ -65,7 +65,7 @@ class LayersSnapshot(ABC):
         names = self.symbolic.leaf_names
         compiled = self.compiler.circuits.compiled.get(self.symbolic)
         values = compiled.leaf_values() if compiled is not None else {}
-        tensors = settle(book, leaf_nodes(graph), names, self.compiler.seed, values)
+        tensors = settle(book, leaf_nodes(graph), names, self.compiler.options.seed, values)
         return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, book, names)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:

@@ -4,13 +4,12 @@ from explorer.optimize.circuit import OptimizeOptions, Work, _optimize_circuit
 from explorer.optimize.cost import cost_change, layer_cost, layers_cost, must_pay
 from explorer.optimize.custom import ONE_LAYER, put_rule_first, replacements_of, rule_replacing
 from explorer.optimize.layers import RuleCompiler
-from explorer.optimize.presets import Preset, RuleSet, preset_named
+from explorer.optimize.presets import RuleSet, preset_rules
 from explorer.optimize.skips import Skips, SkipWarning, Switches, skips_of
 
 __all__ = [
     "ONE_LAYER",
     "OptimizeOptions",
-    "Preset",
     "RuleCompiler",
     "RuleSet",
     "SkipWarning",
@@ -22,7 +21,7 @@ __all__ = [
     "layer_cost",
     "layers_cost",
     "must_pay",
-    "preset_named",
+    "preset_rules",
     "put_rule_first",
     "replacements_of",
     "rule_replacing",

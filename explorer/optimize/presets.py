@@ -1,4 +1,4 @@
-"""Presets: which rules apply, how many rounds, and how levels are scheduled."""
+"""The rules of a compiler, and those of each preset."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -8,6 +8,7 @@ from explorer.errors import unknown_name
 from explorer.optimize.cost import must_pay
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, EXTRA_FUSE_RULES
 from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
+from explorer.options import PRESETS
 from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
 
 Registry = TypeVar("Registry", LayerOptRegistry, ParameterOptRegistry)
@@ -44,30 +45,20 @@ class RuleSet:
         )
 
 
-@dataclass(frozen=True)
-class Preset:
-    """A named choice: rules, the bound on rounds, the scheduling of levels."""
+def preset_rules(preset: str) -> RuleSet:
+    """The rules of a preset, as a copy.
 
-    name: str
-    rules: RuleSet
-    max_rounds: int
-    levels: str
-
-
-def preset_named(name: str) -> Preset:
-    """Give the preset of a name.
-
-    `handbook`: the seven rules of the handbook, five rounds, levels by longest distance. `default`: rules that
-    pay, rounds to the fixpoint, levels scheduled for the fewest groups. Raises: UnknownNameError.
+    `handbook`: the seven rules of the handbook. `default`: these where they pay, and further ones.
+    Raises: UnknownNameError.
     """
     handbook = RuleSet(DEFAULT_PARAMETER_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES)
-    if name == "handbook":
-        return Preset(name, handbook.copy(), max_rounds=5, levels="longest-distance")
-    if name == "default":
+    if preset == "handbook":
+        return handbook.copy()
+    if preset == "default":
         shatter = _as(handbook.shatter, map(_guarded, handbook.shatter))
         fuse = _as(handbook.fuse, [*map(_guarded, handbook.fuse), *map(_guarded, EXTRA_FUSE_RULES)])
-        return Preset(name, RuleSet(handbook.copy().parameter, shatter, fuse), max_rounds=100, levels="fewest-groups")
-    raise unknown_name("preset", name, ["default", "handbook"])
+        return RuleSet(handbook.copy().parameter, shatter, fuse)
+    raise unknown_name("preset", preset, list(PRESETS))
 
 
 def _guarded(rule: Rule) -> Rule:

@@ -16,7 +16,6 @@ from explorer.trace.answers import (
 )
 from explorer.trace.changes import GraphChange
 from explorer.trace.events import (
-    COMPILER_OPTIONS,
     TENSOR,
     TENSOR_OPTIONS,
     AttemptsRefused,
@@ -41,7 +40,6 @@ from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
 from explorer.trace.trace import Trace
 
 __all__ = [
-    "COMPILER_OPTIONS",
     "NEAR_MISS_LIMIT",
     "SWITCHED_OFF",
     "TENSOR",

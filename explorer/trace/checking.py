@@ -4,21 +4,10 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from explorer.trace.equivalence import EXACTNESS_ORDER
-from explorer.trace.events import COMPILER_OPTIONS, TENSOR, TENSOR_OPTIONS, RuleDescription
+from explorer.trace.events import TENSOR, RuleDescription
 from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.steps import Step
 
-OPTION_TYPES: Mapping[str, type] = {
-    "semiring": str,
-    "optimize": bool,
-    "fold": bool,
-    "preset": str,
-    "rules": list,
-    "strategy": str,
-    "max_rounds": int,
-    "levels": str,
-    "seed": int,
-}
 TENSOR_OPTION_TYPES: Mapping[str, type] = {
     "level": str,
     "subject": str,
@@ -30,18 +19,14 @@ TENSOR_OPTION_TYPES: Mapping[str, type] = {
 }
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_tensor_options(options: Mapping[str, Any]) -> None:
     """Raises: ValueError for an option that is missing or of another type."""
-    is_tensor = options.get("level") == TENSOR
-    missing = [name for name in (TENSOR_OPTIONS if is_tensor else COMPILER_OPTIONS) if name not in options]
+    missing = [name for name in TENSOR_OPTION_TYPES if name not in options]
     if missing:
         raise ValueError(f"the options lack {', '.join(missing)}")
-    for name, kind in (TENSOR_OPTION_TYPES if is_tensor else OPTION_TYPES).items():
+    for name, kind in TENSOR_OPTION_TYPES.items():
         if type(options[name]) is not kind:
             raise ValueError(f"the option {name} is {options[name]!r}; expected {kind.__name__}")
-    for name in () if is_tensor else ("rules", "skip"):
-        if not all(isinstance(entry, str) for entry in options[name]):
-            raise ValueError(f"the option {name} holds something that is not a string")
 
 
 def check_rule(rule: RuleDescription) -> None:

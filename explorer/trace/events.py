@@ -6,31 +6,15 @@ A listener is any callable that takes an event; the drivers call it, and with no
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange
 from explorer.trace.refusal import Refusal
 
-COMPILER_OPTIONS = (
-    "semiring",
-    "optimize",
-    "fold",
-    "preset",
-    "rules",
-    "strategy",
-    "max_rounds",
-    "levels",
-    "seed",
-    "skip",
-)
-"""The options that every trace holds: what it takes to compile again."""
 TENSOR_OPTIONS = ("level", "subject", "pipeline", "mode", "operators", "layout", "one_by_one")
-"""The options that a trace of the tensor level holds instead; its `level` is `TENSOR`."""
+"""The options that a trace of the tensor level holds instead of those of the compiler; its `level` is `TENSOR`."""
 TENSOR = "tensor"
-LATER_OPTIONS: Mapping[str, Any] = MappingProxyType({"skip": ()})
-"""Options that came later, with what they were before; a trace file may lack them."""
 
 
 class Snapshot(Protocol):

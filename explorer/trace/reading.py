@@ -5,10 +5,10 @@ from typing import Any
 
 from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format
+from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
-from explorer.trace.checking import check_after, check_before, check_options, check_rule
+from explorer.trace.checking import check_after, check_before, check_rule, check_tensor_options
 from explorer.trace.events import (
-    LATER_OPTIONS,
     TENSOR,
     Folded,
     LimitReached,
@@ -19,7 +19,7 @@ from explorer.trace.events import (
 )
 from explorer.trace.file_format import FORMAT, VERSION
 from explorer.trace.loaded import LoadedSnapshot
-from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, plain
+from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import Trace
@@ -42,12 +42,13 @@ def _read(data: Mapping[str, Any]) -> Trace:
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
     times: Mapping[str, Any] = data.get("times") or {}
     options = dict(data["options"])
-    if options.get("level") != TENSOR:
-        options |= {name: plain(value) for name, value in LATER_OPTIONS.items() if name not in options}
-    check_options(options)
+    is_tensor = options.get("level") == TENSOR
+    if is_tensor:
+        check_tensor_options(options)
+    else:
+        options = CompilerOptions.from_json(options).to_json()
     for rule in rules:
         check_rule(rule)
-    is_tensor = options.get("level") == TENSOR
     history = GraphHistory()
     steps: list[Step] = []
     for index, row in enumerate(data["steps"]):

@@ -83,7 +83,7 @@ def _mean_problem(layer_type: type[TorchInnerLayer], semiring: str, fold: bool) 
 
     rows = torch.tensor([[0, 0, 1, 0, 1], [1, 0, 1, 1, 0], [1, 1, 1, 0, 0]])
     try:
-        compiler = TorchCompiler(semiring, optimize=False, fold=fold)
+        compiler = TorchCompiler(semiring=semiring, optimize=False, fold=fold)
         compiler.layer_rules.rule(MeanLayer)(layer_rule(dataclass(frozen=True, eq=False, kw_only=True)(Watched)))
         circuit = compiler.compile(_means())
         with torch.no_grad():

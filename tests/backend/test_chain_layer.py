@@ -37,7 +37,7 @@ def gradients(module):
 @pytest.mark.parametrize("fold", [False, True])
 def test_the_value_and_the_gradient_are_those_of_the_layers_in_a_row(semiring, fold):
     trace = fused_by_chains("digits", semiring=semiring, fold=fold)
-    plain = explorer.TorchCompiler(semiring, optimize=False, fold=False).compile(load_named("digits"))
+    plain = explorer.TorchCompiler(semiring=semiring, optimize=False, fold=False).compile(load_named("digits"))
     x = torch.randint(16, (3, 64))
     assert len(chains(trace)) == (3 if fold else 21)
     found, wanted = trace.compiled(x), plain(x)

@@ -253,7 +253,7 @@ def test_an_own_operator_and_an_own_initializer_are_compiled():
     b = CircuitBuilder()
     initializers = (ConstantInitializer(1.0), CountingInitializer())
     plain, counted = (HalfParameter((TensorParameter((2, 2), initializer=i),)) for i in initializers)
-    compiler = TorchCompiler("sum-product")
+    compiler = TorchCompiler(semiring="sum-product")
     with pytest.raises(CircuitError, match=r"parameter node HalfParameter .*@compiler.parameter_rules"):
         compiler.compile_parameter(plain)
     compiler.parameter_rules.rule(HalfParameter)(operator_rule(TorchHalfParameter))
@@ -314,7 +314,7 @@ def test_an_optimization_rule_does_not_leak_into_another_compiler():
 
 def test_a_parameter_rule_from_outside_is_applied():
     watcher = Watcher()
-    compiler = TorchCompiler("sum-product", listeners=(watcher,))
+    compiler = TorchCompiler(semiring="sum-product", listeners=(watcher,))
 
     @compiler.rules.parameter.rule(ParameterOptPattern("SquareLog", (TorchSquareParameter, TorchLogParameter)))
     def never(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
@@ -337,7 +337,7 @@ def test_a_parameter_rule_from_outside_is_applied():
 
 
 def test_a_rule_on_layers_may_make_a_new_parameter_of_the_old_ones():
-    compiler = TorchCompiler("sum-product", fold=False, max_rounds=2, disable=("Candecomp",))
+    compiler = TorchCompiler(semiring="sum-product", fold=False, max_rounds=2, disable=("Candecomp",))
 
     @compiler.rules.shatter.rule(HALF_SUM)
     def half(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:

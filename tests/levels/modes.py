@@ -51,7 +51,7 @@ def compiled(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> Tor
     """The compiled circuit; that the handbook's five rounds were too few is no matter here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        return TorchCompiler(semiring, **options).compile(circuit)
+        return TorchCompiler(semiring=semiring, **options).compile(circuit)
 
 
 def output(circuit: TorchCircuit, x: NDArray[Any] | None) -> NDArray[Any]:

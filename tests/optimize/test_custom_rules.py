@@ -5,7 +5,7 @@ import pytest
 from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchInnerLayer, TorchSumLayer
 from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
 from explorer.errors import DuplicateNameError, RuleError, UnknownNameError
-from explorer.optimize import ONE_LAYER, preset_named, put_rule_first, replacements_of, rule_replacing
+from explorer.optimize import ONE_LAYER, preset_rules, put_rule_first, replacements_of, rule_replacing
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, Rule, all_of, at_least, at_most, other_than
 
 SUM = (TorchSumLayer,)
@@ -46,20 +46,20 @@ def test_the_conditions_of_the_known_rule_come_along():
 
 
 def test_a_rule_for_a_pattern_of_ones_own_does_not_ask_whether_it_pays():
-    assert preset_named("default").rules.fuse["SumCollapse"].guard is not None
+    assert preset_rules("default").fuse["SumCollapse"].guard is not None
     assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").guard is None
 
 
 def test_the_rule_is_the_first_of_its_pass():
-    rules = preset_named("default").rules
+    rules = preset_rules("default")
     put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="A"), "SumCollapse")
     put_rule_first(rules, pattern(*SUM, name="B"), "DenseKronecker")
     assert [next(iter(rules.fuse)).name, next(iter(rules.shatter)).name] == ["A", "B"]
-    assert "A" not in preset_named("default").rules.names
+    assert "A" not in preset_rules("default").names
 
 
 def test_a_name_that_is_taken_a_kind_that_does_not_fit_and_a_foreign_replacement_are_refused():
-    rules = preset_named("default").rules
+    rules = preset_rules("default")
     with pytest.raises(DuplicateNameError, match="a rule named 'LogSoftmax' is registered already"):
         put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="LogSoftmax"), "SumCollapse")
     with pytest.raises(UnknownNameError, match=r"no replacement named 'Tucker'; known are: DenseKronecker, Mixing"):

@@ -11,12 +11,13 @@ from explorer.backend.parameters import TorchConjugateParameter
 from explorer.compiler import TorchCompiler
 from explorer.errors import GraphError, LimitWarning, UnknownNameError, ValueRangeError
 from explorer.graph import Graph
-from explorer.optimize import RuleSet, layer_cost, layers_cost, preset_named
+from explorer.optimize import RuleSet, layer_cost, layers_cost, preset_rules
 from explorer.optimize.checks import verify_layers
+from explorer.options import PRESETS
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import Circuit, CircuitBuilder, ConjugateParameter
 from explorer.templates import load_named, sum_chain
-from tests.levels.modes import PRESETS, Watcher, compiled, layer_types, only, watched
+from tests.levels.modes import Watcher, compiled, layer_types, only, watched
 from tests.optimize.building import assert_same_values, inputs, kronecker_of, positive, types_above_inputs
 
 HANDBOOK = (
@@ -116,7 +117,7 @@ def test_no_rounds_change_nothing_and_without_optimization_there_are_none():
 
 
 def test_a_negative_limit_is_refused():
-    with pytest.raises(ValueRangeError, match="max_rounds must be at least 0; found -1"):
+    with pytest.raises(ValueRangeError, match="max_rounds: expected at least 0, got -1"):
         TorchCompiler(max_rounds=-1)
 
 
@@ -275,15 +276,14 @@ def test_the_lowest_cost_counts_the_operations_of_parameter_rules():
 
 
 def test_the_presets_have_their_rules_in_order():
-    assert preset_named("handbook").rules.names == HANDBOOK
-    assert preset_named("default").rules.names == HANDBOOK + EXTRAS
-    assert (preset_named("handbook").max_rounds, preset_named("handbook").levels) == (5, "longest-distance")
-    assert preset_named("default").levels == "fewest-groups"
+    assert preset_rules("handbook").names == HANDBOOK
+    assert preset_rules("default").names == HANDBOOK + EXTRAS
+    assert PRESETS == {"default": (100, "fewest-groups"), "handbook": (5, "longest-distance")}
 
 
 def test_only_the_default_preset_asks_whether_a_rule_pays():
     for name, guarded in (("handbook", set()), ("default", {"SumCollapse", "DenseKronecker", "TensorDotKronecker"})):
-        rules = preset_named(name).rules
+        rules = preset_rules(name)
         found = {
             rule.name for registry in (rules.parameter, rules.shatter, rules.fuse) for rule in registry if rule.guard
         }
@@ -325,7 +325,7 @@ def test_an_unknown_preset_is_refused():
 def test_rules_can_be_given_as_a_set():
     module = compiled(load_named("levels"), rules=RuleSet())
     assert set(layer_types(module)) == {"Categorical", "Hadamard", "Sum"}
-    fuse_only = RuleSet(fuse=preset_named("handbook").rules.fuse)
+    fuse_only = RuleSet(fuse=preset_rules("handbook").fuse)
     assert TorchCompiler(rules=fuse_only).rules.names == ("SumCollapse", "Tucker", "Candecomp")
 
 
@@ -337,7 +337,7 @@ def test_a_layer_costs_more_with_more_units_and_more_in_log_space(semiring: str)
     def cost(units: int, semiring: str) -> float:
         b = CircuitBuilder()
         (x,) = inputs(b, 1, units=units)
-        compiler = TorchCompiler(semiring, optimize=False)
+        compiler = TorchCompiler(semiring=semiring, optimize=False)
         module = compiler.compile(b.build(b.sum(x, num_units=units, weight=positive(units, units))))
         assert layers_cost(module.layers, compiler.semiring) == sum(
             layer_cost(layer, compiler.semiring) for layer in module.layers

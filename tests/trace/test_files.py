@@ -10,7 +10,7 @@ import torch
 
 import explorer
 from explorer.errors import CircuitError, FileFormatError
-from explorer.optimize.presets import preset_named
+from explorer.optimize.presets import preset_rules
 from explorer.templates import gallery
 
 NAMES = ["blackboard", "conflict", "near-misses", "kronecker", "hmm"]
@@ -197,7 +197,7 @@ def test_a_reference_to_nothing_is_a_typed_error_when_the_file_is_read(spoil, tm
 
 
 def test_running_again_without_the_guards_of_the_trace_is_refused():
-    unguarded = explorer.record(gallery.load_named("hmm"), rules=preset_named("handbook").rules)
+    unguarded = explorer.record(gallery.load_named("hmm"), rules=preset_rules("handbook"))
     with pytest.raises(CircuitError, match=r"other rules than its preset's: .*SumCollapse"):
         explorer.rerun(unguarded)
 

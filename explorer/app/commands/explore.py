@@ -10,7 +10,7 @@ from explorer.app.commands.console import command, notes, results, say_note
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
-from explorer.app.seed import MAX_SEED
+from explorer.options import MAX_SEED
 
 CIRCUIT = "digits"
 

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import check_writable, notes, results, say_note
 from explorer.errors import ValueRangeError, unknown_name
+from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
     from explorer.bench import Progress, Run
@@ -51,7 +52,7 @@ def time(
     with notes().status("Loading torch"):
         from explorer import bench as b
         from explorer.app.session.opening import circuit_of
-        from explorer.app.session.options import options_of
+        from explorer.compiler import options_of
         from explorer.views import TraceIndex, lints
 
     trace, name = _trace(source, level, batch), Path(source).name
@@ -181,4 +182,4 @@ def _trace(source: str, level: str, batch: int) -> "Trace":
     with notes().status("Compiling"):
         if source.endswith(TRACE_ENDINGS):
             return rerun(Trace.load(source))
-        return recorder_of(level, source, rows=batch)(load_circuit(source))
+        return recorder_of(level, source, rows=batch)(load_circuit(source), CompilerOptions())

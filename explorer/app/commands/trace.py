@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
+from explorer.app.commands.compiler_options import with_compiler_options
 from explorer.app.commands.console import check_writable, command, notes, results, say_note
-from explorer.app.seed import MAX_SEED
 from explorer.errors import CircuitError, unknown_name
+from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
     from explorer.symbolic import Circuit
@@ -18,32 +19,14 @@ if TYPE_CHECKING:
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
 
 
+@with_compiler_options
 def trace(
     circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
     ] = None,
-    preset: Annotated[str, typer.Option(help="default, or handbook: its seven rules, five rounds")] = "default",
-    semiring: Annotated[str, typer.Option(help="lse-sum, sum-product or complex-lse-sum")] = "lse-sum",
-    strategy: Annotated[
-        str, typer.Option(help="how conflicts are decided: largest-match, first-match, lowest-cost")
-    ] = "largest-match",
-    disable: Annotated[
-        list[str] | None, typer.Option(metavar="RULE", help="switch a rule off; may be repeated")
-    ] = None,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STEP|RULE@NODE", help="switch off 'optimize/round 2', 'fold/level 3', 'SumCollapse@12'"),
-    ] = None,
-    max_rounds: Annotated[
-        int | None, typer.Option(help="bound on rounds of optimization; the preset has its own")
-    ] = None,
-    levels: Annotated[
-        str | None, typer.Option(help="longest-distance or fewest-groups; the preset has its own")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
-    optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
-    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
+    *,
+    options: CompilerOptions,
     level: Annotated[
         str, typer.Option(help="compiled, or tensor: then the folded circuit is exported and its operators rewritten")
     ] = "compiled",
@@ -59,18 +42,6 @@ def trace(
     """Compile a circuit and record every step; print the steps, and write the trace if -o is given."""
     from explorer.app.circuits import load_circuit
 
-    options: dict[str, Any] = {
-        "preset": preset,
-        "semiring": semiring,
-        "strategy": strategy,
-        "disable": tuple(disable or ()),
-        "skip": tuple(skip or ()),
-        "max_rounds": max_rounds,
-        "levels": levels,
-        "seed": seed,
-        "optimize": optimize,
-        "fold": fold,
-    }
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
@@ -89,7 +60,7 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
         recorded.save(out, times=times)
 
 
-Recorder = Callable[..., "Trace"]
+Recorder = Callable[["Circuit", CompilerOptions], "Trace"]
 
 
 def recorder_of(
@@ -110,13 +81,13 @@ def recorder_of(
     if level != TENSOR_LEVEL:
         if pipeline is not None or mode != "infer":
             raise CircuitError("--pipeline and --mode are about the passes of the tensor level; add --level tensor")
-        return record
+        return lambda circuit, options: record(circuit, TorchCompiler(options))
     chosen = TensorOptions(TENSOR_LEVEL, mode, () if pipeline is None else _entries(pipeline))
 
-    def at_tensor_level(circuit: "Circuit", **options: Any) -> "Trace":
+    def at_tensor_level(circuit: "Circuit", options: CompilerOptions) -> "Trace":
         from explorer.app.session.tensor_opening import ROWS, tensor_trace
 
-        return tensor_trace(circuit, TorchCompiler(**options), chosen, name, rows=rows or ROWS)
+        return tensor_trace(circuit, TorchCompiler(options), chosen, name, rows=rows or ROWS)
 
     return at_tensor_level
 
@@ -129,11 +100,11 @@ def _entries(pipeline: Path) -> tuple[str, ...]:
     return tuple(entry_text(config) for config in read_pipeline(pipeline, passes.names))
 
 
-def _record(circuit: "Circuit", options: dict[str, Any], out: Path | None, times: bool, recorder: Recorder) -> "Trace":
+def _record(circuit: "Circuit", options: CompilerOptions, out: Path | None, times: bool, recorder: Recorder) -> "Trace":
     """The trace; when a rule fails, what was recorded until then is printed and written before the error goes on."""
     with notes().status(f"Compiling {len(circuit.graph):,} layers"):
         try:
-            return recorder(circuit, **options)
+            return recorder(circuit, options)
         except CircuitError as error:
             partial: Trace | None = getattr(error, "trace", None)
             if partial is not None and partial.steps:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from explorer.app.commands.console import check_writable, command, notes, progress, results, say_note
-from explorer.app.seed import MAX_SEED
+from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
     from explorer.app.training.data import ImageData

@@ -10,12 +10,12 @@ from typing import Any
 from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_place, unused_skips
-from explorer.app.session.options import CompileOptions
 from explorer.app.session.place import Place
 from explorer.app.session.reproduce import python_of
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.errors import CircuitError
+from explorer.options import CompilerOptions
 from explorer.timings import CPU
 
 Say = Callable[[str, str, str], None]
@@ -100,7 +100,7 @@ class Desk:
 
         self._start_opening(place, shown)
 
-    def recompile(self, options: CompileOptions) -> None:
+    def recompile(self, options: CompilerOptions) -> None:
         """Compile the same circuit with other options; the step and the view stay as far as they can."""
         place = self.session.place
         self.open(replace(place, options=options, again=True, other=None))

@@ -229,7 +229,7 @@ class Dashboard:
 
     def _run_more(self) -> None:
         opened = self.desk.session.opened
-        rounds = min(2 * int(opened.trace.options["max_rounds"]) + 1, MOST_ROUNDS)
+        rounds = min(2 * opened.options.max_rounds + 1, MOST_ROUNDS)
         self.desk.recompile(replace(opened.options, max_rounds=rounds))
 
     def _make_room(self, is_open: bool) -> None:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, cast
 
 from explorer.app.needs import require_ui
 from explorer.app.session.opening import Opened, opened_trace
-from explorer.app.session.options import CompileOptions
 from explorer.app.session.place import Look, Place
 from explorer.app.session.session import Session
 from explorer.backend import TorchCircuit
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit
 from explorer.timings import CPU, LAYERS, MODES, STEPS, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
@@ -97,7 +97,7 @@ def _opened(thing: object) -> tuple[Opened, str]:
     if isinstance(thing, Circuit):
         return opened_trace(record(thing), "circuit")[0], COMPILED_NOW
     if isinstance(thing, TorchCircuit):
-        return Opened("compiled circuit", trace_of_circuit(thing), CompileOptions()), COMPILED_BEFORE
+        return Opened("compiled circuit", trace_of_circuit(thing), CompilerOptions()), COMPILED_BEFORE
     if isinstance(thing, Trace):
         return opened_trace(thing, "trace")[0], ""
     if isinstance(thing, MatchFound):

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field, replace
 
 from explorer.app.session.heap import settle_heap
 from explorer.app.session.library import Library
-from explorer.app.session.options import TENSOR_LEVEL, CompileOptions, TensorOptions, options_of
+from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
 from explorer.app.session.place import Place
 from explorer.app.session.tensor_opening import tensor_trace
-from explorer.compiler import TorchCompiler, record, rerun
+from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
-from explorer.optimize import preset_named
+from explorer.optimize import preset_rules
+from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.trace import SWITCHED_OFF, Listener, Trace
 from explorer.views import TraceIndex
@@ -28,7 +29,7 @@ class Opened:
 
     name: str
     trace: Trace
-    options: CompileOptions
+    options: CompilerOptions
     error: str = ""
     tensor: TensorOptions = field(default_factory=TensorOptions)
     index: TraceIndex = field(init=False)
@@ -81,7 +82,7 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
             )
     circuit = item if isinstance(item, Circuit) else circuit_of(item)
     try:
-        trace = record(circuit, listeners=listeners, **place.options.changed())
+        trace = record(circuit, TorchCompiler(place.options, listeners=listeners))
     except CircuitError as error:
         partial = error.trace
         if not isinstance(partial, Trace) or not partial.steps:
@@ -92,7 +93,7 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
 
 def _open_tensor(circuit: Circuit, place: Place, listeners: tuple[Listener, ...]) -> Opened:
     """The tensor level of a circuit; if a rule fails there, the trace up to there."""
-    compiler = TorchCompiler(**place.options.changed())
+    compiler = TorchCompiler(place.options)
     error = ""
     try:
         trace = tensor_trace(circuit, compiler, place.tensor, place.circuit, listeners)
@@ -130,8 +131,8 @@ def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
     """The rules of a trace that its preset does not have, beside those that are known."""
     if trace.is_tensor:
         return ()
-    names = (*preset_named(trace.options["preset"]).rules.names, *known)
-    return tuple(rule for rule in trace.options["rules"] if rule not in names)
+    names = (*preset_rules(trace.options["preset"]).names, *known)
+    return tuple(rule.name for rule in trace.rules if rule.name not in names)
 
 
 def unused_skips(trace: Trace) -> tuple[str, ...]:
@@ -145,6 +146,6 @@ def unused_skips(trace: Trace) -> tuple[str, ...]:
     paths = [step.path for step in trace.steps]
     return tuple(
         entry
-        for entry in trace.options.get("skip", ())
+        for entry in options_of(trace).skip
         if entry not in refused and not any(path == entry or path.startswith(f"{entry}/") for path in paths)
     )

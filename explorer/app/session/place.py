@@ -9,8 +9,9 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from explorer.app.session.options import LEVELS, CompileOptions, TensorOptions
+from explorer.app.session.options import LEVELS, TensorOptions
 from explorer.errors import ValueRangeError, unknown_name
+from explorer.options import CompilerOptions
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS
 from widgets.schema import ColourBy, GroupBy, Mode
 
@@ -49,7 +50,7 @@ class Place:
     again: bool = False
     form: tuple[str, ...] = ()
     replacement: tuple[str, ...] = ()
-    options: CompileOptions = field(default_factory=CompileOptions)
+    options: CompilerOptions = field(default_factory=CompilerOptions)
     tensor: TensorOptions = field(default_factory=TensorOptions)
     step: int = 0
     selection: tuple[str, ...] = ()
@@ -62,10 +63,13 @@ class Place:
 
     def _pairs(self) -> list[tuple[str, str]]:
         pairs: list[tuple[str, str]] = []
+        changed = self.options.changed()
         for part in (self, self.options, self.tensor, self.look):
             for f in fields(part):
                 value = getattr(part, f.name)
                 if f.name in ("options", "tensor", "look", "other") or (value == f.default and f.name != "circuit"):
+                    continue
+                if part is self.options and f.name not in changed:
                     continue
                 values = value[-MOST_SELECTED:] if f.name == "selection" else value
                 pairs += [(f.name, _text(one)) for one in (values if isinstance(values, tuple) else (values,))]
@@ -94,21 +98,21 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
         if len(value) > longest:
             raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
         values.setdefault(name, []).append(value)
-    look = _filled(Look(), values)
+    look = _filled(Look, values)
     check_look(look)
-    tensor = _filled(TensorOptions(), values)
+    tensor = _filled(TensorOptions, values)
     for kind, asked, known in (("level", tensor.level, LEVELS), ("mode", tensor.compile_for, MODES_OF_USE)):
         if asked not in known:
             raise unknown_name(kind, asked, known)
-    options = _filled(CompileOptions(), values)
-    place = replace(_filled(Place(), values), options=options, tensor=tensor, look=look)
+    options = _filled(CompilerOptions, values)
+    place = replace(_filled(Place, values), options=options, tensor=tensor, look=look)
     if len(place.form) != len(place.replacement):
         raise ValueRangeError(
             f"the link names {len(place.form)} forms and {len(place.replacement)} replacements; each form has one"
         )
     if len(place.form) > MOST_FORMS:
         raise ValueRangeError(f"the link names {len(place.form)} patterns to apply; at most {MOST_FORMS} are applied")
-    if (place.options.max_rounds or 0) > MOST_ROUNDS:
+    if place.options.max_rounds > MOST_ROUNDS:
         raise ValueRangeError(f"max_rounds in the link is {place.options.max_rounds}; at most {MOST_ROUNDS} are run")
     return place
 
@@ -124,13 +128,13 @@ def check_look(look: Look) -> None:
             raise unknown_name(kind, asked, known)
 
 
-def _filled(part: Any, values: dict[str, list[str]]) -> Any:
+def _filled(kind: Any, values: dict[str, list[str]]) -> Any:
     """The dataclass with the values that are named for its fields, read by their declared types."""
     found: dict[str, Any] = {}
-    for f in fields(part):
+    for f in fields(kind):
         if f.name in values and f.default is not MISSING and f.name != "other":
             found[f.name] = _read(f.name, f.type, values[f.name])
-    return replace(part, **found)
+    return kind(**found)
 
 
 def _read(name: str, kind: Any, values: list[str]) -> Any:

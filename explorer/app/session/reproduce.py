@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from explorer.app.session.options import CompileOptions
 from explorer.app.session.pattern_form import (
     AT_LEAST,
     AT_MOST,
@@ -20,12 +19,13 @@ from explorer.app.session.pattern_form import (
 )
 from explorer.errors import unknown_name
 from explorer.optimize import replacements_of
+from explorer.options import CompilerOptions
 from explorer.templates import gallery
 
 
 def python_of(
     circuit: "str | Mapping[str, Any]",
-    options: CompileOptions | None = None,
+    options: CompilerOptions | None = None,
     *,
     step: "int | str | None" = None,
     form: PatternForm | None = None,
@@ -34,7 +34,7 @@ def python_of(
     applied: Sequence[tuple[PatternForm, str]] = (),
     is_trace: bool | None = None,
 ) -> str:
-    """Code that compiles a circuit with these options and leaves the trace in `trace`; only what is no default is said.
+    """Code that compiles a circuit with these options and leaves the trace in `trace`; default options are omitted.
 
     `circuit` is a name of the gallery, a circuit or trace file, or a circuit as data. With a `step`, what it did is
     printed; with a `form`, its pattern is looked for in the layers before that step (or `after` it); with a
@@ -42,7 +42,7 @@ def python_of(
     `applied` are patterns, each with its replacement, that the trace was made with. Whether a file holds a trace says
     `is_trace`, else its name. Raises: FormError; UnknownNameError for a replacement that does not fit.
     """
-    chosen = (options or CompileOptions()).changed()
+    chosen = (options or CompilerOptions()).changed()
     lines = ["import explorer", ""]
     if isinstance(circuit, str) and circuit in gallery.names():
         lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")

@@ -1,12 +1,13 @@
 """Copy as Python at the tensor level: code that compiles a circuit, exports and rewrites it, and keeps the trace."""
 
-from explorer.app.session.options import CompileOptions, TensorOptions
+from explorer.app.session.options import TensorOptions
 from explorer.app.session.tensor_opening import ROWS, chosen_pipeline
+from explorer.options import CompilerOptions
 from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
 
 
-def tensor_python_of(name: str, compiling: CompileOptions, options: TensorOptions, step: int, *, is_live: bool) -> str:
+def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptions, step: int, *, is_live: bool) -> str:
     """Code that makes the trace of a circuit's tensor level again and leaves it in `trace`.
 
     `name` is a circuit of the gallery, or a circuit file. A trace that was read from a file is read again.

@@ -2,8 +2,7 @@
 
 import pickle
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from inspect import signature
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from explorer.app.training.loop import Epoch
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
+from explorer.options import CompilerOptions
 
 FORMAT = "circuit-explorer checkpoint"
 VERSION = 1
@@ -22,7 +22,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The values of a circuit, a gallery name or the path of a circuit file; `options` are those of `TorchCompiler`.
+    """The values of a circuit, a gallery name or the path of a circuit file; `options` are fields of `CompilerOptions`.
 
     Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation.
     """
@@ -99,9 +99,9 @@ class Checkpoint:
             return f"its circuit is a {type(circuit).__name__}, not a name"
         if not isinstance(options, Mapping):
             return f"its options are a {type(options).__name__}, not a mapping"
-        unknown = [name for name in options if name not in signature(TorchCompiler).parameters]
+        unknown = set(options) - {f.name for f in fields(CompilerOptions)}
         if unknown:
-            return f"its options {unknown} are none of the compiler's"
+            return f"its options {sorted(unknown)} are not options of the compiler"
         if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
             return "its values are not tensors by name"
         return None

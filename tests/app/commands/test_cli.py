@@ -91,7 +91,8 @@ def test_options_of_trace_reach_the_compiler(tmp_path):
     found = Trace.load(path).options
     wanted = {"preset": "handbook", "strategy": "first-match", "levels": "fewest-groups", "seed": 3, "max_rounds": 7}
     assert {name: found[name] for name in wanted} == wanted
-    assert not {"Tucker", "LogSoftmax"} & set(found["rules"])
+    assert found["disable"] == ["Tucker", "LogSoftmax"]
+    assert not {"Tucker", "LogSoftmax"} & {rule.name for rule in Trace.load(path).rules}
     run("trace", "conflict", "-o", str(path), "--no-optimize", "--no-fold", "--semiring", "sum-product")
     loaded = Trace.load(path)
     assert [step.path for step in loaded.steps] == ["compile"]
@@ -119,7 +120,7 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("trace", "nothing"), "no circuit 'nothing': it is no file, and the gallery has digits"),
         (("trace", "digits", "--disable", "Foo"), "no rule named 'Foo'; known are: LogSoftmax"),
         (("trace", "digits", "--semiring", "max"), "no semiring named 'max'"),
-        (("trace", "digits", "--max-rounds", "-1"), "max_rounds must be at least 0; found -1"),
+        (("trace", "digits", "--max-rounds", "-1"), "max_rounds: expected at least 0, got -1"),
         (("trace", str(ROOT / "pyproject.toml")), "or it is truncated"),
         (("show", str(ROOT / "pyproject.toml")), "is not a circuit-explorer trace file"),
         (("show", "no-such.trace.json"), "cannot read no-such.trace.json"),

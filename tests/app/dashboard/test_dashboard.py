@@ -19,10 +19,11 @@ from explorer.app.dashboard.page import Dashboard, make_page, new_library
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_place
-from explorer.app.session.options import TENSOR_LEVEL, CompileOptions, TensorOptions
+from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.place import Look, Place
 from explorer.app.session.session import Session
 from explorer.errors import ValueRangeError
+from explorer.options import CompilerOptions
 from explorer.templates import gallery
 
 pn.extension()
@@ -51,7 +52,7 @@ PLACES = {
     "blackboard": Place(circuit="blackboard", step=8),
     "a file": Place(circuit="c.trace.json", step=3),
     "the tensor level": Place(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
-    "neither optimized nor folded": Place(circuit="hmm", options=CompileOptions(optimize=False, fold=False)),
+    "neither optimized nor folded": Place(circuit="hmm", options=CompilerOptions(optimize=False, fold=False)),
 }
 
 
@@ -193,12 +194,12 @@ def test_compiling_again_keeps_the_step_and_the_view(desk: Any) -> None:
     made, said, wait = desk
     made.session.go(3)
     made.session.change_look(mode="after", colour_by="kind")
-    made.recompile(CompileOptions(strategy="first-match"))
+    made.recompile(CompilerOptions(strategy="first-match"))
     wait()
     assert said == []
     assert made.session.opened.trace.options["strategy"] == "first-match"
     assert (made.session.step, made.session.look) == (3, Look(mode="after", colour_by="kind"))
-    assert made.session.place.options == CompileOptions(strategy="first-match")
+    assert made.session.place.options == CompilerOptions(strategy="first-match")
 
 
 def test_what_cannot_be_opened_is_said_and_what_is_open_stays(desk: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.app.session.options import CompileOptions, options_of
+from explorer.compiler import options_of
+from explorer.options import CompilerOptions
 from explorer.templates import gallery
 from explorer.trace import Trace
 
@@ -37,11 +38,11 @@ def test_the_options_of_a_trace_are_those_it_was_made_with(given: dict[str, Any]
     again = explorer.record(circuit, **found.changed())
     assert untimed(again, tmp_path / "b.json") == untimed(trace, tmp_path / "a.json")
     assert options_of(again) == found
-    assert found == CompileOptions(**given)
+    assert found == CompilerOptions(**given)
     assert options_of(Trace.load(tmp_path / "a.json")) == found
 
 
 def test_default_options_are_none_that_changed() -> None:
-    assert CompileOptions().changed() == {}
-    assert options_of(explorer.record(gallery.load_named("blackboard"))) == CompileOptions()
-    assert CompileOptions(fold=False, skip=("a",)).changed() == {"fold": False, "skip": ("a",)}
+    assert CompilerOptions().changed() == {}
+    assert options_of(explorer.record(gallery.load_named("blackboard"))) == CompilerOptions()
+    assert CompilerOptions(fold=False, skip=("a",)).changed() == {"fold": False, "skip": ("a",)}

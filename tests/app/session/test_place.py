@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.app.session.options import CompileOptions
 from explorer.app.session.place import (
     LONGEST,
     LONGEST_FORM,
@@ -19,14 +18,15 @@ from explorer.app.session.place import (
     place_of_query,
 )
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
+from explorer.options import PRESETS, CompilerOptions
 from explorer.views import COLOURS, GROUPINGS, MODES
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 names = st.lists(texts, max_size=3).map(tuple)
 numbers = st.integers(0, 2**63 - 1)
 options = st.builds(
-    CompileOptions,
-    preset=texts,
+    CompilerOptions,
+    preset=st.sampled_from(list(PRESETS)),
     semiring=texts,
     optimize=st.booleans(),
     fold=st.booleans(),
@@ -87,12 +87,12 @@ def test_only_what_differs_from_the_defaults_is_written() -> None:
     assert Place().query() == "circuit=digits"
     place = Place(circuit="hmm", step=3, selection=("a b", "c"), look=Look(mode="side", everything=True))
     assert place.query() == "circuit=hmm&step=3&selection=a+b&selection=c&mode=side&everything=yes"
-    fewer = CompileOptions(fold=False, disable=("SumCollapse", "Candecomp"), max_rounds=0)
+    fewer = CompilerOptions(fold=False, disable=("SumCollapse", "Candecomp"), max_rounds=0)
     assert Place(options=fewer).query() == "circuit=digits&fold=no&disable=SumCollapse&disable=Candecomp&max_rounds=0"
 
 
 def test_a_comparison_stands_under_a_name_of_its_own() -> None:
-    place = Place(circuit="hmm", other=Place(circuit="hmm", options=CompileOptions(optimize=False)))
+    place = Place(circuit="hmm", other=Place(circuit="hmm", options=CompilerOptions(optimize=False)))
     assert place.query() == "circuit=hmm&vs.circuit=hmm&vs.optimize=no"
     assert Place(other=Place()).query() == "circuit=digits&vs.circuit=digits"
     assert place_of_query("vs.circuit=digits").other == Place()

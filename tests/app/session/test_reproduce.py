@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.app.session.options import CompileOptions
 from explorer.app.session.pattern_form import (
     ConditionForm,
     LayerForm,
@@ -19,6 +18,7 @@ from explorer.app.session.pattern_form import (
 from explorer.app.session.pattern_use import apply_form, try_pattern
 from explorer.app.session.reproduce import as_python, python_of
 from explorer.errors import FormError, UnknownNameError
+from explorer.options import CompilerOptions
 from explorer.templates import load_named
 from explorer.trace.files import trace_to_json
 
@@ -63,17 +63,17 @@ def test_only_what_is_no_default_is_written():
         "trace = explorer.record(circuit)\n"
         "print(trace)\n"
     )
-    code = python_of("conflict", CompileOptions(preset="handbook", skip=("fold/level 0",), fold=True, seed=2))
+    code = python_of("conflict", CompilerOptions(preset="handbook", skip=("fold/level 0",), fold=True, seed=2))
     assert "explorer.record(circuit, preset='handbook', skip=('fold/level 0',), seed=2)" in code
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("conflict", CompileOptions()),
-        ("conflict", CompileOptions(preset="handbook", strategy="lowest-cost", disable=("Tucker",), max_rounds=2)),
-        ("digits", CompileOptions(semiring="sum-product", fold=False, levels="longest-distance", seed=4)),
-        ("blackboard", CompileOptions(skip=("Candecomp@12", "fold/level 0"))),
+        ("conflict", CompilerOptions()),
+        ("conflict", CompilerOptions(preset="handbook", strategy="lowest-cost", disable=("Tucker",), max_rounds=2)),
+        ("digits", CompilerOptions(semiring="sum-product", fold=False, levels="longest-distance", seed=4)),
+        ("blackboard", CompilerOptions(skip=("Candecomp@12", "fold/level 0"))),
     ],
 )
 def test_the_code_makes_the_same_trace(name, options):
@@ -118,7 +118,7 @@ def test_the_code_finds_what_the_form_finds(after):
 
 @pytest.mark.parametrize("replacement", ["Candecomp", "one layer"])
 def test_the_code_applies_what_the_form_applies(replacement):
-    options = CompileOptions(seed=5, disable=("Candecomp",))
+    options = CompilerOptions(seed=5, disable=("Candecomp",))
     made, _ = run(python_of("digits", options, form=FORM, replacement=replacement))
     applied = apply_form(made["trace"], FORM, replacement)
     assert str(made["applied"].graph_at(-1)) == str(applied.graph_at(-1))

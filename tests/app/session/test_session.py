@@ -4,10 +4,10 @@ import pytest
 
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_place
-from explorer.app.session.options import CompileOptions
 from explorer.app.session.place import Look, Place
 from explorer.app.session.session import KEPT_PICTURES, Session, require_live
 from explorer.errors import CircuitError, UnknownNameError
+from explorer.options import CompilerOptions
 from explorer.trace import StepCheck
 from explorer.views import PatternTrial
 
@@ -176,11 +176,11 @@ def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard
     session.found(missing={"cuda": "none here"})
     before = session.picture()
     heard = Heard(session)
-    session.open(blackboard, Place(circuit="blackboard", step=99, options=CompileOptions(fold=False)))
+    session.open(blackboard, Place(circuit="blackboard", step=99, options=CompilerOptions(fold=False)))
     told = heard.only()
     assert told >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
     assert session.step == len(blackboard.trace.steps) - 1
-    assert session.place.options == CompileOptions()  # those that the trace has, not those of a link
+    assert session.place.options == CompilerOptions()  # those that the trace has, not those of a link
     assert (session.selection, session.findings.missing) == ((), {})
     assert session.picture() is not before
 

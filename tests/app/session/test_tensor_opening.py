@@ -6,11 +6,12 @@ import pytest
 
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_place
-from explorer.app.session.options import TENSOR_LEVEL, CompileOptions, TensorOptions
+from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.place import Place, place_of_query
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.errors import CircuitError, UnknownNameError
+from explorer.options import CompilerOptions
 from explorer.trace import Trace
 
 PLACE = Place(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL), step=2)
@@ -86,7 +87,7 @@ def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path
 @pytest.mark.parametrize("place", [PLACE, SHORT])
 def test_the_code_makes_the_same_trace(place, capsys):
     made: dict[str, object] = {}
-    exec(tensor_python_of("conflict", CompileOptions(), place.tensor, 1, is_live=True), made)
+    exec(tensor_python_of("conflict", CompilerOptions(), place.tensor, 1, is_live=True), made)
     trace = made["trace"]
     assert isinstance(trace, Trace)
     wanted = open_place(Library(), place).trace

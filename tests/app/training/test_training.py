@@ -122,7 +122,7 @@ def test_foreign_files_are_typed_errors(tmp_path):
         ({"leaf_state": [torch.zeros(2)]}, "its values are not tensors by name"),
         ({"leaf_state": {"a": 1}}, "its values are not tensors by name"),
         ({"options": ["fold"]}, "its options are a list, not a mapping"),
-        ({"options": {"colour": "green"}}, r"its options \['colour'\] are none of the compiler's"),
+        ({"options": {"colour": "green"}}, r"its options \['colour'\] are not options of the compiler"),
         ({"circuit": 3}, "its circuit is a int, not a name"),
     ],
 )

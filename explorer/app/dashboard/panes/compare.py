@@ -9,14 +9,15 @@ from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
-from explorer.app.session.options import PRESETS, STRATEGIES, CompileOptions
+from explorer.app.session.options import STRATEGIES
 from explorer.app.session.place import Place
+from explorer.options import PRESETS, CompilerOptions
 from explorer.views import compare_table, first_difference_of_traces
 
 
-def variants(options: CompileOptions, rules: tuple[str, ...]) -> dict[str, CompileOptions]:
+def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, CompilerOptions]:
     """What the options can be compared with at a click: one thing changed each."""
-    found = {f"preset {name}": replace(options, preset=name, disable=()) for name in PRESETS if name != options.preset}
+    found = {f"preset {name}": options.with_preset(name) for name in PRESETS if name != options.preset}
     found["without optimization" if options.optimize else "with optimization"] = replace(
         options, optimize=not options.optimize
     )

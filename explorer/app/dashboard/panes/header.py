@@ -5,10 +5,11 @@ from dataclasses import replace
 import panel_material_ui as pmui
 
 from explorer.app.dashboard.desk import Desk
-from explorer.app.session.options import LEVELS, PRESETS
+from explorer.app.session.options import LEVELS
 from explorer.app.session.place import Place
 from explorer.backend import SEMIRINGS
 from explorer.bench import why_no_cuda
+from explorer.options import PRESETS
 from explorer.timings import CPU, CUDA
 
 DEVICES = {"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)}
@@ -73,7 +74,7 @@ class Header:
             return
         options = self.desk.session.opened.options
         if control is self.preset:
-            options = replace(options, preset=self.preset.value, disable=(), max_rounds=None, levels=None)
+            options = options.with_preset(self.preset.value)
         else:
             options = replace(options, semiring=self.semiring.value)
         self.desk.recompile(options)

@@ -1,20 +1,21 @@
 """The pipeline: which rules apply, how conflicts are decided, how many rounds, what is switched off."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.desk import Desk
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
+from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line
 from explorer.app.dashboard.panes.passes import PassesForm
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.session.opening import forms_of
-from explorer.app.session.options import PRESETS, STRATEGIES, CompileOptions
+from explorer.app.session.options import STRATEGIES
 from explorer.fold import SCHEDULERS
-from explorer.optimize import preset_named
+from explorer.optimize import preset_rules
+from explorer.options import PRESETS, CompilerOptions
 
 
 class PipelineTool(Tool):
@@ -28,7 +29,7 @@ class PipelineTool(Tool):
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=160)
         self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
-        self.rounds = pmui.IntInput(label="Most rounds", start=0, end=1000, size="small", sx=TYPED_NUMBER, width=120)
+        self.max_rounds = pmui.IntInput(label="Max rounds", start=0, end=1000, size="small", sx=TYPED_NUMBER, width=120)
         self.seed = pmui.IntInput(label="Seed", start=0, size="small", sx=TYPED_NUMBER, width=110)
         self.optimize = pmui.Checkbox(label="Optimize")
         self.fold = pmui.Checkbox(label="Fold")
@@ -54,7 +55,7 @@ class PipelineTool(Tool):
         super().__init__(desk)
 
     def build(self) -> Viewable:
-        choices = line(self.preset, self.strategy, self.rounds, self.levels, self.seed)
+        choices = line(self.preset, self.strategy, self.max_rounds, self.levels, self.seed)
         switches = line(self.optimize, self.fold)
         off = line(self.skip, self.skip_step, self.skip_match)
         buttons = line(self.apply, self.compare, self.reset)
@@ -75,51 +76,38 @@ class PipelineTool(Tool):
     # ------------------------------------------------------------------ form -> options
 
     @property
-    def options(self) -> CompileOptions:
-        """What the form says."""
-        preset = preset_named(self.preset.value)
-        rounds = number(self.rounds, preset.max_rounds)
-        return CompileOptions(
-            preset=preset.name,
-            semiring=self.desk.session.opened.options.semiring,
-            optimize=self.optimize.value,
-            fold=self.fold.value,
-            strategy=self.strategy.value,
-            disable=tuple(name for name in preset.rules.names if name not in self.rules.value),
-            skip=tuple(self.skip.value),
-            max_rounds=None if rounds == preset.max_rounds else rounds,
-            levels=None if self.levels.value == preset.levels else self.levels.value,
-            seed=number(self.seed, 0),
-        )
+    def options(self) -> CompilerOptions:
+        """The options that the form shows; those without a control are the ones that are open."""
+        default = CompilerOptions(preset=self.preset.value)
+        disable = [name for name in preset_rules(default.preset).names if name not in self.rules.value]
+        values = {name: control.value for name, control in self._controls.items()}
+        for name in (name for name, value in values.items() if value is None):  # an emptied field
+            values[name] = getattr(default, name)
+        return replace(self.desk.session.opened.options, **values, disable=disable)
 
-    def _fill(self, options: CompileOptions) -> None:
-        preset = preset_named(options.preset)
-        self.preset.value = options.preset
+    @property
+    def _controls(self) -> dict[str, Any]:
+        """The control of each option that has one of its own, by the name of its field."""
+        return {f.name: vars(self)[f.name] for f in fields(CompilerOptions) if f.name in vars(self)}
+
+    def _fill(self, options: CompilerOptions) -> None:
+        self.skip.options = list(options.skip)
+        for name, value in options.to_json().items():
+            if name in self._controls:
+                self._controls[name].value = value
         self._fill_rules(options)
-        values: list[tuple[Any, Any]] = [
-            (self.strategy, options.strategy),
-            (self.levels, options.levels or preset.levels),
-            (self.rounds, preset.max_rounds if options.max_rounds is None else options.max_rounds),
-            (self.seed, options.seed),
-            (self.optimize, options.optimize),
-            (self.fold, options.fold),
-        ]
-        for control, value in values:
-            control.value = value
-        self.skip.param.update(options=list(options.skip), value=list(options.skip))
         applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.desk.session.place)]
         self.words.object = lines_html([_said(options), *applied])
 
-    def _fill_rules(self, options: CompileOptions) -> None:
-        names = list(preset_named(options.preset).rules.names)
+    def _fill_rules(self, options: CompilerOptions) -> None:
+        names = list(preset_rules(options.preset).names)
         self.rules.param.update(options=names, value=[name for name in names if name not in options.disable])
 
     def _preset_chosen(self) -> None:
-        preset = preset_named(self.preset.value)
-        if list(preset.rules.names) != list(self.rules.options):
-            self._fill_rules(CompileOptions(preset=preset.name))
-            self.rounds.value = preset.max_rounds
-            self.levels.value = preset.levels
+        options = CompilerOptions(preset=self.preset.value)
+        if list(preset_rules(options.preset).names) != list(self.rules.options):
+            self._fill_rules(options)
+            self.max_rounds.value, self.levels.value = options.max_rounds, options.levels
 
     # ------------------------------------------------------------------ buttons
 
@@ -157,7 +145,7 @@ class PipelineTool(Tool):
         self._fill(self.desk.session.opened.options)
 
 
-def _said(options: CompileOptions) -> str:
+def _said(options: CompilerOptions) -> str:
     changed = options.changed()
     if not changed:
         return "This trace was compiled with the default options."

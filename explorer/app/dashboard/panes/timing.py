@@ -18,7 +18,6 @@ from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, numb
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.session.opening import circuit_of
-from explorer.app.session.options import options_of
 from explorer.app.session.session import require_live
 from explorer.bench import (
     Progress,
@@ -30,6 +29,7 @@ from explorer.bench import (
     recorded_runs,
     why_no_cuda,
 )
+from explorer.compiler import options_of
 from explorer.timings import CPU, CUDA, Run, Setup
 from explorer.trace import Trace
 from explorer.views import (

@@ -1,0 +1,41 @@
+"""Turns the fields of `CompilerOptions` into options of a command."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import Field, fields
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from explorer.options import CompilerOptions
+
+
+def with_compiler_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator: replace the parameter `options: CompilerOptions` of a command by one option per field."""
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        made = map(_parameter, fields(CompilerOptions)) if parameter.name == "options" else [parameter]
+        parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in made]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        given = {f.name: arguments.pop(f.name) for f in fields(CompilerOptions)}
+        named = {name: value for name, value in given.items() if value is not None}
+        command(options=CompilerOptions(**named), **arguments)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _parameter(option: "Field[Any]") -> inspect.Parameter:
+    """The parameter of a command for an option, with its help text; lists may be repeated."""
+    name = option.name.replace("_", "-")
+    flag = f"--{name}/--no-{name}" if option.type is bool else f"--{name}"
+    kind: Any = list[str] if option.default == () else option.type
+    if option.default in ((), None):
+        kind = kind | None
+    annotation = Annotated[kind, typer.Option(flag, **option.metadata)]
+    default = None if option.default == () else option.default
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
