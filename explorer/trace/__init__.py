@@ -17,7 +17,6 @@ from explorer.trace.answers import (
 from explorer.trace.changes import GraphChange
 from explorer.trace.events import (
     TENSOR,
-    TENSOR_OPTIONS,
     AttemptsRefused,
     Event,
     Folded,
@@ -43,7 +42,6 @@ __all__ = [
     "NEAR_MISS_LIMIT",
     "SWITCHED_OFF",
     "TENSOR",
-    "TENSOR_OPTIONS",
     "Answers",
     "AttemptsRefused",
     "Check",

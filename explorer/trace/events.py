@@ -12,8 +12,6 @@ from explorer.graph import Graph
 from explorer.trace.changes import GraphChange
 from explorer.trace.refusal import Refusal
 
-TENSOR_OPTIONS = ("level", "subject", "pipeline", "mode", "operators", "layout", "one_by_one")
-"""The options that a trace of the tensor level holds instead of those of the compiler; its `level` is `TENSOR`."""
 TENSOR = "tensor"
 
 
