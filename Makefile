@@ -39,7 +39,7 @@ contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-logo
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=10 $(PYTEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST)
 
 fuzz: $(VENV)/.ready-test ## Search for failing examples with new seeds, for MINUTES=10; run the slow cases
 	bash scripts/fuzz.sh $(BIN)/python $(MINUTES) $(WORKERS)
@@ -60,11 +60,11 @@ pictures: $(VENV)/.ready-test ## Take the pictures of the README again
 	$(BIN)/python scripts/pictures.py
 
 clean: ## Remove what the checks and builds leave behind
-	rm -rf build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache
 	find explorer widgets benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## Remove .venv too
-	rm -rf $(VENV)
+distclean: clean ## Remove .venv and the failing examples that `make fuzz` found, too
+	rm -rf $(VENV) .hypothesis
 
 # Set-up. A stamp file per set of packages, so that a second call costs nothing; a changed pyproject.toml renews both.
 # `make explore` needs no tools, so it waits only for the lean set.

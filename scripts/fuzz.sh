@@ -10,7 +10,7 @@ python=$1 minutes=$2 workers=$3
 end=$((SECONDS + 60 * minutes))
 rounds=0
 
-run() { "$python" -m pytest -q -n "$workers" --dist worksteal "$@"; }
+run() { "$python" -m pytest -q -n "$workers" "$@"; }
 
 explain() {
   cat <<TEXT

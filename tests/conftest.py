@@ -1,54 +1,58 @@
-"""A Chromium without network, for all tests with real pages: a request that leaves this machine fails the test."""
+"""Settings of the processes that run tests, the same random numbers in each run, and tests that share a worker."""
 
 import gc
-import importlib.util
 import os
 import random
-import shutil
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 
+from tests.chromium import browser, page, tab  # noqa: F401 (fixtures)
 from tests.fuzzing import FUZZ_SEED, load_profile
-from tests.needed import is_missing
+
+if TYPE_CHECKING:
+    from xdist.scheduler.protocol import Scheduling
 
 load_profile()
 
-# About one worker a core: more threads in each would only wait for each other. Before torch is loaded, also by servers.
+# There is about one worker per core, so more threads would wait for each other. Set before torch is loaded, for servers
+# that tests start too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Each worker, and each process that a test starts, would compile all sources and tests anew.
+# Without bytecode files, each worker and each process that a test starts would compile all sources again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# It checks addresses that nothing here has, and its 38 grammars take 1.5 seconds of each process that reads a notebook.
+# jsonschema imports it to check internationalized addresses, which no notebook has; its 38 grammars take 1.5 seconds.
 sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]
 
-# PyTorch makes and drops many small objects: to look for cycles among a million of them took an eighth of the time.
+# PyTorch allocates many small objects; looking for cycles among a million of them took an eighth of the time.
 gc.set_threshold(20_000, 10, 10)
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
-
-HOW = "pip install playwright; apt-get install chromium (or set CHROMIUM to the path of a Chromium or Chrome)"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # a rule for requests would switch the cache off
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-)
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.hookimpl(optionalhook=True, wrapper=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One more than cores: a test that drives a page waits for its server and its browser most of the time."""
+    """One more than cores: a test of a page mostly waits for its server and its browser."""
     return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Scheduling":
+    from tests.scheduling import ByGroup
+
+    config.option.loadscopereorder = False  # the order of the items is the order of the groups
+    return ByGroup(config, log)  # pyright: ignore[reportArgumentType] (xdist does not export the type of its log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a worker, move the groups of tests that take longest to the front."""
+    if hasattr(config, "workerinput"):
+        from tests.scheduling import position_of
+
+        items.sort(key=lambda item: position_of(item.nodeid))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -63,71 +67,6 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def heap_is_frozen() -> None:
-    """What was imported lives as long as the process: no search for cycles needs to look at it."""
+    """What was imported lives as long as the process, so no search for cycles needs to look at it."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session")
-def browser() -> "Iterator[Browser]":
-    if importlib.util.find_spec("playwright") is None:
-        is_missing("Playwright", HOW)
-    from playwright.sync_api import sync_playwright
-
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        is_missing("Chromium", HOW)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-def _slow_down(page: "Page", factor: float) -> None:
-    """What a test takes for granted shows on a page that is some times slower: SLOW_PAGES=8 pytest tests/browser."""
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": factor})
-
-
-@pytest.fixture(scope="session")
-def tab(browser: "Browser") -> "Page":
-    """One for all tests: a new one takes more than twice as long to fetch and compile the scripts of a page."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    if factor := os.environ.get("SLOW_PAGES"):
-        context.on("page", lambda page: _slow_down(page, float(factor)))
-    return context.new_page()
-
-
-@pytest.fixture
-def page(tab: "Page") -> "Iterator[Page]":
-    """The tab as if it were new; what other tabs a test opens are closed behind it."""
-    outside: list[str] = []
-    problems: list[str] = []
-
-    def watch(request: "Request") -> None:
-        address = urlsplit(request.url)
-        if address.scheme not in ("file", "data", "blob") and address.hostname != "127.0.0.1":
-            outside.append(request.url)
-
-    def note_error(error: "Error") -> None:
-        problems.append(str(error))
-
-    def note_message(message: "ConsoleMessage") -> None:
-        if message.type == "error":
-            problems.append(message.text)
-
-    tab.context.on("request", watch)
-    tab.on("pageerror", note_error)
-    tab.on("console", note_message)
-    yield tab
-    tab.context.remove_listener("request", watch)
-    tab.remove_listener("pageerror", note_error)
-    tab.remove_listener("console", note_message)
-    for other in tab.context.pages:
-        if other is not tab:
-            other.close()
-    tab.goto("about:blank")
-    tab.mouse.move(0, 0)
-    tab.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
-    tab.context.clear_cookies()
-    assert outside == []
-    assert problems == []

@@ -1,0 +1,34 @@
+"""Which tests run in one worker: those that share something expensive, such as an exported model or a browser."""
+
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER: dict[str, tuple[str, ...]] = {
+    "Chromium and the server of the dashboard": ("tests/browser/", "tests/widgets/"),
+    "a kernel": ("tests/notebooks/test_notebooks.py",),
+    "exported models": (
+        "tests/tensor/test_models.py",
+        "tests/tensor/test_rewritten_models.py",
+        "tests/tensor/test_densenet.py",
+        "tests/tensor/test_nhwc.py",
+        "tests/tensor/quantization/test_raising.py",
+    ),
+    "exported circuits": ("tests/tensor/test_circuits.py", "tests/bench/test_tensor_times.py"),
+}
+"""What the tests share, and the beginnings of their ids: the groups that take longest, in the order to start them."""
+
+
+def group_of(test: str) -> str:
+    """The group of a test id: one of `TOGETHER`, otherwise its file."""
+    return next((name for name, starts in TOGETHER.items() if test.startswith(starts)), test.split("::", 1)[0])
+
+
+def position_of(test: str) -> int:
+    """The position of a test's group among the groups to start first."""
+    return [*TOGETHER, group_of(test)].index(group_of(test))
+
+
+class ByGroup(LoadScopeScheduling):
+    """A worker takes a whole group at a time, and the next one when it is done."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
