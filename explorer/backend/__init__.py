@@ -9,7 +9,7 @@ from explorer.backend.addressing import (
     direct_read,
     plan_read,
 )
-from explorer.backend.circuit import TorchCircuit, all_parameters, leaf_nodes
+from explorer.backend.circuit import FrozenCircuit, TorchCircuit
 from explorer.backend.declarations import compiled_class_of
 from explorer.backend.layers import (
     TorchBinomialLayer,
@@ -34,6 +34,7 @@ from explorer.backend.layers import (
     TorchTuckerLayer,
     chain_of,
 )
+from explorer.backend.plan import all_parameters, leaf_nodes
 from explorer.backend.semiring import SEMIRINGS, Semiring, semiring_named
 from explorer.backend.storage import AddressBook, Home, foldwise_initializer_, leaf_seed, settle
 
@@ -41,6 +42,7 @@ __all__ = [
     "SEMIRINGS",
     "AddressBook",
     "FoldIndexInfo",
+    "FrozenCircuit",
     "Home",
     "IndexTable",
     "Read",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.backend.numeric import as_complex, common_type, log
 from explorer.errors import unknown_name
 
 
@@ -96,7 +97,7 @@ class SumProductSemiring(Semiring):
         return _contract_linear(xs, weight)
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
-        x, weight = _one_type((x, weight))
+        x, weight = common_type((x, weight))
         return torch.bmm(x, weight.transpose(1, 2))
 
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -112,7 +113,7 @@ class LSESumSemiring(Semiring):
         return "lse-sum"
 
     def from_linear(self, x: Tensor) -> Tensor:
-        return torch.log(x)
+        return log(x)
 
     def from_log(self, x: Tensor) -> Tensor:
         return x
@@ -128,7 +129,7 @@ class LSESumSemiring(Semiring):
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         scaled, largest = _scale(x)
-        return torch.log(torch.bmm(scaled, weight.transpose(1, 2))) + largest
+        return log(torch.bmm(scaled, weight.transpose(1, 2))) + largest
 
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         return _mix_logs(x, weight)
@@ -143,10 +144,10 @@ class ComplexLSESumSemiring(Semiring):
         return "complex-lse-sum"
 
     def from_linear(self, x: Tensor) -> Tensor:
-        return torch.log(_complex(x))
+        return log(as_complex(x))
 
     def from_log(self, x: Tensor) -> Tensor:
-        return _complex(x)
+        return as_complex(x)
 
     def product(self, x: Tensor, dim: int) -> Tensor:
         return torch.sum(x, dim=dim)
@@ -156,14 +157,14 @@ class ComplexLSESumSemiring(Semiring):
         return torch.complex(x.real + y.real, x.imag + y.imag)
 
     def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        return _contract_logs(xs, _complex(weight))
+        return _contract_logs(xs, as_complex(weight))
 
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         scaled, largest = _scale(x)
-        return torch.log(torch.bmm(scaled, _complex(weight).transpose(1, 2))) + largest
+        return log(torch.bmm(scaled, as_complex(weight).transpose(1, 2))) + largest
 
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
-        return _mix_logs(x, _complex(weight))
+        return _mix_logs(x, as_complex(weight))
 
 
 SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), ComplexLSESumSemiring())
@@ -194,12 +195,12 @@ def _largest(x: Tensor, dim: int) -> Tensor:
     known = x.detach()  # one operator; a part without gradients would be a program of its own in an export
     real = known.real if known.is_complex() else known
     bound = torch.finfo(real.dtype).max
-    return torch.amax(real, dim=dim, keepdim=True).clamp_(-bound, bound)
+    return torch.amax(real, dim=dim, keepdim=True).clamp(-bound, bound)
 
 
 def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
     """All products of one entry of each x, then one matrix product."""
-    *values, weight = _one_type((*xs, weight))
+    *values, weight = common_type((*xs, weight))
     products = values[0]
     for x in values[1:]:
         products = (products.unsqueeze(-1) * x.unsqueeze(-2)).flatten(-2)
@@ -208,14 +209,14 @@ def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
 
 def _contract_logs(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
     pairs = [_scale(x) for x in xs]
-    result = torch.log(_contract_linear([scaled for scaled, _ in pairs], weight))
+    result = log(_contract_linear([scaled for scaled, _ in pairs], weight))
     for _, largest in pairs:
         result = result + largest
     return result
 
 
 def _mix_linear(x: Tensor, weight: Tensor) -> Tensor:
-    weight, x = _one_type((weight, x))
+    weight, x = common_type((weight, x))
     terms = weight.transpose(1, 2).unsqueeze(2)  # (F, H, 1, K)
     return (x * terms).sum(dim=1)
 
@@ -223,17 +224,4 @@ def _mix_linear(x: Tensor, weight: Tensor) -> Tensor:
 def _mix_logs(x: Tensor, weight: Tensor) -> Tensor:
     largest = _largest(x, 1)  # (F, 1, B, K)
     scaled = torch.sub(x, largest).exp_()
-    return torch.log(_mix_linear(scaled, weight)) + largest.squeeze(1)
-
-
-def _complex(x: Tensor) -> Tensor:
-    if x.is_complex():
-        return x
-    return x.to(torch.complex128 if x.dtype == torch.float64 else torch.complex64)
-
-
-def _one_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """The tensors in their common type: a complex weight meets real values under sum-product."""
-    if any(t.is_complex() for t in tensors) and not all(t.is_complex() for t in tensors):
-        return [_complex(t) for t in tensors]
-    return tensors
+    return log(_mix_linear(scaled, weight)) + largest.squeeze(1)

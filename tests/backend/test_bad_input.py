@@ -97,7 +97,7 @@ def test_a_wrong_shape_is_refused(circuit: TorchCircuit, shape: tuple[int, ...])
 
 
 def test_a_missing_input_is_refused(circuit: TorchCircuit):
-    with pytest.raises(ShapeError, match=r"the circuit reads 5 variables; give x of shape \(B, 5\)"):
+    with pytest.raises(ShapeError, match=r"the circuit reads 5 variables; pass x of shape \(B, 5\)"):
         circuit()
 
 
@@ -164,5 +164,5 @@ def test_the_state_of_another_circuit_is_refused_and_changes_nothing(circuit: To
 
 
 def test_asking_for_the_read_of_no_layer_is_refused(circuit: TorchCircuit):
-    with pytest.raises(UnknownNameError, match="there is no layer 1000"):
+    with pytest.raises(UnknownNameError, match="unknown layer 1000"):
         circuit.reads(1000)

@@ -1,4 +1,4 @@
-"""The circuit as a module: memory, the cache of parameters, copies, states, devices and types, training."""
+"""The circuit as a module: memory, copies, states, devices and types, training."""
 
 import copy
 import weakref
@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchSumLayer
-from explorer.backend.parameters import TorchSoftmaxParameter
+from explorer.backend import TorchCircuit, TorchSumLayer
 from explorer.symbolic import (
     BinomialLayer,
     Circuit,
@@ -36,19 +35,6 @@ def data(name: str, batch: int = 16) -> Tensor:
     x = some_input(load_named(name), batch)
     assert x is not None
     return x
-
-
-def count_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Callable[[], int]:
-    """How often a method was called."""
-    calls: list[int] = []
-    original = getattr(owner, name)
-
-    def counted(self: Any, *args: Any) -> Any:
-        calls.append(1)
-        return original(self, *args)
-
-    monkeypatch.setattr(owner, name, counted)
-    return lambda: len(calls)
 
 
 # ---- memory
@@ -93,83 +79,6 @@ def test_the_activations_of_all_layers_can_be_seen(mode: Mode):
         layer = circuit.graph.nodes[node]
         assert value.shape == (layer.num_folds, len(x), layer.num_output_units)
     assert torch.equal(seen[circuit.graph.outputs[0]].transpose(0, 1), circuit(x))
-
-
-# ---- the cache
-
-
-def test_parameters_are_computed_once_in_eval_without_gradients(monkeypatch: pytest.MonkeyPatch):
-    circuit, x = compiled(load_named("levels")).eval(), data("levels")
-    calls = count_calls(monkeypatch, TorchSoftmaxParameter, "forward")
-    prepared = count_calls(monkeypatch, TorchCategoricalLayer, "prepare")
-    with torch.no_grad():
-        first = circuit(x)
-        once = calls()
-        assert once > 0
-        assert torch.equal(circuit(x), first)
-    with torch.inference_mode():
-        assert torch.equal(circuit(x), first)
-    assert calls() == once
-    assert prepared() == 1
-
-
-def test_parameters_are_computed_each_time_in_training_or_with_gradients(monkeypatch: pytest.MonkeyPatch):
-    circuit, x = compiled(load_named("levels")), data("levels")
-    calls = count_calls(monkeypatch, TorchSoftmaxParameter, "forward")
-    counts = []
-    circuit.train()
-    with torch.no_grad():
-        for _ in range(2):
-            circuit(x)
-            counts.append(calls())
-    circuit.eval()
-    for _ in range(2):
-        circuit(x)
-        counts.append(calls())
-    assert counts == [counts[0] * k for k in (1, 2, 3, 4)]
-
-
-def test_the_cache_is_never_used_with_gradients():
-    circuit, x = compiled(load_named("levels")).eval(), data("levels")
-    with torch.no_grad():
-        circuit(x)
-    circuit(x).sum().backward()
-    assert all(tensor.grad is not None and tensor.grad.abs().sum() > 0 for tensor in circuit.parameters())
-    with torch.inference_mode():
-        circuit(x)
-    circuit(x).sum().backward()
-
-
-CHANGES: dict[str, Callable[[TorchCircuit, Tensor], object]] = {
-    "an optimizer step": lambda circuit, x: _train(circuit, x, steps=1),
-    "load_state_dict": lambda circuit, x: circuit.load_state_dict(
-        {name: value + 0.5 * torch.rand(value.shape) for name, value in circuit.state_dict().items()}
-    ),
-    "load_leaf_state": lambda circuit, x: circuit.load_leaf_state(
-        {name: value + 0.5 * torch.rand(value.shape) for name, value in circuit.leaf_state().items()}
-    ),
-    "to float32": lambda circuit, x: circuit.to(torch.float32),
-    "to float32 and back": lambda circuit, x: circuit.to(torch.float32).to(torch.float64),
-    "in place": lambda circuit, x: [tensor.mul_(1.1) for tensor in circuit.parameters()],
-    "drop_cache after .data": lambda circuit, x: (
-        [tensor.data.mul_(1.1) for tensor in circuit.parameters()],
-        circuit.drop_cache(),
-    ),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_the_cache_is_dropped_when_a_parameter_changes(change: str):
-    circuit, x = compiled(load_named("levels")).eval(), data("levels")
-    with torch.no_grad():
-        before = circuit(x)
-        with torch.enable_grad() if change == "an optimizer step" else torch.no_grad():
-            CHANGES[change](circuit, x)
-        found = circuit(x)
-    fresh = circuit.train()(x).detach()
-    assert found.dtype == fresh.dtype
-    assert torch.equal(found, fresh)
-    assert not torch.equal(found, before)
 
 
 # ---- copies and states

@@ -1,6 +1,6 @@
 """Compiled layers: frozen data with a pure `forward`."""
 
-from explorer.backend.layers.base import TorchInnerLayer, TorchInputLayer, TorchLayer
+from explorer.backend.layers.base import TorchInnerLayer, TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.layers.chain import TorchChainLayer, chain_of
 from explorer.backend.layers.inner import TorchHadamardLayer, TorchKroneckerLayer, TorchSumLayer
 from explorer.backend.layers.inputs import (
@@ -37,5 +37,6 @@ __all__ = [
     "TorchSumLayer",
     "TorchTensorDotLayer",
     "TorchTuckerLayer",
+    "can_inspect",
     "chain_of",
 ]

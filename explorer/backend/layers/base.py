@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
@@ -73,9 +74,9 @@ class TorchLayer(ABC):
         return {}
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The part of `forward` that depends on parameters only; computed once while a circuit is in `eval()`.
+        """The part of `forward` that depends on parameters only, computed once in a frozen circuit.
 
-        Takes the values (F, *shape) of the parameters by name; what it returns is what `forward` gets.
+        Maps the values (F, *shape) of the parameters by name to the tensors that `forward` receives.
         """
         return parameters
 
@@ -124,6 +125,16 @@ class TorchInputLayer(TorchLayer, ABC):
         Raises: DataTypeError if the class does not define it.
         """
         raise DataTypeError(f"{type(self).__name__} has no known integral over its variables")
+
+
+def can_inspect(x: Tensor) -> bool:
+    """Whether Python can read the values of a tensor: not under torch.compile, torch.export or vmap, nor on meta."""
+    if torch.compiler.is_compiling():
+        return False
+    try:
+        return not bool(x[..., :0].any())
+    except RuntimeError:
+        return False
 
 
 def parameter_settings(layer: TorchLayer) -> FoldSettings:

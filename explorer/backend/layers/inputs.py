@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from explorer.backend.layers.base import TorchInputLayer
+from explorer.backend.layers.base import TorchInputLayer, can_inspect
+from explorer.backend.numeric import log
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ValueRangeError
@@ -128,20 +129,29 @@ class TorchBinomialLayer(TorchDiscreteLayer):
         return dict.fromkeys(("probs", "logits"), (self.num_output_units,))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        given = parameters["logits"] if "logits" in parameters else torch.logit(parameters["probs"])
-        logits = given.unsqueeze(1)  # (F, 1, O)
-        count = x.to(logits.dtype)  # (F, B, 1)
+        if "logits" in parameters:
+            logits = parameters["logits"].unsqueeze(1)  # (F, 1, O)
+            log_success, log_failure = nn.functional.logsigmoid(logits), nn.functional.logsigmoid(-logits)
+        else:
+            probs = parameters["probs"].unsqueeze(1)
+            log_success, log_failure = log(probs), _log_of_complement(probs)
+        count = x.to(log_success.dtype)  # (F, B, 1)
         choose = (
             math.lgamma(self.total_count + 1) - torch.lgamma(count + 1) - torch.lgamma(self.total_count - count + 1)
         )
-        successes = torch.where(count > 0, count * torch.nn.functional.logsigmoid(logits), 0.0)
+        successes = torch.where(count > 0, count * log_success, 0.0)
         failures = self.total_count - count
-        missed = torch.where(failures > 0, failures * torch.nn.functional.logsigmoid(-logits), 0.0)
+        missed = torch.where(failures > 0, failures * log_failure, 0.0)
         log_value = choose + successes + missed
-        if torch.compiler.is_compiling():  # where `check_input` cannot run
+        if not can_inspect(x):  # where `check_input` does not run
             legal = (x >= 0) & (x <= self.total_count) & (x == x.long())
             log_value = torch.where(legal, log_value, math.nan)
         return semiring.from_log(log_value)
+
+
+def _log_of_complement(p: Tensor) -> Tensor:
+    """log(1 - p), exact for small p, and with gradient 0 at p = 1."""
+    return torch.where(p < 0.5, torch.log1p(-p.clamp(max=0.5)), log(1 - p))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -264,7 +274,7 @@ class TorchEvidenceLayer(TorchInputLayer):
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         seen = parameters["observation"].unsqueeze(1)  # (F, 1, V)
         inner = {name.removeprefix("layer."): value for name, value in parameters.items() if name != "observation"}
-        if not torch.compiler.is_compiling():
+        if can_inspect(seen):
             self.layer.check_input(seen)
         return {"value": self.layer.forward(semiring, seen, self.layer.prepare(semiring, inner))}
 
@@ -287,12 +297,12 @@ def table_for_look_up(table: Tensor) -> Mapping[str, Tensor]:
 def look_up(prepared: Mapping[str, Tensor], x: Tensor) -> Tensor:
     """The values (F, B, O) of the states x (F, B, 1) in a table made by `table_for_look_up`.
 
-    Under torch.compile and torch.export, where `check_input` cannot run, a state that is none of 0 .. V-1 gives NaN.
+    Where values cannot be inspected, so that `check_input` does not run, a state outside of 0 .. V-1 results in NaN.
     """
     x = x.squeeze(2)
     state = x.long()
     legal: Tensor | None = None
-    if torch.compiler.is_compiling():
+    if not can_inspect(x):
         num_states = prepared["table"].shape[2] if "table" in prepared else prepared["rows"].shape[1]
         legal = (x >= 0) & (x < num_states) & (x == state)
         state = state.clamp(0, num_states - 1)

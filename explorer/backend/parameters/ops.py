@@ -10,6 +10,7 @@ from math import prod
 import torch
 from torch import Tensor
 
+from explorer.backend.numeric import common_type, log
 from explorer.backend.parameters.nodes import TorchParameterOp
 from explorer.symbolic import parameters as symbolic
 
@@ -97,7 +98,7 @@ class TorchLogParameter(TorchParameterOp):
     compiles = symbolic.LogParameter
 
     def forward(self, *operands: Tensor) -> Tensor:
-        return torch.log(operands[0])
+        return log(operands[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -245,7 +246,7 @@ class TorchMatMulParameter(TorchParameterOp):
         return 2 * prod(self.in_shapes[0]) * self.in_shapes[1][-1]
 
     def forward(self, *operands: Tensor) -> Tensor:
-        return torch.matmul(*_one_type(operands))
+        return torch.matmul(*common_type(operands))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -277,10 +278,4 @@ class TorchEinsumParameter(TorchParameterOp):
     def forward(self, *operands: Tensor) -> Tensor:
         letters = "abcdeghijklmnopqrstuvwxyz"
         terms = ",".join("f" + "".join(letters[a] for a in names) for names in self.axes)
-        return torch.einsum(f"{terms}->f{''.join(letters[a] for a in self.result)}", *_one_type(operands))
-
-
-def _one_type(operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Operands of a contraction in their common type: products of matrices do not mix real and complex numbers."""
-    common = torch.result_type(operands[0], operands[1])
-    return tuple(operand.to(common) for operand in operands)
+        return torch.einsum(f"{terms}->f{''.join(letters[a] for a in self.result)}", *common_type(operands))

@@ -1,0 +1,141 @@
+"""The evaluation of a planned circuit: what a trainable and a frozen circuit have in common."""
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from explorer.backend.addressing import Read
+from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
+from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
+from explorer.backend.semiring import Semiring
+from explorer.errors import DataTypeError, ShapeError, UnknownNameError
+from explorer.graph import Graph
+
+LayerValues = Mapping[int, Mapping[str, Tensor]]
+"""For each layer the tensors by name that its `forward` receives."""
+
+
+class EvaluatedCircuit(nn.Module, ABC):
+    """Maps x (B, D) to (B, outputs, classes); a subclass supplies the evaluated parameters of the layers."""
+
+    def __init__(self, graph: Graph[TorchLayer], semiring: Semiring, plan: CircuitPlan) -> None:
+        super().__init__()
+        self.graph = graph
+        self.semiring = semiring
+        self._plan = plan
+        for name, tensors in (("index", plan.indices), ("columns", plan.columns)):
+            for position, tensor in enumerate(tensors):
+                self.register_buffer(f"{name}_{position}", tensor, persistent=False)
+        scopes = [layer.scope_idx for layer in self.layers if isinstance(layer, TorchInputLayer)]
+        self.num_variables = 1 + max((v for folds in scopes for scope in folds for v in scope), default=-1)
+
+    @property
+    def layers(self) -> tuple[TorchLayer, ...]:
+        """The layers in topological order."""
+        return tuple(self.graph.nodes.values())
+
+    @property
+    def num_folds(self) -> int:
+        """The folds of all layers together, which is the number of layers without folding."""
+        return sum(layer.num_folds for layer in self.layers)
+
+    def reads(self, node: int) -> Read | None:
+        """How a layer reads its inputs; None for an input layer. Raises: UnknownNameError."""
+        for planned in self._plan.layers:
+            if planned.node == node:
+                return planned.read.read if planned.read is not None else None
+        raise UnknownNameError(f"unknown layer {node}; the ids are those of .graph.nodes")
+
+    def forward(self, x: Tensor | None = None) -> Tensor:
+        """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
+        batch, parameters = self._checked(x), self._layer_values()
+        values: dict[int, Tensor] = {}
+        for planned in self._plan.layers:
+            value = self._activation(planned, batch, values, parameters)
+            values[planned.node] = value.clone() if planned.may_alias and planned.is_output else value
+            for freed in planned.frees:
+                del values[freed]
+        read = self._plan.output
+        result = self._read(read, [values[source] for source in read.read.sources])  # (outputs, 1, B, classes)
+        result = result.squeeze(1).transpose(0, 1)
+        return result[0] if x is None else result
+
+    def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
+        """The activation (F, B, O) of every layer, in order, with the layer's id."""
+        batch, parameters = self._checked(x), self._layer_values()
+        values: dict[int, Tensor] = {}
+        for planned in self._plan.layers:
+            value = values[planned.node] = self._activation(planned, batch, values, parameters)
+            yield planned.node, value.clone() if planned.may_alias else value
+
+    @torch.no_grad()
+    def integral(self) -> Tensor:
+        """The sum or integral of every output over all values of the variables, (outputs, classes), as in `forward`.
+
+        It is the partition function if the circuit is smooth and decomposable (`Circuit.require`).
+        Raises: DataTypeError for an input layer without a known integral.
+        """
+        parameters = self._layer_values()
+        values: dict[int, Tensor] = {}
+        for planned in self._plan.layers:
+            layer, prepared = planned.layer, parameters[planned.node]
+            if isinstance(layer, TorchInputLayer):
+                values[planned.node] = layer.integral(self.semiring, prepared).clone()
+            else:
+                inputs = self._inputs(planned, torch.empty(0), values)
+                values[planned.node] = layer.forward(self.semiring, inputs, prepared)
+        read = self._plan.output
+        return self._read(read, [values[source] for source in read.read.sources]).squeeze(1)[:, 0]
+
+    @abstractmethod
+    def _layer_values(self) -> LayerValues:
+        """What the layers prepared from their parameters, for one evaluation."""
+
+    def _activation(
+        self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues
+    ) -> Tensor:
+        return planned.layer.forward(self.semiring, self._inputs(planned, x, values), parameters[planned.node])
+
+    def _inputs(self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor]) -> Tensor:
+        if planned.read is not None:
+            return self._read(planned.read, [values[source] for source in planned.read.read.sources])
+        layer = planned.layer
+        inputs = _variables(x, getattr(self, f"columns_{planned.columns}"), layer.num_folds)
+        if isinstance(layer, TorchInputLayer) and can_inspect(inputs):
+            layer.check_input(inputs)
+        return inputs
+
+    def _read(self, planned: PlannedRead, values: Sequence[Tensor]) -> Tensor:
+        index = getattr(self, f"index_{planned.index}") if planned.index >= 0 else None
+        return planned.read(values, index)
+
+    def _checked(self, x: Tensor | None) -> Tensor:
+        if x is None:
+            if self.num_variables:
+                raise ShapeError(
+                    f"the circuit reads {self.num_variables} variables; pass x of shape (B, {self.num_variables})"
+                )
+            tensor = next(itertools.chain(self.parameters(), self.buffers()), None)
+            return torch.zeros((1, 0), device=tensor.device if tensor is not None else None)
+        if not isinstance(x, Tensor):
+            raise DataTypeError(f"x must be a torch.Tensor (B, {self.num_variables}); found {type(x).__name__}")
+        if x.dim() != 2 or x.shape[1] != self.num_variables:
+            raise ShapeError(f"x must have shape (B, {self.num_variables}); found {tuple(x.shape)}")
+        return x
+
+    def __repr__(self) -> str:
+        title = f"{type(self).__name__}({self.semiring.name}, {len(self.layers)} layers, {self.num_folds} folds)"
+        return f"{title}\n{self.graph}"
+
+
+def _variables(x: Tensor, columns: Tensor, folds: int) -> Tensor:
+    """The variables (F, B, V) of a layer: columns of x (B, D). Integers become 64-bit ones, in which no bound wraps."""
+    if not columns.numel():
+        return x.new_empty((folds, x.shape[0], 0))
+    chosen = torch.index_select(x, 1, columns)  # (B, F * V)
+    if not (chosen.is_floating_point() or chosen.is_complex()):
+        chosen = chosen.long()
+    return chosen.reshape(x.shape[0], folds, columns.numel() // folds).transpose(0, 1)
