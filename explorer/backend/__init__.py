@@ -11,6 +11,7 @@ from explorer.backend.addressing import (
 )
 from explorer.backend.circuit import FrozenCircuit, TorchCircuit
 from explorer.backend.declarations import compiled_class_of
+from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import (
     TorchBinomialLayer,
     TorchCategoricalLayer,
@@ -41,6 +42,7 @@ from explorer.backend.storage import AddressBook, Home, foldwise_initializer_, l
 __all__ = [
     "SEMIRINGS",
     "AddressBook",
+    "EvaluatedCircuit",
     "FoldIndexInfo",
     "FrozenCircuit",
     "Home",

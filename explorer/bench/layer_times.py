@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.backend import Read, TorchCircuit
+from explorer.backend import EvaluatedCircuit, Read
 from explorer.bench.candidates import Candidate
 from explorer.bench.interleave import Repeated, Section, repeat_until_precise
 from explorer.bench.programs import Program, disagreement, program
@@ -109,7 +109,7 @@ class _Layers:
 
     def __init__(self, made: Program, device: str, candidate: Candidate, begun: Sitting) -> None:
         self.made = made
-        self.circuit: TorchCircuit = made.module  # type: ignore[assignment]
+        self.circuit: EvaluatedCircuit = made.module  # type: ignore[assignment]
         (self.x,) = made.arguments
         self.device = device
         self.precision = begun.settings.precision
@@ -166,7 +166,7 @@ class _Layers:
             return self.watch((read.read(read.values, read.index) for read in self.reads), len(self.reads))
 
 
-def _copying_reads(circuit: TorchCircuit, x: Tensor) -> tuple[_CopyingRead, ...]:
+def _copying_reads(circuit: EvaluatedCircuit, x: Tensor) -> tuple[_CopyingRead, ...]:
     """The reads of a prepared circuit that copy, with the activations they read."""
     with torch.no_grad():
         values = dict(circuit.activations(x))

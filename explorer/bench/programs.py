@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
 from explorer.tensor.graph.interface import Arguments
 from explorer.timings import TRAINING
@@ -17,7 +18,7 @@ from explorer.trace.equivalence import HALF_ROUNDING, ROUNDING
 class Program:
     """A module and its arguments on one device: for a circuit its input x (B, D).
 
-    `forward` is in `eval()` without gradients, so what depends on parameters only is there already; `training` is
+    `forward` is in `eval()` without gradients, of a circuit that is frozen; `training` is
     forward and backward of the mean of the first output, negated (for a circuit the mean negative log-likelihood),
     without a step of an optimizer.
     """
@@ -64,7 +65,10 @@ def program(module: nn.Module, arguments: tuple[Any, ...], kind: str, device: st
     if kind == TRAINING and not any(tensor.requires_grad for tensor in module.parameters()):
         raise CircuitError("it has no parameter that learns, so there is no training step; choose kind='forward'")
     there = pytree.tree_map_only(Tensor, lambda value: value.to(device), arguments)
-    return Program(module.to(device), there, kind)
+    module = module.to(device)
+    if kind != TRAINING and isinstance(module, TorchCircuit):
+        module = module.freeze()
+    return Program(module, there, kind)
 
 
 def first_rows(arguments: tuple[Any, ...], rows: int) -> tuple[Any, ...]:

@@ -76,6 +76,11 @@ def _replaced(circuit: TorchCircuit) -> None:
         circuit.tensors[i] = nn.Parameter(tensor.detach() * 1.1)
 
 
+def _grow(module: nn.Module) -> None:
+    for tensor in module.parameters(recurse=False):
+        tensor.mul_(1.1)
+
+
 def _state(circuit: TorchCircuit) -> dict[str, Tensor]:
     return {name: value * 1.1 for name, value in circuit.state_dict().items()}
 
@@ -90,9 +95,9 @@ CHANGES: dict[str, Change] = {
         parameters_to_vector(circuit.parameters()) * 1.1, circuit.parameters()
     ),
     "in place": _each(lambda p: p.mul_(1.1)),
-    "foreach": lambda circuit: torch._foreach_mul_(list(circuit.parameters()), 1.1),
+    "foreach": lambda circuit: torch._foreach_mul_(list(circuit.parameters()), 1.1),  # pyright: ignore[reportPrivateImportUsage]
     "copy_": _each(lambda p: p.copy_(p * 1.1)),
-    "set_": _each(lambda p: p.set_(p.detach() * 1.1)),
+    "set_": _each(lambda p: p.set_((p.detach() * 1.1).untyped_storage(), 0, p.shape, p.stride())),
     "a slice": _each(lambda p: p[0].fill_(0.3)),
     "in place on .data": _each(lambda p: p.data.mul_(1.1)),
     "another .data": _each(lambda p: setattr(p, "data", p.data * 1.1)),
@@ -104,7 +109,7 @@ CHANGES: dict[str, Change] = {
     "another thread": _in_a_thread,
     "to float32": lambda circuit: circuit.to(torch.float32),
     "to float32 and back": lambda circuit: circuit.to(torch.float32).to(torch.float64),
-    "apply": lambda circuit: circuit.apply(lambda module: [p.mul_(1.1) for p in module.parameters(recurse=False)]),
+    "apply": lambda circuit: circuit.apply(_grow),
 }
 
 

@@ -97,8 +97,8 @@ def bench_forward(
     if b.peer_is_installed():
         console.print(
             "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it cuts "
-            "logarithms off at -708). In `forward` ours keeps what depends on parameters only from call to call; the "
-            "peer computes it on every call, and so does ours in `parameters anew`. The ratio is to the faster of the "
+            "logarithms off at -708). In `forward` our parameters are evaluated once (`freeze()`); the peer evaluates "
+            "them on every call, and so do we in `fresh parameters`. The ratio is to the faster of the "
             "peer's times alone and in turns.",
             markup=False,
         )

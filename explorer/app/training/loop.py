@@ -116,13 +116,13 @@ def is_density(circuit: TorchCircuit) -> bool:
 
 @torch.no_grad()
 def bits_per_dimension(circuit: TorchCircuit, images: Tensor) -> float:
-    """Mean of -log2 p(x) / D over images (N, D). The circuit is left in `eval()`.
+    """Mean of -log2 p(x) / D over images (N, D).
 
     Raises: CircuitError if the circuit is not one normalized distribution.
     """
-    circuit.eval()
     _require_distribution(circuit)
-    total = sum(float(circuit(batch).sum(dtype=torch.float64)) for batch in images.split(EVALUATION_BATCH))
+    frozen = circuit.freeze()
+    total = sum(float(frozen(batch).sum(dtype=torch.float64)) for batch in images.split(EVALUATION_BATCH))
     return -total / len(images) / images.shape[1] / math.log(2)
 
 
