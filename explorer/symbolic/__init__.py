@@ -2,7 +2,7 @@
 
 from explorer.symbolic.builder import CircuitBuilder
 from explorer.symbolic.circuit import Circuit
-from explorer.symbolic.files import circuit_from_json, circuit_to_json
+from explorer.symbolic.files import CIRCUIT_FORMAT, circuit_from_json, circuit_to_json
 from explorer.symbolic.initializers import (
     ConstantInitializer,
     DirichletInitializer,
@@ -60,6 +60,7 @@ from explorer.symbolic.structure import Finding
 
 __all__ = [
     "ACTIVATIONS",
+    "CIRCUIT_FORMAT",
     "BinomialLayer",
     "CategoricalLayer",
     "Circuit",

@@ -20,7 +20,7 @@ from explorer.symbolic.initializers import ConstantInitializer, Initializer
 from explorer.symbolic.layers import Layer
 from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter
 
-FORMAT = "circuit-explorer circuit"
+CIRCUIT_FORMAT = "circuit-explorer circuit"
 VERSION = 1
 
 
@@ -31,7 +31,7 @@ def save_circuit(circuit: Circuit, path: "str | Path") -> None:
 
 def load_circuit(path: "str | Path") -> Circuit:
     """Read a circuit file. Raises: FileFormatError."""
-    return circuit_from_json(read_json(path, FORMAT), where=str(path))
+    return circuit_from_json(read_json(path, CIRCUIT_FORMAT), where=str(path))
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
             row["name"] = circuit.names[node]
         layers.append(row)
     return {
-        "format": FORMAT,
+        "format": CIRCUIT_FORMAT,
         "version": VERSION,
         "parameters": rows,
         "layers": layers,
@@ -60,7 +60,7 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
 
 def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> Circuit:
     """The circuit of such data. Raises: FileFormatError, with what is wrong inside."""
-    check_format(data, FORMAT, VERSION, where)
+    check_format(data, CIRCUIT_FORMAT, VERSION, where)
     try:
         table: list[ParameterNode] = []
         for row in data["parameters"]:

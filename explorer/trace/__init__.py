@@ -32,7 +32,8 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
-from explorer.trace.files import trace_from_json
+from explorer.trace.file_format import TRACE_FORMAT
+from explorer.trace.reading import trace_from_json
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
 from explorer.trace.refusal import SWITCHED_OFF, Check, Refusal, RefusalKind
 from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
@@ -42,6 +43,7 @@ __all__ = [
     "NEAR_MISS_LIMIT",
     "SWITCHED_OFF",
     "TENSOR",
+    "TRACE_FORMAT",
     "Answers",
     "AttemptsRefused",
     "Check",

@@ -1,6 +1,7 @@
 """Whether each step keeps the values: the outputs after it against those before it, and what its rules promise."""
 
 from collections.abc import Callable, Sequence
+from math import inf, log, pi
 from typing import Any
 
 from explorer.errors import ShapeError
@@ -13,13 +14,21 @@ ROUNDING = {"torch.float32": 1e-4, "torch.float64": 1e-9}
 """By type: the difference, relative to the largest output, that rounding may make between two orders of sums."""
 HALF_ROUNDING = 1e-2
 """The same for all other types, which are shorter."""
+CANCELLED = 3
+"""The rest of a cancellation is below `rounding` of the largest output, but not below this power of it."""
 
 
 def checked_steps(
-    steps: Sequence[Step], rules: Sequence[RuleDescription], x: Any, on_step: Callable[[Step], None], needs_rows: bool
+    steps: Sequence[Step],
+    rules: Sequence[RuleDescription],
+    x: Any,
+    on_step: Callable[[Step], None],
+    needs_rows: bool,
+    are_logarithms: bool = False,
 ) -> Answers[StepCheck]:
-    """The check on `x` of each step that did not fail; `on_step` is told each before it is run.
+    """The check on `x` of each step that did not fail; `on_step` is called with each step before it is run.
 
+    `are_logarithms`: complex outputs are logarithms, which are equal if the numbers that they stand for are.
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """
     promises = {rule.name: rule.exactness for rule in rules}
@@ -32,38 +41,71 @@ def checked_steps(
         before = values
         if values is None or step.changed or step.folds:
             values = step.snapshot.results(x)
+            values = tuple(map(_principal, values)) if are_logarithms else values
         if needs_rows and not any(value.numel() for value in values):
             raise ShapeError("check needs at least one row; x has none")
         # Folding reorders sums, so it is exact in real arithmetic only.
         done = [promises.get(rewrite.rule, "real") for rewrite in step.rewrites] + ["real"] * bool(step.folds)
         weakest = max(done, key=EXACTNESS_ORDER.index, default="exact")
-        found.append(_checked(step, weakest, values, values if before is None else before))
+        found.append(_checked(step, weakest, values, values if before is None else before, are_logarithms))
     return Answers(found)
 
 
-def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...]) -> StepCheck:
+def _checked(
+    step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], are_logarithms: bool
+) -> StepCheck:
     """The results after a step compared with those before it."""
     pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
-    compared = [_compared(value, wanted) for value, wanted in pairs]
+    compared = [_compared(value, wanted, are_logarithms) for value, wanted in pairs]
     difference, rounding = max(
         compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]), default=(0.0, HALF_ROUNDING)
     )
-    tolerance = {"exact": 0.0, "real": rounding, "lossy": float("inf")}[exactness]
+    tolerance = {"exact": 0.0, "real": rounding, "lossy": inf}[exactness]
     other_bits = sum(_other_bits(value, wanted) for value, wanted in pairs)
     return StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)
 
 
-def _compared(value: Any, wanted: Any) -> tuple[float, float]:
+def _principal(logarithm: Any) -> Any:
+    """Complex logarithms with one form for each number: no angle for log 0, and pi in place of -pi."""
+    if not logarithm.is_complex():
+        return logarithm
+    result = logarithm.clone()
+    result.imag[result.real == -inf] = 0
+    result.imag[result.imag == -pi] = pi
+    return result
+
+
+def _compared(value: Any, wanted: Any, are_logarithms: bool) -> tuple[float, float]:
     """The largest difference of two tensors, and what rounding may make of the order of sums."""
     if not value.is_floating_point() and not value.is_complex():
         return float((value != wanted).any()), ROUNDING["torch.float64"]
-    difference = (value - wanted).abs()
-    difference[value == wanted] = 0  # infinities that agree
-    difference[(value != value) & (wanted != wanted)] = 0  # and what is no number in both
     size = wanted.abs()
-    size[(size == float("inf")) | (size != size)] = 0
-    rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING) * max(1.0, float(size.max()))
-    return float(difference.max()), rounding
+    size[(size == inf) | (size != size)] = 0
+    rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING)
+    if are_logarithms and value.is_complex():
+        difference = _difference_of_logarithms(value, wanted, rounding)
+    else:
+        difference = (value - wanted).abs()
+    difference[value == wanted] = 0  # infinities that agree
+    difference[(value != value) & (wanted != wanted)] = 0  # NaN in both
+    return float(difference.max()), rounding * max(1.0, float(size.max()))
+
+
+def _difference_of_logarithms(value: Any, wanted: Any, rounding: float) -> Any:
+    """The distance of complex logarithms up to full turns.
+
+    Where terms cancelled, what remains is a rounding error, whose logarithm means nothing; there it is the difference
+    of the numbers relative to the largest one.
+    """
+    difference = value - wanted
+    difference.imag = (difference.imag + pi) % (2 * pi) - pi
+    difference = difference.abs()
+    finite = wanted.real[wanted.real.abs() < inf]
+    largest = float(finite.max()) if finite.numel() else 0.0
+    numbers = ((value - largest).exp() - (wanted - largest).exp()).abs()
+    size = value.real.maximum(wanted.real) - largest
+    may_have_cancelled = (size < log(rounding)) & (size > CANCELLED * log(rounding))
+    return difference.where(~may_have_cancelled, difference.minimum(numbers))
 
 
 def _other_bits(value: Any, wanted: Any) -> int:

@@ -1,4 +1,4 @@
 """The name and version of trace files."""
 
-FORMAT = "circuit-explorer trace"
+TRACE_FORMAT = "circuit-explorer trace"
 VERSION = 1

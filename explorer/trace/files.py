@@ -9,7 +9,7 @@ version is refused.
 from pathlib import Path
 
 from explorer.files import read_json, write_json
-from explorer.trace.file_format import FORMAT
+from explorer.trace.file_format import TRACE_FORMAT
 from explorer.trace.reading import trace_from_json
 from explorer.trace.trace import Trace
 from explorer.trace.writing import trace_to_json
@@ -22,4 +22,4 @@ def save_trace(trace: Trace, path: "str | Path", times: bool = True) -> None:
 
 def load_trace(path: "str | Path") -> Trace:
     """Read a trace file. Raises: FileFormatError."""
-    return trace_from_json(read_json(path, FORMAT), str(path))
+    return trace_from_json(read_json(path, TRACE_FORMAT), str(path))

@@ -17,7 +17,7 @@ from explorer.trace.events import (
     Rewritten,
     RuleDescription,
 )
-from explorer.trace.file_format import FORMAT, VERSION
+from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Refusal
@@ -29,7 +29,7 @@ RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
 
 def trace_from_json(data: Any, where: str = "trace data") -> Trace:
     """The trace of such data. Raises: FileFormatError, with what is wrong inside."""
-    content = check_format(data, FORMAT, VERSION, where)
+    content = check_format(data, TRACE_FORMAT, VERSION, where)
     try:
         return _read(content)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, CircuitError) as error:

@@ -32,6 +32,9 @@ from explorer.trace.steps import Step, find_step
 from explorer.trace.text import steps_text
 from explorer.trace.why_not import WhyNots
 
+COMPLEX_LOGARITHMS = "complex-lse-sum"
+"""The semiring whose outputs are complex logarithms."""
+
 Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal | None]]
 """Runs the matcher again at a node: (trace, step, pattern, node) -> (its questions, the refusal or None)."""
 
@@ -103,7 +106,8 @@ class Trace:
         Raises: ShapeError if `x` has no rows for a circuit; CircuitError for a loaded trace.
         """
         x = self.examples if x is None else x
-        return checked_steps(self.steps, self.rules, x, on_step, needs_rows=not self.is_tensor)
+        are_logarithms = self.options.get("semiring") == COMPLEX_LOGARITHMS
+        return checked_steps(self.steps, self.rules, x, on_step, not self.is_tensor, are_logarithms)
 
     # ------------------------------------------------------------------ matches
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, compare_graphs
-from explorer.trace.file_format import FORMAT, VERSION
+from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.records import NodeRecord, ParameterRecord, plain
 from explorer.trace.steps import Step
 from explorer.trace.trace import Trace
@@ -46,7 +46,7 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
         for step, change in zip(trace.steps, _changes(trace.steps), strict=True)
     ]
     data: dict[str, Any] = {
-        "format": FORMAT,
+        "format": TRACE_FORMAT,
         "version": VERSION,
         "options": {name: plain(value) for name, value in trace.options.items()},
         "rules": [asdict(rule) for rule in trace.rules],

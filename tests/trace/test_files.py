@@ -4,13 +4,16 @@ import gzip
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 import explorer
 from explorer.errors import CircuitError, FileFormatError
+from explorer.graph import Graph
 from explorer.optimize.presets import preset_rules
+from explorer.symbolic import CategoricalLayer, Circuit, HadamardLayer, Layer, Parameterization
 from explorer.templates import gallery
 
 NAMES = ["blackboard", "conflict", "near-misses", "kronecker", "hmm"]
@@ -194,6 +197,43 @@ def test_a_reference_to_nothing_is_a_typed_error_when_the_file_is_read(spoil, tm
     file.write_text(json.dumps(data))
     with pytest.raises(FileFormatError, match="not a whole trace"):
         explorer.Trace.load(file)
+
+
+def test_a_trace_of_a_circuit_with_sparse_ids_loads(tmp_path):
+    layers: dict[int, Layer] = {
+        number: CategoricalLayer(scope=(v,), num_output_units=2, num_categories=2, probs=Parameterization()((2, 2)))
+        for v, number in enumerate((1_000_000, 2_000_000))
+    }
+    layers[3_000_000] = HadamardLayer(num_input_units=2, num_output_units=2)
+    inputs = {1_000_000: (), 2_000_000: (), 3_000_000: (1_000_000, 2_000_000)}
+    trace = explorer.record(Circuit(Graph(layers, inputs, (3_000_000,))))
+    trace.save(tmp_path / "sparse.json")
+    assert str(explorer.Trace.load(tmp_path / "sparse.json")) == str(trace)
+
+
+VERSION_1 = Path(__file__).parent
+
+
+def test_a_circuit_trace_of_version_1_is_still_read():
+    trace = explorer.Trace.load(VERSION_1 / "version_1_circuit.trace.json.gz")
+    assert len(trace.steps) == 11
+    assert trace.figures(-1)["layers"] == 4
+    assert str(trace.lineage(12)).splitlines()[1:] == [
+        "  stands for symbolic layers 12",
+        "  became step 3 (optimize/round 1/fuse): Candecomp: 12, 11 -> 16",
+        "  now 16, slice 0",
+    ]
+    assert trace.why_not("SumCollapse", 12).reason == "node 11 is a TorchHadamardLayer, not a TorchSumLayer"
+    assert [group.node for group in trace.fold_groups()] == [17, 18, 15, 16]
+    assert trace.near_misses("Mixing")[0].blocked == 4
+    assert str(explorer.rerun(trace).graph_at(0)) == str(trace.graph_at(0))
+
+
+def test_a_module_trace_of_version_1_is_still_read():
+    trace = explorer.Trace.load(VERSION_1 / "version_1_module.trace.json.gz")
+    assert [node.title for node in trace.graph_at(-1).nodes.values()] == ["Input", "linear", "relu", "sum"]
+    assert trace.step(3).summary == "1 of 1 matches applied: canonical_sum x1"
+    assert "no rule of CSE applies here" in trace.why_not("CSE", 5).reason
 
 
 def test_running_again_without_the_guards_of_the_trace_is_refused():

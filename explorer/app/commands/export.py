@@ -53,12 +53,13 @@ def svg(
 
 def _trace(source: str) -> "Trace":
     """The trace in a file, or that of a circuit compiled now."""
+    from explorer.app.circuits import load_circuit_or_trace
     from explorer.trace import Trace
 
-    if source.endswith((".trace.json", ".trace.json.gz")):
-        return Trace.load(source)
+    found = load_circuit_or_trace(source)
+    if isinstance(found, Trace):
+        return found
     with notes().status(f"Compiling {Path(source).name}"):
-        from explorer.app.circuits import load_circuit
         from explorer.compiler import record
 
-        return record(load_circuit(source))
+        return record(found)

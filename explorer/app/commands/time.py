@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from explorer.views import TraceIndex
     from widgets.schema import TableView
 
-TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
 DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "both": ("cpu", "cuda")}
 
 Measure = Callable[["Callable[[Progress], None]"], "Run"]
@@ -174,12 +173,13 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
 
 def _trace(source: str, level: str, batch: int) -> "Trace":
     """The trace of a circuit compiled now; one from a file is compiled again, because a file holds no tensors."""
-    from explorer.app.circuits import load_circuit
+    from explorer.app.circuits import load_circuit_or_trace
     from explorer.app.commands.trace import recorder_of
     from explorer.compiler import rerun
     from explorer.trace import Trace
 
     with notes().status("Compiling"):
-        if source.endswith(TRACE_ENDINGS):
-            return rerun(Trace.load(source))
-        return recorder_of(level, source, rows=batch)(load_circuit(source), CompilerOptions())
+        found = load_circuit_or_trace(source)
+        if isinstance(found, Trace):
+            return rerun(found)
+        return recorder_of(level, source, rows=batch)(found, CompilerOptions())

@@ -9,11 +9,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from explorer.app.circuits import circuit_or_trace
 from explorer.errors import FileFormatError, ValueRangeError, unknown_name
 from explorer.files import json_of_bytes
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
-from explorer.trace import Trace, trace_from_json
+from explorer.trace import Trace
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_UNPACKED_BYTES = 64 * 2**20
@@ -98,13 +99,12 @@ class Library:
 def item_of_bytes(raw: bytes, where: str) -> Item:
     """The circuit or trace in a file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
     data = json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES)
-    if data.get("format") == "circuit-explorer trace":
-        trace = trace_from_json(data, where)
-        _check_circuit_size(trace.circuit_json, where)
-        return trace
-    circuit = circuit_from_json(data, where)
-    _check_size(circuit, where)
-    return circuit
+    item = circuit_or_trace(data, where)
+    if isinstance(item, Circuit):
+        _check_size(item, where)
+    else:
+        _check_circuit_size(item.circuit_json, where)
+    return item
 
 
 def _check_circuit_size(data: Mapping[str, Any] | None, where: str) -> None:

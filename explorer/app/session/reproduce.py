@@ -32,23 +32,21 @@ def python_of(
     replacement: str | None = None,
     after: bool = False,
     applied: Sequence[tuple[PatternForm, str]] = (),
-    is_trace: bool | None = None,
+    is_trace: bool = False,
 ) -> str:
     """Code that compiles a circuit with these options and leaves the trace in `trace`; default options are omitted.
 
     `circuit` is a name of the gallery, a circuit or trace file, or a circuit as data. With a `step`, what it did is
     printed; with a `form`, its pattern is looked for in the layers before that step (or `after` it); with a
     `replacement`, it is applied and the new trace is in `applied`.
-    `applied` are patterns, each with its replacement, that the trace was made with. Whether a file holds a trace says
-    `is_trace`, else its name. Raises: FormError; UnknownNameError for a replacement that does not fit.
+    `applied` are patterns, each with its replacement, that the trace was made with. `is_trace`: the file holds a
+    trace. Raises: FormError; UnknownNameError for a replacement that does not fit.
     """
     chosen = (options or CompilerOptions()).changed()
     lines = ["import explorer", ""]
     if isinstance(circuit, str) and circuit in gallery.names():
         lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")
-    elif isinstance(circuit, str) and (
-        circuit.endswith((".trace.json", ".trace.json.gz")) if is_trace is None else is_trace
-    ):
+    elif isinstance(circuit, str) and is_trace:
         lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
     elif isinstance(circuit, str):

@@ -13,9 +13,9 @@ RUN = CliRunner()
 
 
 def test_a_page_holds_every_step_and_asks_nobody_for_anything(tmp_path: Path):
-    explorer.record(gallery.load_named("conflict")).save(tmp_path / "conflict.trace.json")
+    explorer.record(gallery.load_named("conflict")).save(tmp_path / "any name")
     page = tmp_path / "conflict.html"
-    result = RUN.invoke(app, ["html", str(tmp_path / "conflict.trace.json"), "-o", str(page)])
+    result = RUN.invoke(app, ["html", str(tmp_path / "any name"), "-o", str(page)])
     assert result.exit_code == 0, result.output
     text = page.read_text(encoding="utf-8")
     assert text.lower().startswith("<!doctype html>")

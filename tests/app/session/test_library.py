@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import explorer
+from explorer.app.circuits import load_circuit_or_trace
 from explorer.app.session import library
 from explorer.app.session.library import Library, item_of_bytes
+from explorer.bench import save_runs
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError, ValueRangeError
 from explorer.symbolic import Circuit
 from explorer.templates import gallery
@@ -56,6 +58,26 @@ def test_circuits_and_traces_are_told_apart_by_what_they_hold(saved: Path) -> No
         assert isinstance(trace, Trace)
         assert trace.compiled is None
         assert len(trace.steps) == len(explorer.record(SMALL).steps)
+
+
+def test_the_name_of_a_file_does_not_matter(saved: Path, tmp_path: Path) -> None:
+    for source, name in (
+        ("a.trace.json.gz", "run"),
+        ("c.trace.json", "x.circuit.json"),
+        ("b.circuit.json", "y.trace.json"),
+    ):
+        path = tmp_path / name
+        path.write_bytes((saved / source).read_bytes())
+        wanted = Circuit if source.startswith("b") else Trace
+        assert isinstance(load_circuit_or_trace(str(path)), wanted)
+        assert isinstance(Library(files=(path,)).open(name), wanted)
+
+
+def test_a_file_of_timings_is_told_apart(tmp_path: Path) -> None:
+    save_runs(tmp_path / "x.trace.json", [])
+    message = "expected format 'circuit-explorer circuit' or 'circuit-explorer trace', found 'circuit-explorer timing'"
+    with pytest.raises(FileFormatError, match=message):
+        load_circuit_or_trace(str(tmp_path / "x.trace.json"))
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,9 @@ def test_a_circuit_of_a_file_a_trace_file_or_data(tmp_path):
     trace = explorer.record(circuit)
     circuit.save(tmp_path / "it's a circuit.json")
     trace.save(tmp_path / "b.trace.json.gz")
-    for given in (str(tmp_path / "it's a circuit.json"), str(tmp_path / "b.trace.json.gz"), circuit.to_json()):
-        assert same(run(python_of(given))[0]["trace"], trace)
+    for given, is_trace in (("it's a circuit.json", False), ("b.trace.json.gz", True)):
+        assert same(run(python_of(str(tmp_path / given), is_trace=is_trace))[0]["trace"], trace)
+    assert same(run(python_of(circuit.to_json()))[0]["trace"], trace)
 
 
 @pytest.mark.parametrize("form", [FORM, SOFT])

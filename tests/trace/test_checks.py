@@ -1,0 +1,80 @@
+"""`trace.check` says that values differ only where they do."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    DataType,
+    EmbeddingLayer,
+    KroneckerParameter,
+    TensorParameter,
+)
+from explorer.trace.equivalence import checked_steps
+from tests.levels.modes import float64
+
+__all__ = ["float64"]
+
+
+def leaf(values: Any) -> TensorParameter:
+    return TensorParameter(np.shape(values), DataType.REAL, initializer=ConstantInitializer(np.asarray(values)))
+
+
+def signed_circuit(one: Any, other: Any) -> Circuit:
+    builder = CircuitBuilder()
+    weight = leaf([[1.0], [2.0], [3.0], [4.0]])
+    inputs = builder.add(EmbeddingLayer(scope=(0,), num_output_units=4, num_states=1, weight=weight))
+    return builder.build(builder.sum(inputs, num_units=4, weight=KroneckerParameter((leaf(one), leaf(other)))))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_logarithms_of_equal_numbers_are_equal(seed):
+    rng = np.random.default_rng(seed)
+    weights = [rng.normal(size=(2, 2)) * rng.choice([0, 1], size=(2, 2)) ** (seed % 2) for _ in range(2)]
+    trace = explorer.record(signed_circuit(*weights), semiring="complex-lse-sum", preset="handbook")
+    checks = trace.check(torch.zeros(1, 1, dtype=torch.long))
+    assert any(check.exactness == "real" for check in checks)
+    assert all(check.ok for check in checks), checks
+
+
+class Given:
+    """A state with these outputs."""
+
+    def __init__(self, *numbers: complex):
+        self.outputs = torch.tensor(numbers, dtype=torch.complex128)
+
+    def results(self, x):
+        return (self.outputs,)
+
+
+LOG_ZERO = complex(-np.inf, 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "ok"),
+    [
+        ((1 + np.pi * 1j,), (1 - np.pi * 1j,), True),
+        ((1 + 1j,), (1 + 1j + 4j * np.pi,), True),
+        ((complex(-np.inf, np.pi), 0j), (LOG_ZERO, 0j), True),
+        ((complex(-np.inf, np.nan), 0j), (LOG_ZERO, 0j), True),
+        ((complex(-37, 3), 0j), (LOG_ZERO, 0j), True),  # what a cancellation leaves, next to a 1
+        ((complex(-800, 0), 0j), (LOG_ZERO, 0j), False),  # an underflow
+        ((complex(-15, 3), 0j), (LOG_ZERO, 0j), False),
+        ((1 + 1j,), (1 + 2j,), False),
+        ((1 + 1j,), (2 + 1j,), False),
+        ((complex(np.nan, 0),), (1 + 1j,), False),
+    ],
+)
+def test_complex_logarithms_are_compared_by_the_numbers_that_they_stand_for(one, other, ok):
+    trace = explorer.record(signed_circuit(np.ones((2, 2)), np.ones((2, 2))), preset="handbook")
+    fused = next(step for step in trace.steps if step.rewrites)
+    steps = [replace(trace.steps[0], snapshot=Given(*one)), replace(fused, snapshot=Given(*other))]
+    checks = checked_steps(steps, trace.rules, None, lambda step: None, needs_rows=True, are_logarithms=True)
+    assert checks[1].ok == ok, checks
