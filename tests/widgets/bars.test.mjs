@@ -47,7 +47,7 @@ test("the table has the same values", () => {
 
 test("a malformed value shows its error, a good one afterwards is drawn; the empty one says so", async () => {
   const { el, model, close } = open("{");
-  assert.match(el.textContent, /cannot be drawn.*not JSON/);
+  assert.match(el.textContent, /Cannot draw these bars.*not JSON/);
   await model.put({ bars: JSON.stringify(bars({ novelty: 1 })) });
   assert.equal(el.of("ceb-bar").length, 2);
   await model.put({ bars: "" });
@@ -62,7 +62,7 @@ test("a logarithmic axis covers all values, and zero has no place on it", () => 
   assert.ok(axis.ticks.length >= 3 && axis.ticks.length <= 16, `${axis.ticks}`);
   assert.equal(axis.at(axis.low), 0);
   const { el, close } = open(JSON.stringify(bars({ bars: [bar("a", 0), bar("b", 1)] })));
-  assert.match(el.textContent, /no place on a logarithmic axis/);
+  assert.match(el.textContent, /cannot be shown on a logarithmic axis/);
   close();
 });
 

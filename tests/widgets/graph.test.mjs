@@ -314,7 +314,7 @@ for (const [what, json, words] of [
   ["a list", "[1]", /not an object/],
   ["no nodes", "{\"nodes\": 3}", /no list of nodes/],
   ["a node without id", "{\"nodes\": [{}]}", /Node 0 .* no id/],
-  ["an id twice", JSON.stringify({ nodes: [{ id: "a" }, { id: "a" }] }), /stands twice/],
+  ["an id twice", JSON.stringify({ nodes: [{ id: "a" }, { id: "a" }] }), /is not unique/],
   ["a newer version", "{\"version\": 2, \"nodes\": []}", /version 2.*knows version 1/],
 ]) {
   test(`a malformed picture (${what}) shows its error, and a good one afterwards is drawn`, async () => {
@@ -334,7 +334,7 @@ test("malformed steps and details show an error and do not stop the picture", as
   assert.equal(root.of("ce-fatal")[0].hidden, false);
   assert.equal(boxes().length, 3);
   await model.put({ details: "{{" });
-  assert.match(root.of("ce-fatal")[0].textContent, /cannot be drawn/);
+  assert.match(root.of("ce-fatal")[0].textContent, /Cannot draw this/);
   close();
 });
 
@@ -346,7 +346,7 @@ test("text never becomes markup", () => {
   close();
 });
 
-test("the table holds the same facts, and says how many rows wait", () => {
+test("the table has the same data, and says how many rows are hidden", () => {
   const rows = Array.from({ length: 1200 }, (_, index) => [`${index}`, ""]);
   const { root, close } = open({ picture: JSON.stringify(picture({ table: { columns: ["node", "change"], rows } })) });
   root.button("Table").dispatch("click");

@@ -45,7 +45,7 @@ test("a choice is checked, and the answer is told to Python", () => {
 test("a number is typed, and Enter checks it", () => {
   const { model, said, inputs, check } = open(question(number));
   const [field] = inputs("number");
-  for (const [typed, words] of [["", "Type a whole number first."], ["2.5", "Type a whole number first."], ["5", "✕No: 4 layers are left."]]) {
+  for (const [typed, words] of [["", "Enter an integer first."], ["2.5", "Enter an integer first."], ["5", "✕No: 4 layers are left."]]) {
     field.value = typed;
     field.dispatch("input");
     check();
@@ -127,7 +127,7 @@ test("what is wrong and what is missing is said, with the reason of the first th
 test("a question that cannot be read says so; a good one afterwards is asked", async () => {
   const { el, model } = open(question(choices));
   await model.put({ question: "{" });
-  assert.match(el.textContent, /cannot be shown.*not JSON/);
+  assert.match(el.textContent, /Cannot show this question.*not JSON/);
   assert.equal(el.button("Check").disabled, true);
   await model.put({ question: JSON.stringify(question({ ...number, novelty: 1 })) });
   assert.match(el.textContent, /Layers/);

@@ -87,7 +87,7 @@ test("the filter looks for all words in titles, summaries and groups, also in cl
   assert.deepEqual(rows(), ["Optimize", "Round 1", "fuse"]);
   filter("no such thing");
   assert.deepEqual(rows(), []);
-  assert.equal(el.of("ces-none")[0].textContent, "No step fits the filter.");
+  assert.equal(el.of("ces-none")[0].textContent, "No step matches the filter.");
   assert.equal(el.of("ces-none")[0].hidden, false);
   filter("");
   assert.deepEqual(rows(), ["compile", "Optimize", "Fold", "level 1"], "the group is closed as before");
@@ -202,7 +202,7 @@ test("a tree that is drawn anew keeps the focus", async () => {
 
 test("malformed steps show the error instead of throwing; good ones afterwards are shown", async () => {
   const { el, model, rows, press, close } = open({ steps: "[{" });
-  assert.match(el.of("ces-none")[0].textContent, /^The steps cannot be shown\. The steps are not JSON/);
+  assert.match(el.of("ces-none")[0].textContent, /^Cannot show the steps\. The steps are not JSON/);
   press("ArrowDown");
   await model.put({ steps: '{"a": 1}' });
   assert.match(el.of("ces-none")[0].textContent, /not a list/);

@@ -2,9 +2,9 @@
 /**
  * Horizontal bars with whiskers, one unit, one axis. One self-contained ES module for Jupyter (anywidget) and Panel.
  *
- * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema.py`) and `options` ({theme, height}). Setting `bars` anew
- * redraws them, so that a measurement is seen as it runs. A missing value is hatched and says why it is missing. A bar with
- * a `tone` is a change in time: its colour and its sign say faster, slower, or within the noise.
+ * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema.py`) and `options` ({theme, height}). Setting `bars` again
+ * redraws them, so that a measurement is shown as it runs. A missing value is hatched, with the reason. A bar with a `tone` is
+ * a change in time: its colour and its sign say faster, slower, or within the noise.
  */
 
 /**
@@ -23,7 +23,7 @@ const ROW = 24;
 /** Sign and words of a change in time. @type {Record<string, [string, string]>} */
 const TONES = { faster: ["▼", "faster"], slower: ["▲", "slower"], noise: ["≈", "within the noise"] };
 
-/** Series: Okabe-Ito, the second sign is the texture and the name beside the bar. Tones: PuOr and grey. @type {Record<string, Record<string, any>>} */
+/** Series: Okabe-Ito, with a texture and the name next to the bar as further cues. Tones: PuOr and grey. @type {Record<string, Record<string, any>>} */
 const THEMES = {
   light: { bg: "#ffffff", fg: "#16191d", muted: "#565d66", line: "#d5d9df", control: "#858c96", soft: "#eaf1f9", accent: "#0a5fb4", hatch: "#9aa1ab", error: "#b3261e", series: ["#0072b2", "#d55e00", "#009e73", "#b35a89", "#7d6500", "#565d66"], faster: "#5e3c99", slower: "#b35806", noise: "#858c96" },
   dark: { bg: "#14171c", fg: "#eceef1", muted: "#a9b1bb", line: "#3a414b", control: "#7d8792", soft: "#23313f", accent: "#7cc0ff", hatch: "#7d8792", error: "#ff8a80", series: ["#56b4e9", "#f0803a", "#1fc796", "#cc79a7", "#e6c84a", "#a9b1bb"], faster: "#b2abd2", slower: "#f1a340", noise: "#7d8792" },
@@ -63,7 +63,7 @@ const numeric = (value) => (typeof value === "number" && Number.isFinite(value) 
 const list = (value) => (Array.isArray(value) ? value : []);
 
 /**
- * The bars from their JSON; throws an Error with words for the reader where it is malformed. Null for the empty string.
+ * Parse the bars; throws an Error with a message for the user if they are malformed. Null for the empty string.
  * @param {any} json @returns {Bars | null}
  */
 export function readBars(json) {
@@ -102,7 +102,7 @@ export function readBars(json) {
   };
 }
 
-/** A number in three digits, without needless zeros. @param {number} value */
+/** A number with three digits, without trailing zeros. @param {number} value */
 export function shown(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -112,7 +112,7 @@ export function shown(value) {
 }
 
 /**
- * The axis over all values and whiskers: from zero, or over whole parts of decades where it is logarithmic.
+ * The axis of all values and whiskers: from zero, or in steps within decades if it is logarithmic.
  * @param {Bars} bars @returns {Axis}
  */
 export function axisOf({ bars, log }) {
@@ -163,12 +163,12 @@ function hostTheme(doc) {
 /** @param {string} query */
 const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 
-/** Ids of this module: hosts load it once for each widget, and all of them stand in one document. */
+/** A unique prefix: hosts load the module once per widget, all in one document. */
 const OWN = Math.random().toString(36).slice(2, 8);
 let serial = 0;
 
 /**
- * Draws the bars into `el`; gives back what takes them away again.
+ * Draws the bars into `el`; returns a function that removes them.
  * @param {{model: Model, el: any}} context @returns {() => void}
  */
 function render({ model, el }) {
@@ -240,7 +240,7 @@ function render({ model, el }) {
   }
 
   /**
-   * Textures tell the series apart without colour (plain, stripes, dots, lines), the sign beside the value the tones.
+   * Textures (plain, stripes, dots, lines) distinguish the series without colour; the sign next to the value, the tones.
    * @param {number} index @param {string} tone @param {Record<string, any>} roles @param {Map<string, any>} defs patterns in use, by id
    * @param {string} place @returns {Look}
    */
@@ -274,7 +274,7 @@ function render({ model, el }) {
     return `${shown(bar.value)} ${bars ? bars.unit : ""}${spread}${way}`;
   }
 
-  /** The value beside its bar, after the sign of its tone. @param {Bar} bar @param {string} unit */
+  /** The value next to its bar, after the sign of its tone. @param {Bar} bar @param {string} unit */
   function worded(bar, unit) {
     return `${bar.tone ? `${TONES[bar.tone][0]} ` : ""}${shown(bar.value || 0)} ${unit}`;
   }
@@ -283,7 +283,7 @@ function render({ model, el }) {
     try {
       bars = readBars(model.get("bars"));
     } catch (error) {
-      body.replaceChildren(h("div", { class: "ceb-wrong", role: "alert", text: `These bars cannot be drawn. ${error instanceof Error ? error.message : error}` }));
+      body.replaceChildren(h("div", { class: "ceb-wrong", role: "alert", text: `Cannot draw these bars. ${error instanceof Error ? error.message : error}` }));
       title.textContent = "";
       note.textContent = "";
       legend.replaceChildren();
@@ -349,7 +349,7 @@ function render({ model, el }) {
       if (several) group.appendChild(s("text", { class: "ceb-quiet", x: left - 8, "text-anchor": "end", text: clip(bar.series, 11, seriesRoom - 8) }));
       const zero = axis.log ? 0 : axis.at(0);
       if (bar.value === null || (axis.log && bar.value <= 0)) {
-        const why = bar.value === null ? bar.missing || "no value" : `${shown(bar.value)} ${all.unit} has no place on a logarithmic axis`;
+        const why = bar.value === null ? bar.missing || "no value" : `${shown(bar.value)} ${all.unit} cannot be shown on a logarithmic axis`;
         group.appendChild(s("rect", { x: left, y: -8, width: 46, height: 16, rx: 2, fill: `url(#${name}-missing)`, stroke: roles.hatch, "stroke-dasharray": "3 3" }));
         group.appendChild(s("text", { class: "ceb-quiet", x: left + 54, text: clip(why, 11, full - left - 60) }));
       } else {

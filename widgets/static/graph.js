@@ -2,11 +2,11 @@
 /**
  * The graph of one step of a trace: stepper, picture, legend, table, inspector. One self-contained ES module.
  *
- * It draws plain data (the contract is `widgets/schema.py`) that Python computed: places, colours by role, words. It runs
- * unchanged as an anywidget (Jupyter), as a Panel AnyWidgetComponent (shadow root, smaller model) and in a page of its own.
+ * It draws plain data (the contract is `widgets/schema.py`) that Python computed: positions, colour roles, words. It runs
+ * unchanged as an anywidget (Jupyter), as a Panel AnyWidgetComponent (shadow root, smaller model) and in a stand-alone page.
  *
  * Traits read: `picture`, `coordinates`, `steps`, `details`, `options`; read and written: `step`, `selection`, `view`;
- * written: `request` ({name, n}: what a button asks Python to do). README.md of this folder says more.
+ * written: `request` ({name, n}: what a button asks Python to do). See ../README.md.
  *
  * Sections: contract, reading, colours, geometry, scenes (SVG, canvas), parts of the page, the view itself.
  */
@@ -14,7 +14,7 @@
 // ---- contract -------------------------------------------------------------------------------------------------------
 
 /**
- * What all three hosts have in common of a model.
+ * The model interface that all three hosts share.
  * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
  *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
  *
@@ -36,9 +36,9 @@
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[]}} Details
  *
- * @typedef {{x: number, y: number, side?: boolean}} Point  `side`: an edge leaves or enters the side of its box here
+ * @typedef {{x: number, y: number, side?: boolean}} Point  `side`: the edge leaves or enters the side of its box here
  * @typedef {{l: number, t: number, r: number, b: number}} Rect
- * @typedef {{k: number, x: number, y: number}} Camera  scale, and the place of the picture in the middle of the viewport
+ * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string}} Marks
  * @typedef {{stage: any, show(picture: Picture, from: Map<string, Point>): void, frame(t: number): void,
  *   look(camera: Camera, width: number, height: number): void, mark(marks: Marks): void, recolour(): void,
@@ -51,12 +51,12 @@ const ROUTE_LIMIT = 400;
 const HULL_LIMIT = 60;
 const ROW_LIMIT = 1000;
 const MOVE_MS = 320;
-/** Room round the boxes of a picture, in its pixels: as `layout.py` leaves it. */
+/** Margin around the boxes of a picture, in its pixels, as in `layout.py`. */
 const MARGIN = 24;
-/** In a viewport narrower than this, in pixels, the zoom buttons get a margin of their own. */
+/** In a viewport narrower than this, in pixels, the zoom buttons get their own margin. */
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const PLAY_MS = 1400;
-/** The least height of the stage in which the minimap leaves room for the buttons. */
+/** Minimum height of the stage for the minimap to leave room for the buttons. */
 const MAP_STAGE = 300;
 
 /** @type {Record<string, string>} */
@@ -67,7 +67,7 @@ const CHANGE_SIGNS = { added: "+", removed: "−", changed: "~" };
 const HULL_SIGNS = { match: "M", winner: "W", lost: "L", "near-miss": "?" };
 /** @type {Record<string, string>} */
 const HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
-/** What says the kind of a hull already. @type {Record<string, RegExp>} */
+/** Words that already tell the kind of a hull. @type {Record<string, RegExp>} */
 const HULL_TOLD = { match: /\bmatch(es)?\b/, winner: /\b(winner|won)\b/, lost: /\blost\b/, "near-miss": /\bnear miss(es)?\b/ };
 /** @type {Record<string, string>} */
 const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
@@ -76,7 +76,7 @@ const COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "me
 /** @type {Record<string, string>} */
 const GROUP_WORDS = { fold: "level + fold key", none: "none", scope: "scope" };
 
-/** What the inspector can be asked to show, by button and key. */
+/** Sections of the inspector that have a button and a key. */
 const SECTIONS = [
   { name: "why-not", words: "Why not", key: "w", heading: /^why/i },
   { name: "lineage", words: "Lineage", key: "h", heading: /^lineage/i },
@@ -115,7 +115,7 @@ const list = (value) => (Array.isArray(value) ? value : []);
 const record = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
 
 /**
- * A dictionary from whatever a host gives: an object, a Map (Bokeh), a JSON string.
+ * A dictionary from the representations that hosts use: an object, a Map (Bokeh), a JSON string.
  * @param {any} value @returns {Record<string, any>}
  */
 export function asDict(value) {
@@ -131,7 +131,7 @@ export function asList(value) {
 }
 
 /**
- * 32-bit floats from bytes as the hosts give them (DataView, ArrayBuffer, typed array).
+ * 32-bit floats from bytes as the hosts represent them (DataView, ArrayBuffer, typed array).
  * @param {any} value @returns {Float32Array}
  */
 export function asFloats(value) {
@@ -150,9 +150,9 @@ const readTable = (value) => ({
 });
 
 /**
- * A picture from its JSON string and floats; throws an Error with words for the reader where it is malformed.
- * Returns null for the empty string, and "wait" while the floats do not belong to it yet.
- * @param {any} json @param {any} bytes @param {boolean} [insist] lay the boxes out here rather than wait for their places
+ * Parse a picture from its JSON string and floats; throws an Error with a message for the user if it is malformed.
+ * Returns null for the empty string, and "wait" while the floats do not match it yet.
+ * @param {any} json @param {any} bytes @param {boolean} [insist] lay out the boxes here instead of waiting for their coordinates
  * @returns {Picture | null | "wait"}
  */
 export function readPicture(json, bytes, insist = false) {
@@ -188,7 +188,7 @@ function build(raw, floats, start) {
   const boxes = [];
   raw.nodes.forEach((/** @type {any} */ node, /** @type {number} */ index) => {
     if (!node || typeof node !== "object" || node.id == null) throw new Error(`Node ${index} of the picture has no id.`);
-    if (byId.has(text(node.id))) throw new Error(`The id ${text(node.id)} stands twice in the picture.`);
+    if (byId.has(text(node.id))) throw new Error(`The id ${text(node.id)} is not unique in the picture.`);
     const level = number(node.level);
     const column = used.get(level) || 0;
     used.set(level, column + 1);
@@ -332,7 +332,7 @@ export function readDetails(value) {
 
 // ---- colours --------------------------------------------------------------------------------------------------------
 
-/** Okabe-Ito roles; where a pure colour would be under 3:1 on the ground as a line, a darker shade of it is taken. */
+/** Okabe-Ito roles; a darker shade where the pure colour as a line would have a contrast below 3:1. */
 /** @type {Record<string, string>} */
 const LIGHT = {
   bg: "#ffffff", ground: "#f7f8fa", panel: "#ffffff", fg: "#16191d", muted: "#565d66", line: "#d5d9df", control: "#858c96",
@@ -371,7 +371,7 @@ const CIVIDIS = ["#00204c", "#00316f", "#31446b", "#4d556b", "#666870", "#7b7b78
 /** @param {string} hex */
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
-/** Cividis at a place from 0 to 1. @param {number} at */
+/** Cividis at a value from 0 to 1. @param {number} at */
 export function heat(at) {
   const scaled = Math.min(1, Math.max(0, at)) * (CIVIDIS.length - 1);
   const low = Math.min(CIVIDIS.length - 2, Math.floor(scaled));
@@ -400,7 +400,7 @@ function paletteOf(theme, forced) {
 }
 
 /**
- * How a box is filled: colour, ink of its words, and hatch ("removed", "missing" or none).
+ * The fill of a box: colour, text colour, and hatch ("removed", "missing" or none).
  * @param {Box} box @param {Picture} picture @param {Palette} palette @returns {{fill: string, ink: string, hatch: string}}
  */
 function fillOf(box, picture, palette) {
@@ -429,7 +429,7 @@ function borderOf(box, palette, picture) {
   const { roles } = palette;
   if (box.change === "kept") {
     const matched = box.matched && picture.colourBy === "change";
-    // On a strong fill the grey of a kept border is lost, and with it the cards of a stack.
+    // On a strong fill the grey border, and with it the stack, would be invisible.
     if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: /** @type {number[]} */ ([]) };
     return { stroke: matched ? roles.matchedLine : roles.kept, width: matched ? 1.8 : 1.2, dash: /** @type {number[]} */ ([]) };
   }
@@ -459,7 +459,7 @@ function hullStyle(kind, palette) {
 /** @param {number} value */
 const short = (value) => String(Math.round(value * 10) / 10);
 
-/** The outline of a box of a kind, round (0, 0). @param {string} kind @param {number} w @param {number} h */
+/** The outline of a box of a kind, centred at (0, 0). @param {string} kind @param {number} w @param {number} h */
 function boxPath(kind, w, h) {
   const [l, t, r, b] = [-w / 2, -h / 2, w / 2, h / 2];
   if (kind === "product") {
@@ -486,11 +486,11 @@ const SYMBOLS = {
 
 const STACK = [8, 4];
 
-/** How far a stack looks out over its box. @param {Box} box */
+/** How far a stack extends beyond its box. @param {Box} box */
 const rise = (box) => (box.folds > 1 ? STACK[0] : 0);
 
 /**
- * Rows of boxes that overlap vertically, from top to bottom; one row where there are no clear gaps.
+ * Rows of boxes that overlap vertically, from top to bottom; a single row if there are no clear gaps.
  * @param {Box[]} boxes @returns {{t: number, b: number, boxes: Box[]}[]}
  */
 export function rowsOf(boxes) {
@@ -509,7 +509,7 @@ export function rowsOf(boxes) {
 }
 
 /**
- * The points of every edge: they leave and enter boxes side by side, and pass through the gaps of the rows between.
+ * Route all edges: they leave and enter boxes side by side, and pass through the gaps of the rows between.
  * @param {Box[]} boxes @param {Edge[]} edges
  */
 function route(boxes, edges) {
@@ -547,7 +547,7 @@ function route(boxes, edges) {
 
   overNeighbours(boxes, edges);
   const rows = rowsOf(boxes);
-  /** Vertical parts that are taken. @type {{x: number, t: number, b: number}[]} */
+  /** Vertical segments already in use. @type {{x: number, t: number, b: number}[]} */
   const lanes = [];
   for (const edge of edges) {
     if (edge.run !== "v" || edge.bends.length || edge.points.length > 2) continue;
@@ -578,7 +578,7 @@ function route(boxes, edges) {
   }
 }
 
-/** An edge to a box of the same row goes over those that stand between, and comes in from above. @param {Box[]} boxes @param {Edge[]} edges */
+/** An edge to a box in the same row passes above the boxes between, and enters from above. @param {Box[]} boxes @param {Edge[]} edges */
 function overNeighbours(boxes, edges) {
   for (const edge of edges) {
     const { source, target } = edge;
@@ -595,7 +595,7 @@ function overNeighbours(boxes, edges) {
   }
 }
 
-/** Where the gap before a box is too narrow for a curve, a line that passed other rows takes the side of the box. @param {Edge} edge @param {{t: number, b: number, boxes: Box[]}[]} rows */
+/** If the gap before a box is too narrow for a curve, an edge that passed other rows enters at the side of the box. @param {Edge} edge @param {{t: number, b: number, boxes: Box[]}[]} rows */
 function bySide(edge, rows) {
   const last = edge.points.length - 1;
   for (const [end, bend, box] of /** @type {[number, number, Box][]} */ ([[0, 1, edge.source], [last, last - 1, edge.target]])) {
@@ -613,7 +613,7 @@ function bySide(edge, rows) {
 /** Whether a vertical line passes a row without touching a box. @param {Box[]} boxes @param {number} x @param {number} margin */
 const isClear = (boxes, x, margin) => boxes.every((box) => x < box.x - box.w / 2 - margin || x > box.x + box.w / 2 + margin + rise(box));
 
-/** The place, or one beside it, that no other line takes in this row. @param {{t: number, b: number, boxes: Box[]}} row @param {number} x @param {{x: number, t: number, b: number}[]} lanes */
+/** `x`, or the nearest position to it, that no other edge uses in this row. @param {{t: number, b: number, boxes: Box[]}} row @param {number} x @param {{x: number, t: number, b: number}[]} lanes */
 function apart(row, x, lanes) {
   const near = lanes.filter((lane) => lane.t < row.b && row.t < lane.b);
   for (const shift of [0, 7, -7, 14, -14, 21, -21]) {
@@ -622,7 +622,7 @@ function apart(row, x, lanes) {
   return x;
 }
 
-/** One place to pass all these rows in a straight line, if there is one. @param {{boxes: Box[]}[]} rows @param {Point} from @param {Point} to */
+/** A position to pass all these rows in a straight line, if there is one. @param {{boxes: Box[]}[]} rows @param {Point} from @param {Point} to */
 function straightLane(rows, from, to) {
   const wishes = rows.flatMap(({ boxes }) => [from.x, to.x, (from.x + to.x) / 2].map((wish) => passage(boxes, wish)));
   const clear = [from.x, to.x, ...wishes].filter((x) => rows.every(({ boxes }) => isClear(boxes, x, 9)));
@@ -631,7 +631,7 @@ function straightLane(rows, from, to) {
   return clear.length ? clear.reduce((best, x) => (cost(x) < cost(best) ? x : best)) : null;
 }
 
-/** Where to pass a row nearest to `wish` without crossing a box. @param {Box[]} boxes @param {number} wish */
+/** The position nearest to `wish` to pass a row without crossing a box. @param {Box[]} boxes @param {number} wish */
 function passage(boxes, wish) {
   const [tight, airy] = [10, 22];
   let best = Infinity;
@@ -658,7 +658,7 @@ export function curve(points, run) {
   for (let index = 1; index < points.length; index += 1) {
     const [p, q] = [points[index - 1], points[index]];
     if (p.side || q.side) {
-      // A corner between a horizontal part at the box and a vertical one in the lane.
+      // A corner between a horizontal segment at the box and a vertical one in the lane.
       const [corner, r] = [p.side ? { x: q.x, y: p.y } : { x: p.x, y: q.y }, 8];
       const from = p.side ? { x: corner.x - Math.sign(q.x - p.x) * r, y: p.y } : { x: p.x, y: corner.y - Math.sign(q.y - p.y) * r };
       const to = p.side ? { x: q.x, y: corner.y + Math.sign(q.y - p.y) * r } : { x: corner.x + Math.sign(q.x - p.x) * r, y: q.y };
@@ -672,7 +672,7 @@ export function curve(points, run) {
   return d;
 }
 
-/** The head of an arrow that comes in at the last point. @param {Point[]} points @param {"v" | "h"} run */
+/** The head of an arrow that ends at the last point. @param {Point[]} points @param {"v" | "h"} run */
 function head(points, run) {
   const [before, tip] = [points[points.length - 2], points[points.length - 1]];
   const level = run === "h" || tip.side;
@@ -680,7 +680,7 @@ function head(points, run) {
   return `M${short(tip.x)} ${short(tip.y)}${level ? `l${-7 * s} -4v8Z` : `l-4 ${-7 * s}h8Z`}`;
 }
 
-/** The middle of an edge's middle part, or another share of it. @param {Edge} edge @param {number} t @returns {Point} */
+/** The point at fraction `t` of an edge's middle segment, by default its centre. @param {Edge} edge @param {number} t @returns {Point} */
 function along(edge, t) {
   const parts = edge.points.length - 1;
   const part = Math.min(parts - 1, Math.floor(t * parts));
@@ -705,7 +705,7 @@ const around = (box, pad) => ({
 const meets = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
 
 /**
- * Rectangles that together surround the boxes: one round each, and corridors between neighbours through the free rows.
+ * Rectangles that together surround the boxes: one around each, and corridors between neighbours through the free rows.
  * @param {Box[]} boxes @param {number} pad @returns {Rect[]}
  */
 export function cover(boxes, pad) {
@@ -760,7 +760,7 @@ function corridor(a, b) {
 }
 
 /**
- * The outline of a union of rectangles, with round corners: the cells of the grid that their sides span, traced.
+ * The outline of a union of rectangles, with rounded corners, traced along the grid that their sides span.
  * @param {Rect[]} rects @param {number} [radius]
  */
 export function outline(rects, radius = 9) {
@@ -775,7 +775,7 @@ export function outline(rects, radius = 9) {
   }
   /** @param {number} c @param {number} r */
   const at = (c, r) => c >= 0 && r >= 0 && c < columns && r < lines && filled[r * columns + c] === 1;
-  /** Sides of the union, clockwise, by the corner where they begin. @type {Map<string, [number, number][]>} */
+  /** Sides of the union, clockwise, keyed by the corner where they start. @type {Map<string, [number, number][]>} */
   const sides = new Map();
   /** @param {number} c0 @param {number} r0 @param {number} c1 @param {number} r1 */
   const side = (c0, r0, c1, r1) => {
@@ -835,7 +835,7 @@ function rounded(corners, radius) {
 /** @typedef {{at: Rect, words: string, sign: string}} Tag */
 
 /**
- * Drawn hulls: outline, and a tag at a corner that is free of boxes and of other tags.
+ * Hulls as drawn: the outline, and a tag at a corner clear of boxes and of other tags.
  * @param {Picture} picture @returns {{hull: Hull, d: string, tag: Tag | null}[]}
  */
 function layHulls(picture) {
@@ -872,7 +872,7 @@ function layHulls(picture) {
 }
 
 /**
- * Places of the words at edges: on the line, clear of boxes and of each other; those without room are said in the inspector.
+ * Positions of edge labels: on the line, clear of boxes and of each other; labels without room appear in the inspector.
  * @param {Picture} picture @param {Rect[]} taken
  */
 function layLabels(picture, taken) {
@@ -903,7 +903,7 @@ function layLabels(picture, taken) {
 const ruler = { pen: null, known: new Map() };
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
 
-/** Width of words in pixels. @param {string} words @param {number} size @param {boolean} [bold] */
+/** Width of a text in pixels. @param {string} words @param {number} size @param {boolean} [bold] */
 function wide(words, size, bold = false) {
   const key = `${bold ? "b" : ""}${size} ${words}`;
   const known = ruler.known.get(key);
@@ -918,7 +918,7 @@ function wide(words, size, bold = false) {
   return width;
 }
 
-/** Words cut to a width, with an ellipsis. @param {string} words @param {number} size @param {number} room @param {boolean} [bold] */
+/** A text cut to a width, with an ellipsis. @param {string} words @param {number} size @param {number} room @param {boolean} [bold] */
 function clip(words, size, room, bold = false) {
   if (wide(words, size, bold) <= room) return words;
   let [low, high] = [0, words.length];
@@ -931,7 +931,7 @@ function clip(words, size, room, bold = false) {
 }
 
 /**
- * What the words in a box are and where they stand; where the title has no room its number still has.
+ * The texts in a box and their positions; if there is no room for the title, there is still room for its number.
  * @param {Box} box
  */
 function wordsOf(box) {
@@ -952,13 +952,13 @@ function wordsOf(box) {
   };
 }
 
-/** Sign at the corner for the number of nodes or folds. @param {Box} box */
+/** Sign at the corner: the number of nodes or folds. @param {Box} box */
 function pillOf(box) {
   if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
   return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
 }
 
-/** A box in words, for screen readers and the tooltip. @param {Box} box */
+/** A description of a box, for screen readers and the tooltip. @param {Box} box */
 function sayBox(box) {
   const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
   const parts = [box.title, box.detail, many, `level ${box.level}`, box.change === "kept" ? "" : CHANGE_WORDS[box.change]];
@@ -969,8 +969,8 @@ function sayBox(box) {
 // ---- making elements ------------------------------------------------------------------------------------------------
 
 /**
- * Makers of HTML and SVG elements. Attributes: functions named `on...` listen, `text` is text, null and false are left out.
- * Text never becomes markup: a layer whose name is an HTML tag shows that name.
+ * Functions that create HTML and SVG elements. Attributes: functions named `on...` are listeners, `text` is text, null and
+ * false are omitted. Text never becomes markup: a layer whose name is an HTML tag shows that name.
  * @param {any} doc
  */
 function maker(doc) {
@@ -1010,15 +1010,15 @@ const icon = ({ s }, name) =>
 
 // ---- scene: SVG -----------------------------------------------------------------------------------------------------
 
-/** Ids of this module: hosts load it once for each widget, and all of them stand in one document. */
+/** A unique prefix: hosts load the module once per widget, all in one document. */
 const OWN = Math.random().toString(36).slice(2, 8);
 let serial = 0;
 
-/** How far the boxes have come: eased, so that they start and stop softly. @param {number} t */
+/** Progress of the animation, eased in and out. @param {number} t */
 const ease = (t) => (t < 0.5 ? 4 * t * t * t : 1 - (2 - 2 * t) ** 3 / 2);
 
 /**
- * Where a box starts its way to its place: where it was, else in the middle of those it came from, else where it is.
+ * Where the animation of a box starts: its old position, else the centre of the boxes it came from, else its position.
  * @param {Box} box @param {Map<string, Point>} from @returns {{at: Point, grown: boolean}}
  */
 function startOf(box, from) {
@@ -1030,7 +1030,7 @@ function startOf(box, from) {
   return { at: { x: sum.x / origins.length, y: sum.y / origins.length }, grown: false };
 }
 
-/** The points of an edge whose ends are away from their places. @param {Edge} edge @param {Point} a @param {Point} b */
+/** The points of an edge whose ends are moved to `a` and `b`. @param {Edge} edge @param {Point} a @param {Point} b */
 function moved(edge, a, b) {
   const last = edge.points.length - 1;
   return edge.points.map((point, index) => ({
@@ -1041,7 +1041,7 @@ function moved(edge, a, b) {
 }
 
 /**
- * Boxes as SVG elements, each an option of a list box, so that a screen reader and the keyboard reach them.
+ * Boxes as SVG elements, each an option of a list box, so that screen readers and the keyboard can reach them.
  * @param {Make} make @param {() => Palette} palette @returns {Scene}
  */
 function svgScene(make, palette) {
@@ -1090,7 +1090,7 @@ function svgScene(make, palette) {
     const halo = hatched ? `stroke:${fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round` : "";
     const stroke = { stroke: border.stroke, "stroke-width": border.width, "stroke-dasharray": border.dash.join(" ") || null };
     const group = s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id });
-    // Its name for a screen reader; what is seen is hidden from it, so that nothing is said twice.
+    // The accessible name; the visible text is hidden from screen readers, so that nothing is read twice.
     group.appendChild(s("text", { class: "ce-name", text: sayBox(box) }));
     const look = group.appendChild(s("g", { "aria-hidden": "true" }));
     look.appendChild(s("path", { class: "ce-ring", d: boxPath(box.kind, box.w + 11, box.h + 11) }));
@@ -1269,8 +1269,8 @@ function svgScene(make, palette) {
 // ---- scene: canvas --------------------------------------------------------------------------------------------------
 
 /**
- * The same look on a canvas, for pictures of more than about a thousand boxes: less detail from afar, nothing drawn that
- * is out of sight. The keyboard reaches the boxes one at a time through a hidden option.
+ * The same appearance on a canvas, for pictures of more than about a thousand boxes: less detail when zoomed out, and
+ * nothing drawn outside the viewport. The keyboard reaches the boxes one at a time through a hidden option.
  * @param {Make} make @param {() => Palette} palette @returns {Scene}
  */
 function canvasScene(make, palette) {
@@ -1634,14 +1634,14 @@ function canvasScene(make, palette) {
   };
 }
 
-/** The next frame, or soon where nothing is painted (a hidden page, a test). @param {() => void} callback @returns {any} */
+/** Request the next frame, or a timeout if nothing is painted (a hidden page, a test). @param {() => void} callback @returns {any} */
 const frameOf = (callback) => (typeof requestAnimationFrame === "function" ? requestAnimationFrame(callback) : setTimeout(callback, 16));
 /** @param {any} handle */
 const unframe = (handle) => (typeof cancelAnimationFrame === "function" ? cancelAnimationFrame(handle) : clearTimeout(handle));
 
 // ---- style ----------------------------------------------------------------------------------------------------------
 
-/** Every rule is prefixed, because in Jupyter there is no shadow root. Colours are the roles of the palette. */
+/** Every rule is prefixed, because Jupyter has no shadow root. Colours are the roles of the palette. */
 const STYLE = `
 .ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:240px;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
@@ -1816,7 +1816,7 @@ const STYLE = `
 
 // ---- parts of the page ----------------------------------------------------------------------------------------------
 
-/** The little picture of a legend entry. @param {Make} make @param {LegendItem} item @param {Palette} palette */
+/** The icon of a legend entry. @param {Make} make @param {LegendItem} item @param {Palette} palette */
 function swatch({ s }, item, palette) {
   const { roles } = palette;
   const { role, channel, sign } = item;
@@ -1888,7 +1888,7 @@ function legendOf(make, picture, palette) {
   return items;
 }
 
-/** What is known of a box from the picture alone, until Python's details arrive. @param {Box} box @param {Picture} picture @returns {Details} */
+/** Details of a box from the picture alone, until Python's details arrive. @param {Box} box @param {Picture} picture @returns {Details} */
 function factsOf(box, picture) {
   const rows = [["Kind", box.kind], ["Level", String(box.level)]];
   if (box.detail) rows.unshift(["About", box.detail]);
@@ -1911,7 +1911,7 @@ function factsOf(box, picture) {
   return { id: box.id, title: box.title, sections };
 }
 
-/** A match by its name and its kind; the kind is left out where the name or the reason says it. @param {Hull} hull */
+/** The name of a match with its kind, unless the name or the reason already tells the kind. @param {Hull} hull */
 function nameHull(hull) {
   const name = hull.label || hull.id;
   const told = HULL_TOLD[hull.kind];
@@ -1938,7 +1938,7 @@ function factsOfStep(step) {
   return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines: [step.summary, step.error, "Select a box to see what it is."].filter(Boolean) }] };
 }
 
-/** @param {Make} make @param {Details} details @param {Set<string>} closed headings that the reader has closed */
+/** @param {Make} make @param {Details} details @param {Set<string>} closed headings that the user has closed */
 function detailsOf({ h }, details, closed) {
   return details.sections.map((section) => {
     const rows = section.rows.flatMap(([name, ...values]) => [h("dt", { text: name }), h("dd", { text: values.filter(Boolean).join("  ·  ") })]);
@@ -1952,7 +1952,7 @@ function detailsOf({ h }, details, closed) {
 }
 
 /**
- * The table with the same facts as the picture. Beyond a thousand rows the rest waits for a button, which says how many.
+ * The table with the same data as the picture. Rows beyond a thousand are shown by a button, which says how many.
  * @param {Make} make @param {Picture} picture @param {boolean} all @param {() => void} more
  */
 function tableOf({ h }, picture, all, more) {
@@ -1971,7 +1971,7 @@ function tableOf({ h }, picture, all, more) {
 // ---- the view -------------------------------------------------------------------------------------------------------
 
 /**
- * The theme asked for by the page round the view, or by the system.
+ * The theme requested by the surrounding page, or by the system.
  * @param {any} doc @returns {"light" | "dark"}
  */
 function hostTheme(doc) {
@@ -1995,7 +1995,7 @@ function hostTheme(doc) {
 const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 
 /**
- * Draws the view into `el`; gives back what takes it away again.
+ * Draws the view into `el`; returns a function that removes it.
  * @param {{model: Model, el: any}} context @returns {() => void}
  */
 function render({ model, el }) {
@@ -2009,7 +2009,7 @@ function render({ model, el }) {
     ruler.pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
   }
 
-  // What is shown, and what the reader has done.
+  // What is shown, and the user's state.
   /** @type {Picture | null} */
   let picture = null;
   /** @type {Step[]} */
@@ -2040,7 +2040,7 @@ function render({ model, el }) {
   /** @type {Record<string, any>} */
   const timers = {};
 
-  // -- talking with the model
+  // -- the model
 
   /** @param {Record<string, any>} changes */
   function tell(changes) {
@@ -2066,10 +2066,10 @@ function render({ model, el }) {
     timers[name] = setTimeout(guard(action), ms);
   }
 
-  /** What went wrong, by the trait in which it stood, or "act" for what the reader did. @type {Map<string, string>} */
+  /** Errors, keyed by the trait that caused them, or "act" for user actions. @type {Map<string, string>} */
   const failures = new Map();
 
-  /** A callback whose failure is shown in the page. @template {any[]} A @param {(...args: A) => any} action @param {string} [name] @returns {(...args: A) => void} */
+  /** Wrap a callback so that its errors are shown in the page. @template {any[]} A @param {(...args: A) => any} action @param {string} [name] @returns {(...args: A) => void} */
   function guard(action, name = "act") {
     return (...args) => {
       try {
@@ -2084,7 +2084,7 @@ function render({ model, el }) {
 
   function drawFailures() {
     wrong.hidden = !failures.size;
-    wrong.replaceChildren(h("b", { text: "This cannot be drawn." }), ...[...failures.values()].map((words) => h("div", { text: words })));
+    wrong.replaceChildren(h("b", { text: "Cannot draw this." }), ...[...failures.values()].map((words) => h("div", { text: words })));
     if (failures.size) live.textContent = [...failures.values()].join(" ");
   }
 
@@ -2104,7 +2104,7 @@ function render({ model, el }) {
   const stepTitle = h("div", { class: "ce-step-title" });
   const stepOk = h("span", { class: "ce-ok" });
   const play = button("Play (Space on the stepper)", "play", () => setPlaying(!playing), { class: "ce-solid-icon", "aria-pressed": "false" });
-  const only = h("label", { class: "ce-label" }, h("input", { type: "checkbox", checked: true, onchange: guard(() => { onlyChanging = only.firstChild.checked; }) }), h("span", { text: "only changing steps" }));
+  const only = h("label", { class: "ce-label" }, h("input", { type: "checkbox", checked: true, onchange: guard(() => { onlyChanging = only.firstChild.checked; }) }), h("span", { text: "changing steps only" }));
   const stepBar = h("div", { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" },
     h("div", { class: "ce-group" }, button("First step (Home)", "first", () => goTo(0), solid), button("Previous step (Left; any step: Shift + Left)", "previous", () => walk(-1), solid)),
     h("div", { class: "ce-slider" }, ticks, slider),
@@ -2124,7 +2124,7 @@ function render({ model, el }) {
   const search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search boxes", oninput: guard(() => find()), onkeydown: guard((/** @type {any} */ event) => searchKey(event)) });
   const found = h("span", { class: "ce-count", role: "status" });
   const searchGroup = h("div", { class: "ce-group" }, search, found);
-  const tableButton = button("Table with the same facts", "table", () => { showTable = !showTable; drawTable(); }, { "aria-pressed": "false" });
+  const tableButton = button("Table with the same data", "table", () => { showTable = !showTable; drawTable(); }, { "aria-pressed": "false" });
   const sideButton = button("Details", "panel", () => { showSide = !showSide; drawSide(); }, { "aria-expanded": "false" });
   const helpButton = h("button", { type: "button", "aria-label": "Keys and help (?)", title: "Keys and help (?)", "aria-expanded": "false", onclick: guard(() => toggleHelp()), text: "?" });
   const toolBar = h("div", { class: "ce-bar", role: "group", "aria-label": "View" });
@@ -2157,15 +2157,15 @@ function render({ model, el }) {
     stepBar, toolBar, strip, wrong, main, legend, foot, live);
 
   const compact = () => options.compact === true;
-  /** Whether a question is asked over the picture: then nothing is told that the picture does not show. */
+  /** Whether a question is asked about the picture: then only the picture is shown, without captions. */
   const asking = () => options.asking === true;
   const inspector = () => text(options.inspector, compact() ? "drawer" : "side");
   const asDrawer = () => inspector() === "drawer" || width() < 760;
-  /** While a host hides the view (a notebook scrolled on) it has no size: the last one holds. */
+  /** While a host hides the view (scrolled out of a notebook) it has no size: keep the last one. */
   const sizes = { root: 900, width: 800, height: 320 };
   const width = () => (sizes.root = root.clientWidth || sizes.root);
 
-  /** Puts the parts where the options want them. */
+  /** Place the parts according to the options. */
   function arrange() {
     const wish = text(options.theme, "auto");
     const theme = wish === "dark" || wish === "light" ? wish : hostTheme(doc);
@@ -2296,7 +2296,7 @@ function render({ model, el }) {
     else after("play", PLAY_MS, tick);
   }
 
-  /** Python is asked for another picture: a sign after 0.3 s, words and Cancel after 2 s. */
+  /** Waiting for a picture from Python: a progress bar after 0.3 s, text and Cancel after 2 s. */
   function expect() {
     after("busy", 300, () => {
       if (!awaited()) return;
@@ -2434,12 +2434,12 @@ function render({ model, el }) {
   const actionButtons = (shown, beside) => (options.actions === false ? [] : shown.actions.filter((action) => action.beside === beside))
     .map((action) => h("button", { type: "button", text: action.label, onclick: guard(() => ask(action.name)) }));
 
-  /** The line over the graph: what went wrong in this step, or what the picture has to say. */
+  /** The line above the graph: the error of this step, or the message of the picture. */
   function drawStrip() {
     const current = steps[step];
     const error = current ? current.error : "";
     const message = picture && picture.boxes.length ? messageOf() : "";
-    const differs = current && current.ok === false && !error ? "The output of this step differs from that of the circuit before it was optimized." : "";
+    const differs = current && current.ok === false && !error ? "The output of this step differs from that of the unoptimized circuit." : "";
     const buttons = picture && messageOf() ? actionButtons(picture, "message") : [];
     strip.hidden = !(error || message || differs) && !buttons.length;
     strip.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
@@ -2451,10 +2451,10 @@ function render({ model, el }) {
   /** @param {string} words */
   function copy(words) {
     const board = doc.defaultView && doc.defaultView.navigator && doc.defaultView.navigator.clipboard;
-    if (board) board.writeText(words).then(() => { live.textContent = "Copied."; }, () => { live.textContent = "The browser did not allow to copy."; });
+    if (board) board.writeText(words).then(() => { live.textContent = "Copied."; }, () => { live.textContent = "The browser did not allow copying."; });
   }
 
-  /** In compact form the last line says what is under the pointer, else what is selected, else what changed. */
+  /** In compact form the last line describes the box under the pointer, else the selection, else what changed. */
   function line() {
     if (!compact() || !picture) return;
     const id = marks.hover || selection[selection.length - 1] || "";
@@ -2480,23 +2480,23 @@ function render({ model, el }) {
     return { width: sizes.width, height: sizes.height };
   }
 
-  /** What the titles and buttons at the top of the viewport take. */
+  /** Height of the titles and buttons at the top of the viewport. */
   const inset = () => (panes.length > 1 || compact() ? 34 : 0);
 
   /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {number} [most] @returns {Camera} */
   function showing(rect, most = 1.2) {
     const { width: w, height: hh } = size();
     const top = inset();
-    const right = w * panes.length < NARROW ? ZOOM_WIDTH : 0; // the zoom buttons: on a small screen they would lie over boxes
+    const right = w * panes.length < NARROW ? ZOOM_WIDTH : 0; // on a small screen the zoom buttons would cover boxes
     const k = Math.max(0.005, Math.min((w - right - 28) / Math.max(1, rect.r - rect.l), (hh - top - 20) / Math.max(1, rect.b - rect.t), most));
     return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - top / 2 / k };
   }
 
-  /** What of the picture, or of both, there is to see. @returns {Rect} */
+  /** The extent of the picture, or of both. @returns {Rect} */
   function extent() {
     const shown = /** @type {Picture[]} */ (panes.map((pane) => pane.picture).filter(Boolean));
     const all = { l: 0, t: 0, r: Math.max(1, ...shown.map((item) => item.width)), b: Math.max(1, ...shown.map((item) => item.height)) };
-    // Places come from the first step on: of a late step most of the picture may be empty.
+    // Coordinates are shared by all steps: most of the picture of a late step may be empty.
     const boxes = shown.flatMap((item) => item.boxes);
     if (!boxes.length) return all;
     const [l, t] = [boxes.map((box) => box.x - box.w / 2), boxes.map((box) => box.y - box.h / 2)].map((ends) => ends.reduce((least, end) => Math.min(least, end)));
@@ -2506,7 +2506,7 @@ function render({ model, el }) {
   /** @returns {Camera} */
   const whole = () => showing(extent());
 
-  /** All of it, or, where that could not be read, the part that changed at a size that can. @returns {Camera} */
+  /** All of it, or, if that would be illegible, the changed part at a legible size. @returns {Camera} */
   function automatic() {
     const all = whole();
     if (!picture || all.k >= 0.4) return all;
@@ -2515,7 +2515,7 @@ function render({ model, el }) {
     if (asking() && !many) return all;
     if (many && all.k > 0.12) return all;
     const seen = extent();
-    // A wide and flat picture of many boxes: its whole height, and the middle of its width; the map shows the rest.
+    // A wide and flat picture of many boxes: its whole height and the centre of its width; the map shows the rest.
     const k = many ? Math.min(0.45, Math.max(all.k, 0.12, (hh - 40) / (seen.b - seen.t))) : Math.min(0.62, Math.max(all.k, 0.5));
     const news = many ? [] : picture.boxes.filter((box) => box.matched || box.change !== "kept");
     const rects = (news.length ? news : picture.boxes).map((box) => around(box, 12));
@@ -2554,7 +2554,7 @@ function render({ model, el }) {
     at(0);
     root.setAttribute("data-moving", "true");
     moving = frameOf(next);
-    // A page in the background paints no frames: arrive all the same.
+    // A page in the background paints no frames: finish without them.
     after("arrive", MOVE_MS + 200, () => {
       if (!moving) return;
       stop();
@@ -2577,7 +2577,7 @@ function render({ model, el }) {
     drawMap();
   }
 
-  /** The reader has moved the camera: the picture no longer moves by itself until "fit". */
+  /** The user has moved the camera: the picture no longer moves by itself until "fit". */
   function handled() {
     auto = false;
     look();
@@ -2587,7 +2587,7 @@ function render({ model, el }) {
   /** @param {number} value */
   const round = (value) => Math.round(value * 1000) / 1000;
 
-  /** @param {number} by @param {Point} [at] place in the viewport that stays */
+  /** @param {number} by @param {Point} [at] point in the viewport that stays fixed */
   function zoom(by, at) {
     const { width: w, height: hh } = size();
     const px = at || { x: w / 2, y: hh / 2 };
@@ -2619,7 +2619,7 @@ function render({ model, el }) {
     handled();
   }
 
-  /** Brings a box into sight. @param {Box} box */
+  /** Bring a box into view. @param {Box} box */
   function reveal(box) {
     const { width: w, height: hh } = size();
     const k = camera.k < 0.36 ? 0.7 : camera.k;
@@ -2661,7 +2661,7 @@ function render({ model, el }) {
     return { x: event.clientX - rect.left, y: event.clientY - rect.top };
   }
 
-  /** The box at a place of the viewport. @param {Point} at @param {Picture | null} shown @returns {Box | null} */
+  /** The box at a point of the viewport. @param {Point} at @param {Picture | null} shown @returns {Box | null} */
   function hit(at, shown) {
     if (!shown) return null;
     const { width: w, height: hh } = size();
@@ -2735,7 +2735,7 @@ function render({ model, el }) {
       }
     }));
     element.addEventListener("wheel", guard((/** @type {any} */ event) => {
-      // The wheel belongs to the page until the reader has clicked into the graph; pinching and Ctrl always zoom.
+      // The wheel scrolls the page until the user has clicked into the graph; pinching and Ctrl always zoom.
       if (!event.ctrlKey && !event.metaKey && !hasFocus()) return;
       event.preventDefault();
       zoom(Math.exp(-event.deltaY * (event.ctrlKey ? 0.008 : 0.0016)), inView(event, element));
@@ -2917,7 +2917,7 @@ function render({ model, el }) {
     side.scrollTop = top;
   }
 
-  /** In compact form the drawer holds what has no room elsewhere. */
+  /** In compact form the drawer contains everything that has no room elsewhere. */
   function compactSettings() {
     const parts = [];
     if (!colourBy.element.hidden || !groupBy.element.hidden) parts.push(colourBy.element, groupBy.element);
@@ -2926,7 +2926,7 @@ function render({ model, el }) {
       h("details", { open: true }, h("summary", { text: "Legend" }), h("ul", { class: "ce-legend" }, picture ? legendOf(make, picture, palette) : [])));
   }
 
-  /** Buttons for what the keys h, w, t do; for what the details hold, or what the host says it answers. @param {Details | null} shown */
+  /** Buttons for the keys h, w, t, for sections in the details or requests that the host handles. @param {Details | null} shown */
   function sectionButtons(shown) {
     const answered = list(options.requests);
     const parts = SECTIONS.filter(({ name, heading }) => answered.includes(name) || (shown && shown.sections.some((section) => heading.test(section.heading))));
@@ -2934,7 +2934,7 @@ function render({ model, el }) {
       h("button", { type: "button", title: `${words} (${letterKey})`, text: words, onclick: guard(() => goToSection(name, heading)) }))) : null;
   }
 
-  /** Opens the inspector at a section: by the keys h, w, t. @param {string} tab @param {RegExp} heading */
+  /** Open the inspector at a section, for the keys h, w, t. @param {string} tab @param {RegExp} heading */
   function goToSection(tab, heading) {
     setView({ tab });
     if (asDrawer()) showSide = true;
@@ -2965,10 +2965,10 @@ function render({ model, el }) {
     if (!showHelp) return;
     const letters = h("input", { type: "checkbox", checked: options.letter_keys !== false, onchange: guard(() => { options = { ...options, letter_keys: letters.checked }; tell({ options }); }) });
     help.replaceChildren(
-      h("h2", { text: "Keys, while this view has the focus" }),
+      h("h2", { text: "Keys, while this view has focus" }),
       h("ul", {}, KEYS.map(([name, does]) => h("li", {}, h("kbd", { text: name }), h("span", { text: does })))),
-      h("label", { class: "ce-label" }, letters, h("span", { text: "Letter keys act (each also has a button)" })),
-      h("p", { text: "Drag or use the map to move; pinch, Ctrl + wheel or the buttons to zoom (the wheel alone once the graph has the focus). Fill = colour by, border = change, badge = warning, hatch = removed, symbol = kind of node." }),
+      h("label", { class: "ce-label" }, letters, h("span", { text: "Enable letter keys (each also has a button)" })),
+      h("p", { text: "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node." }),
       h("button", { type: "button", text: "Close", onclick: guard(() => toggleHelp(false)) }));
   }
 
@@ -3052,10 +3052,10 @@ function render({ model, el }) {
     return true;
   }
 
-  /** The box that has the focus, or would have it: the first. @param {Picture} shown */
+  /** The box that has focus, or else the first. @param {Picture} shown */
   const current = (shown) => (shown.byId.has(marks.focus) ? marks.focus : shown.boxes[0].id);
 
-  /** Moves the focus from box to box. @param {"up" | "down" | "previous" | "next"} way @returns {boolean} */
+  /** Move the focus from box to box. @param {"up" | "down" | "previous" | "next"} way @returns {boolean} */
   function stepTo(way) {
     const pane = panes.find((item) => item.element.contains(activeElement())) || panes[0];
     if (!pane || !pane.picture || !pane.picture.boxes.length) return false;
@@ -3091,9 +3091,9 @@ function render({ model, el }) {
     return true;
   }
 
-  // -- life
+  // -- lifetime
 
-  /** The room has changed. */
+  /** Called when the size has changed. */
   function settle() {
     arrange();
     if (!picture) return;
@@ -3167,7 +3167,7 @@ function render({ model, el }) {
     },
   };
 
-  /** Changes that come together (a picture and its coordinates) are read together. @type {Set<string>} */
+  /** Changes that arrive together (a picture and its coordinates) are processed together. @type {Set<string>} */
   const changed = new Set();
   let alive = true;
   for (const name of Object.keys(readers)) {
@@ -3182,7 +3182,7 @@ function render({ model, el }) {
     const names = Object.keys(readers).filter((name) => changed.has(name) && !(name === "coordinates" && changed.has("picture")));
     changed.clear();
     if (!alive) return;
-    // Options, steps and view first: the picture is drawn by them.
+    // Options, steps and view first: drawing the picture depends on them.
     for (const name of ["options", "steps", "step", "view", "selection", "picture", "coordinates", "details"]) {
       if (names.includes(name)) guard(readers[name], name === "coordinates" ? "picture" : name)();
     }
@@ -3235,7 +3235,7 @@ function render({ model, el }) {
 }
 
 /**
- * The box that lies in a direction of another one; `previous` and `next` follow the rows, as one reads.
+ * The next box in a direction; `previous` and `next` follow the rows in reading order.
  * @param {Picture} picture @param {string} id @param {"up" | "down" | "previous" | "next"} way @returns {Box | undefined}
  */
 export function beside(picture, id, way) {

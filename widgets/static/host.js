@@ -1,12 +1,11 @@
 // @ts-check
 /**
- * What only the browser knows or can do: the theme of the page and of the system, and the clipboard. One self-contained
- * ES module.
+ * Browser features: the theme of the page and of the system, and the clipboard. One self-contained ES module.
  *
- * Puts the theme on the page as `data-theme`: that of the system, until the trait `flips` counts one up, which changes it.
- * Counts `hello` up until `answer` comes, then sets `ready`: from then on what is sent arrives. Until then the page is
- * inert: a key pressed earlier would move its slider and nothing else.
- * Reads `copy` ({text, n}): puts a text on the clipboard and writes `copied` ({n, ok}).
+ * Sets the theme of the page as `data-theme`: the system's, until an increment of the trait `flips` toggles it.
+ * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the page is
+ * inert: a key pressed earlier would only move its slider.
+ * Reads `copy` ({text, n}): copies the text to the clipboard and writes `copied` ({n, ok}).
  */
 
 /**
@@ -44,7 +43,7 @@ function render({ model, el }) {
     tell("copied", { n, ok });
   };
   follow();
-  // While a page is being built, messages of both directions can get lost: say hello until an answer comes, then be ready.
+  // While a page loads, messages can be lost in both directions: send hello until an answer arrives, then be ready.
   const opened = () => {
     clearInterval(hello);
     doc.body.inert = false;

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * The models of a page without Python: they answer what a view asks from a recording (`RecordingView` of `widgets/schema.py`).
+ * The models of a page without Python: they answer a view's requests from a recording (`RecordingView` of `widgets/schema.py`).
  *
- * `widgets/page.py` puts this text behind that of `graph.js` into one module, so its names must not meet those of that file.
+ * `widgets/page.py` appends this file to `graph.js` in one module, so its names must differ from those in that file.
  */
 
 /**
@@ -12,7 +12,7 @@
  */
 
 /**
- * Bytes from base64; none where there is nothing.
+ * Bytes from base64; none for an empty string.
  * @param {string | undefined} base64
  */
 function recordedBytes(base64) {
@@ -30,7 +30,7 @@ export async function readRecording(text, packed) {
 }
 
 /**
- * The picture and places under a key; `side` is put together from `before` and `after` where it was not recorded.
+ * The picture and coordinates under a key; `side` is composed of `before` and `after` if it was not recorded.
  * @param {Recording} recording @param {number} step @param {Record<string, any>} view
  */
 function recordedPicture(recording, step, view) {
@@ -51,7 +51,7 @@ function recordedPicture(recording, step, view) {
 }
 
 /**
- * A model as the hosts have one. `answer` is told which values changed before anybody else is, and gives those that follow.
+ * A model like those of the hosts. `answer` receives changed values before the listeners, and returns further changes.
  * @param {Record<string, any>} values @param {(changed: Set<string>) => Record<string, any>} [answer] @returns {RecordingModel}
  */
 export function plainModel(values, answer = () => ({})) {
@@ -85,7 +85,7 @@ export function plainModel(values, answer = () => ({})) {
 }
 
 /**
- * The model of a graph. What can be chosen is what was recorded, unless `options` say it; `start` says where it begins.
+ * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state.
  * @param {Recording} recording
  * @param {{hash?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
  *   start?: Record<string, any>, details?: string}} [page]
@@ -138,13 +138,13 @@ export function recordingModel(recording, page = {}) {
   return plainModel(values, (changed) => (["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}));
 }
 
-/** What a graph is told to go to a place (`PlaceView`). @param {Record<string, any>} place */
+/** The traits that navigate a graph to a `PlaceView`. @param {Record<string, any>} place */
 function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
   return { step, selection, view: { mode, colour_by, group_by, ...(hull ? { hull } : {}) } };
 }
 
 /**
- * The models of a question: that of its picture, and its own. The picture goes to the answer and back as the question says.
+ * The models of a question: that of its picture, and its own. The picture shows the answer while it is revealed.
  * @param {Recording} recording @param {Record<string, any>} embedded an `EmbeddedView` of kind `question`
  */
 export function questionModels(recording, { question, options, revealed_options }) {
@@ -166,7 +166,7 @@ export function questionModels(recording, { question, options, revealed_options 
 }
 
 /**
- * Shows an `EmbeddedView` in an element whose last child is for it; `drawings` are the views by name. Gives the model.
+ * Shows an `EmbeddedView` in the last child of an element; `drawings` maps names to views. Returns the model.
  * @param {any} el @param {Record<string, any>} embedded @param {Recording[]} recordings
  * @param {Record<string, (context: {model: RecordingModel, el: any}) => any>} drawings @returns {RecordingModel}
  */
@@ -182,7 +182,7 @@ export function showEmbedded(el, embedded, recordings, drawings) {
   if (kind === "question") {
     const { graph, asked } = questionModels(recording, embedded);
     asked.on("change:answer", () => {
-      let behind = el.nextElementSibling; // what the page says after the question
+      let behind = el.nextElementSibling; // the text that follows the question
       while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view")) behind = behind.nextElementSibling;
       if (behind && behind.localName === "details") behind.open = true;
     });
@@ -192,7 +192,7 @@ export function showEmbedded(el, embedded, recordings, drawings) {
   }
   const model = recordingModel(recording, { options, start, details });
   drawings.graph({ model, el: part() });
-  // Words below the graph, one for each step that has some: Python wrote them into the page.
+  // HTML below the graph, for each step that has some: Python wrote it into the page.
   const tables = [...el.querySelectorAll("[data-step]")];
   const follow = () => {
     const own = tables.find((table) => table.dataset.step === String(model.get("step")));

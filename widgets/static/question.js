@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * A question below the picture of a step: an input, Check with what is said to the answer, Reveal. One self-contained ES module.
+ * A question below the picture of a step: an input, Check with feedback on the answer, Reveal. One self-contained ES module.
  *
  * Reads the traits `question` (JSON of `QuestionView` in `widgets/schema.py`), `selection` (the selected boxes of the picture) and
- * `options` ({theme}); writes `answer` (what was checked last: a list of nodes, a choice, or a number) and reads and writes
- * `revealed`. What is said to an answer was made by Python and is in the question; the picture is moved by the host.
+ * `options` ({theme}); writes `answer` (the last one checked: a list of nodes, a choice, or a number) and reads and writes
+ * `revealed`. The feedback comes from Python, as part of the question; the host navigates the picture.
  */
 
 /**
@@ -19,7 +19,7 @@
  */
 
 const VERSION = 1;
-/** So many nodes are listed; of more it is said how many there are. */
+/** Maximum number of nodes listed; beyond it, only their number is shown. */
 const LISTED = 6;
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
 
@@ -65,7 +65,7 @@ const text = (value) => (typeof value === "string" ? value : value == null ? "" 
 const list = (value) => (Array.isArray(value) ? value : []);
 
 /**
- * The question from its JSON; throws an Error with words for the reader where it is malformed.
+ * Parse the question; throws an Error with a message for the user if it is malformed.
  * @param {any} json @returns {Question}
  */
 export function readQuestion(json) {
@@ -86,7 +86,7 @@ export function readQuestion(json) {
 const listed = (nodes) => (nodes.length <= LISTED ? nodes.join(", ") : `${nodes.slice(0, LISTED).join(", ")} ... (${nodes.length.toLocaleString("en")} in all)`);
 
 /**
- * What is said to an answer; the same as `explorer.views.check` says.
+ * The feedback on an answer; the same as that of `explorer.views.check`.
  * @param {Question} question @param {Answer} answer @returns {Verdict}
  */
 export function verdictOf({ choices, number, clicks }, answer) {
@@ -124,12 +124,12 @@ function hostTheme(doc) {
 /** @param {string} query */
 const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 
-/** Ids of this module: hosts load it once for each widget, and all of them stand in one document. */
+/** A unique prefix: hosts load the module once per widget, all in one document. */
 const OWN = Math.random().toString(36).slice(2, 8);
 let serial = 0;
 
 /**
- * Draws the question into `el`; gives back what takes it away again.
+ * Draws the question into `el`; returns a function that removes it.
  * @param {{model: Model, el: any}} context @returns {() => void}
  */
 function render({ model, el }) {
@@ -141,9 +141,9 @@ function render({ model, el }) {
   let question = null;
   /** The choice, or what was typed. */
   let given = "";
-  /** The boxes that were clicked, as they were when the question was looked at last. @type {string[]} */
+  /** The clicked boxes when the question was last updated. @type {string[]} */
   let clicked = [];
-  /** The answer that the verdict is about. */
+  /** The answer that the feedback is about. */
   let said = "";
 
   /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
@@ -184,7 +184,7 @@ function render({ model, el }) {
     root.style.setProperty("color-scheme", theme);
   }
 
-  /** Everything anew: another question was set. */
+  /** Redraw everything: another question was set. */
   function begin() {
     given = "";
     clicked = [];
@@ -195,14 +195,14 @@ function render({ model, el }) {
       legend.textContent = "";
       input.replaceChildren();
       follow();
-      say("", `This question cannot be shown. ${error instanceof Error ? error.message : error}`);
+      say("", `Cannot show this question. ${error instanceof Error ? error.message : error}`);
       return;
     }
     legend.textContent = question.text;
     const { choices, number, clicks } = question;
     if (choices) input.replaceChildren(h("div", { class: "ceq-choices" }, Object.keys(choices).map(choiceOf)));
     else if (number) input.replaceChildren(numberOf(number));
-    else if (clicks) input.replaceChildren(h("p", { class: "ceq-how", text: "Click a box of the picture to choose it, again to take it out; or move by the arrow keys and press Enter." }));
+    else if (clicks) input.replaceChildren(h("p", { class: "ceq-how", text: "Click a box in the picture to choose it, and again to remove it; or move with the arrow keys and press Enter." }));
     follow();
     say("", "");
   }
@@ -223,21 +223,21 @@ function render({ model, el }) {
     keepVerdict();
   }
 
-  /** What was said to an answer is seen as long as that is the answer. */
+  /** The feedback is shown as long as the answer is unchanged. */
   function keepVerdict() {
     verdict.hidden = said !== answerText();
   }
 
   const answerText = () => JSON.stringify([given, [...clicked].sort()]);
 
-  /** What hangs on the selection and on whether the answer is shown. */
+  /** Update everything that depends on the selection and on whether the answer is shown. */
   function follow() {
     const open = revealed();
     const clicks = question && question.clicks;
     if (clicks && !open) {
       clicked = list(model.get("selection")).map(text).filter((box) => Object.hasOwn(clicks.boxes, box) && clicks.boxes[box] !== clicks.about);
       keepVerdict();
-      picked.textContent = clicked.length ? `Chosen: ${clicked.map((box) => clicks.boxes[box]).join(", ")}.` : "Nothing is chosen: that says it stays alone.";
+      picked.textContent = clicked.length ? `Chosen: ${clicked.map((box) => clicks.boxes[box]).join(", ")}.` : "Nothing is chosen: the answer is that no layer folds with it.";
     }
     picked.hidden = !clicks || open;
     input.hidden = Boolean(clicks && open);
@@ -246,7 +246,7 @@ function render({ model, el }) {
     reveal.textContent = open ? "Back to the question" : "Reveal";
   }
 
-  /** @returns {Answer | null} null where there is none yet */
+  /** @returns {Answer | null} null if there is none yet */
   function answerNow() {
     if (!question) return null;
     const { clicks, number } = question;
@@ -259,7 +259,7 @@ function render({ model, el }) {
     const answer = answerNow();
     if (!question || revealed()) return;
     if (answer === null) {
-      say("", question.number ? "Type a whole number first." : "Choose an answer first.");
+      say("", question.number ? "Enter an integer first." : "Choose an answer first.");
       return;
     }
     const { right, text: words } = verdictOf(question, answer);
@@ -269,7 +269,7 @@ function render({ model, el }) {
     follow();
   }
 
-  /** Shows the answer, or goes back to the question. */
+  /** Show the answer, or return to the question. */
   function turn() {
     model.set("revealed", !revealed());
     model.save_changes();

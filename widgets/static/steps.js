@@ -3,7 +3,7 @@
  * The steps of a trace as a tree of passes, with a filter. One self-contained ES module for Jupyter (anywidget) and Panel.
  *
  * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema.py`) and `options` ({theme, height}); reads and
- * writes `step`. What a step is called and where it stands in the tree is decided in Python.
+ * writes `step`. Python decides the name of a step and its position in the tree.
  */
 
 /**
@@ -58,7 +58,7 @@ const text = (value) => (typeof value === "string" ? value : value == null ? "" 
 const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 
 /**
- * The steps from their JSON; throws an Error with words for the reader where it is malformed.
+ * Parse the steps; throws an Error with a message for the user if they are malformed.
  * @param {any} json @returns {Step[]}
  */
 export function readTree(json) {
@@ -123,7 +123,7 @@ function render({ model, el }) {
   let steps = [];
   let wrong = "";
   let step = 0;
-  /** Groups that the reader has closed. @type {Set<string>} */
+  /** Groups that the user has closed. @type {Set<string>} */
   const closed = new Set();
   /** The key of the item that has the tab stop: `s3` a step, `gOptimize` a group. */
   let focused = "";
@@ -136,7 +136,7 @@ function render({ model, el }) {
   const tree = h("ul", { class: "ces-tree", role: "tree", "aria-label": "Steps", onkeydown: (/** @type {any} */ event) => key(event) });
   const none = h("p", { class: "ces-none", hidden: true });
   const root = h("div", { class: "ces-root" },
-    h("div", { class: "ces-head" }, h("h2", { text: "Steps" }), search, h("label", {}, only, h("span", { text: "only changing steps" }))),
+    h("div", { class: "ces-head" }, h("h2", { text: "Steps" }), search, h("label", {}, only, h("span", { text: "changing steps only" }))),
     tree, none);
   const sheet = h("style", { text: STYLE });
 
@@ -168,7 +168,7 @@ function render({ model, el }) {
     draw();
   }
 
-  /** Steps that are shown: those that change something or failed, the first and the one in view; and fit the filter. */
+  /** The visible steps: those that change something or failed, the first and the current one, if they match the filter. */
   function wanted() {
     const words = String(search.value || "").toLowerCase().split(/\s+/).filter(Boolean);
     return steps.filter((item) => {
@@ -183,7 +183,7 @@ function render({ model, el }) {
     const bad = Boolean(item.error) || item.ok === false;
     const sign = bad ? "✕" : item.ok === true ? "✓" : "";
     const said = item.error ? "failed" : item.ok === false ? "the output differs" : item.ok === true ? "the output agrees" : "";
-    // The row is the item: it is named by what stands in it, and the rows below a group are no part of its name.
+    // The row is the item: its name is its own text, without the rows below a group.
     const element = h("div", { class: "ces-row", role: "treeitem", tabindex: "-1", "data-step": item.index, "aria-level": depth + 1, "aria-selected": String(item.index === step), title: [item.title, item.summary, item.error].filter(Boolean).join("\n"), onclick: () => choose(item.index) },
       h("span", { class: "ces-label", text: item.label }), h("span", { class: "ces-what", text: item.summary }),
       h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }), h("span", { class: "ces-said", text: [item.counted.toLowerCase(), said].filter(Boolean).join(", ") }),
@@ -228,7 +228,7 @@ function render({ model, el }) {
       items.push({ key: `s${item.index}`, element, group: false, parent: depth ? `g${item.groups.join("/")}` : "" });
     }
     none.hidden = shown.length > 0;
-    none.textContent = wrong || (steps.length ? "No step fits the filter." : "No steps yet.");
+    none.textContent = wrong || (steps.length ? "No step matches the filter." : "No steps yet.");
     const stop = items.find((item) => item.key === focused) || items.find((item) => item.key === `s${step}`) || items[0];
     if (stop) {
       stop.element.setAttribute("tabindex", "0");
@@ -247,7 +247,7 @@ function render({ model, el }) {
     if (item.element.focus) item.element.focus();
   }
 
-  /** The keys of a tree: arrows move, open and close; Enter and Space choose. @param {any} event */
+  /** The keys of a tree: arrows move, open and close; Enter and Space select. @param {any} event */
   function key(event) {
     const at = Math.max(0, items.findIndex((item) => item.element.getAttribute("tabindex") === "0"));
     const item = items[at];
@@ -276,7 +276,7 @@ function render({ model, el }) {
       steps = readTree(model.get("steps"));
     } catch (error) {
       steps = [];
-      wrong = `The steps cannot be shown. ${error instanceof Error ? error.message : error}`;
+      wrong = `Cannot show the steps. ${error instanceof Error ? error.message : error}`;
     }
     step = Number(model.get("step")) || 0;
     draw();

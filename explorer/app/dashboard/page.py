@@ -241,7 +241,7 @@ class Dashboard:
 
     def _copied(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))
-        said = "Copied." if ok else "The browser did not allow to copy; mark the text and copy it by hand."
+        said = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
         self.messages.say(said, "info" if ok else "error", "")
 
 
