@@ -1,4 +1,4 @@
-"""Takes the README's pictures of real pages: `make pictures`. Needs what the browser tests need."""
+"""Take the README's screenshots of real pages: `make pictures`. Has the requirements of the browser tests."""
 
 import argparse
 import os
@@ -27,7 +27,7 @@ PICTURES = {
 
 
 def main() -> None:
-    """Take all pictures, or those that are named."""
+    """Take all screenshots, or the given ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PICTURES))
     parser.add_argument("--folder", type=Path, default=FOLDER)
@@ -56,12 +56,12 @@ def main() -> None:
 
 
 def _open(page: Page, address: str) -> None:
-    """Open a page of a server that may still be starting."""
+    """Open a page, waiting for the server to start."""
     for _ in range(60):
         try:
             page.goto(address)
             break
-        except Exception:  # noqa: BLE001  # whatever the browser calls a connection that was refused
+        except Exception:  # noqa: BLE001  # the type depends on how the browser reports a refused connection
             time.sleep(0.5)
     page.wait_for_selector(".ce-box", timeout=60_000)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Sets up a virtual environment with torch and this project: scripts/setup.sh VENV EXTRAS
 #
-# Called by make, which remembers that it was done. Safe to call again: what is there is kept.
-# PYTHON names the Python to use; TORCH, if set, is what to give to `pip install` for torch.
+# Called by make, once per set of packages. Running it again is safe: it keeps what is installed.
+# PYTHON names the interpreter; TORCH, if set, holds the arguments of `pip install` for torch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,13 +15,13 @@ say() { printf '\n== %s\n' "$*"; }
 stop() { printf '\n%s\n' "$*" >&2; exit 1; }
 
 check_python() {
-  command -v "$python" >/dev/null || stop "There is no '$python' here. Name one: make explore PYTHON=/path/to/python3.11"
+  command -v "$python" >/dev/null || stop "'$python' was not found. Choose another: make explore PYTHON=/path/to/python3.11"
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    stop "Python 3.11 or later is needed; '$python' is $("$python" -V 2>&1). Name another: make explore PYTHON=python3.12"
+    stop "Python 3.11 or later is needed; '$python' is $("$python" -V 2>&1). Choose another: make explore PYTHON=python3.12"
 }
 
-# What pip cannot bring: graphviz's `dot` draws the pictures, the browser tests drive the system's Chromium and Node.js,
-# and Debian splits venv off from Python.
+# Dependencies that pip does not install: graphviz's `dot` for the layout, the system's Chromium and Node.js for the browser
+# tests, and venv, which Debian packages separately.
 has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 system_packages() {
   local missing=()
@@ -40,20 +40,20 @@ system_packages() {
     say "Installing system packages: ${missing[*]}"
     { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
       apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; } ||
-      say "apt-get did not succeed; going on without ${missing[*]}"
+      say "apt-get failed; continuing without ${missing[*]}"
   fi
 }
 
-# On Linux, PyPI's torch comes with several GB of CUDA libraries, so a machine without CUDA takes a CPU build:
-# torch 2.13.0 if pip is set up to find it as one (a local wheel, a mirror), otherwise from torch's own index.
+# On Linux, PyPI's torch includes several GB of CUDA libraries, so a machine without CUDA gets a CPU build:
+# torch 2.13.0 if pip is configured to find it as one (a local wheel, a mirror), otherwise from torch's own index.
 install_torch() {
   "${pip[@]}" show -q torch 2>/dev/null && return
   if [ -n "${TORCH:-}" ]; then
-    say "Installing torch as asked: $TORCH"
+    say "Installing torch from TORCH: $TORCH"
     # shellcheck disable=SC2086  # TORCH may hold several arguments
     "${pip[@]}" install $TORCH
   elif [ "$(uname -s)" != Linux ] || nvidia-smi >/dev/null 2>&1; then
-    say "Installing torch, the usual build for this machine"
+    say "Installing the default build of torch for this machine"
     "${pip[@]}" install 'torch>=2.6'
   elif "${pip[@]}" install -q --dry-run --no-deps --report - torch==2.13.0 2>/dev/null | grep -q '"version": "[^"]*+cpu"'; then
     say "No CUDA here: installing torch 2.13.0, the CPU build that pip finds"
@@ -61,7 +61,7 @@ install_torch() {
   else
     say "No CUDA here: installing the CPU build of torch from download.pytorch.org"
     "${pip[@]}" install 'torch>=2.6' --index-url https://download.pytorch.org/whl/cpu ||
-      stop "That index cannot be reached. To take what your pip finds, which may be large: make explore TORCH='torch>=2.6'"
+      stop "That index is unreachable. To install the default build, which may be large: make explore TORCH='torch>=2.6'"
   fi
 }
 
@@ -70,7 +70,7 @@ install_project() {
   "${pip[@]}" install -q -e ".[$extras]"
 }
 
-# The accessibility tests ask axe-core, from npm: the system's, or the one that came with pyright.
+# The accessibility tests use axe-core, installed with the system's npm, or with the one bundled with pyright.
 install_axe() {
   [[ ",$extras," == *,test,* ]] || return 0
   local npm=(npm)
