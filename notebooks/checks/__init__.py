@@ -1,1 +1,1 @@
-"""What the exercises of the lessons are held against: a module a lesson."""
+"""Checks of the exercises: one module per lesson."""

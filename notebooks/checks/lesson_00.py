@@ -1,4 +1,4 @@
-"""What the exercises of lesson 0 are held against: each answer is compiled and evaluated."""
+"""Lesson 0, circuits: each answer is compiled and evaluated."""
 
 from itertools import product
 from typing import Any
@@ -12,9 +12,9 @@ from explorer.errors import CircuitError
 from explorer.symbolic import Circuit
 
 CLOSE = 1e-4
-"""How near a value must come, in single precision."""
+"""Tolerance of a value in single precision."""
 TYPED = 5e-4
-"""How near a number must come that was typed in with three digits."""
+"""Tolerance of a number entered with three digits."""
 
 
 def exercise_1(answer: Any) -> None:
@@ -28,29 +28,29 @@ def exercise_2(answer: Any) -> None:
 
 
 def exercise_3(answer: Any) -> None:
-    """The circuit that was not smooth, mended."""
+    """The circuit that was not smooth, fixed."""
     say(judge_3(answer))
 
 
 def judge_1(answer: Any) -> Said:
-    """Whether a circuit is the distribution of two fair coins that always agree."""
+    """Check that a circuit is the distribution of two fair coins that always agree."""
     if answer is None:
-        return not_answered("a circuit over variables 0 and 1, as builder.build gives one")
+        return not_answered("a circuit over variables 0 and 1, as returned by builder.build")
     wrong = _no_distribution(answer)
     if wrong is not None:
         return wrong
     table = _table(answer, 2)
     differ = float(table[0, 1] + table[1, 0])
     if differ > CLOSE:
-        hint = "One product alone makes the coins independent; what ties them together is a sum of several products."
-        return Said(False, f"The coins differ with probability {differ:.3g}, and they never should. {hint}")
+        hint = "In a single product the coins are independent; a sum of several products makes them dependent."
+        return Said(False, f"The coins differ with probability {differ:.3g}, but they should always agree. {hint}")
     if abs(float(table[1, 1]) - 0.5) > CLOSE:
-        return Said(False, f"The coins agree, but they are not fair: both show 1 with probability {table[1, 1]:.3g}.")
+        return Said(False, f"The coins agree, but are not fair: both show 1 with probability {table[1, 1]:.3g}.")
     return Said(True, "Right: the sum chooses one of two worlds, and within each of them the coins are independent.")
 
 
 def judge_2(answer: Any) -> Said:
-    """Whether a number is p(x0 = 1 | x2 = 1) in the circuit `blackboard`."""
+    """Check that a number is p(x0 = 1 | x2 = 1) in the circuit `blackboard`."""
     if answer is None:
         return not_answered("a number, the probability that x0 is 1 given that x2 is 1")
     number = _number(answer)
@@ -60,12 +60,12 @@ def judge_2(answer: Any) -> Said:
     total, joint = table.sum(), table[1, :, 1].sum()
     evidence, prior = table[:, :, 1].sum(), table[1].sum()
     wrong = (
-        (joint, "This is the sum of the values with x0 = 1 and x2 = 1, not yet divided by anything."),
-        (joint / total, "This is p(x0 = 1, x2 = 1), the probability of both; x2 = 1 is known already."),
-        (prior / total, "This is p(x0 = 1): what is known of x2 is not used."),
+        (joint, "This is the sum of the values with x0 = 1 and x2 = 1, not divided by anything yet."),
+        (joint / total, "This is p(x0 = 1, x2 = 1), the probability of both; but x2 = 1 is given."),
+        (prior / total, "This is p(x0 = 1): it does not use that x2 = 1."),
         (joint / prior, "This is p(x2 = 1 | x0 = 1), the other way round."),
         (1 - joint / evidence, "This is the probability that x0 is 0."),
-        (evidence / total, "This is p(x2 = 1), what has to be divided by."),
+        (evidence / total, "This is p(x2 = 1), the denominator."),
     )
     if abs(number - float(joint / evidence)) <= TYPED:
         return Said(True, "Right: a conditional is a ratio of two marginals, so the weights need not sum to one.")
@@ -73,12 +73,14 @@ def judge_2(answer: Any) -> Said:
         if abs(number - float(value)) <= TYPED * max(1.0, abs(float(value))):
             return Said(False, text)
     if not 0 <= number <= 1:
-        return Said(False, f"{number:.4g} is no probability; which two values have to be divided?")
-    return Said(False, f"{number:.4g} is not it. Two marginals are needed: one keeps x0 and x2, the other only x2.")
+        return Said(False, f"{number:.4g} is not a probability; which value must be divided by which?")
+    return Said(
+        False, f"{number:.4g} is not the answer. You need two marginals: one keeps x0 and x2, the other only x2."
+    )
 
 
 def judge_3(answer: Any) -> Said:
-    """Whether a circuit says 0.5 f(x0) g(x1) + 0.5 f(x0) h(x1), with h a fair coin."""
+    """Check that a circuit computes 0.5 f(x0) g(x1) + 0.5 f(x0) h(x1), where h is a fair coin."""
     if answer is None:
         return not_answered("a circuit over variables 0 and 1 that is smooth")
     wrong = _no_distribution(answer)
@@ -89,18 +91,18 @@ def judge_3(answer: Any) -> Said:
     table = _table(answer, 2)
     if float((table.sum(1) - f).abs().max()) > CLOSE:
         heads = f"x0 shows 1 with probability {table[1].sum():.3g}, but both terms have the factor f(x0)"
-        return Said(False, f"It is smooth, and a distribution, but another one: {heads}.")
+        return Said(False, f"It is smooth, and a distribution, but a different one: {heads}.")
     off = (table - wanted).abs()
     if float(off.max()) > CLOSE:
         a, b = divmod(int(off.argmax()), 2)
-        found = f"at x0 = {a}, x1 = {b} the circuit gives {table[a, b]:.4g}"
-        asked = "What do the two terms give there, each by hand? Compare both factors of each, and the weights"
-        return Said(False, f"It is smooth, and a distribution, but another one: {found}. {asked}.")
-    return Said(True, "Right: each input of the sum now speaks of the same variables, so one pass is exact.")
+        found = f"at x0 = {a}, x1 = {b} the circuit returns {table[a, b]:.4g}"
+        asked = "Compute the two terms there by hand, and compare both factors of each, and the weights"
+        return Said(False, f"It is smooth, and a distribution, but a different one: {found}. {asked}.")
+    return Said(True, "Right: all inputs of the sum now have the same variables, so one pass is exact.")
 
 
 def _no_distribution(answer: Any) -> Said | None:
-    """What keeps an answer from being a distribution over variables 0 and 1 that can be summed in one pass."""
+    """Return why an answer is not a smooth and decomposable distribution over variables 0 and 1, if so."""
     if not isinstance(answer, Circuit):
         return something_else("a circuit of builder.build(root)", answer)
     if answer.scope != (0, 1):
@@ -117,7 +119,7 @@ def _no_distribution(answer: Any) -> Said | None:
     except CircuitError as error:
         return Said(False, f"The circuit cannot be evaluated at all four assignments: {error}.")
     if not table.isfinite().all():
-        return Said(False, f"Not all of the four values are numbers: {table.flatten().tolist()}.")
+        return Said(False, f"Not all four values are finite: {table.flatten().tolist()}.")
     if float(table.min()) < 0:
         return Said(False, f"One of the four values is {table.min():.3g}; a probability is not negative.")
     if abs(float(table.sum()) - 1) > CLOSE:
@@ -126,14 +128,14 @@ def _no_distribution(answer: Any) -> Said | None:
 
 
 def _table(circuit: Circuit, variables: int) -> torch.Tensor:
-    """The values at all assignments of binary variables, one axis a variable."""
+    """Return the values at all assignments of binary variables, one axis per variable."""
     rows = torch.tensor(list(product((0, 1), repeat=variables)))
     compiled = explorer.TorchCompiler(semiring="sum-product").compile(circuit)
     return compiled(rows).detach().reshape([2] * variables)
 
 
 def _number(answer: Any) -> float | None:
-    """An answer as a number: a number of Python or NumPy, or a tensor or an array of one entry."""
+    """Convert an answer to a float: a number of Python or NumPy, or a tensor or an array with one entry."""
     if isinstance(answer, bool | str):
         return None
     try:

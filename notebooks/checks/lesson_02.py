@@ -1,4 +1,4 @@
-"""What the exercises of lesson 2 are held against: the matcher itself is asked."""
+"""Lesson 2, patterns and matches: checked by the matcher itself."""
 
 from typing import Any
 
@@ -21,17 +21,17 @@ def exercise_1(answer: Any) -> None:
 
 
 def exercise_2(answer: Any) -> None:
-    """A pattern that asks about a weight."""
+    """A pattern with a condition on a weight."""
     say(judge_2(answer))
 
 
 def exercise_3(answer: Any) -> None:
-    """A circuit in which one match is found and another is blocked."""
+    """A circuit in which one match is found and another one is blocked."""
     say(judge_3(answer))
 
 
 def judge_1(answer: Any) -> Said:
-    """Whether a pattern matches `upper` over `middle` over `lower-product` in the circuit `near-misses`."""
+    """Check that a pattern matches `upper` over `middle` over `lower-product` in the circuit `near-misses`."""
     if answer is None:
         return not_answered("a LayerOptPattern of three entries")
     if not isinstance(answer, LayerOptPattern):
@@ -42,20 +42,20 @@ def judge_1(answer: Any) -> Said:
     graph = _layers(circuit)
     try:
         at_root = match_pattern(graph, answer, circuit.layer_id("upper"))
-    except Exception as error:  # noqa: BLE001 - conditions of a reader's pattern may raise anything
+    except Exception as error:  # noqa: BLE001 - conditions in a student's pattern may raise anything
         return _unusable(error)
     if isinstance(at_root, Refusal):
         where = f"At upper, layer {at_root.root}, it stops at entry {at_root.entry + 1}"
         return Said(False, f"{where}: {at_root.reason}. Which entry comes first, the root or the input?")
     if len(at_root) != 3:
-        return Said(False, f"At upper it matches {len(at_root)} layers, {list(at_root.nodes)}; three are wanted.")
+        return Said(False, f"At upper it matches {len(at_root)} layers, {list(at_root.nodes)}; expected three.")
     return Said(
-        True, "Right: entries go from the root towards the inputs, and only the last one may read several layers."
+        True, "Right: entries go from the root towards the inputs, and only the last one may have several inputs."
     )
 
 
 def judge_2(answer: Any) -> Said:
-    """Whether a pattern matches a sum exactly where its weight is a softmax."""
+    """Check that a pattern matches a sum exactly if its weight is a softmax."""
     if answer is None:
         return not_answered("a LayerOptPattern of one entry with sub_patterns")
     if not isinstance(answer, LayerOptPattern):
@@ -69,7 +69,7 @@ def judge_2(answer: Any) -> Said:
         graph = _layers(circuit)
         try:
             found = {match.root for match in match_pattern_graph(graph, [answer]).matches}
-        except Exception as error:  # noqa: BLE001 - conditions of a reader's pattern may raise anything
+        except Exception as error:  # noqa: BLE001 - conditions in a student's pattern may raise anything
             return _unusable(error)
         for node, layer in graph.nodes.items():
             problem = _softmax_problem(
@@ -77,13 +77,15 @@ def judge_2(answer: Any) -> Said:
             )
             if problem:
                 return Said(False, problem)
-    return Said(True, "Right: a sub-pattern is asked about the parameter, and is_output says that it must end there.")
+    return Said(
+        True, "Right: a sub-pattern is matched on the parameter, and is_output says that the parameter must end there."
+    )
 
 
 def judge_3(answer: Any) -> Said:
-    """Whether SumCollapse is found once or more, and blocked once or more by several users, in one step."""
+    """Check that SumCollapse matches at least once, and is blocked by several users at least once, in one step."""
     if answer is None:
-        return not_answered("a circuit, as builder.build gives one")
+        return not_answered("a circuit, as returned by builder.build")
     if not isinstance(answer, Circuit):
         return something_else("a circuit of builder.build(root)", answer)
     try:
@@ -94,33 +96,35 @@ def judge_3(answer: Any) -> Said:
     blocked = [refusal for refusal in misses.refusals if refusal.kind is RefusalKind.SEVERAL_USERS]
     if not blocked:
         seen = ", ".join(f"{kind.value} ({count})" for (_, kind), count in misses.reasons.items())
-        found = f"The near misses are: {seen}." if seen else "There is no near miss at all."
+        found = f"The near misses are: {seen}." if seen else "There is no near miss."
         return Said(False, f"No attempt of SumCollapse is blocked by several users. {found}")
     if not misses.matched:
         return Said(False, f"{blocked[0].reason.capitalize()}; but SumCollapse matches nowhere in this circuit.")
-    return Said(True, "Right: what blocks is the users of the lower sum; the upper one may have as many as it likes.")
+    return Said(
+        True, "Right: only the users of the lower sum block a match; the upper one may have any number of them."
+    )
 
 
 def _softmax_problem(where: str, layer: TorchLayer, is_found: bool, result: object) -> str:
-    """What is wrong about a pattern for sums whose weight is a softmax at one layer; empty if nothing is."""
+    """Return what is wrong with a pattern for sums whose weight is a softmax, at one layer; empty if nothing is."""
     if not isinstance(layer, TorchSumLayer):
-        return f"It matches {where}, a {type(layer).__name__}; only sums are wanted." if is_found else ""
+        return f"It matches {where}, a {type(layer).__name__}; it should only match sums." if is_found else ""
     said = f"{where}, a sum with weight {layer.weight}"
     is_softmax = isinstance(layer.weight.output, TorchSoftmaxParameter)
     if is_found and not is_softmax:
-        return f"It matches {said}. There is a softmax in this weight, but the weight does not end in it."
+        return f"It matches {said}. This weight contains a softmax, but does not end in it."
     if is_softmax and not is_found:
-        reason = result.reason if isinstance(result, Refusal) else "the matcher did not look there"
+        reason = result.reason if isinstance(result, Refusal) else "the matcher did not try it there"
         return f"It does not match {said}: {reason}."
     return ""
 
 
 def _no_compiled_types(pattern: LayerOptPattern) -> Said | None:
-    """What is wrong with the entries of a pattern that are no types of compiled layers."""
+    """Return the problem if an entry of a pattern is not a type of compiled layers."""
     others = [entry.__name__ for entry in pattern.entries if not issubclass(entry, TorchLayer)]
     if not others:
         return None
-    return Said(False, f"{others[0]} is not a type of compiled layers, so it matches none; see explorer.backend.")
+    return Said(False, f"{others[0]} is not a type of compiled layers, so it cannot match; see explorer.backend.")
 
 
 def _unusable(error: Exception) -> Said:
@@ -129,5 +133,5 @@ def _unusable(error: Exception) -> Said:
 
 
 def _layers(circuit: Circuit) -> Graph[TorchLayer]:
-    """The compiled layers, before anything is optimized."""
+    """Return the compiled layers, before optimization."""
     return explorer.TorchCompiler(**COMPILED_ONLY).compile(circuit).graph

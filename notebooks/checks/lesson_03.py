@@ -1,4 +1,4 @@
-"""Lesson 3, fusion: how long a chain five rounds collapse, which bottleneck pays, a circuit for three rules."""
+"""Lesson 3, fusion: the longest chain for five rounds, the width of a bottleneck, a circuit for three rules."""
 
 import warnings
 from collections.abc import Callable
@@ -25,12 +25,12 @@ BELOW = {"SumCollapse": "another sum", "Tucker": "a Kronecker layer", "Candecomp
 
 
 def exercise_1(answer: Any) -> None:
-    """The longest chain of sums that five rounds make one sum."""
+    """The longest chain of sums that five rounds collapse into one."""
     say(judge_1(answer))
 
 
 def judge_1(answer: Any) -> Said:
-    """Compile that chain and the next longer one."""
+    """Compile that chain and the chain longer by one."""
     if answer is None:
         return not_answered("a number of sums")
     problem = _no_number(answer, "sums", LONGEST)
@@ -44,18 +44,18 @@ def judge_1(answer: Any) -> Said:
             f"Of {answer} sums, {left} are left after {ROUNDS} rounds. How many are left after each single round?",
         )
     if _sums_left(answer + 1) == 1:
-        return Said(False, f"{answer} sums become one, but not only they: a longer chain does as well.")
+        return Said(False, f"{answer} sums do become one, but so does a longer chain.")
     return Said(
         True,
         f"Right: {answer} sums become one in {ROUNDS} rounds, and of {answer + 1} sums {_sums_left(answer + 1)} are "
-        f"left, because each round halves the chain and rounds up. {answer} are done in the last round "
-        f"allowed, so there is no warning; with {answer + 1} there is one.",
+        f"left, because each round halves the chain and rounds up. {answer} are finished in the last "
+        f"allowed round, so there is no warning; with {answer + 1} there is one.",
     )
 
 
 def _sums_left(length: int) -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that rounds were cut short is the point
+        warnings.simplefilter("ignore")  # the rounds are cut short on purpose
         trace = explorer.record(sum_chain(length, num_units=2), preset="handbook", fold=False, max_rounds=ROUNDS)
     return trace.figures(-1)["layers"] - 1
 
@@ -64,29 +64,29 @@ def _sums_left(length: int) -> int:
 
 
 def exercise_2(answer: Any) -> None:
-    """The smallest width of the middle with which the default preset collapses a bottleneck."""
+    """The smallest width at which the default preset collapses a bottleneck."""
     say(judge_2(answer))
 
 
 def judge_2(answer: Any) -> Said:
-    """Compile the bottleneck of that width and of one less."""
+    """Compile the bottleneck of that width, and the one narrower by one."""
     if answer is None:
-        return not_answered("the width of the middle, a whole number")
+        return not_answered("the width of the middle, an integer")
     problem = _no_number(answer, "units", 4 * UNITS)
     if problem is not None:
         return problem
     answer = int(answer)
     trace = explorer.record(_bottleneck(answer), fold=False)
     if not _collapsed(trace):
-        return Said(False, f"With {answer} units in the middle two sums stay: {_declined(trace)}.")
+        return Said(False, f"With {answer} units in the middle, it stays two sums: {_declined(trace)}.")
     if answer > 1 and _collapsed(explorer.record(_bottleneck(answer - 1), fold=False)):
-        return Said(False, f"It collapses with {answer} units in the middle, but with fewer as well.")
+        return Said(False, f"It collapses with {answer} units in the middle, but so it does with fewer.")
     before = explorer.record(_bottleneck(answer - 1), fold=False)
     return Said(
         True,
-        f"Right: it collapses with {answer} units; with {answer - 1}, {_declined(before)}. By the layers' "
-        f"operations alone {UNITS // 2} would break even; making the product of the weights asks for more, and the "
-        "layer and the exponentials that are saved ask for less.",
+        f"Right: it collapses with {answer} units; with {answer - 1}, {_declined(before)}. By the operations "
+        f"of the layers alone, {UNITS // 2} would break even; computing the product of the weights raises this, and "
+        "the saved layer and exponentials lower it.",
     )
 
 
@@ -113,8 +113,8 @@ def exercise_3(answer: Any) -> None:
 
 
 def judge_3(answer: Any) -> Said:
-    """Compile the circuit and look at the first fuse step."""
-    what = "a circuit that mine returns; it is what b.build(...) gives"
+    """Compile the circuit and inspect the first fuse step."""
+    what = "a circuit that mine returns, as built by b.build(...)"
     if answer is None:
         return not_answered(what)
     circuit = _made(answer)
@@ -135,18 +135,18 @@ def judge_3(answer: Any) -> Said:
         return Said(
             True,
             f"Right: all three in one round, {trace.figures('compile')['layers']} layers become "
-            f"{trace.figures(step)['layers']}, because no layer is in two matches that must both win.",
+            f"{trace.figures(step)['layers']}, because no layer is in two of the three matches.",
         )
     done = ", ".join(applied) or "nothing"
     return Said(False, f"Round 1 applied {done}. " + " ".join(_why_missing(trace, rule) for rule in missing))
 
 
 def _made(answer: Callable[[], Any] | Any) -> Circuit | Said | None:
-    """The circuit of an answer; what is wrong with it otherwise; None if there is none yet."""
+    """Return the circuit of an answer, or feedback on what is wrong with it; None if there is none yet."""
     if callable(answer):
         try:
             answer = answer()
-        except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        except Exception as error:  # noqa: BLE001 - a student's code may raise anything
             return Said(False, f"Building the circuit failed: {type(error).__name__}: {error}")
     if answer is None or isinstance(answer, Circuit):
         return answer
@@ -165,17 +165,17 @@ def _why_missing(trace: Trace, rule: str) -> str:
         return f"{rule} came close: {max(close, key=lambda refusal: refusal.progress).reason}."
     sums = sum(record.type == "TorchSumLayer" for record in graph.nodes.values())
     if not sums:
-        return f"{rule} needs a sum layer at the top of its match; the circuit has none."
-    return f"{rule} matched nowhere: no sum of one input reads {BELOW[rule]}."
+        return f"{rule} needs a sum layer as its root; the circuit has none."
+    return f"{rule} did not match: no sum with one input reads {BELOW[rule]}."
 
 
 # ---------------------------------------------------------------------- both numbers
 
 
 def _no_number(answer: Any, of: str, most: int) -> Said | None:
-    """What is wrong with an answer that is no number from 1 to `most`."""
+    """Return what is wrong if an answer is not an integer from 1 to `most`."""
     if not is_whole(answer):
-        return something_else(f"a whole number of {of}", answer)
+        return something_else(f"an integer, the number of {of}", answer)
     if not 1 <= int(answer) <= most:
-        return Said(False, f"A number of {of} from 1 to {most} is wanted; found {short(answer)}.")
+        return Said(False, f"Expected a number of {of} from 1 to {most}; got {short(answer)}.")
     return None

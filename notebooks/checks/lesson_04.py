@@ -1,4 +1,4 @@
-"""Lesson 4, shattering: the two-step product, from which size on it pays, and shapes for which it does not."""
+"""Lesson 4, shattering: the two-step product, the smallest size at which it pays off, and the best and worst shapes."""
 
 from collections.abc import Callable
 from math import prod
@@ -32,7 +32,7 @@ def exercise_1(answer: Any) -> None:
 
 
 def judge_1(answer: Any) -> Said:
-    """Run it on factors that are not square, and watch the sizes of what it makes."""
+    """Run it on factors that are not square, and track the sizes of the tensors that it creates."""
     what = "a tensor (batch, P * R) that two_steps returns"
     if answer is None:
         return not_answered(what)
@@ -45,33 +45,29 @@ def judge_1(answer: Any) -> Said:
     try:
         with watch:
             found = answer(A.clone(), B.clone(), x.clone())
-    except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+    except Exception as error:  # noqa: BLE001 - a student's code may raise anything
         return Said(False, f"It fails for A {(P, J)}, B {(R, Q)}, x {(BATCH, J * Q)}: {type(error).__name__}: {error}")
     if found is None:
         return not_answered(what)
     if not isinstance(found, Tensor):
         return something_else("a tensor", found)
     if tuple(found.shape) != (BATCH, P * R):
-        return Said(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; found {tuple(found.shape)}.")
+        return Said(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; got {tuple(found.shape)}.")
     if not found.is_floating_point():
-        return Said(False, f"Real numbers are wanted, as those of x are; found {found.dtype}.")
+        return Said(False, f"Expected floating-point numbers like those of x; got {found.dtype}.")
     found, wanted = found.to(x.dtype), x @ torch.kron(A, B).T
     if not torch.allclose(found, wanted, rtol=1e-4):
         ordered = found.reshape(BATCH, R, P).transpose(1, 2).reshape(BATCH, P * R)
         if torch.allclose(ordered, wanted, rtol=1e-4):
-            return Said(False, "The numbers are right, but not their order: p must be the slow index of the result.")
-        return Said(
-            False, "The values are others than those of (A kron B) x. Which index of x is the slow one, j or q?"
-        )
+            return Said(False, "The numbers are right, but in the wrong order: p must be the slow index of the result.")
+        return Said(False, "The values differ from those of (A kron B) x. Which index of x is the slow one, j or q?")
     if watch.largest >= P * R * J * Q:
-        return Said(False, f"The values are right, but something with {watch.largest:,} numbers was built on the way.")
-    return Said(
-        True, f"Right: and nothing on the way had more than {watch.largest:,} of the {P * R * J * Q:,} numbers."
-    )
+        return Said(False, f"The values are right, but a tensor of {watch.largest:,} numbers was built on the way.")
+    return Said(True, f"Right: no tensor on the way had more than {watch.largest:,} of the {P * R * J * Q:,} numbers.")
 
 
 class _Sizes(TorchDispatchMode):
-    """Keeps the size of the largest tensor that was made."""
+    """Track the size of the largest tensor that is created."""
 
     largest = 0
 
@@ -91,25 +87,25 @@ def exercise_2(answer: Any) -> None:
 
 
 def judge_2(answer: Any) -> Said:
-    """Compile the sum of that size and of one less."""
+    """Compile the sum of that size, and the one smaller by one."""
     if answer is None:
-        return not_answered("the size p, a whole number")
+        return not_answered("the size p, an integer")
     if not is_whole(answer):
-        return something_else("a whole number", answer)
+        return something_else("an integer", answer)
     if not 1 <= int(answer) <= LARGEST:
-        return Said(False, f"A size from 1 to {LARGEST} is wanted; found {short(answer)}.")
+        return Said(False, f"Expected a size from 1 to {LARGEST}; got {short(answer)}.")
     answer = int(answer)
     applied, reason = _decision(answer)
     if not applied:
-        return Said(False, f"At p = {answer} the sum stays whole: {reason}. The factors must be larger.")
+        return Said(False, f"At p = {answer} the sum is not shattered: {reason}. The factors must be larger.")
     if answer > 1:
         applied, reason = _decision(answer - 1)
         if applied:
-            return Said(False, f"At p = {answer} it is shattered, but for smaller factors as well.")
+            return Said(False, f"At p = {answer} it is shattered, but so it is for smaller factors.")
     return Said(
         True,
-        f"Right: one below, {reason}, because one more layer and twice the exponentials eat up what the fourth power "
-        "gives.",
+        f"Right: one below, {reason}, because one more layer and twice the exponentials outweigh the saved "
+        "multiplications.",
     )
 
 
@@ -129,7 +125,7 @@ def _one_sum(a: tuple[int, int], b: tuple[int, int]) -> Circuit:
 
 
 def exercise_3(answer: Any) -> None:
-    """Shapes of two factors for which shattering leaves the fewest operations, and for which it takes more."""
+    """Shapes of two factors for which shattering leaves the fewest operations, and for which it needs more."""
     say(judge_3(answer))
 
 
@@ -139,7 +135,7 @@ def judge_3(answer: Any) -> Said:
     if answer is None:
         return not_answered(what)
     if not isinstance(answer, dict) or set(answer) != set(KINDS):
-        return Said(False, f"A dictionary with the keys {' and '.join(KINDS)} is wanted; found {short(answer)}.")
+        return Said(False, f"Expected a dictionary with the keys {' and '.join(KINDS)}; got {short(answer)}.")
     if all(given is None for given in answer.values()):
         return not_answered(what)
     for kind in KINDS:
@@ -151,10 +147,10 @@ def judge_3(answer: Any) -> Said:
     least = min(_operations_by_formula(rows, columns) for rows in _divisors() for columns in _divisors())
     told = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
     if fewest > least:
-        return Said(False, f"{told} The first can be fewer: which sizes are in both terms of the formula?")
+        return Said(False, f"{told} The first can be smaller: which sizes are in both terms of the formula?")
     if more <= before:
         return Said(
-            False, f"{told} The second must take more than the large matrix: what makes the vector in between long?"
+            False, f"{told} The second must need more than the large matrix: what makes the vector in between long?"
         )
     return Said(
         True,
@@ -163,15 +159,15 @@ def judge_3(answer: Any) -> Said:
 
 
 def _no_shapes(given: Callable[[], Any] | Any) -> str:
-    """What is wrong with the shapes of two factors; empty if nothing is."""
-    form = "shapes ((P, J), (R, Q)) are wanted, whole numbers"
+    """Return what is wrong with the shapes of two factors; empty if nothing is."""
+    form = "expected shapes ((P, J), (R, Q)) of integers"
     if not isinstance(given, tuple | list) or len(given) != 2:
-        return f"{form}; found {short(given)}."
+        return f"{form}; got {short(given)}."
     for shape in given:
         if not isinstance(shape, tuple | list) or len(shape) != 2:
-            return f"{form}; found {short(given)}."
+            return f"{form}; got {short(given)}."
         if not all(is_whole(size) and size > 0 for size in shape):
-            return f"{form}; found {short(given)}."
+            return f"{form}; got {short(given)}."
     (P, J), (R, Q) = given
     if (P * R, J * Q) != (SIDE, SIDE):
         return f"the Kronecker product of these is {P * R} x {J * Q}; it must be {SIDE} x {SIDE}."
@@ -179,11 +175,11 @@ def _no_shapes(given: Callable[[], Any] | Any) -> str:
 
 
 def _operations(shapes: Any) -> tuple[int, int]:
-    """Operations of the sum before and after it is shattered, as the engine counts them."""
+    """Return the engine's count of operations of the sum before and after it is shattered."""
     a, b = (tuple(shape) for shape in shapes)
     trace: Trace = explorer.record(_one_sum(a, b), preset="handbook", fold=False, max_rounds=1)
     index = trace.step(SHATTER).index
-    read = prod((a[1], b[1]))  # the input layer counts one operation a unit
+    read = prod((a[1], b[1]))  # the input layer counts one operation per unit
     return trace.figures(index - 1)["flops"] - read, trace.figures(index)["flops"] - read
 
 

@@ -1,4 +1,4 @@
-"""Lesson 5, folding: an index table, orders that are read in a given way, and the grouping by level and key."""
+"""Lesson 5, folding: an index table, orders for a given kind of read, and the grouping by level and key."""
 
 from collections.abc import Sequence
 from reprlib import repr as short
@@ -24,11 +24,11 @@ def exercise_1(answer: Any) -> None:
 
 
 def judge_1(answer: Any) -> Said:
-    """Compile the circuit and compare with the table of its group."""
+    """Compile the circuit and compare with its index table."""
     if answer is None:
         return not_answered("the rows of the table, each a list of slice numbers")
     if not _is_table(answer):
-        return Said(False, f"A list of rows is wanted, each a list of whole numbers; found {short(answer)}.")
+        return Said(False, f"Expected a list of rows, each a list of integers; got {short(answer)}.")
     circuit = _two_widths()
     trace = explorer.record(circuit, optimize=False)
     group = next(group for group in trace.fold_groups(1) if group.key["num_input_units"] == "4")
@@ -36,16 +36,19 @@ def judge_1(answer: Any) -> Said:
     given = [list(row) for row in answer]
     if given == wanted:
         members = ", ".join(circuit.names[member] for member in group.members)
-        return Said(True, f"Right: one row each for {members}, and slices counted among the wide coins only.")
+        return Said(True, f"Right: one row each for {members}, with slices counted among the wide coins only.")
     rows, columns = len(wanted), len(wanted[0])
     if len(given) != rows:
-        return Said(False, f"There are {len(given)} rows. One row a product of the group: which products share a key?")
+        return Said(
+            False,
+            f"There are {len(given)} rows. It should be one row per product of the group: which products share a key?",
+        )
     if any(len(row) != columns for row in given):
-        return Said(False, "One column an input: each product reads as many layers as its arity says.")
+        return Said(False, "It should be one column per input: the arity says how many inputs each product has.")
     if given == [list(trace.graph_at("compile").inputs[member]) for member in group.members]:
-        return Said(False, "These are the numbers of the coins. A slice is the place within the folded layer.")
+        return Said(False, "These are the numbers of the coins. A slice is the position within the folded layer.")
     if given == [list(column) for column in zip(*wanted, strict=True)]:
-        return Said(False, "Rows and columns are exchanged: one row a product, one column an input.")
+        return Said(False, "Rows and columns are swapped: it should be one row per product, one column per input.")
     if given == wanted[::-1]:
         return Said(False, "The rows are in the wrong order: slices follow the numbers of the layers.")
     largest = len(trace.fold_groups(0)[0].members) - 1
@@ -53,7 +56,7 @@ def judge_1(answer: Any) -> Said:
         return Said(False, "There is no such slice. Which coins are in the folded layer that the wide products read?")
     odd = next(i for i in range(rows) if given[i] != wanted[i])
     name = circuit.names[group.members[odd]]
-    return Said(False, f"Row {odd}, of {name}, is not right: which coins does it read, in which order?")
+    return Said(False, f"Row {odd}, for {name}, is wrong: which coins does it read, and in which order?")
 
 
 def _two_widths() -> Circuit:
@@ -80,12 +83,12 @@ def exercise_2(answer: Any) -> None:
 
 
 def judge_2(answer: Any) -> Said:
-    """Compile the products of each answer and look how they read."""
+    """Compile the products of each answer and check how they read."""
     what = f"four pairs each for {', '.join(KINDS[:-1])} and {KINDS[-1]}"
     if answer is None:
         return not_answered(what)
     if not isinstance(answer, dict) or set(answer) != set(KINDS):
-        return Said(False, f"A dictionary with the keys {', '.join(KINDS)} is wanted; found {short(answer)}.")
+        return Said(False, f"Expected a dictionary with the keys {', '.join(KINDS)}; got {short(answer)}.")
     if all(given is None for given in answer.values()):
         return not_answered(what)
     for kind in KINDS:
@@ -95,19 +98,21 @@ def judge_2(answer: Any) -> Said:
     found = {kind: _read_of(answer[kind]) for kind in KINDS}
     wrong = {kind: read for kind, read in found.items() if read != kind}
     if wrong:
-        told = "; ".join(f"the pairs for {kind} are read by {read}" for kind, read in wrong.items())
-        return Said(False, f"Not yet: {told}. Write the slices as a table, and go through it by rows and by columns.")
-    return Said(True, "Right: by rows it is a view, by columns a transpose, and any other order is copied.")
+        told = "; ".join(f"the pairs for {kind} are read as {read}" for kind, read in wrong.items())
+        return Said(
+            False, f"Not yet: {told}. Write the slices as a table, and go through it row by row, and column by column."
+        )
+    return Said(True, "Right: row by row it is a view, column by column a transpose, and any other order is copied.")
 
 
 def _no_pairs(given: Any) -> str:
-    """What is wrong with pairs of coins; empty if nothing is."""
-    form = f"{COINS // 2} pairs of numbers from 0 to {COINS - 1} are wanted"
+    """Return what is wrong with pairs of coins; empty if nothing is."""
+    form = f"expected {COINS // 2} pairs of numbers from 0 to {COINS - 1}"
     if not _is_table(given) or any(len(pair) != 2 for pair in given) or len(given) != COINS // 2:
-        return f"{form}; found {short(given)}."
+        return f"{form}; got {short(given)}."
     coins = [coin for pair in given for coin in pair]
     if sorted(coins) != list(range(COINS)):
-        return f"each coin is read once; found {list(given)!r}."
+        return f"each coin must be read once; got {list(given)!r}."
     return ""
 
 
@@ -127,7 +132,7 @@ def exercise_3(answer: Any) -> None:
 
 
 def judge_3(answer: Any) -> Said:
-    """Run it on three circuits and compare with the groups of the compiler."""
+    """Run it on three circuits and compare with the compiler's groups."""
     what = "a list of groups that my_groups returns, each a list of layer numbers"
     if answer is None:
         return not_answered(what)
@@ -137,38 +142,42 @@ def judge_3(answer: Any) -> Said:
         trace = explorer.record(explorer.gallery.load_named(name), optimize=False, levels="longest-distance")
         try:
             given = answer(trace.circuit_at("compile").graph)
-        except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        except Exception as error:  # noqa: BLE001 - a student's code may raise anything
             return Said(False, f"It fails for {name}: {type(error).__name__}: {error}")
         if given is None:
             return not_answered(what)
         if not _is_table(given):
-            return Said(False, f"A list of groups is wanted, each a list of layer numbers; found {short(given)}.")
+            return Said(False, f"Expected a list of groups, each a list of layer numbers; got {short(given)}.")
         problem = _other_groups(trace, given)
         if problem:
             return Said(False, f"In {name}: {problem}")
-    return Said(True, f"Right: the same groups as the compiler's in {', '.join(NAMES)}, because level and key are all.")
+    return Said(
+        True, f"Right: the same groups as the compiler's in {', '.join(NAMES)}, because level and key alone decide."
+    )
 
 
 def _other_groups(trace: Trace, given: Sequence[Sequence[int]]) -> str:
-    """How groups differ from those of the compiler; empty if they do not."""
+    """Return how groups differ from the compiler's; empty if they do not."""
     groups = trace.fold_groups()
     nodes = [member for group in groups for member in group.members]
     flat = [node for group in given for node in group]
     if twice := [node for node in flat if flat.count(node) > 1]:
-        return f"layer {twice[0]} is in more than one place."
+        return f"layer {twice[0]} is in more than one group."
     if unknown := [node for node in flat if node not in nodes]:
         return f"there is no layer {unknown[0]}."
     if missing := [node for node in nodes if node not in flat]:
-        return f"layer {missing[0]} is in no group; a layer that stays alone is a group of one."
+        return f"layer {missing[0]} is in no group; a layer that is not folded is a group of one."
     for group in given:
         for other in group[1:]:
             together = trace.why_not_folded(group[0], other)
             if not together:
                 reason = together.reason.removeprefix("Not folded together: ")
-                return f"layers {group[0]} and {other} are put together, but {reason}"
+                return f"your group has layers {group[0]} and {other}, which do not fold: {reason}"
     place = {node: i for i, group in enumerate(given) for node in group}
     for group in groups:
         for other in group.members[1:]:
             if place[other] != place[group.members[0]]:
-                return f"layers {group.members[0]} and {other} are kept apart; their level and their key are the same."
+                return (
+                    f"layers {group.members[0]} and {other} are in different groups, but have the same level and key."
+                )
     return ""

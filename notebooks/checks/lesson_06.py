@@ -1,4 +1,4 @@
-"""Lesson 6, CPU and CUDA: the interval of a median, what may be said of two, where two curves cross."""
+"""Lesson 6, CPU and CUDA: the interval of a median, the comparison of two, the crossing of two curves."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from explorer.views import speed_up
 
 COUNTS = (1, 5, 6, 7, 8, 9, 11, 12, 17, 20, 25, 30, 60)
 NEAR = 1e-9
-"""Times are only picked, and a crossing is computed from a few of them: rounding makes no more."""
+"""Tolerance: an interval consists of given times, and a crossing is computed from a few, so only rounding differs."""
 FUNCTION = "the function itself, without calling it,"
 VERDICTS = {"faster": "faster", "slower": "slower", "noise": "cannot tell"}
 
@@ -21,12 +21,12 @@ VERDICTS = {"faster": "faster", "slower": "slower", "noise": "cannot tell"}
 
 
 def exercise_1(answer: Any) -> None:
-    """A function of times that gives the ends of the interval of their median."""
+    """A function of times that returns the interval of their median."""
     say(judge_1(answer))
 
 
 def judge_1(answer: Any) -> Said:
-    """Compare it with the engine's estimate, for several numbers of times."""
+    """Compare it with the engine's estimate, for several numbers of repeats."""
     what = "an interval (low, high) that the function returns"
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
@@ -41,64 +41,64 @@ def judge_1(answer: Any) -> Said:
         times = _times(count)
         problem = _wrong_interval(_called(answer, list(times)), times)
         if problem is not None:
-            return Said(False, f"Of {count} times: {problem}")
+            return Said(False, f"With {count} {'time' if count == 1 else 'times'}: {problem}")
     return Said(
         True,
-        "Right: with six times it is the whole range, and with many it is narrow, because the share of times below the "
-        "median is known for every distribution.",
+        "Right: with six times it is the whole range, and with many it is narrow, because half of all times are below "
+        "the median, whatever their distribution.",
     )
 
 
 def _times(count: int) -> tuple[float, ...]:
-    """Times in no order, with a long tail."""
+    """Return unordered times with a long tail."""
     dice = random.Random(count)
     return tuple(dice.lognormvariate(0, 1) for _ in range(count))
 
 
 def _wrong_interval(found: Any, times: Sequence[float]) -> str | None:
-    """What is wrong with an interval, if anything is."""
+    """Return what is wrong with an interval, if anything."""
     wanted, ordered = estimate(times), sorted(times)
-    low, high = wanted.low / 1000, wanted.high / 1000  # the engine's are milliseconds
+    low, high = wanted.low / 1000, wanted.high / 1000  # the engine's unit is milliseconds
     if not wanted.is_known:
         if found is None:
             return None
-        return f"even all of them, from first to last, have the median with {wanted.confidence:.1%} only."
+        return f"even their whole range contains the median with only {wanted.confidence:.1%}; return None."
     if found is None:
-        return "there is an interval with 95 %, and the function gave None."
+        return "there is an interval with 95 %, but the function returned None."
     if not _is_pair(found):
-        return f"two numbers (low, high) are wanted; found {found!r}."
+        return f"expected two numbers (low, high); got {found!r}."
     if abs(found[0] - low) <= NEAR and abs(found[1] - high) <= NEAR:
         return None
     if found[0] > found[1]:
         return "the lower end is above the upper one."
     places = [_place(ordered, end) for end in found]
     if None in places:
-        return "the ends are two of the times themselves; these are not."
+        return "both ends must be among the times; these are not."
     if places[0] != len(times) - 1 - (places[1] or 0):
         return (
-            f"the ends are equally far from both ends of the ordered times; these have {places[0]} times below them "
-            f"and {len(times) - 1 - (places[1] or 0)} above. Are the times in order?"
+            f"as many times must be left out below as above; here {places[0]} are left out below and "
+            f"{len(times) - 1 - (places[1] or 0)} above. Are the times sorted?"
         )
     if found[0] < low:
-        return f"it has the median with 95 %, but a narrower one has so too ({places[0]} times are left out below)."
-    return f"too narrow: with {places[0]} times left out on each side it has the median with less than 95 %."
+        return f"it contains the median with 95 %, but so does a narrower one ({places[0]} times are left out below)."
+    return f"too narrow: with {places[0]} times left out on each side it contains the median with less than 95 %."
 
 
 def _place(ordered: Sequence[float], value: float) -> int | None:
     return next((at for at, known in enumerate(ordered) if abs(known - value) <= NEAR), None)
 
 
-# ---------------------------------------------------------------------- what may be said of two estimates
+# ---------------------------------------------------------------------- the comparison of two estimates
 
 
 def exercise_2(answer: Any) -> None:
-    """A function of two estimates that says what may be said of them."""
+    """A function that compares two estimates."""
     say(judge_2(answer))
 
 
 def judge_2(answer: Any) -> Said:
-    """Compare it with what the engine says, for several pairs of estimates."""
-    what = '"faster", "slower" or "cannot tell", which the function returns'
+    """Compare it with the engine's verdict, for several pairs of estimates."""
+    what = '"faster", "slower" or "cannot tell", returned by the function'
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     told = [(name, before, after, _called(answer, before, after)) for name, before, after in _pairs()]
@@ -109,18 +109,18 @@ def judge_2(answer: Any) -> Said:
         return not_answered(what)
     for name, before, after, found in told:
         if not isinstance(found, str) or found not in VERDICTS.values():
-            return Said(False, f"One of {', '.join(map(repr, VERDICTS.values()))} is wanted; found {found!r}.")
+            return Said(False, f"Expected one of {', '.join(map(repr, VERDICTS.values()))}; got {found!r}.")
         if found != VERDICTS[speed_up(before, after).tone]:
-            return Said(False, f"Not {found!r} where {name}: {_of(before)} before, {_of(after)} after.")
+            return Said(False, f"{found!r} is wrong if {name}: {_of(before)} before, {_of(after)} after.")
     return Said(
         True,
-        "Right: a difference is told only where two known intervals have no point in common, because else both medians "
-        "may be in the same place.",
+        "Right: a difference is significant only if two known intervals do not overlap, because otherwise both "
+        "medians may be equal.",
     )
 
 
 def _pairs() -> tuple[tuple[str, Any, Any], ...]:
-    """Estimates with made-up medians and intervals, in the ways in which two can lie to each other."""
+    """Return pairs of estimates, with intervals in every position to each other."""
     one = replace(estimate([1.0] * 12), median=10.0, low=9.0, high=11.0)
     few = replace(estimate([1.0] * 4), median=2.0, low=1.9, high=2.1)
     above = replace(one, median=20.0, low=18.0, high=22.0)
@@ -128,14 +128,14 @@ def _pairs() -> tuple[tuple[str, Any, Any], ...]:
     touching = replace(one, median=8.0, low=7.0, high=9.0)
     inside = replace(one, median=9.9, low=9.8, high=10.2)
     return (
-        ("the interval after lies below the one before", above, one),
-        ("the interval after lies above the one before", one, above),
+        ("the interval after is below the one before", above, one),
+        ("the interval after is above the one before", one, above),
         ("the intervals overlap", one, across),
         ("the intervals overlap", across, one),
-        ("the intervals have one point in common", one, touching),
-        ("one interval lies inside of the other", one, inside),
-        ("one was measured four times only", one, few),
-        ("one was measured four times only", few, one),
+        ("the intervals touch", one, touching),
+        ("one interval is inside the other", one, inside),
+        ("one was measured only four times", one, few),
+        ("one was measured only four times", few, one),
     )
 
 
@@ -147,12 +147,12 @@ def _of(found: Any) -> str:
 
 
 def exercise_3(answer: Any) -> None:
-    """A function that gives the batch size at which two curves cross."""
+    """A function that returns the batch size at which two curves cross."""
     say(judge_3(answer))
 
 
 def judge_3(answer: Any) -> Said:
-    """Compare it with the engine's crossover, for curves made by formulas."""
+    """Compare it with the engine's crossover, for curves from formulas."""
     what = "a batch size that the function returns"
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
@@ -170,26 +170,26 @@ def judge_3(answer: Any) -> Said:
             return Said(False, f"{name}: {problem}")
     return Said(
         True,
-        "Right: the gap log(one / other) goes along a straight line from one sign to the other, and where it is 0 the "
-        "times are equal.",
+        "Right: the gap log(one / other) is a straight line from one sign to the other, and where it is 0 the times "
+        "are equal.",
     )
 
 
 def _wrong_crossing(found: Any, wanted: float | None) -> str | None:
     if found is not None and not _is_number(found):
-        return f"a number or None is wanted; found {found!r}."
+        return f"expected a number or None; got {found!r}."
     if wanted is None:
-        return None if found is None else f"one curve is below the other throughout, and the function gave {found:g}."
+        return None if found is None else f"one curve is always below the other, but the function returned {found:g}."
     if found is None:
-        return "the curves cross, and the function gave None."
+        return "the curves cross, but the function returned None."
     if abs(found - wanted) <= 1e-6 * wanted:
         return None
     where = "smaller" if wanted < found else "larger"
-    return f"the function gave {found:g}, and where the lines meet the batch is {where}."
+    return f"the function returned {found:g}, but the batch size where the lines meet is {where}."
 
 
 def _curves() -> tuple[tuple[str, tuple[int, ...], list[float], list[float]], ...]:
-    """Curves made by formulas, not measured: powers, which are straight in logarithms, and a + b B."""
+    """Return curves from formulas, not measured: powers, which are straight in logarithms, and a + b B."""
     sizes = (1, 4, 16, 64, 256, 1024)
     power = [float(size) for size in sizes]
     flat = [30.0] * len(sizes)
@@ -206,7 +206,7 @@ def _curves() -> tuple[tuple[str, tuple[int, ...], list[float], list[float]], ..
 
 
 def _run(sizes: Sequence[int], one: Sequence[float], other: Sequence[float]) -> Run:
-    """The curves as a run on two devices, as the engine's crossover takes them."""
+    """Return the curves as a run on two devices, as the engine's crossover expects."""
     timings = tuple(
         Timing(f"batch {size}", device, size, estimate([time / 1000] * 6))
         for device, times in (("cpu", one), ("cuda", other))
@@ -219,10 +219,10 @@ def _run(sizes: Sequence[int], one: Sequence[float], other: Sequence[float]) -> 
 
 
 def _called(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives, or what to say if it fails."""
+    """Return the result of a function, or feedback if it fails."""
     try:
         return function(*arguments)
-    except Exception as error:  # noqa: BLE001 - whatever the reader's function raises is told
+    except Exception as error:  # noqa: BLE001 - a student's function may raise anything
         return Said(False, f"The function failed: {type(error).__name__}: {error}")
 
 
@@ -231,7 +231,7 @@ def _is_number(value: object) -> bool:
         return False
     try:
         return isfinite(value)
-    except OverflowError:  # a whole number beyond all floating-point ones
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 

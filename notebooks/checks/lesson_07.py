@@ -1,4 +1,4 @@
-"""Lesson 7, rewriting: a rewriter that looks divisions up, patterns that agree on one form, a database with tags."""
+"""Lesson 7, rewriting: a rewriter that looks up divisions, patterns towards one form, a database with tags."""
 
 import sys
 import warnings
@@ -34,18 +34,18 @@ def _value(graph: FunctionGraph) -> float:
     return float(to_module(graph)(*given))
 
 
-# ---------------------------------------------------------------------- divisions that are looked up
+# ---------------------------------------------------------------------- looking up divisions
 
 
 class WalkedOverError(Exception):
-    """The graph was walked over, which the exercise asks not to do."""
+    """The graph was traversed, which the exercise forbids."""
 
 
 class Unwalked(FunctionGraph):
-    """A graph over which only the engine itself walks, not what a reader wrote."""
+    """A graph that only the engine may traverse, not a student's code."""
 
     def toposort(self) -> Any:
-        """The applications in order. Raises: WalkedOverError if the caller is not of the engine."""
+        """Return the applications in order. Raises: WalkedOverError if the caller is not part of the engine."""
         if not str(sys._getframe(1).f_globals.get("__name__", "")).startswith("explorer."):
             raise WalkedOverError
         return super().toposort()
@@ -57,7 +57,7 @@ def exercise_1(answer: Any) -> None:
 
 
 def judge_1(answer: Any) -> Said:
-    """Run the rewriter on four graphs that may not be walked over."""
+    """Run the rewriter on four graphs that it must not traverse."""
     if answer is None:
         return not_answered("a class SimplifyFound whose apply does the simplification")
     made = _rewriter(answer)
@@ -69,31 +69,31 @@ def judge_1(answer: Any) -> Said:
     if problem is not None:
         return problem
     if outcomes == [before for _, (before, _) in cases]:
-        return not_answered("the body of apply; it leaves every graph as it is")
+        return not_answered("the body of apply; it leaves every graph unchanged")
     for outcome, (_, (before, wanted)) in zip(outcomes, cases, strict=True):
         if outcome != wanted:
-            what = "was left as it is" if outcome == before else f"became {outcome}"
-            hint = " Nothing in it is a product divided by one of its factors." if before == wanted else ""
+            what = "was left unchanged" if outcome == before else f"became {outcome}"
+            hint = " It contains no product divided by one of its factors." if before == wanted else ""
             return Said(False, f"{before} {what}.{hint}")
     return Said(
         True,
-        "Right: it simplifies what Simplify does without looking at any other operator, because the NodeFinder is told "
-        "of every operator that comes and goes.",
+        "Right: it simplifies the same as Simplify without visiting any other operator, because the NodeFinder is "
+        "notified of every operator that is added or removed.",
     )
 
 
 def _rewriter(answer: Any) -> Rewriter | Said:
     try:
         made = answer() if isinstance(answer, type) and issubclass(answer, Rewriter) else answer
-    except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
-        return Said(False, f"No rewriter can be made of it: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a student's code may raise anything
+        return Said(False, f"Creating the rewriter failed: {type(error).__name__}: {error}")
     if isinstance(made, Rewriter):
         return made
     return something_else("a subclass of Rewriter", answer)
 
 
 def _divisions() -> list[tuple[FunctionGraph, tuple[str, str]]]:
-    """Graphs with what stands there before, and what should stand there afterwards."""
+    """Return graphs with their text before and the expected text after."""
     x, y, z, _ = _named()
     both = add(div(mul(x, y), x), div(mul(x, y), y))
     texts: list[tuple[Variable, str]] = [
@@ -110,13 +110,13 @@ def _divisions() -> list[tuple[FunctionGraph, tuple[str, str]]]:
 
 
 def _tried(made: Rewriter, graph: FunctionGraph) -> str | Said:
-    """What became of a graph, as text; or what is wrong."""
+    """Return the rewritten graph as text, or feedback on what is wrong."""
     before = _value(graph)
     try:
         made.rewrite(graph)
     except WalkedOverError:
-        return Said(False, "It calls graph.toposort(), which walks over everything; ask graph.get_nodes(div).")
-    except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        return Said(False, "It calls graph.toposort(), which visits everything; use graph.get_nodes(div).")
+    except Exception as error:  # noqa: BLE001 - a student's code may raise anything
         return Said(False, f"It fails on {graph}: {type(error).__name__}: {error}")
     if graph.feature(NodeFinder) is None:
         return Said(False, "The graph has no NodeFinder; attach one in add_requirements.")
@@ -135,13 +135,13 @@ def exercise_2(answer: Any) -> None:
 
 
 def judge_2(answer: Any) -> Said:
-    """Apply the patterns to the fixpoint on expressions of products and quotients."""
+    """Apply the patterns to the fixpoint, on expressions of products and quotients."""
     if answer is None:
         return not_answered("a list of PatternSub")
     if isinstance(answer, PatternSub):
         answer = [answer]
     if not isinstance(answer, list | tuple) or not all(isinstance(one, PatternSub) for one in answer):
-        return Said(False, f"A list of PatternSub is wanted; found {answer!r}.")
+        return Said(False, f"Expected a list of PatternSub; got {answer!r}.")
     if not answer:
         return not_answered("a list of PatternSub")
     for inputs, output in _quotients():
@@ -151,12 +151,12 @@ def judge_2(answer: Any) -> Said:
     return Said(
         True,
         f"Right: all {SEEDS} expressions end with at most one division, because each pattern moves a division towards "
-        "the output or joins two of them, and none moves one back.",
+        "the output or merges two of them, and none moves one back.",
     )
 
 
 def _quotients() -> list[tuple[tuple[Variable, ...], Variable]]:
-    """Simple expressions first, then random ones."""
+    """Return simple expressions, followed by random ones."""
     named = _named()
     x, y, z, u = named
     simple = [div(div(x, y), z), div(x, div(y, z)), mul(div(x, y), z), mul(x, div(y, z)), mul(div(x, y), div(z, u))]
@@ -171,22 +171,24 @@ def _random(random: Random, named: Sequence[Variable], depth: int) -> Variable:
 
 
 def _brought(patterns: list[PatternSub], graph: FunctionGraph) -> Said | None:
-    """What is wrong with what the patterns make of a graph."""
+    """Return what is wrong with the result of the patterns on a graph, if anything."""
     before, value = repr(graph), _value(graph)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", LimitWarning)
             EquilibriumRewriter(patterns).rewrite(graph)
     except LimitWarning:
-        return Said(False, f"On {before} the patterns do not come to an end: two of them undo each other's work.")
-    except Exception as error:  # noqa: BLE001 - a reader's patterns may raise anything
+        return Said(False, f"On {before} the patterns never end: two of them undo each other's work.")
+    except Exception as error:  # noqa: BLE001 - a student's patterns may raise anything
         return Said(False, f"On {before} they failed: {type(error).__name__}: {error}")
     found = _value(graph)
     if not abs(found - value) <= 1e-9 * abs(value):
-        return Said(False, f"{before} became {graph}, which is something else: it gives another number.")
+        return Said(False, f"{before} became {graph}, which is not equal: it has a different value.")
     divisions = sum(node.op == div for node in graph.nodes)
     if divisions > 1:
-        return Said(False, f"{before} became {graph}, which has {divisions} divisions. What would fit there?")
+        return Said(
+            False, f"{before} became {graph}, which has {divisions} divisions. Which pattern would match there?"
+        )
     return None
 
 
@@ -199,7 +201,7 @@ def exercise_3(answer: Any) -> None:
 
 
 def judge_3(answer: Any) -> Said:
-    """Run what the queries give on two expressions."""
+    """Run the results of the queries on two expressions."""
     if answer is None or (isinstance(answer, SequenceDB) and not list(answer.entries())):
         return not_answered("a SequenceDB with rewriters registered")
     if not isinstance(answer, SequenceDB):
@@ -215,29 +217,33 @@ def judge_3(answer: Any) -> Said:
     )
     try:
         problem = next((found for check in problems if (found := check()) is not None), None)
-    except Exception as error:  # noqa: BLE001 - a reader's database may hold anything
-        return Said(False, f"A query could not be run: {type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001 - a student's database may contain anything
+        return Said(False, f"Running a query failed: {type(error).__name__}: {error}")
     if problem is not None:
         return problem
     return Said(
         True,
-        "Right: one database serves three wishes, because tags choose what is applied and positions keep the order, "
-        "with overwriting behind the mark.",
+        "Right: one database serves three queries, because tags select what is applied and positions define the "
+        "order, with overwriting after the marker.",
     )
 
 
 def _looked_after(database: SequenceDB) -> Said | None:
     marks = [entry for entry in database.entries() if isinstance(entry.item, AddDestroyHandler)]
     if any("inplace" not in entry.tags for entry in marks):
-        return Said(False, "AddDestroyHandler() is needed for overwriting only: tag it like what overwrites.")
+        return Said(
+            False, "AddDestroyHandler() is only needed for overwriting: tag it like the rewriter that overwrites."
+        )
     first = min((entry.position for entry in marks), default=None)
     for entry in database.entries():
         if "inplace" not in entry.tags or entry in marks:
             continue
         if first is None:
-            return Said(False, f"{entry.item.name} overwrites, and no entry before it attaches a destroy handler.")
+            return Said(False, f"{entry.item.name} overwrites, but no entry before it attaches a destroy handler.")
         if entry.position <= first:
-            return Said(False, f"{entry.item.name} overwrites, and stands before what attaches the destroy handler.")
+            return Said(
+                False, f"{entry.item.name} overwrites, but comes before the entry that attaches the destroy handler."
+            )
     return None
 
 
@@ -254,31 +260,32 @@ def _wrong_result(database: SequenceDB, query: Query, name: str, wanted: str) ->
     if found == wanted:
         return None
     if not database.query(query).rule_names():
-        return Said(False, f"Asked for {name} it gives no rewriter at all; which entries have this tag?")
+        return Said(False, f"The query {name} returns no rewriter; which entries have this tag?")
     if "*1" not in found and found != "[x]":
-        return Said(
-            False, f"Asked for {name} it makes {found} of {before}: are the two sums made one, and early enough?"
-        )
+        return Said(False, f"The query {name} rewrites {before} to {found}: are the two sums merged, and early enough?")
     if name == "fast_run":
-        return Said(False, f"Asked for fast_run it makes {found} of {before}: still divided. What comes after what?")
-    return Said(False, f"Asked for {name} it does more than merging: {before} became {found}.")
+        return Said(
+            False,
+            f"The query fast_run rewrites {before} to {found}: there is still a division. What must come after what?",
+        )
+    return Said(False, f"The query {name} does more than merging: {before} became {found}.")
 
 
 def _overwrites(database: SequenceDB, query: Query, wanted: bool) -> Said | None:
-    """What is wrong with whether operators overwrite their inputs, in max(e^x, 0) + e^x."""
+    """Return what is wrong with the overwriting of inputs in max(e^x, 0) + e^x, if anything."""
     (x,) = doubles("x")
     graph = _graph((x,), add(call(aten.relu.default, _exp(x)), _exp(x)))
     value = _value(graph)
     found = _rewritten(database, query, graph)
     overwriting = [node.op.name for node in found.nodes if node.op.name.endswith("_")]
     if wanted and not overwriting:
-        return Said(False, f"Asked for {query} nothing is overwritten in {found}.")
+        return Said(False, f"With {query}, nothing is overwritten in {found}.")
     if not wanted and overwriting:
-        return Said(False, f"Asked for {query} {overwriting[0]} overwrites its input: {found}. Which tag tells that?")
+        return Said(False, f"With {query}, {overwriting[0]} overwrites its input: {found}. Which tag marks that?")
     if wanted and sum(node.op.name == "exp" for node in found.nodes) > 1:
-        return Said(False, f"Asked for {query} two equal exponentials are left: {found}. What must stand before what?")
+        return Said(False, f"With {query}, two equal exponentials are left: {found}. What must come before what?")
     if _value(found) != value:
-        return Said(False, f"Asked for {query} the value changed, in {found}.")
+        return Said(False, f"With {query}, the value changed, in {found}.")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Lesson 8, passes and quantization: a batch norm in a convolution, a pipeline in YAML, scale and offset of 8 bits."""
+"""Lesson 8, passes and quantization: fusing a batch norm, a pipeline in YAML, scale and offset for 8 bits."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -17,17 +17,17 @@ from explorer.tensor.torch_io.nhwc import activation_transposes
 from explorer.trace import Trace
 
 NEAR = 1e-9
-"""In double precision rounding is far below this, and a mistake far above."""
+"""Tolerance: far above rounding in double precision, far below a mistake."""
 
 MOST_PASSES = 3
 TAKES_NORMS_AWAY = "OptimizeBatchNorm"
 LOW, HIGH = -1.0, 3.0
 STEPS = 255
-"""Between 256 integers."""
+"""Steps between 256 integers."""
 
 
 def _stirred(layers: nn.Module) -> nn.Module:
-    """In double precision, with statistics that show a mistake. The generator of the reader is left alone."""
+    """Initialize layers in double precision so that a mistake shows; leaves the global random generator unchanged."""
     generator = torch.Generator().manual_seed(11)
     for layer in layers.modules():
         if isinstance(layer, nn.BatchNorm2d):
@@ -48,12 +48,12 @@ def _stirred(layers: nn.Module) -> nn.Module:
 
 
 def exercise_1(answer: Any) -> None:
-    """Weight and bias of the convolution that stands for a convolution and a batch norm."""
+    """Weight and bias of the convolution that replaces a convolution and a batch norm."""
     say(judge_1(answer))
 
 
 def judge_1(answer: Any) -> Said:
-    """Compare with what the pass makes, on convolutions of several widths."""
+    """Compare with the result of the pass, on several convolutions."""
     what = "a weight and a bias, returned by fuse_norm"
     if answer is None:
         return not_answered(what)
@@ -71,33 +71,33 @@ def judge_1(answer: Any) -> Said:
             return said
     return Said(
         True,
-        "Right: it is what the pass makes, because a convolution is linear: a factor of its result may stand in its "
-        "weight, and what was added before is multiplied too.",
+        "Right: the pass computes the same, because a convolution is linear: a factor of its result can be moved into "
+        "its weight, and its old bias is multiplied too.",
     )
 
 
 def _wrong_fused(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, what: str) -> Said | None:
-    """What is wrong with the answer for one convolution."""
+    """Return what is wrong with the answer for one convolution, if anything."""
     module = _stirred(nn.Sequential(conv, norm))
     given = [conv.weight, conv.bias, norm.weight, norm.bias, norm.running_mean, norm.running_var]
     with torch.no_grad():
         try:
             found = answer(*(None if tensor is None else tensor.detach().clone() for tensor in given), norm.eps)
-        except Exception as error:  # noqa: BLE001 - a reader's code may raise anything
+        except Exception as error:  # noqa: BLE001 - a student's code may raise anything
             return Said(False, f"For a convolution {name} it fails: {type(error).__name__}: {error}")
     if found is None:
         return not_answered(what)
     if not isinstance(found, tuple | list) or len(found) != 2 or not all(isinstance(one, Tensor) for one in found):
-        return Said(False, f"Two tensors are wanted, the weight and the bias; found {_kinds(found)}.")
+        return Said(False, f"Expected two tensors, the weight and the bias; got {_kinds(found)}.")
     odd = next((tensor.dtype for tensor in found if not tensor.is_floating_point()), None)
     if odd is not None:
-        return Said(False, f"Two tensors of real numbers are wanted; found one of {odd}.")
+        return Said(False, f"Expected two floating-point tensors; one has the type {odd}.")
     wanted = _by_the_pass(module)
     for part, mine, right in zip(("weight", "bias"), found, wanted, strict=True):
         if mine.shape != right.shape:
             return Said(
                 False,
-                f"For a convolution {name} the {part} has the shape {tuple(mine.shape)}, the layer's has another.",
+                f"For a convolution {name} the {part} has the wrong shape {tuple(mine.shape)}.",
             )
     wrong = [
         part
@@ -113,7 +113,7 @@ def _wrong_fused(answer: Any, conv: nn.Conv2d, norm: nn.BatchNorm2d, name: str, 
 
 
 def _kinds(found: Any) -> str:
-    """The type of what was given, and of what is in it."""
+    """Describe the type of an answer and of its elements."""
     kind = type(found).__name__
     if not isinstance(found, tuple | list):
         return kind
@@ -138,24 +138,24 @@ def exercise_2(answer: Any) -> None:
 def judge_2(answer: Any) -> Said:
     """Read the pipeline and run it on a network with channels last."""
     if answer is None:
-        return not_answered("a pipeline as YAML, a text")
+        return not_answered("a pipeline as a YAML string")
     if isinstance(answer, FunctionPassPipeline):
-        return Said(False, "That is a pipeline; the exercise asks for its YAML, a text. pipeline_to_yaml may help.")
+        return Said(False, "That is a pipeline; the exercise asks for its YAML string. pipeline_to_yaml may help.")
     if not isinstance(answer, str):
-        return something_else("a text", answer)
+        return something_else("a string", answer)
     try:
         pipeline = pipeline_from_yaml(answer, passes.names)
     except CircuitError as error:
         return Said(False, f"It cannot be read: {_short(str(error))}")
     if not len(pipeline):
-        return not_answered("a pipeline as YAML; this text lists no pass")
+        return not_answered("a pipeline as YAML; this string lists no pass")
     if len(pipeline) > MOST_PASSES:
         return Said(False, f"It has {len(pipeline)} passes; {MOST_PASSES} are enough.")
     return _run(pipeline)
 
 
 def _short(message: str) -> str:
-    """Without the list of all passes."""
+    """Drop the list of all passes."""
     return message.split("; known are: EmptyPass")[0]
 
 
@@ -169,22 +169,22 @@ def _run(pipeline: FunctionPassPipeline) -> Said:
     left = len(activation_transposes(graph))
     norms = sum("batch_norm" in node.op.name for node in graph.nodes)
     if left > 1:
-        return Said(False, f"{left} transposes of pictures are left. Which pass makes them meet?")
+        return Said(False, f"{left} transposes of images are left. Which pass makes them meet?")
     if norms:
         return Said(False, f"One transpose is left, but {norms} batch norms too{_why(trace)}")
     if any(config.pass_id == TAKES_NORMS_AWAY and CompilationMode.TRAIN in config.modes for config in pipeline):
         return Said(
-            False, f"In the mode train it runs {TAKES_NORMS_AWAY} too. Which key of an entry chooses the modes?"
+            False, f"In the mode train it also runs {TAKES_NORMS_AWAY}. Which key of an entry selects the modes?"
         )
     return Said(
         True,
-        f"Right: one transpose and no batch norm with {len(pipeline)} passes, because a norm is seen behind its "
-        "convolution only when no transpose stands between them and the weight is known.",
+        f"Right: one transpose and no batch norm with {len(pipeline)} passes, because a norm is fused only "
+        "if no transpose separates it from its convolution and the weight is a constant.",
     )
 
 
 def _why(trace: Trace) -> str:
-    """What the pass on batch norms said, if it was run; the end of a sentence."""
+    """Return what the pass on batch norms reported, if it ran, as the end of a sentence."""
     said = [
         near.refusal.reason
         for step in trace.steps
@@ -194,7 +194,7 @@ def _why(trace: Trace) -> str:
     if said:
         return f": {said[0]}. What must be done before?"
     if any(step.path.startswith(TAKES_NORMS_AWAY) for step in trace.steps):
-        return f": {TAKES_NORMS_AWAY} found no batch norm directly behind a convolution when it ran."
+        return f": {TAKES_NORMS_AWAY} found no batch norm directly after a convolution when it ran."
     return "."
 
 
@@ -211,39 +211,41 @@ def _network() -> nn.Module:
 
 
 def exercise_3(answer: Any) -> None:
-    """Scale and offset for the numbers from -1 to 3."""
+    """Scale and offset for numbers from -1 to 3."""
     say(judge_3(answer))
 
 
 def judge_3(answer: Any) -> Said:
-    """Store many numbers of the range and look at the errors."""
+    """Quantize many numbers of the range and check the errors."""
     if answer is None:
         return not_answered("a Quantization(scale=..., offset=...)")
     if isinstance(answer, tuple | list) and len(answer) == 2:
         if not all(isinstance(number, Real) for number in answer):
-            return Said(False, f"Scale and offset are two numbers; found {_kinds(answer)}.")
+            return Said(False, f"Scale and offset must be two numbers; got {_kinds(answer)}.")
         try:
             answer = Quantization(*answer)
         except (CircuitError, TypeError, OverflowError) as error:
-            return Said(False, f"This is no quantization: {error}")
+            return Said(False, f"This is not a quantization: {error}")
     if not isinstance(answer, Quantization):
         return something_else("a Quantization", answer)
     if not is_whole(answer.offset):
-        return Said(False, f"The offset is a stored number, so it is whole; found {answer.offset!r}.")
+        return Said(False, f"The offset is a stored number, so it must be an integer; got {answer.offset!r}.")
     if not -128 <= answer.offset <= 127:
-        return Said(False, f"The offset is the integer that stands for 0, one of 8 bits; found {answer.offset}.")
+        return Said(
+            False, f"The offset is the 8-bit integer that represents 0, so from -128 to 127; got {answer.offset}."
+        )
     low, high = quantized.real_range(answer)
-    stands_for = f"the integers stand for {low:.3g} to {high:.3g}."
+    stands_for = f"the integers represent {low:.3g} to {high:.3g}."
     numbers = torch.linspace(LOW, HIGH, 20_001)
     stored = quantized.stored(numbers, answer.scale, answer.offset)
     errors = (quantized.real(stored, answer.scale, answer.offset) - numbers).abs() / answer.scale
     worst = int(errors.argmax())
-    if errors[worst] > 0.501:  # a rounding in 32 bits is no mistake
+    if errors[worst] > 0.501:  # allows for rounding in 32 bits
         return Said(False, f"{numbers[worst]:.3g} is wrong by {errors[worst]:.3g} quanta: {stands_for}")
     if answer.scale > (HIGH - LOW) / STEPS * 1.001:
-        return Said(False, f"No number is wrong by more than half a quantum, but that could be smaller: {stands_for}")
+        return Said(False, f"The error is at most half a quantum, but the quantum could be smaller: {stands_for}")
     return Said(
         True,
-        f"Right: a quantum of {answer.scale:.4g}, because {STEPS} steps span the range, and the offset moves them to "
-        "where the numbers are.",
+        f"Right: a quantum of {answer.scale:.4g}, because {STEPS} steps span the range, and the offset shifts them to "
+        "the numbers.",
     )

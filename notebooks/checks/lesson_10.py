@@ -1,4 +1,4 @@
-"""Lesson 10, a rule of one's own: the mean of layers, Kronecker layers of single units, relu of relu."""
+"""Lesson 10, custom rules: the mean of layers, Kronecker layers of single units, relu of relu."""
 
 import warnings
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from explorer.trace import Trace
 
 SEMIRINGS = ("lse-sum", "sum-product")
 NEAR = 1e-5
-"""Of values below 1 in single precision, after a handful of operations."""
+"""Tolerance for values below 1 in single precision, after a few operations."""
 OF_THE_PACKAGE = (
     package.DEFAULT_LAYER_FUSE_OPT_RULES,
     package.DEFAULT_LAYER_SHATTER_OPT_RULES,
@@ -48,12 +48,12 @@ def exercise_1(answer: Any) -> None:
 
 
 def judge_1(answer: Any) -> Said:
-    """Compile circuits with it and compare with the mean by hand, in two semirings, unfolded and folded."""
+    """Compile circuits with it and compare with the mean computed directly, in two semirings, unfolded and folded."""
     what = "the outputs (F, B, K) that forward returns"
     if answer is None:
         return not_answered(what)
     if not isinstance(answer, type) or not issubclass(answer, TorchInnerLayer):
-        return Said(False, f"The class of a compiled layer is wanted, a TorchInnerLayer; found {answer!r}.")
+        return Said(False, f"Expected the class of a compiled layer, a TorchInnerLayer; got {answer!r}.")
     for semiring in SEMIRINGS:
         for fold in (False, True):
             problem = _mean_problem(answer, semiring, fold)
@@ -64,16 +64,16 @@ def judge_1(answer: Any) -> Said:
             return Said(False, f"Under {semiring}{', folded' if fold else ''}: {problem}")
     return Said(
         True,
-        "Right: it is the mean under both semirings and in every slice, because the layer leaves it to the semiring "
-        "what a sum is.",
+        "Right: it is the mean under both semirings and in every slice, because the layer leaves the sum to the "
+        "semiring.",
     )
 
 
 def _mean_problem(layer_type: type[TorchInnerLayer], semiring: str, fold: bool) -> str | None:
-    """What is wrong with the layer; empty if it gives nothing yet."""
+    """Return what is wrong with the layer; empty if it returns nothing yet."""
     given: list[Any] = []
     if getattr(layer_type.forward, "__isabstractmethod__", False):
-        return "it has no forward of its own."
+        return "it does not define forward."
 
     class Watched(layer_type):  # type: ignore[misc, valid-type]
         def forward(self, semiring: Any, x: Tensor, parameters: Any) -> Any:
@@ -88,7 +88,7 @@ def _mean_problem(layer_type: type[TorchInnerLayer], semiring: str, fold: bool) 
         circuit = compiler.compile(_means())
         with torch.no_grad():
             circuit(rows)
-    except Exception as error:  # noqa: BLE001 - whatever the reader's code raises is told
+    except Exception as error:  # noqa: BLE001 - a student's code may raise anything
         if given and given[-1][0] is None:
             return ""
         shapes = next((problem for found, x in given if (problem := _wrong_shape(found, x)) is not None), None)
@@ -110,23 +110,23 @@ def _wrong_shape(found: Any, x: Tensor) -> str | None:
     if isinstance(found, Tensor) and found.shape == wanted:
         return None
     shape = tuple(found.shape) if isinstance(found, Tensor) else found
-    return f"the output has shape {shape}, of inputs {tuple(x.shape)}; the text says what is to come out."
+    return f"the output has shape {shape} for inputs of shape {tuple(x.shape)}; see the exercise for what is expected."
 
 
 def _which_mean(value: Tensor, plain: Tensor, wanted: Tensor, logarithms: bool) -> str:
     if torch.allclose(value, plain.sum(dim=1), atol=NEAR):
-        return "it gives the sum of the inputs, not their mean."
+        return "it returns the sum of the inputs, not their mean."
     if logarithms and torch.allclose(value, plain.log().mean(dim=1).exp(), atol=NEAR):
-        return "x holds logarithms here, and a mean of logarithms is the logarithm of another mean, the geometric one."
+        return "x holds logarithms here, and a mean of logarithms is the logarithm of the geometric mean."
     if torch.allclose(value, plain.prod(dim=1), atol=NEAR):
-        return "it gives the product of the inputs."
+        return "it returns the product of the inputs."
     at = int((value - wanted).abs().argmax())
     one, mean = float(value.flatten()[at]), float(wanted.flatten()[at])
-    return f"the outputs are no means of the inputs: one is {'too large' if one > mean else 'too small'}, {one:.4f}."
+    return f"the outputs are not means of the inputs: one is {'too large' if one > mean else 'too small'}, {one:.4f}."
 
 
 def _means() -> Circuit:
-    """Means of two inputs, twice, and of three."""
+    """Build means of two inputs, twice, and of three."""
     b = CircuitBuilder()
     x = [b.add(CategoricalInput(2)(v, 3)) for v in range(5)]
     y = [b.hadamard(x[i], x[i + 1]) for i in range(4)]
@@ -142,17 +142,17 @@ def _means() -> Circuit:
 
 
 def exercise_2(answer: Any) -> None:
-    """A function that gives a compiler a rule: Kronecker layers of single units are Hadamard layers."""
+    """A function that registers a rule: Kronecker layers of single units are Hadamard layers."""
     say(judge_2(answer))
 
 
 def judge_2(answer: Any) -> Said:
-    """Compile circuits with Kronecker layers of one unit and of several; the rules of the package must stay."""
+    """Compile circuits with Kronecker layers of one unit and of several; the package's rules must not change."""
     what = "a rule, registered in compiler.rules.fuse"
     if answer is None:
         return not_answered(what)
     if not callable(answer):
-        return something_else("the function that registers, without calling it,", answer)
+        return something_else("the function register, without calling it,", answer)
     kept = [dict(registry.rules) for registry in OF_THE_PACKAGE]
     try:
         return _judge_rule(answer, what)
@@ -163,15 +163,18 @@ def judge_2(answer: Any) -> Said:
 
 def _judge_rule(answer: Callable[[Any], Any], what: str) -> Said:
     before = [set(registry.rules) for registry in OF_THE_PACKAGE]
-    compiler = TorchCompiler(preset="handbook", fold=False, disable=("Tucker",))  # nobody is to be faster
+    compiler = TorchCompiler(
+        preset="handbook", fold=False, disable=("Tucker",)
+    )  # so that no other rule claims the layers
     known = set(compiler.rules.names)
     try:
         answer(compiler)
-    except Exception as error:  # noqa: BLE001 - whatever the reader's function raises is told
+    except Exception as error:  # noqa: BLE001 - a student's function may raise anything
         return Said(False, f"Registering failed: {type(error).__name__}: {error}")
     if [set(registry.rules) for registry in OF_THE_PACKAGE] != before:
         return Said(
-            False, "The rule went into a registry of the package, for all compilers. Give it to this one's only."
+            False,
+            "The rule was added to a registry of the package, for all compilers. Register it with this compiler only.",
         )
     own = [name for name in compiler.rules.names if name not in known]
     if not own:
@@ -182,15 +185,15 @@ def _judge_rule(answer: Callable[[Any], Any], what: str) -> Said:
             return Said(False, f"With Kronecker layers whose inputs have {name}: {problem}")
     return Said(
         True,
-        f"Right: {', '.join(own)} takes the Kronecker layers of single units and no others, because one product of "
-        "single units is the same in both orders.",
+        f"Right: {', '.join(own)} replaces the Kronecker layers of single units and no others, because with single "
+        "units there is only one product.",
     )
 
 
 def _rule_problem(compiler: TorchCompiler, own: list[str], units: int) -> str | None:
     try:
         trace = explorer.record(_kroneckers(units), compiler=compiler)
-    except Exception as error:  # noqa: BLE001 - whatever the reader's rule raises is told
+    except Exception as error:  # noqa: BLE001 - a student's rule may raise anything
         return f"the compilation failed: {error if isinstance(error, CircuitError) else _cause(error)}"
     rows = torch.tensor([[0, 1, 0, 1, 1], [1, 1, 0, 0, 1], [1, 0, 1, 0, 0]])
     differs = next((check for check in trace.check(rows) if not check.ok), None)
@@ -200,9 +203,9 @@ def _rule_problem(compiler: TorchCompiler, own: list[str], units: int) -> str | 
     left = _types(trace).count("TorchKroneckerLayer")
     if units == 1 and left:
         arities = sorted(r.config["arity"] for r in _records(trace) if r.type == "TorchKroneckerLayer")
-        return f"{left} stayed, of arity {', '.join(map(str, arities))}; {matched} matched."
+        return f"{left} not replaced, of arity {', '.join(map(str, arities))}; {matched} matched."
     if units > 1 and matched:
-        return f"the rule matched {matched} times, and there a Kronecker layer is something else than a Hadamard layer."
+        return f"the rule matched {matched} times, but there a Kronecker layer is not a Hadamard layer."
     return None
 
 
@@ -215,7 +218,7 @@ def _types(trace: Trace) -> list[str]:
 
 
 def _kroneckers(units: int) -> Circuit:
-    """Kronecker layers of two and of three inputs with so many units each; the first is read twice."""
+    """Build Kronecker layers of two and of three inputs with `units` each; the first has two users."""
     b = CircuitBuilder()
     x = [b.add(CategoricalInput(2)(v, units)) for v in range(5)]
     pair, triple = b.kronecker(x[0], x[1]), b.kronecker(x[2], x[3], x[4])
@@ -231,7 +234,7 @@ def exercise_3(answer: Any) -> None:
 
 
 def _chain(names: tuple[str, ...]) -> FunctionGraph:
-    """The graph of operators in a row, with one more above them."""
+    """Build the graph of a chain of operators, with one more above them."""
     x = result = Variable(TensorType(torch.float32, (3, 4)), name="x")
     for name in (*names, "cos"):
         result = call(getattr(torch.ops.aten, name).default, result)
@@ -246,12 +249,12 @@ CASES: tuple[tuple[tuple[str, ...], int], ...] = (
     (("relu", "sin", "relu"), 2),
     (("relu", "relu", "relu"), 1),
 )
-"""Operators in a row, and how many relus are to be left."""
+"""Chains of operators, and how many relus should be left."""
 
 
 def judge_3(answer: Any) -> Said:
-    """Run it as the only rule of a pass, in a registry of its own."""
-    what = "what replaces relu(relu(x)), which the function returns"
+    """Run it as the only rule of a pass, in a separate registry."""
+    what = "the replacement of relu(relu(x)), returned by the function"
     if answer is None:
         return not_answered(what)
     if not callable(answer):
@@ -270,7 +273,7 @@ def judge_3(answer: Any) -> Said:
         return Said(False, problems[0])
     return Said(
         True,
-        "Right: a relu of a relu is left out with equal bits, because what comes out of a relu is not negative; all "
+        "Right: a relu of a relu is removed with identical bits, because the output of a relu is not negative; all "
         "others stay.",
     )
 
@@ -280,7 +283,7 @@ def _relu_problem(rule: Callable[[Any], Any], names: tuple[str, ...], left: int)
     for name in names:
         text = f"{name}({text})"
     registry = GraphPasses()
-    registry.new("Mine", "The rule of the reader.").rule([relu], name="mine", exactness=Exactness.EXACT)(rule)
+    registry.new("Mine", "The student's rule.").rule([relu], name="mine", exactness=Exactness.EXACT)(rule)
     data = torch.linspace(-3, 3, 12).reshape(3, 4)
     try:
         pipeline = ManagedPipeline(FunctionPassPipeline.of("Mine", "Mine"), passes=registry)
@@ -288,14 +291,14 @@ def _relu_problem(rule: Callable[[Any], Any], names: tuple[str, ...], left: int)
             warnings.simplefilter("error", LimitWarning)
             trace = explorer.record(_chain(names), (data,), pipeline)
     except LimitWarning:
-        return f"On {text} the rule never ended: it applies to what it made itself."
-    except Exception as error:  # noqa: BLE001 - whatever the reader's function raises is told
+        return f"On {text} the rule never ended: it applies to its own result."
+    except Exception as error:  # noqa: BLE001 - a student's function may raise anything
         return f"On {text} the rule failed: {_cause(error)}."
     if not all(check.ok for check in trace.check()):
         return f"On {text} the value changed."
     relus = sum(record.title == "relu" for record in _records(trace))
     if relus > left:
-        return f"Of {text}, {relus} relu are left; fewer would do."
+        return f"{relus} relus of {text} are left; fewer are enough."
     return None
 
 

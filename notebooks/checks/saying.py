@@ -1,4 +1,4 @@
-"""What is said to an answer."""
+"""The feedback on an answer."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Whether an answer is right, and what is said to it: why it is, or what is wrong without giving the answer."""
+    """Whether an answer is right, and why, or what is wrong with it without giving the answer away."""
 
     right: bool
     text: str
@@ -19,15 +19,15 @@ def say(said: Said) -> None:
 
 
 def not_answered(what: str) -> Said:
-    """What is said where nothing was filled in; `what` is to be given: `a list of layers`."""
+    """Return the feedback before anything is filled in; `what` is expected: `a list of layers`."""
     return Said(False, f"Not answered yet: {what}")
 
 
 def something_else(wanted: str, answer: Any) -> Said:
-    """What is said to an answer of another kind than is wanted: `a function of a graph`."""
-    return Said(False, f"{wanted[0].upper()}{wanted[1:]} is wanted; found something of type {type(answer).__name__}.")
+    """Return the feedback on an answer of the wrong type; `wanted` is expected: `a function of a graph`."""
+    return Said(False, f"Expected {wanted}; got something of type {type(answer).__name__}.")
 
 
 def is_whole(answer: Any) -> TypeGuard[int]:
-    """Whether it is a whole number, of Python or NumPy; True and False are none."""
+    """Return whether `answer` is an integer of Python or NumPy; booleans are not."""
     return isinstance(answer, Integral) and not isinstance(answer, bool)

@@ -18,8 +18,8 @@ solutions = module("solutions.lesson_00")
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (5, "A circuit of builder.build(root) is wanted; found something of type int"),
-        (CircuitBuilder(), "found something of type CircuitBuilder"),
+        (5, "Expected a circuit of builder.build(root); got something of type int"),
+        (CircuitBuilder(), "got something of type CircuitBuilder"),
     ],
 )
 def test_what_is_no_circuit_is_told_what_is_wanted(number: int, answer: Any, told: str) -> None:
@@ -79,20 +79,20 @@ def _blackboard() -> torch.Tensor:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (lambda t: t[1, 1], "not yet divided by anything"),
+        (lambda t: t[1, 1], "not divided by anything yet"),
         (lambda t: t[1, 1] / t.sum(), "the probability of both"),
-        (lambda t: t[1].sum() / t.sum(), "what is known of x2 is not used"),
+        (lambda t: t[1].sum() / t.sum(), "it does not use that x2 = 1"),
         (lambda t: t[1, 1] / t[1].sum(), "the other way round"),
         (lambda t: t[0, 1] / t[:, 1].sum(), "the probability that x0 is 0"),
-        (lambda t: t[:, 1].sum() / t.sum(), "what has to be divided by"),
-        (lambda t: -3.0, "-3 is no probability"),
-        (lambda t: 0.123, "Two marginals are needed"),
-        (lambda t: "0.5", "A number is wanted; found something of type str"),
-        (lambda t: torch.zeros(2), "A number is wanted; found something of type Tensor"),
-        (lambda t: np.zeros(2), "A number is wanted; found something of type ndarray"),
-        (lambda t: 10**400, "A number is wanted; found something of type int"),
-        (lambda t: float("nan"), "nan is no probability"),
-        (lambda t: [], "A number is wanted; found something of type list"),
+        (lambda t: t[:, 1].sum() / t.sum(), "the denominator"),
+        (lambda t: -3.0, "-3 is not a probability"),
+        (lambda t: 0.123, "You need two marginals"),
+        (lambda t: "0.5", "Expected a number; got something of type str"),
+        (lambda t: torch.zeros(2), "Expected a number; got something of type Tensor"),
+        (lambda t: np.zeros(2), "Expected a number; got something of type ndarray"),
+        (lambda t: 10**400, "Expected a number; got something of type int"),
+        (lambda t: float("nan"), "nan is not a probability"),
+        (lambda t: [], "Expected a number; got something of type list"),
     ],
 )
 def test_other_numbers_are_told_which_ones_they_are(wrong: Any, told: str) -> None:
@@ -134,10 +134,10 @@ def _mended(second: str) -> Circuit:
     [
         ("nothing", "The circuit is not smooth: sum layer %3: its input %0 does not depend on variables [1]"),
         ("ones", "the values sum to 1.5, not to 1"),
-        ("another f", "another one: x0 shows 1 with probability 0.4, but both terms have the factor f(x0)"),
-        ("heads", "It is smooth, and a distribution, but another one: at x0 = 0, x1 = "),
+        ("another f", "a different one: x0 shows 1 with probability 0.4, but both terms have the factor f(x0)"),
+        ("heads", "It is smooth, and a distribution, but a different one: at x0 = 0, x1 = "),
         ("other weights", "and the weights"),
-        ("the same coin", "It is smooth, and a distribution, but another one: at x0 = 0, x1 = "),
+        ("the same coin", "It is smooth, and a distribution, but a different one: at x0 = 0, x1 = "),
     ],
 )
 def test_a_circuit_that_was_mended_in_another_way_is_told_where_it_differs(second: str, told: str) -> None:
@@ -155,4 +155,4 @@ def test_a_circuit_that_was_mended_in_another_way_is_not_told_the_right_value(se
 
 
 def test_values_without_bounds_are_no_distribution() -> None:
-    assert "Not all of the four values are numbers" in checks.judge_1(_agreeing(weight=(float("inf"), 0.5))).text
+    assert "Not all four values are finite" in checks.judge_1(_agreeing(weight=(float("inf"), 0.5))).text

@@ -57,20 +57,20 @@ def _tails(compiler: Any, layer: Any) -> TorchBinomialLayer:
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        (lambda c, _: None, "it gives something of type NoneType"),
+        (lambda c, _: None, "it returns something of type NoneType"),
         (lambda c, _: TorchHadamardLayer(num_input_units=2, num_output_units=2), "of type TorchHadamardLayer"),
         (lambda c, layer: _coin(c, layer, scope_idx=((0,),)), "reads another variable: a coin of variable 1"),
         (
             lambda c, layer: _coin(c, layer, probs=None, logits=c.compile_parameter(layer.heads)),
-            "gives 0.5622. Is heads",
+            "returns 0.5622. Do you pass heads",
         ),
-        (lambda c, layer: _coin(c, layer, probs=None), "has neither probs nor logits; a parameter is compiled by"),
-        (_tails, "Heads and tails are exchanged"),
-        (lambda c, layer: _coin(c, layer, total_count=2), "gives 0.375. Is it one toss? Is heads"),
-        (lambda c, layer: _coin(c, layer, probs=layer.heads), "The rule does not get through"),
-        (lambda c, layer: _coin(c, layer, probs=layer.heads), "A parameter is compiled by compiler.compile_parameter."),
+        (lambda c, layer: _coin(c, layer, probs=None), "has neither probs nor logits; compile a parameter with"),
+        (_tails, "Heads and tails are swapped"),
+        (lambda c, layer: _coin(c, layer, total_count=2), "returns 0.375. Is it one toss? Do you pass heads"),
+        (lambda c, layer: _coin(c, layer, probs=layer.heads), "The rule failed"),
+        (lambda c, layer: _coin(c, layer, probs=layer.heads), "Compile a parameter with compiler.compile_parameter."),
         (lambda c, layer: layer.no_such_field, "the compile rule of CoinLayer failed"),
-        (lambda c, layer: _coin(c, layer, total_count=None), "A coin cannot be compiled and evaluated: TypeError"),
+        (lambda c, layer: _coin(c, layer, total_count=None), "Compiling and evaluating a coin failed: TypeError"),
     ],
 )
 def test_another_rule_is_told_what_its_layer_does(rule: Callable[[Any, Any], Any], told: str) -> None:
@@ -88,7 +88,7 @@ def test_the_rule_of_the_coin_is_right_in_any_semiring(semiring: str) -> None:
     ("answer", "told"),
     [
         (explorer.TorchCompiler(), "has no rule for CoinLayer"),
-        (_coin, "A TorchCompiler with your rule in it is wanted; found something of type function"),
+        (_coin, "Expected a TorchCompiler with your rule in it; got something of type function"),
     ],
 )
 def test_what_is_no_compiler_with_the_rule_is_told_so(answer: Any, told: str) -> None:
@@ -107,16 +107,16 @@ def _mixed(share: float, floor: float, of: ParameterNode = SOFTMAX) -> Parameter
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (SOFTMAX, "When the leaf holds large numbers, an entry falls to 5"),
+        (SOFTMAX, "If the leaf holds large numbers, an entry falls to 5"),
         (ClampParameter((SOFTMAX,), vmin=0.05), "A row sums to 1.1"),
         (_mixed(1.0, 0.05), "A row sums to 1.2, not to 1"),
-        (_mixed(0.9, 0.025), "an entry falls to 0.025; 0.05 is wanted"),
-        (constant([[0.25] * 4] * 2), "No leaf of it can be learned"),
-        (_mixed(0.0, 0.25), "does not depend on the leaf that is learned"),
+        (_mixed(0.9, 0.025), "an entry falls to 0.025; it must be at least 0.05"),
+        (constant([[0.25] * 4] * 2), "None of its leaves is learnable"),
+        (_mixed(0.0, 0.25), "does not depend on the learnable leaf"),
         (SoftmaxParameter((TensorParameter((4, 2)),)), "should have shape (2, 4); it has (4, 2)"),
-        (LogParameter((TensorParameter((2, 4)),)), "Not all entries are numbers"),
-        (TensorParameter((2, 4)), "Which operators keep the sum of a row?"),
-        ([[0.25] * 4] * 2, "A parameter node is wanted; found something of type list"),
+        (LogParameter((TensorParameter((2, 4)),)), "not all entries are finite"),
+        (TensorParameter((2, 4)), "Which operators preserve the sum of a row?"),
+        ([[0.25] * 4] * 2, "Expected a parameter node; got something of type list"),
     ],
 )
 def test_another_parameter_is_told_what_it_lacks(answer: Any, told: str) -> None:
@@ -130,12 +130,12 @@ def test_another_parameter_is_told_what_it_lacks(answer: Any, told: str) -> None
     [
         (149, "With 149 coins the value is 1.4e-45: small, but not zero"),
         (126, "small, but not zero"),
-        (151, "but with fewer it is zero already"),
+        (151, "but so it is with fewer"),
         (10**400, "Try between 2 and 3000 coins"),
-        (True, "A whole number is wanted; found something of type bool"),
-        ([], "A whole number is wanted; found something of type list"),
+        (True, "Expected an integer; got something of type bool"),
+        ([], "Expected an integer; got something of type list"),
         (1, "Try between 2 and 3000 coins"),
-        (150.0, "A whole number is wanted; found something of type float"),
+        (150.0, "Expected an integer; got something of type float"),
     ],
 )
 def test_another_number_of_coins_is_told_on_which_side_it_is(answer: Any, told: str) -> None:

@@ -24,12 +24,12 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
     [
         (_layers(TorchHadamardLayer, TorchSumLayer, TorchSumLayer), "At upper, layer 11, it stops at entry 1"),
         (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a TorchHadamardLayer"),
-        (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [11, 10]; three are wanted"),
+        (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [11, 10]; expected three"),
         (_layers(TorchSumLayer, config_patterns=({"arty": 1},)), "The matcher cannot use this pattern"),
         (_layers(SumLayer, SumLayer, HadamardLayer), "SumLayer is not a type of compiled layers"),
         (
             (TorchSumLayer, TorchSumLayer, TorchHadamardLayer),
-            "A LayerOptPattern is wanted; found something of type tuple",
+            "Expected a LayerOptPattern; got something of type tuple",
         ),
     ],
 )
@@ -46,14 +46,17 @@ def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern]
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (_layers(TorchSumLayer, sub_patterns=_weight(TorchSoftmaxParameter)), "but the weight does not end in it"),
+        (
+            _layers(TorchSumLayer, sub_patterns=_weight(TorchSoftmaxParameter)),
+            "contains a softmax, but does not end in it",
+        ),
         (_layers(TorchSumLayer), "It matches layer 2 of kronecker"),
         (_layers(TorchSumLayer, config_patterns=({"num_output_units": 1},)), "It does not match layer"),
         (_layers(TorchSumLayer, sub_patterns=_weight(TorchKroneckerParameter)), "It matches layer 2 of kronecker"),
         (_layers(SumLayer, sub_patterns=_weight(TorchSoftmaxParameter)), "SumLayer is not a type of compiled layers"),
-        (_layers(TorchCategoricalLayer), "a TorchCategoricalLayer; only sums are wanted"),
+        (_layers(TorchCategoricalLayer), "a TorchCategoricalLayer; it should only match sums"),
         (_layers(TorchSumLayer, TorchHadamardLayer), "One entry is enough"),
-        (ParameterOptPattern("Softmax", (TorchSoftmaxParameter,)), "found something of type ParameterOptPattern"),
+        (ParameterOptPattern("Softmax", (TorchSoftmaxParameter,)), "got something of type ParameterOptPattern"),
         (_layers(TorchSumLayer, config_patterns=({"arty": at_least(2)},)), "The matcher cannot use this pattern"),
     ],
 )
@@ -81,7 +84,7 @@ def _tower(sums: int, read_again: int | None) -> Circuit:
         (_tower(2, 2), "No attempt of SumCollapse is blocked by several users"),
         (_tower(2, 1), "Node 2 is read by 2 nodes; only the first entry may be read by more than one; but SumCollapse"),
         (explorer.gallery.load_named("blackboard"), "blocked by several users"),
-        (explorer.TorchCompiler(), "A circuit of builder.build(root) is wanted; found something of type TorchCompiler"),
+        (explorer.TorchCompiler(), "Expected a circuit of builder.build(root); got something of type TorchCompiler"),
     ],
 )
 def test_a_circuit_without_one_of_the_two_is_told_which(answer: Any, told: str) -> None:

@@ -20,12 +20,12 @@ checks = module("checks.lesson_03")
     [
         (40, "2 are left after 5 rounds"),
         (33, "2 are left after 5 rounds"),
-        (31, "a longer chain does as well"),
-        (5, "a longer chain does as well"),
+        (31, "so does a longer chain"),
+        (5, "so does a longer chain"),
         (0, "from 1 to 200"),
         (32.0, "of type float"),
         (True, "of type bool"),
-        ([], "found something of type list"),
+        ([], "got something of type list"),
         (10**400, "from 1 to 200"),
     ],
 )
@@ -39,10 +39,10 @@ def test_a_chain_of_another_length_is_not_the_longest(answer: Any, told: str) ->
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (128, "two sums stay"),
-        (188, "two sums stay"),
-        (190, "but with fewer as well"),
-        (256, "but with fewer as well"),
+        (128, "it stays two sums"),
+        (188, "it stays two sums"),
+        (190, "but so it does with fewer"),
+        (256, "but so it does with fewer"),
         ("189 units", "of type str"),
     ],
 )
@@ -67,8 +67,8 @@ def test_a_rule_without_its_layers_is_named() -> None:
     said = checks.judge_3(_circuit(lambda b, x: (b.sum(b.sum(x[0], num_units=3), num_units=3),)))
     assert not said.right
     assert "applied SumCollapse." in said.text
-    assert "Tucker matched nowhere: no sum of one input reads a Kronecker layer." in said.text
-    assert "Candecomp matched nowhere: no sum of one input reads a Hadamard layer." in said.text
+    assert "Tucker did not match: no sum with one input reads a Kronecker layer." in said.text
+    assert "Candecomp did not match: no sum with one input reads a Hadamard layer." in said.text
 
 
 def test_a_rule_that_lost_is_told_to_whom() -> None:
@@ -103,8 +103,8 @@ def test_of_several_near_misses_the_one_that_came_furthest_is_told() -> None:
 def test_a_circuit_without_sums_a_failure_and_something_else_are_told() -> None:
     assert "the circuit has none" in checks.judge_3(_circuit(lambda b, x: (b.hadamard(*x),))).text
     assert "Building the circuit failed" in checks.judge_3(lambda: CircuitBuilder().sum(7, num_units=1)).text
-    assert "found something of type int" in checks.judge_3(3).text
-    assert "found something of type dict" in checks.judge_3({}).text
+    assert "got something of type int" in checks.judge_3(3).text
+    assert "got something of type dict" in checks.judge_3({}).text
     assert checks.judge_3(lambda: None).text.startswith("Not answered yet")
 
 

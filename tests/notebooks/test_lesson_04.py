@@ -43,14 +43,14 @@ def _wrong_shape(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
     ("answer", "told"),
     [
         (_large, "was built on the way"),
-        (_exchanged, "not their order"),
+        (_exchanged, "in the wrong order"),
         (_fast_index_first, "Which index of x is the slow one"),
         (_one_factor, "the shape must be (5, 63)"),
         (_wrong_shape, "It fails for A (7, 8)"),
-        (7, "found something of type int"),
-        (lambda A, B, x: [1], "found something of type list"),
+        (7, "got something of type int"),
+        (lambda A, B, x: [1], "got something of type list"),
         (lambda A, B, x: _large(A, B, x).double(), "was built on the way"),
-        (lambda A, B, x: _large(A, B, x).long(), "Real numbers are wanted"),
+        (lambda A, B, x: _large(A, B, x).long(), "Expected floating-point numbers"),
         (lambda x: x, "TypeError"),
     ],
 )
@@ -63,13 +63,13 @@ def test_another_product_is_told_what_is_wrong(answer: Any, told: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (8, "stays whole"),
-        (11, "stays whole"),
-        (13, "but for smaller factors as well"),
-        (16, "but for smaller factors as well"),
+        (8, "is not shattered"),
+        (11, "is not shattered"),
+        (13, "but so it is for smaller factors"),
+        (16, "but so it is for smaller factors"),
         (1000, "from 1 to 40"),
         (16.0, "of type float"),
-        ([], "found something of type list"),
+        ([], "got something of type list"),
     ],
 )
 def test_another_size_is_not_the_smallest(answer: Any, told: str) -> None:
@@ -89,12 +89,12 @@ GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (GOOD | {"fewest": ((16, 16), (16, 16))}, "The first can be fewer"),
-        (GOOD | {"more": ((16, 16), (16, 16))}, "must take more than the large matrix"),
-        ({"fewest": GOOD["more"], "more": GOOD["fewest"]}, "The first can be fewer"),
+        (GOOD | {"fewest": ((16, 16), (16, 16))}, "The first can be smaller"),
+        (GOOD | {"more": ((16, 16), (16, 16))}, "must need more than the large matrix"),
+        ({"fewest": GOOD["more"], "more": GOOD["fewest"]}, "The first can be smaller"),
         (GOOD | {"more": ((16, 16), (16, 8))}, "more: the Kronecker product of these is 256 x 128"),
-        (GOOD | {"fewest": (16, 16)}, "fewest: shapes"),
-        (GOOD | {"fewest": None}, "fewest: shapes"),
+        (GOOD | {"fewest": (16, 16)}, "fewest: expected shapes"),
+        (GOOD | {"fewest": None}, "fewest: expected shapes"),
         ({"fewest": GOOD["fewest"]}, "with the keys fewest and more"),
         ([1, 2], "with the keys fewest and more"),
         ({1: 2, "more": 3}, "with the keys fewest and more"),

@@ -46,7 +46,7 @@ def test_what_is_no_function_or_fails_is_told(number: int) -> None:
 def test_what_no_exercise_asks_for_is_told(number: int, given: Any) -> None:
     said = getattr(checks, f"judge_{number}")(lambda *arguments: given)
     assert not said.right
-    assert "is wanted" in said.text or "are wanted" in said.text or "even all of them" in said.text
+    assert "xpected" in said.text or "even their whole range" in said.text
 
 
 def _interval(times: list[float], share: float, sort: bool = True, few: Any = None) -> Any:
@@ -58,14 +58,17 @@ def _interval(times: list[float], share: float, sort: bool = True, few: Any = No
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (lambda times: (min(times), max(times)), "Of 1 times: even all of them"),
-        (lambda times: (min(times), max(times)) if len(times) > 5 else None, "but a narrower one has so too"),
-        (lambda times: _interval(times, 0.90), "even all of them"),
+        (lambda times: (min(times), max(times)), "With 1 time: even their whole range"),
+        (lambda times: (min(times), max(times)) if len(times) > 5 else None, "but so does a narrower one"),
+        (lambda times: _interval(times, 0.90), "even their whole range"),
         (lambda times: _interval(times, 0.90) if len(times) > 5 else None, "too narrow: "),
-        (lambda times: _interval(times, 0.95, sort=False), "Are the times in order?|lower end is above"),
-        (lambda times: (statistics.mean(times), max(times)) if len(times) > 5 else None, "two of the times themselves"),
+        (lambda times: _interval(times, 0.95, sort=False), "Are the times sorted?|lower end is above"),
+        (
+            lambda times: (statistics.mean(times), max(times)) if len(times) > 5 else None,
+            "both ends must be among the times",
+        ),
         (lambda times: sorted(times) if len(times) > 5 else None, "two numbers"),
-        (lambda times: _interval(times, 0.95) if len(times) > 9 else None, "and the function gave None"),
+        (lambda times: _interval(times, 0.95) if len(times) > 9 else None, "but the function returned None"),
     ],
 )
 def test_another_interval_is_told_what_is_wrong(function: Callable[[list[float]], Any], told: str) -> None:
@@ -95,11 +98,11 @@ def _touching_counts(before: Any, after: Any) -> str:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (_by_medians, "where the intervals overlap"),
-        (_by_intervals, "measured four times only"),
-        (_touching_counts, "one point in common"),
-        (lambda before, after: _by_medians(after, before), "the interval after lies below"),
-        (lambda before, after: "about the same", "is wanted; found 'about the same'"),
+        (_by_medians, "if the intervals overlap"),
+        (_by_intervals, "measured only four times"),
+        (_touching_counts, "the intervals touch"),
+        (lambda before, after: _by_medians(after, before), "the interval after is below"),
+        (lambda before, after: "about the same", "got 'about the same'"),
     ],
 )
 def test_another_verdict_is_told_where_it_is_wrong(function: Callable[[Any, Any], str], told: str) -> None:
@@ -127,15 +130,15 @@ def _first(sizes: Any, one: Any, other: Any) -> float | None:
 @pytest.mark.parametrize(
     ("function", "told"),
     [
-        (_linear, "where the lines meet the batch is"),
+        (_linear, "the batch size where the lines meet is"),
         (lambda sizes, one, other: next((s for s, a, b in zip(sizes, one, other, strict=True) if a > b), None), "meet"),
         (_first, "cross more than once"),
         (
             lambda sizes, one, other: solutions.solution_3()(sizes, one, other) or sizes[-1],
-            "below the other throughout",
+            "always below the other",
         ),
         (lambda sizes, one, other: None if one[0] > other[0] else 30.0, "The same, the other way round"),
-        (lambda sizes, one, other: "16", "a number or None is wanted"),
+        (lambda sizes, one, other: "16", "expected a number or None"),
     ],
 )
 def test_another_crossing_is_told_for_which_curves(function: Callable[..., Any], told: str) -> None:

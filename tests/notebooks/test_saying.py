@@ -21,7 +21,7 @@ def test_without_an_answer_it_is_said_what_to_give() -> None:
 
 def test_an_answer_of_another_kind_is_told_what_is_wanted() -> None:
     said = saying.something_else("a function of a graph", 3)
-    assert said == saying.Said(False, "A function of a graph is wanted; found something of type int.")
+    assert said == saying.Said(False, "Expected a function of a graph; got something of type int.")
 
 
 @pytest.mark.parametrize(
