@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from explorer.backend import semiring_named
+from explorer.backend.layers import TorchDiscreteLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError
 from explorer.symbolic import (
@@ -25,7 +26,7 @@ from explorer.templates import gallery
 @pytest.mark.parametrize(("optimize", "fold"), list(product([False, True], repeat=2)))
 def test_the_integral_is_the_sum_over_all_states(semiring, optimize, fold):
     circuit = TorchCompiler(semiring=semiring, optimize=optimize, fold=fold).compile(gallery.load_named("near-misses"))
-    sizes = [layer.num_values for layer in circuit.layers if hasattr(layer, "num_values")]
+    sizes = [layer.num_values for layer in circuit.layers if isinstance(layer, TorchDiscreteLayer)]
     states = torch.cartesian_prod(*[torch.arange(sizes[0])] * circuit.num_variables)
     with torch.no_grad():
         values = circuit(states)
