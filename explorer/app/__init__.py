@@ -1,4 +1,4 @@
-"""The application: command line, data sets, training, checkpoints.
+"""The application: commands, dashboard, notebook views, course pages, training.
 
-Names are imported from the files themselves, so that `circuit-explorer --help` loads neither torch nor numpy.
+Import names from the modules that define them, so that `circuit-explorer --help` loads neither torch nor numpy.
 """

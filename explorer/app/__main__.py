@@ -1,4 +1,4 @@
-"""`python -m explorer.app` is the command `circuit-explorer`."""
+"""`python -m explorer.app` runs the command `circuit-explorer`."""
 
 from explorer.app.cli import main
 

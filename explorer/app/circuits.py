@@ -1,4 +1,4 @@
-"""The circuit or trace that a command names: a circuit of the gallery, or a file, told apart by its `format` field."""
+"""Loads what a command names: a circuit of the gallery, or a file, whose `format` field tells circuits from traces."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +12,9 @@ from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
 
 
 def load_circuit(name_or_file: str) -> Circuit:
-    """The circuit of the gallery with this name, or else the circuit in this file.
+    """Return the gallery circuit of this name, or else the circuit in this file.
 
-    Raises: UnknownNameError if it is neither; FileFormatError for a file that does not hold a circuit.
+    Raises: UnknownNameError if it is neither; FileFormatError for a file without a circuit.
     """
     found = load_circuit_or_trace(name_or_file)
     if isinstance(found, Trace):
@@ -23,7 +23,7 @@ def load_circuit(name_or_file: str) -> Circuit:
 
 
 def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
-    """The circuit of the gallery with this name, or else the circuit or trace in this file, whatever its name.
+    """Return the gallery circuit of this name, or else the circuit or trace in this file, whatever its name.
 
     Raises: UnknownNameError if it is neither; FileFormatError for a file that holds neither.
     """

@@ -1,4 +1,4 @@
-"""The command `circuit-explorer`: which commands there are, and how errors are told.
+"""The command `circuit-explorer`: its subcommands and how errors are reported.
 
 Each command is a function in `explorer.app.commands`, which loads torch only when it runs, so that `--help` is quick.
 """
@@ -14,11 +14,11 @@ from explorer.app.commands.console import say_error, say_note
 from explorer.errors import CircuitError
 
 FAILED, INTERRUPTED = 2, 130
-"""Exit codes: the usual ones for a command that was used wrongly, and for one that was stopped by Ctrl-C."""
+"""The usual exit codes of a command that was misused, and of one that was stopped by Ctrl-C."""
 
 
 class Commands(TyperGroup):
-    """The group of commands: an error of ours is one line and exit code 2, Ctrl-C ends quietly, warnings are notes."""
+    """The group of commands: a CircuitError is one line and exit code 2, Ctrl-C ends quietly, warnings are notes."""
 
     def invoke(self, ctx: Any) -> Any:
         with warnings.catch_warnings():

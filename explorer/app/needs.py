@@ -1,4 +1,4 @@
-"""What must be installed for a user interface, and how to get it."""
+"""Checks that the packages of the user interface are installed."""
 
 from importlib.util import find_spec
 
@@ -8,9 +8,9 @@ UI = ("panel", "panel_material_ui", "bokeh", "anywidget", "ipywidgets", "PIL")
 
 
 def require_ui(*packages: str) -> None:
-    """Raises: MissingPackageError that names the packages that are missing, and how to install them."""
+    """Raises: MissingPackageError with the missing packages and the command that installs them."""
     missing = [name for name in packages or UI if find_spec(name) is None]
     if missing:
         raise MissingPackageError(
-            f"the explorer needs {', '.join(missing)}, which is not installed: pip install 'circuit-explorer[ui]'"
+            f"the explorer needs {', '.join(missing)}, which is not installed; run: pip install 'circuit-explorer[ui]'"
         )

@@ -137,7 +137,7 @@ def _setup(row: Mapping[str, Any]) -> Setup:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"wanted a text, found {value!r}")
+        raise ValueError(f"expected a string, found {value!r}")
     return value
 
 

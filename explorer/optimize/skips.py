@@ -85,5 +85,5 @@ class Switches:
         """Warn of entries that switched nothing off: a slip, or a node that is there with other options only."""
         unused = [entry for entry in self.skips.entries if entry not in self._used]
         if unused:
-            message = f"Nothing was there to switch off at {', '.join(unused)}."
+            message = f"Nothing to disable at {', '.join(unused)}."
             warnings.warn(message, SkipWarning, stacklevel=2)

@@ -73,7 +73,7 @@ FIRST = ("runs", 0, "timings", 0)
         (change([*FIRST, "estimate", "median"], float("nan")), "wanted a number, found nan"),
         (change([*FIRST, "estimate", "median"], 1e9), "not an estimate"),
         (change([*FIRST, "estimate"], None), "has neither a time nor a reason"),
-        (change(["runs", 0, "setup", "devices"], {"cpu": 3}), "wanted a text, found 3"),
+        (change(["runs", 0, "setup", "devices"], {"cpu": 3}), "expected a string, found 3"),
         (change(["runs", 0, "setup", "limits"], 3), "not a whole recorded run"),
     ],
 )

@@ -45,7 +45,7 @@ def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     page = dashboard("?step=3")
     page.tool("Why not")
     page.choose("Pattern", "SumCollapse")
-    page.page.get_by_label("Draw its near misses over the graph").check()
+    page.page.get_by_label("Draw its near misses on the graph").check()
     page.wait(lambda: any(h["kind"] == "near-miss" for h in page.picture()["hulls"]), "hulls of near misses")
     near = next(node["id"] for node in page.picture()["nodes"] if any(b["sign"] == "?" for b in node["badges"]))
     page.page.locator(f".ce-box[data-id='{near}']").first.click()
@@ -97,11 +97,11 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     page.wait(lambda: conditions.count() == 2, "the rows of both layers")  # one comes after the other
     conditions.last.click()
     page.choose("Field", "arity")
-    value = page.page.get_by_label("whole number")
+    value = page.page.get_by_label("integer")
     page.until("MyPattern matches 21 times.", lambda: (value.fill(""), value.fill("4")))
     page.until("MyPattern does not match.", lambda: (value.fill(""), value.fill("3")))
     page.until("MyPattern matches 21 times.", lambda: (value.fill(""), value.fill("4")))
-    page.choose("What replaces a match", "one layer")
+    page.choose("Replacement of a match", "one layer")
     page.press("Apply")
     page.wait(lambda: "MyPattern" in page.trait("steps"), "a trace with the rule")
     steps = json.loads(page.trait("steps"))
@@ -120,7 +120,7 @@ def test_everything_that_can_be_timed_gives_times(dashboard: Open, what: str) ->
     page.tool("Time")
     if what != WHAT[0]:
         page.choose("What", what)
-    page.page.get_by_label("At most, s").fill("1")
+    page.page.get_by_label("Time limit, s").fill("1")
     page.page.keyboard.press("Enter")
     page.press("Measure")
     page.see("known within 10%")
@@ -136,12 +136,12 @@ def test_everything_that_can_be_timed_gives_times(dashboard: Open, what: str) ->
 def test_a_running_measurement_is_cancelled(dashboard: Open) -> None:
     page = dashboard()
     page.tool("Time")
-    page.page.get_by_label("At most, s").fill("600")
+    page.page.get_by_label("Time limit, s").fill("600")
     page.page.keyboard.press("Enter")
     page.press("Measure")
     page.page.get_by_role("button", name="Cancel", exact=True).first.click(timeout=WAIT_MS)
     page.see("Cancelled")
-    page.page.get_by_label("At most, s").fill("1")
+    page.page.get_by_label("Time limit, s").fill("1")
     page.page.keyboard.press("Enter")
     page.press("Measure")  # the first one has really ended: this one need not wait for it
     page.see("known within 10%")
@@ -200,7 +200,7 @@ def test_a_question_is_answered_by_clicking(dashboard: Open) -> None:
 def test_the_pipeline_is_edited_and_a_match_switched_off(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict&step=3")
     page.tool("Pipeline")
-    page.press("Switch this step off")
+    page.press("Disable this step")
     page.press("Compile again")
     page.wait(lambda: "skip=" in page.page.url, "the new trace")
     assert "switched off" in json.loads(page.trait("steps"))[3]["summary"]

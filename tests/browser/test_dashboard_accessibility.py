@@ -120,7 +120,7 @@ def test_the_tree_of_steps_works_by_keyboard(dashboard: Open) -> None:
 def test_a_note_is_a_status_and_an_error_an_alert(dashboard: Open, tmp_path: Path) -> None:
     page = dashboard("?step=0")
     open_tool(page, "Pipeline")
-    page.press("Switch this step off")
+    page.press("Disable this step")
     page.page.get_by_role("status").filter(has_text="cannot be switched off").wait_for()
     foreign = tmp_path / "foreign.json"
     foreign.write_text('{"format": "something else"}')

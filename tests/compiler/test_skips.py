@@ -143,13 +143,13 @@ def test_a_match_of_a_rule_that_does_not_exist_is_refused():
 
 
 def test_a_match_of_a_rule_that_is_disabled_may_be_switched_off_as_well():
-    with pytest.warns(SkipWarning, match="Nothing was there to switch off at Candecomp@12"):
+    with pytest.warns(SkipWarning, match="Nothing to disable at Candecomp@12"):
         trace = explorer.record(load_named("blackboard"), disable=["Candecomp"], skip=["Candecomp@12"])
     assert rewrites(trace) == []
 
 
 def test_what_was_never_there_is_told():
-    with pytest.warns(SkipWarning, match=r"^Nothing was there to switch off at fold/level 90, SumCollapse@999\.$"):
+    with pytest.warns(SkipWarning, match=r"^Nothing to disable at fold/level 90, SumCollapse@999\.$"):
         explorer.record(load_named("blackboard"), skip=["SumCollapse@999", "optimize/round 1", "fold/level 90"])
 
 

@@ -173,7 +173,7 @@ def _read(file: Path) -> Any:
     try:
         return nbformat.read(file, as_version=4)
     except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
-        raise FileFormatError(f"{file} is no notebook of Jupyter: {str(error).splitlines()[0]}") from error
+        raise FileFormatError(f"{file} is not a Jupyter notebook: {str(error).splitlines()[0]}") from error
 
 
 def _hidden(code: str) -> Any:

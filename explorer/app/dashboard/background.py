@@ -1,7 +1,7 @@
-"""Long work beside the user interface: one job at a time, with progress and Cancel.
+"""Long work in the background of the user interface: one job at a time, with progress and Cancel.
 
-The work runs in a thread of its own and tells its progress; hearing of it is the moment at which a cancelled job ends.
-`deliver` brings a function to the thread of the host, which alone touches what is shown.
+The work runs in its own thread and reports its progress; a cancelled job ends at its next report. `deliver` passes a
+function to the thread of the host, the only one that changes the page.
 """
 
 from collections.abc import Callable
@@ -15,27 +15,27 @@ Result = TypeVar("Result")
 Deliver = Callable[[Callable[[], None]], None]
 
 BLINK_SECONDS = 0.3
-"""Work that is done within so long shows nothing."""
+"""A job that finishes within this time shows no progress."""
 PROGRESS_SECONDS = 0.2
-"""Progress is shown at most so often."""
+"""The minimum time between two updates of the progress."""
 SHOWN_SECONDS = 1.0
-"""So long a job waits at most until its progress is shown."""
+"""The maximum time that a job waits until its progress is shown."""
 
 
-class Cancelled(Exception):  # noqa: N818  # it is no error
-    """The job was cancelled; its work ends where it hears of it."""
+class Cancelled(Exception):  # noqa: N818  # it is not an error
+    """Raised in a cancelled job, at its next report."""
 
 
 def _nothing() -> None:
-    """Nothing is to be done."""
+    """Do nothing."""
 
 
 def show_nothing(job: "Job | None") -> None:
-    """For work that nobody waits for: nothing is shown of it, so it waits for nothing either."""
+    """Show no progress, for work that nobody waits for."""
 
 
 class Job:
-    """One piece of work: what it is called, how far it is, and whether it was cancelled."""
+    """A piece of work: its title, its progress, and whether it was cancelled."""
 
     def __init__(self, title: str, deliver: Deliver, show: Callable[["Job"], None]) -> None:
         self.title = title
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
-        """Whether Cancel was asked for."""
+        """Whether the job was cancelled."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
@@ -59,24 +59,24 @@ class Job:
         self._cancelled.set()
 
     def check(self) -> None:
-        """Called by the work, often. Raises: Cancelled."""
+        """Check for cancellation; the work calls this often. Raises: Cancelled."""
         if self._cancelled.is_set():
             raise Cancelled(self.title)
 
     def tell(self, text: str, fraction: float | None = None) -> None:
-        """Called by the work between its parts: show how far it is. Raises: Cancelled."""
+        """Report progress; the work calls this between its parts. Raises: Cancelled."""
         self.check()
         self.show(text, fraction)
         self.check()
 
     def hear(self, event: object) -> None:
-        """A listener of a compilation: every event is a moment to end at, every step is told. Raises: Cancelled."""
+        """Listen to a compilation: check for cancellation at every event, report every step. Raises: Cancelled."""
         self.check()
         if isinstance(event, StepStarted):
             self.tell(event.path)
 
     def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = _nothing) -> None:
-        """Show how far the work is, and what `also` shows; waits for that: nothing is sent in the next part."""
+        """Show the progress and the output of `also`; wait for both, so that nothing is sent during the next part."""
         self.text, self.fraction = text, fraction
         if self._quiet or monotonic() - self._shown < PROGRESS_SECONDS:
             return
@@ -88,7 +88,7 @@ class Job:
                     self._show(self)
                     also()
             finally:
-                self._deliver(shown.set)  # after what was changed here is on its way
+                self._deliver(shown.set)  # after the changes above have been sent
 
         self._deliver(show)
         shown.wait(SHOWN_SECONDS)
@@ -96,7 +96,7 @@ class Job:
 
 
 class Background:
-    """Runs jobs, one at a time; a new one cancels the one before. `show(job)` draws progress; None: nothing runs."""
+    """Runs one job at a time; a new job cancels the previous one. `show(job)` draws the progress; None: idle."""
 
     def __init__(self, deliver: Deliver, show: Callable[[Job | None], None]) -> None:
         self._deliver = deliver
@@ -113,10 +113,10 @@ class Background:
         show_at_once: bool = False,
         cancelled: Callable[[], None] = _nothing,
     ) -> Job:
-        """Run `work(job)` beside the host; then, in the thread of the host, `done(result)` or `failed(error)`.
+        """Run `work(job)` in a thread; then, in the thread of the host, `done(result)` or `failed(error)`.
 
-        A cancelled job ends with neither; `cancelled()` is called at once. That it runs is shown when it takes longer
-        than a blink, or `show_at_once` for work that nothing may interrupt later.
+        A cancelled job ends with neither; `cancelled()` is called at once. Its progress is shown after a moment, or
+        `show_at_once` for work that cannot be interrupted later.
         """
         self.cancel()
         job = self.job = Job(title, self._deliver, self._show)
@@ -133,7 +133,7 @@ class Background:
                 result = work(job)
             except Cancelled:
                 self._finish(job, _nothing, failed)
-            except Exception as error:  # noqa: BLE001  # it is told to the reader by `failed`
+            except Exception as error:  # noqa: BLE001  # `failed` shows it to the reader
                 self._finish(job, lambda error=error: failed(error), failed)
             else:
                 self._finish(job, lambda: done(result), failed)
@@ -142,7 +142,7 @@ class Background:
         return job
 
     def cancel(self) -> None:
-        """End the job that runs, if one does."""
+        """Cancel the running job, if there is one."""
         job, self.job = self.job, None
         if job is not None:
             job.cancel()
@@ -161,7 +161,7 @@ class Background:
                 return
             try:
                 then()
-            except Exception as error:  # noqa: BLE001  # as what the work raises, it is told to the reader
+            except Exception as error:  # noqa: BLE001  # shown to the reader like an error of the work
                 failed(error)
 
         self._deliver(finish)

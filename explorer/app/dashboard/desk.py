@@ -1,4 +1,4 @@
-"""What the panes of a dashboard share: session, library, work in the background, what is said to the reader."""
+"""The state that the panes of a dashboard share: session, library, background work, messages to the reader."""
 
 import logging
 import traceback
@@ -19,11 +19,11 @@ from explorer.options import CompilerOptions
 from explorer.timings import CPU
 
 Say = Callable[[str, str, str], None]
-"""(text, tone, report): a line for the reader; tone is info or error; `report` is what can be copied of an error."""
+"""(text, tone, report): a line for the reader; tone is info or error; `report` is the text of an error to copy."""
 
 
 class Desk:
-    """One reader's place of work. `open` functions compile beside the page and then show the result."""
+    """One reader's workspace. The `open` functions compile in the background and then show the result."""
 
     def __init__(
         self, session: Session, library: Library, deliver: Deliver, show_job: Callable[[Job | None], None]
@@ -32,30 +32,30 @@ class Desk:
         self.library = library
         self.background = Background(deliver, show_job)
         self.quiet_background = Background(deliver, show_nothing)
-        """For what nobody waits for."""
+        """For work that nobody waits for."""
         self.other: Session | None = None
-        """The trace that is compared with."""
+        """The session of the trace that is compared with."""
         self.devices: tuple[str, ...] = (CPU,)
-        """What is timed."""
+        """The devices to time."""
         self.say: Say = lambda text, tone, report: None
         self.hush: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
 
     def guard(self, action: Callable[..., Any]) -> Callable[..., None]:
-        """The action of a button: what it raises is shown in the page."""
+        """Wrap the action of a button, so that its errors are shown in the page."""
 
         @wraps(action)
         def guarded(*args: Any, **kwargs: Any) -> None:
             try:
                 action(*args, **kwargs)
-            except Exception as error:  # noqa: BLE001  # a page that says nothing is worse
+            except Exception as error:  # noqa: BLE001  # a silent page is worse
                 self.failed(error)
 
         return guarded
 
     def failed(self, error: Exception) -> None:
-        """Tell the reader what went wrong; a fault of the program itself goes to the log as well."""
+        """Show an error to the reader; an internal error is logged as well."""
         if isinstance(error, CircuitError):
             self.say(str(error), "error", "")
             return
@@ -64,17 +64,17 @@ class Desk:
         self.say(f"Something went wrong in the explorer itself: {type(error).__name__}: {error}", "error", report)
 
     def note(self, text: str) -> None:
-        """Say something in passing."""
+        """Show a note to the reader."""
         self.say(text, "info", "")
 
     def python(self, **more: Any) -> str:
-        """Code that makes what is open; `more` as in `python_of`."""
+        """Return code that reproduces the open trace; `more` as in `python_of`."""
         place, opened = self.session.place, self.session.opened
         if opened.trace.is_tensor:
             name = self.library.file_name(opened.name)
             return tensor_python_of(name, place.options, place.tensor, self.session.step, is_live=opened.is_live)
         foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(place)])
-        note = f"# The trace has rules that this code does not make: {', '.join(foreign)}\n" if foreign else ""
+        note = f"# The trace uses rules that this code does not define: {', '.join(foreign)}\n" if foreign else ""
         return note + python_of(
             self.library.file_name(opened.name),
             opened.options,
@@ -87,26 +87,26 @@ class Desk:
     # ------------------------------------------------------------------ opening
 
     def open(self, place: Place) -> None:
-        """Compile or read what a place names, beside the page, and show it."""
+        """Compile or read what a link names in the background, and show it."""
 
         def shown(opened: Opened) -> None:
             self.hush()
             self.session.open(opened, place)
             unused = unused_skips(opened.trace)
             if unused:
-                self.note(f"Nothing was there to switch off at {', '.join(unused)}.")
+                self.note(f"Nothing to disable at {', '.join(unused)}.")
             if place.other is not None:
                 self.open_other(place.other)
 
         self._start_opening(place, shown)
 
     def recompile(self, options: CompilerOptions) -> None:
-        """Compile the same circuit with other options; the step and the view stay as far as they can."""
+        """Compile the same circuit with different options; the step and the display are kept where possible."""
         place = self.session.place
         self.open(replace(place, options=options, again=True, other=None))
 
     def open_other(self, place: Place) -> None:
-        """Open the trace that is compared with."""
+        """Open the trace to compare with."""
         plain = replace(place, other=None)
 
         self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)))
@@ -116,6 +116,6 @@ class Desk:
         self.background.start(title, lambda job: open_place(self.library, place, job.hear), shown, self.failed)
 
     def show_other(self, other: Session | None) -> None:
-        """Put a trace beside the one that is looked at; None ends the comparison."""
+        """Show a second trace beside the first; None ends the comparison."""
         self.other = other
         self.session.compare_with(None if other is None else replace(other.place, other=None))

@@ -1,6 +1,6 @@
 """The dashboard: one page over one session.
 
-Each browser session gets a page of its own, with its own session and its own uploads; nothing is shared but the code.
+Each browser session gets its own page, session and uploads; they share nothing but the code.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ THEMES = {
     }
     for name, main, text in (("light", "#0a5fb4", "#ffffff"), ("dark", "#7cc0ff", "#14171c"))
 }
-# With these two names a Page leaves the controls in its header as they are elsewhere.
+# With these two class names a Page does not restyle the controls in its header.
 HEADER_STYLE = {
     ".MuiAppBar-root": {
         "bgcolor": "primary.contrastText",
@@ -66,15 +66,15 @@ HEADER_STYLE = {
     },
     ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
     ".MuiAppBar-root a": {"minHeight": 24},
-    # A Page takes `busy_indicator=None` for its default, a bar without a name that is there all the time.
+    # A Page reads `busy_indicator=None` as its default, a bar without a name that is always visible.
     ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
 }
 CHROME_HEIGHT = 162
-"""Pixels of the page that are not the graph: header, the graph's own bars, cost strip, buttons of the tools."""
+"""Pixels of the page outside of the graph: header, the graph's own bars, cost strip, buttons of the tools."""
 
 
 class Dashboard:
-    """The panes, tied to one desk. `opened` is what the place names, if it was opened before."""
+    """The panes of one reader. `opened` is the opened trace of the view state, if there is one already."""
 
     def __init__(self, library: Library, place: Place, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
@@ -111,7 +111,7 @@ class Dashboard:
             self.messages.say(problem, "error", "")
 
     def loaded(self) -> None:
-        """What takes longer begins when the page is there: what changes while it loads may not reach the browser."""
+        """Start slow work after the page has loaded: changes made while it loads may not reach the browser."""
         if self.is_loaded:
             return
         self.is_loaded = True
@@ -120,7 +120,7 @@ class Dashboard:
             self.desk.open_other(self.desk.session.place.other)
 
     def fill(self, page: pmui.Page) -> None:
-        """Put the panes into a page."""
+        """Place the panes in a page."""
         main = pn.Column(
             self.messages.view,
             self.graphs,
@@ -134,7 +134,7 @@ class Dashboard:
         page.param.update(header=[*self.header.items, self.theme], sidebar=[self.steps], main=[main])
 
     def close(self) -> None:
-        """The page was closed: what still runs for it ends."""
+        """Cancel the work of a closed page."""
         self.desk.background.cancel()
         self.desk.quiet_background.cancel()
 
@@ -165,7 +165,7 @@ class Dashboard:
         self._write_link()
 
     def _show_other(self) -> None:
-        """Put the second graph beside the first, or take it away."""
+        """Show the second graph beside the first, or remove it."""
         self._unlisten()
         self._unlisten = _nothing
         if self.other_link is not None:
@@ -183,7 +183,7 @@ class Dashboard:
         self._make_room(bool(self.drawer.open_name))
 
     def _other_changed(self, other: Session, names: frozenset[str]) -> None:
-        """What the reader does on the right shows on the left, and in the link."""
+        """Apply the reader's actions in the right graph to the left one and to the link."""
         session = self.desk.session
         if "step" in names:
             self._step_together(other, session)
@@ -193,13 +193,13 @@ class Dashboard:
         self._write_link()
 
     def _step_together(self, leader: Session, follower: Session) -> None:
-        """Go to the step of the same path, where the other trace has one."""
+        """Go to the step of the same path, if the other trace has one."""
         path = leader.index.step(leader.step).path
         if any(step.path == path for step in follower.opened.trace.steps):
             follower.go(path)
 
     def _follow(self, leader: Session, follower: Session) -> None:
-        """Select in one trace what the selection of the other became, or came from."""
+        """Select the counterparts of the other trace's selection."""
         if self._following:
             return
         self._following = True
@@ -218,10 +218,10 @@ class Dashboard:
 
     def _show_job(self, job: Job | None) -> None:
         self.messages.show_job(job)
-        if job is None:  # it may have been cancelled: the controls show what is open, not what was chosen
+        if job is None:  # it may have been cancelled: the controls show the open trace, not the chosen one
             self.header.changed(frozenset({"trace"}))
 
-    # ------------------------------------------------------------------ what the reader does
+    # ------------------------------------------------------------------ actions of the reader
 
     def open_tool(self, name: str) -> None:
         """Open a tool of the drawer."""
@@ -246,7 +246,7 @@ class Dashboard:
 
 
 def _nothing() -> None:
-    """Nothing is to be done."""
+    """Do nothing."""
 
 
 def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
 
 
 def _deliver(document: Document | None, action: Callable[[], None]) -> None:
-    """Run something in the thread of the page; a page that was closed hears no more."""
+    """Run a function in the thread of the page, unless the page was closed."""
     if document is None:
         action()
     elif document.session_context is not None:
@@ -269,21 +269,21 @@ def _deliver(document: Document | None, action: Callable[[], None]) -> None:
 
 
 def make_page(library: Library, default: Place | None = None) -> pmui.Page:
-    """The page for one browser session, at the place that its link names.
+    """Make the page of one browser session, with the view state of its link.
 
-    The default circuit is there at once; anything else is opened beside the page, which says so. A link that makes no
-    sense says so over the default circuit, and so does a page that cannot be made.
+    The default circuit is shown at once; anything else is opened in the background, with progress. An invalid link, or
+    one that cannot be opened, is reported above the default circuit.
     """
     page = pmui.Page(
         title=TITLE,
         theme_toggle=False,
         sidebar_width=270,
-        sidebar_resizable=False,  # its handle is for the mouse only
+        sidebar_resizable=False,  # its handle works with the mouse only
         theme_config=THEMES,
         busy_indicator=None,
         sx=HEADER_STYLE,
     )
-    with edit_readonly(page):  # else whatever any reader does is told to the pages of all readers, twice
+    with edit_readonly(page):  # otherwise every action of a reader is sent to the pages of all readers, twice
         page.busy = False
     default = default or Place()
     query = pn.state.location.search if pn.state.location is not None else ""
@@ -301,7 +301,7 @@ def make_page(library: Library, default: Place | None = None) -> pmui.Page:
 
 
 def _fill(page: pmui.Page, library: Library, *places: tuple[Place, str], start: str = "") -> None:
-    """Fill a page with the first place that can be opened; what could not be is said over it, after `start`."""
+    """Fill a page with the first view state that can be opened; `start` names the problem shown above it."""
     problem = ""
     for place, known in places:
         try:
@@ -325,7 +325,7 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
 
 
 def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place) -> None:
-    """Open a place in the background; meanwhile the page says what it waits for, with Cancel."""
+    """Open a view state in the background; meanwhile the page shows its progress, with Cancel."""
     fallback = default if default != place else Place()
     messages = Messages(cancel=lambda: background.cancel())
     background = Background(partial(_deliver, pn.state.curdoc), messages.show_job)
@@ -346,12 +346,12 @@ def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place
             work,
             lambda opened: _show(page, Dashboard(library, place, opened=opened)),
             failed,
-            cancelled=lambda: instead(f"{place.circuit} was not opened: it was cancelled."),
+            cancelled=lambda: instead(f"{place.circuit} was not opened: the job was cancelled."),
         )
 
     pn.state.onload(start)
 
 
 def new_library(folder: Path | None = None, files: tuple[Path, ...] = ()) -> Library:
-    """A library for one browser session: uploads are its own."""
+    """Make the library of one browser session, with its own uploads."""
     return Library(folder, files)

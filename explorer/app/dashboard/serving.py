@@ -1,4 +1,4 @@
-"""The dashboard as a server on this machine: bound to 127.0.0.1 unless told otherwise."""
+"""Serves the dashboard from this machine, by default on 127.0.0.1 only."""
 
 import socket
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LOCAL = "127.0.0.1"
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, what to open first, which files to offer; `hosts` are more names of this machine."""
+    """Where to listen, what to open first, which files to offer; `hosts` are further names of this machine."""
 
     place: Place
     port: int
@@ -31,7 +31,7 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> None:
-    """Serve until it is stopped. `check_port` says beforehand whether it can."""
+    """Serve until stopped. Call `check_port` first."""
     import panel as pn
 
     from explorer.app.dashboard.page import TITLE, make_page, new_library
@@ -52,7 +52,7 @@ def serve(options: ServeOptions) -> None:
 
 
 def own_names(address: str) -> tuple[str, ...]:
-    """The names under which others may reach this machine, where they may at all."""
+    """The names under which other machines may reach this one, if it does not listen locally only."""
     if address in (LOCAL, "localhost"):
         return ()
     name = socket.gethostname()
@@ -63,7 +63,7 @@ def own_names(address: str) -> tuple[str, ...]:
 
 
 def check_port(address: str, port: int) -> None:
-    """Raises: CircuitError where nothing can listen at this address and port."""
+    """Raises: CircuitError if the address and port cannot be listened on."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -75,7 +75,7 @@ def check_port(address: str, port: int) -> None:
 
 
 def free_port(address: str = LOCAL, wish: int = 0) -> int:
-    """A port on which nothing listens now: the one wished for, or any."""
+    """Return a free port: `wish` if it is free, or any."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

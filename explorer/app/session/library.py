@@ -1,6 +1,6 @@
-"""What can be opened: the circuits of the gallery, the files of one folder, and data that was uploaded.
+"""Lists and opens circuits and traces: of the gallery, of one folder, and uploaded ones.
 
-The names are those of a listing: what a browser asks for is looked up in it and never made into a path.
+Names are looked up in the listing: a name that comes from a browser is never used as a path.
 """
 
 from collections.abc import Mapping
@@ -20,10 +20,9 @@ MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_UNPACKED_BYTES = 64 * 2**20
 MAX_PARAMETERS = 200_000_000
 MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
-"""So many numbers may stand in the parameters of a circuit from elsewhere, so many units in a layer, and so many
-variables it may have."""
+"""Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
 UPLOAD = " (upload)"
-"""What an upload's name ends in if there is something of its name."""
+"""The suffix of an upload whose name is already taken."""
 ENDINGS = (".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz")
 
 Item = Circuit | Trace
@@ -31,24 +30,24 @@ Item = Circuit | Trace
 
 @dataclass(eq=False)
 class Library:
-    """The circuits of the gallery, and under their file names the traces and circuits of `folder` and `files`."""
+    """The circuits of the gallery, and the traces and circuits of `folder` and `files` by file name."""
 
     folder: Path | None = None
     files: tuple[Path, ...] = ()
     uploads: dict[str, Item] = field(default_factory=dict[str, Item])
 
     def names(self) -> tuple[str, ...]:
-        """Everything that can be opened, in the order in which it is offered."""
+        """All names that can be opened, in the order in which they are offered."""
         return (*gallery.names(), *self._paths(), *self.uploads)
 
     def describe(self, name: str) -> str:
-        """What a thing is, in a sentence."""
+        """Describe the entry of a name in a sentence."""
         if name in gallery.names():
             return gallery.describe(name)
         return "an upload of this session" if name in self.uploads else f"the file {name}"
 
     def open(self, name: str) -> Item:
-        """The circuit or trace of a name. Raises: UnknownNameError, FileFormatError."""
+        """Return the circuit or trace of a name. Raises: UnknownNameError, FileFormatError."""
         if name in self.uploads:
             return self.uploads[name]
         if name in gallery.names():
@@ -63,9 +62,9 @@ class Library:
         return item_of_bytes(raw, name)
 
     def upload(self, name: str, raw: bytes) -> str:
-        """Keep what was uploaded, for this session only; gives the name under which it can be opened.
+        """Keep an upload for this session only; returns the name under which it can be opened.
 
-        Raises: FileFormatError for what is foreign or broken; ValueRangeError for what is too large.
+        Raises: FileFormatError if it is foreign or broken; ValueRangeError if it is too large.
         """
         if len(raw) > MAX_UPLOAD_BYTES:
             raise ValueRangeError(
@@ -78,13 +77,13 @@ class Library:
         return free
 
     def is_trace(self, name: str) -> bool:
-        """Whether what is opened under a name is a trace. Raises: as `open`."""
+        """Whether the entry of a name is a trace. Raises: as `open`."""
         if name in gallery.names():
             return False
         return isinstance(self.open(name), Trace)
 
     def file_name(self, name: str) -> str:
-        """The file behind a name, as the reader has it."""
+        """The path of the file behind a name."""
         return name.removesuffix(UPLOAD) if name in self.uploads else name
 
     def _paths(self) -> Mapping[str, Path]:
@@ -97,7 +96,7 @@ class Library:
 
 
 def item_of_bytes(raw: bytes, where: str) -> Item:
-    """The circuit or trace in a file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
+    """Read a circuit or trace from a file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
     data = json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES)
     item = circuit_or_trace(data, where)
     if isinstance(item, Circuit):

@@ -1,4 +1,4 @@
-"""Ties a session to a drawing: what the reader does there changes the session, what changes in it is drawn."""
+"""Synchronizes a session and a drawing: actions in the drawing change the session, whose changes are drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ Guard = Callable[[UserChangeCallback], UserChangeCallback]
 
 
 class GraphHost(Protocol):
-    """What `widgets.jupyter.GraphWidget` and `widgets.dashboard.GraphPane` have in common."""
+    """The common interface of `widgets.jupyter.GraphWidget` and `widgets.dashboard.GraphPane`."""
 
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None: ...
     def show_steps(self, steps: Sequence[StepView], step: int) -> None: ...
@@ -22,9 +22,9 @@ class GraphHost(Protocol):
 
 
 class GraphLink:
-    """Keeps a drawing and a session alike. `requests` says what to do when a button asks for something by name.
+    """Keeps a drawing and a session synchronized. `requests` maps the names of buttons to their handlers.
 
-    `guard` wraps what the reader's actions call, so that a host can show what goes wrong there.
+    `guard` wraps the handlers of the reader's actions, so that a host can show their errors.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class GraphLink:
     # ------------------------------------------------------------------ reader -> session
 
     def _user_changed(self, changes: Mapping[str, Any]) -> None:
-        """What the reader changed: `step`, `selection`, `view`, `request`."""
+        """Handle a change by the reader: `step`, `selection`, `view`, `request`."""
         if self._telling:
             return
         if "view" in changes:

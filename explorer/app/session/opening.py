@@ -1,4 +1,4 @@
-"""From a place to a trace: the circuit is compiled, or the file's trace taken as it is."""
+"""Opens what a link names: compiles the circuit, or takes the trace of a file as it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,12 +20,12 @@ from explorer.trace import SWITCHED_OFF, Listener, Trace
 from explorer.views import TraceIndex
 
 LARGE = 5_000
-"""From so many layers on, searches for garbage would be felt as pauses."""
+"""From this many layers on, garbage collections would be noticed as pauses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A trace that is looked at, with what its views share. `error` says why its compilation stopped, if it did."""
+    """An opened trace with the index that its views share; `error` says why its compilation stopped, if it did."""
 
     name: str
     trace: Trace
@@ -39,15 +39,15 @@ class Opened:
 
     @property
     def is_live(self) -> bool:
-        """Whether the steps can be executed: yes for what was compiled here, no for what was read from a file."""
+        """Whether the steps can be executed: true if it was compiled here, false if it was read from a file."""
         return self.trace.compiled is not None
 
 
 def open_place(library: Library, place: Place, listener: Listener | None = None) -> Opened:
-    """Open what a place names; `listener` is told every event of a compilation, and ends it by raising.
+    """Open what a link names; `listener` receives every event of a compilation and ends it by raising.
 
-    A compilation that fails gives the trace up to there. Raises: what opening, building and compiling raise where
-    there is no step to show.
+    A compilation that fails returns the trace up to the failure. Raises: the errors of opening, building and
+    compiling if there is no step to show.
     """
     listeners = () if listener is None else (listener,)
     opened = _open(library, place, listeners)
@@ -64,7 +64,7 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
     if isinstance(item, Trace) and item.is_tensor:
         if place.again:
             raise CircuitError(
-                f"{place.circuit} is the trace of a module, which is not in the file; record the module again in Python"
+                f"{place.circuit} is the trace of a module, which a file does not contain; record it again in Python"
             )
         return Opened(place.circuit, item, options_of(item), tensor=replace(place.tensor, level=TENSOR_LEVEL))
     if place.tensor.level == TENSOR_LEVEL:
@@ -77,7 +77,7 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
         foreign = foreign_rules(item)
         if foreign:
             raise CircuitError(
-                f"{place.circuit} was made with rules of one's own ({', '.join(foreign)}), which are not here; compile "
+                f"{place.circuit} uses custom rules ({', '.join(foreign)}), which are not available here; compile "
                 "it in Python: explorer.rerun(trace, compiler) with a compiler that has them"
             )
     circuit = item if isinstance(item, Circuit) else circuit_of(item)
@@ -92,7 +92,7 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
 
 
 def _open_tensor(circuit: Circuit, place: Place, listeners: tuple[Listener, ...]) -> Opened:
-    """The tensor level of a circuit; if a rule fails there, the trace up to there."""
+    """Compile the tensor level of a circuit; if a rule fails, return the trace up to the failure."""
     compiler = TorchCompiler(place.options)
     error = ""
     try:
@@ -106,29 +106,29 @@ def _open_tensor(circuit: Circuit, place: Place, listeners: tuple[Listener, ...]
 
 
 def circuit_of(trace: Trace) -> Circuit:
-    """The symbolic circuit of a trace. Raises: CircuitError if it holds none."""
+    """Return the symbolic circuit of a trace. Raises: CircuitError if it has none."""
     if isinstance(trace.subject, Circuit):
         return trace.subject
     if trace.circuit_json is None:
-        raise CircuitError("the trace holds no circuit; record the circuit again")
+        raise CircuitError("the trace contains no circuit; record the circuit again")
     return circuit_from_json(trace.circuit_json, "the circuit in the trace")
 
 
 def opened_trace(trace: Trace, name: str) -> tuple[Opened, Place]:
-    """A trace that is at hand, and its place: for notebooks."""
+    """Wrap an existing trace with its view state, for notebooks."""
     tensor = TensorOptions(level=TENSOR_LEVEL) if trace.is_tensor else TensorOptions()
     opened = Opened(name, trace, options_of(trace), tensor=tensor)
     return opened, replace(Place(), circuit=name, options=opened.options, tensor=tensor)
 
 
 def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
-    """The patterns that are applied at a place, each with its replacement. Raises: FormError, FileFormatError."""
+    """Return the applied patterns of a link, each with its replacement. Raises: FormError, FileFormatError."""
     read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in place.form]
     return tuple(zip(map(PatternForm.from_json, read), place.replacement, strict=True))
 
 
 def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """The rules of a trace that its preset does not have, beside those that are known."""
+    """Return the rules of a trace that neither its preset nor `known` contains."""
     if trace.is_tensor:
         return ()
     names = (*preset_rules(trace.options["preset"]).names, *known)
@@ -136,7 +136,7 @@ def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def unused_skips(trace: Trace) -> tuple[str, ...]:
-    """What was to be switched off and was not there: a slip, or a node of another compilation."""
+    """Return the entries of `skip` that matched nothing: a typo, or a node of a different compilation."""
     refused = {
         f"{miss.refusal.pattern}@{miss.place.split('.')[0] if miss.place else miss.refusal.root}"
         for step in trace.steps

@@ -1,4 +1,4 @@
-"""The level that is looked at, and the options of the tensor level, as the dashboard and a link hold them."""
+"""The displayed level and the options of the tensor level, as in the dashboard and in links."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ LEVELS = (COMPILED, TENSOR_LEVEL)
 
 @dataclass(frozen=True, slots=True)
 class TensorOptions:
-    """Which level of the ladder is looked at, and how the tensor level is made.
+    """The level that is shown, and the options of the tensor level.
 
-    `passes` are entries of a pipeline as texts (`entry_text`); none: the default pipeline of the mode.
+    `passes` are entries of a pipeline as strings (`entry_text`); none: the default pipeline of the mode.
     """
 
     level: str = COMPILED

@@ -1,7 +1,7 @@
-"""Entries of a pipeline as short texts, for links: `SinkCode:until_fixed_point:infer`.
+"""Entries of a pipeline as short strings, for links: `SinkCode:until_fixed_point:infer`.
 
-Behind the name of the pass stand, in any order, what differs from the default: how it converges, its mode if it is one
-only, and `none` if no dead code is to be removed before it.
+The name of the pass is followed by its non-default options in any order: how it converges, its mode if there is only
+one, and `none` if dead code is not removed before it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ WORDS = ("until_fixed_point", "one_pass", "infer", "train", "none", "before_pass
 
 
 def entry_text(config: FunctionPassConfig) -> str:
-    """An entry as a text."""
+    """Return an entry as a string."""
     default = FunctionPassPipeline.of(config.pass_id)[0]
     parts = [config.pass_id]
     if config.convergence is not default.convergence:
@@ -33,7 +33,7 @@ def entry_text(config: FunctionPassConfig) -> str:
 
 
 def entry_of(text: str, known: Sequence[str]) -> FunctionPassConfig:
-    """The entry that a text describes. Raises: UnknownNameError for a pass or a word that there is not."""
+    """Parse an entry. Raises: UnknownNameError for an unknown pass or option."""
     name, *words = text.split(MARK)
     if name not in known:
         raise unknown_name("pass", name, list(known))
@@ -41,7 +41,7 @@ def entry_of(text: str, known: Sequence[str]) -> FunctionPassConfig:
     convergence, modes, dce = config.convergence, config.modes, config.dce
     for word in words:
         if word not in WORDS:
-            raise unknown_name("word behind a pass", word, WORDS)
+            raise unknown_name("option of a pass", word, WORDS)
         if word in ("infer", "train"):
             modes = {CompilationMode(word)}
         elif word in ("none", "before_pass"):
@@ -52,5 +52,5 @@ def entry_of(text: str, known: Sequence[str]) -> FunctionPassConfig:
 
 
 def pipeline_of(texts: Sequence[str], known: Sequence[str]) -> FunctionPassPipeline:
-    """The pipeline of such texts. Raises: UnknownNameError."""
+    """Parse the entries of a pipeline. Raises: UnknownNameError."""
     return FunctionPassPipeline(tuple(entry_of(text, known) for text in texts))

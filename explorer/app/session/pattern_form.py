@@ -1,7 +1,7 @@
-"""A layer pattern as a form: plain data that a page fills in, and the pattern that it stands for.
+"""A layer pattern as a form: plain data that a page fills in, and the pattern that it describes.
 
-No code is evaluated: types, fields and operators are chosen from what there is, values are read by the declared type of
-their field.
+No code is evaluated: types, fields and operators are chosen from the existing ones, and values are parsed by the
+declared type of their field.
 """
 
 import math
@@ -22,11 +22,11 @@ from explorer.rewrite import LayerOptPattern, ParameterOptPattern, all_of, at_le
 Value = str | int | float | bool | Sequence[int] | None
 
 EQUAL, OTHER, AT_LEAST, AT_MOST = "=", "≠", "≥", "≤"
-WHOLE, NUMBER, TRUTH, WHOLES = "whole number", "number", "yes or no", "whole numbers"
+WHOLE, NUMBER, TRUTH, WHOLES = "integer", "number", "true or false", "integers"
 KINDS: Mapping[Any, str] = MappingProxyType(
     {int: WHOLE, float: NUMBER, float | None: NUMBER, bool: TRUTH, tuple[int, ...]: WHOLES}
 )
-"""The declared types of fields that a condition can be about, and what they are called."""
+"""The declared types of fields that support conditions, and their names."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,59}")
 NUMBERS = re.compile(r"[+-]?\d{1,18}")
 MOST_ENTRIES, MOST_CONDITIONS = 12, 12
@@ -36,7 +36,7 @@ Form = TypeVar("Form")
 
 @dataclass(frozen=True, slots=True)
 class ConditionForm:
-    """A condition on a config field; `value` as it was typed, or as it is."""
+    """A condition on a config field; `value` is typed text or a Python value."""
 
     field: str
     operator: str = EQUAL
@@ -53,7 +53,7 @@ class NodeForm:
 
 @dataclass(frozen=True, slots=True)
 class ParameterForm:
-    """What must be found in a parameter: a chain of nodes; with `is_output` it ends where the parameter does."""
+    """A sub-pattern of a parameter: a chain of nodes; with `is_output` it ends at the parameter's output."""
 
     entries: tuple[NodeForm, ...]
     is_output: bool = True
@@ -61,7 +61,7 @@ class ParameterForm:
 
 @dataclass(frozen=True, slots=True)
 class LayerForm:
-    """A layer: its type by name, conditions, and (name of a parameter, what must be found in it)."""
+    """A layer: its type by name, conditions, and (parameter name, sub-pattern) pairs."""
 
     type: str
     conditions: tuple[ConditionForm, ...] = ()
@@ -70,43 +70,43 @@ class LayerForm:
 
 @dataclass(frozen=True, slots=True)
 class PatternForm:
-    """A pattern of layers in a row, the one nearest to the outputs first."""
+    """A pattern of consecutive layers, the one nearest to the outputs first."""
 
     name: str = "MyPattern"
     entries: tuple[LayerForm, ...] = ()
     is_output: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As data of JSON types."""
+        """Return the form as data of JSON types."""
         return asdict(self)
 
     @staticmethod
     def from_json(data: object) -> "PatternForm":
-        """The form of such data. Raises: FormError for data of another form; what it says is checked when built."""
+        """Read a form from such data; names are checked by `build_pattern`. Raises: FormError for malformed data."""
         return _pattern_form(data)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChoice:
-    """A field that a condition can be about: its name, the kind of its value, the operators that make sense."""
+    """A field that supports conditions: its name, the kind of its value, its operators."""
 
     name: str
     kind: str
     operators: tuple[str, ...]
 
 
-# ---------------------------------------------------------------------- what a form offers
+# ---------------------------------------------------------------------- choices of a form
 
 
 @cache
 def layer_types() -> Mapping[str, type]:
-    """The types of layers by name: those that a graph holds, then the families they belong to."""
+    """Return the layer types by name: those in a graph, then their base classes."""
     return _types(backend, TorchLayer)
 
 
 @cache
 def parameter_types() -> Mapping[str, type]:
-    """The types of nodes of parameter graphs by name: those that a graph holds, then the families they belong to."""
+    """Return the parameter node types by name: those in a graph, then their base classes."""
     return _types(parameters, TorchParameterNode)
 
 
@@ -119,7 +119,7 @@ def _types(module: Any, base: type) -> Mapping[str, type]:
 
 @cache
 def fields_of(type_name: str) -> tuple[FieldChoice, ...]:
-    """The fields of a type of layers or parameter nodes that a condition can be about. Raises: FormError."""
+    """Return the fields of a layer or parameter node type that support conditions. Raises: FormError."""
     kind = _chosen({**layer_types(), **parameter_types()}, type_name, "type", "type")
     hints = get_type_hints(kind)
     known = [(name, KINDS[hints[name]]) for name in field_names(kind, "config") if hints[name] in KINDS]
@@ -128,7 +128,7 @@ def fields_of(type_name: str) -> tuple[FieldChoice, ...]:
 
 
 def parameters_of_type(type_name: str) -> tuple[str, ...]:
-    """The names of the parameters that a type of layers has. Raises: FormError."""
+    """Return the parameter names of a layer type. Raises: FormError."""
     return field_names(_chosen(layer_types(), type_name, "type of layers", "type"), "parameter")
 
 
@@ -136,9 +136,9 @@ def parameters_of_type(type_name: str) -> tuple[str, ...]:
 
 
 def build_pattern(form: PatternForm) -> LayerOptPattern:
-    """The pattern that a form stands for. Raises: FormError, with the place of the field that makes no sense."""
+    """Build the pattern of a form. Raises: FormError with the path of the invalid field."""
     if not NAME.fullmatch(form.name):
-        raise _wrong("name", f"the name of a pattern is made of letters and digits; found {form.name!r}")
+        raise _wrong("name", f"the name of a pattern consists of letters and digits; found {form.name!r}")
     _check_count(form.entries, "entries", "layer")
     types, configs, subs = list[type](), list[Mapping[str, Any]](), list[Mapping[str, ParameterOptPattern]]()
     for i, entry in enumerate(form.entries):
@@ -160,7 +160,7 @@ def build_pattern(form: PatternForm) -> LayerOptPattern:
 
 
 def sub_pattern_name(form: ParameterForm) -> str:
-    """What the pattern of a parameter is called: `LogSoftmaxOut`."""
+    """The name of the pattern of a parameter: `LogSoftmaxOut`."""
     titles = [entry.type.removeprefix("Torch").removesuffix("Parameter") for entry in form.entries]
     return "".join(titles) + ("Out" if form.is_output else "")
 
@@ -186,7 +186,7 @@ def _sub_pattern(layer: str, name: str, form: ParameterForm, where: str) -> Para
 
 
 def _config(entry: "LayerForm | NodeForm", where: str) -> Mapping[str, Any]:
-    """The conditions on the config of an entry; several on one field must all hold."""
+    """Return the conditions on the config of an entry; all conditions on one field must hold."""
     if len(entry.conditions) > MOST_CONDITIONS:
         raise _wrong(f"{where}.conditions", f"at most {MOST_CONDITIONS} conditions; found {len(entry.conditions)}")
     found: dict[str, list[Any]] = {}
@@ -199,11 +199,11 @@ def _config(entry: "LayerForm | NodeForm", where: str) -> Mapping[str, Any]:
 CONDITIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {EQUAL: lambda value: value, OTHER: other_than, AT_LEAST: at_least, AT_MOST: at_most}
 )
-"""What each operator asks for; equality is asked for by the value itself."""
+"""The matcher of each operator; equality is expressed by the value itself."""
 
 
 def condition_value(type_name: str, condition: ConditionForm, where: str = "value") -> Any:
-    """The value of a condition, read by the declared type of its field. Raises: FormError."""
+    """Parse the value of a condition by the declared type of its field. Raises: FormError."""
     choices = {choice.name: choice for choice in fields_of(type_name)}
     choice = _chosen(choices, condition.field, f"field of {type_name}", f"{where}.field")
     if condition.operator not in choice.operators:
@@ -211,13 +211,13 @@ def condition_value(type_name: str, condition: ConditionForm, where: str = "valu
         raise _wrong(f"{where}.operator", f"{choice.name} is compared by one of {known}; found {condition.operator!r}")
     read = _read(choice.kind, condition.value)
     if read is None:
-        asked = f"{choice.name} of {type_name} is a {choice.kind}"
+        asked = f"{choice.name} of {type_name} must be of type {choice.kind}"
         raise _wrong(f"{where}.value", f"{asked}; found {condition.value!r}")
     return read
 
 
 def _read(kind: str, value: object) -> Any:
-    """The value of this kind, given as it is or as text; None if it is none."""
+    """Convert a value or its text to this kind; None if it is invalid."""
     text = value.strip() if isinstance(value, str) else None
     if kind == TRUTH:
         words = {"yes": True, "true": True, "no": False, "false": False}
@@ -294,7 +294,7 @@ def _conditions(data: object, where: str) -> tuple[ConditionForm, ...]:
 
 
 def _made(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
-    """A form of this kind from data: texts and truth values are checked, unknown fields passed over."""
+    """Build a form of this kind from data: strings and bools are checked, unknown fields are ignored."""
     values: dict[str, Any] = dict(parts)
     for f in fields(cast("Any", kind)):
         if f.name in parts:
@@ -305,13 +305,13 @@ def _made(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
         if value is MISSING:
             continue
         if f.type in (str, bool) and not isinstance(value, cast("type", f.type)):
-            raise _wrong(f"{where}.{f.name}", f"wanted a {'text' if f.type is str else 'yes or no'}; found {value!r}")
+            raise _wrong(f"{where}.{f.name}", f"expected a {'string' if f.type is str else 'bool'}; found {value!r}")
         values[f.name] = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
     return kind(**values)
 
 
 def _get(data: object, name: str, where: str) -> Any:
-    """A field of data; MISSING if it is not there."""
+    """Return a field of the data; MISSING if it is absent."""
     if not isinstance(data, dict):
         raise _wrong(where, f"found a {type(data).__name__}, not the fields of a form")
     return cast("dict[str, Any]", data).get(name, MISSING)

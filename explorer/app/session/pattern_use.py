@@ -1,4 +1,4 @@
-"""Trying a pattern of a form on a step of a trace, asking why not, and applying it: a new trace with one more rule."""
+"""Tries the pattern of a form on a step of a trace, explains refusals, and records a new trace with its rule."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -16,9 +16,9 @@ from explorer.views import PatternTrial
 
 
 def try_pattern(trace: Trace, step: "int | str", form: PatternForm, after: bool = False) -> PatternTrial:
-    """What the matcher finds for the pattern of a form on the layers before a step, or after it.
+    """Match the pattern of a form on the layers before a step, or after it.
 
-    Raises: FormError; UnknownNameError for a step that is not there; CircuitError for a trace that was loaded.
+    Raises: FormError; UnknownNameError for an unknown step; CircuitError for a loaded trace.
     """
     graph = _graph(trace, step, after)
     pattern = build_pattern(form)
@@ -39,9 +39,9 @@ def try_pattern(trace: Trace, step: "int | str", form: PatternForm, after: bool 
 def explain_pattern(
     trace: Trace, step: "int | str", form: PatternForm, node: int, after: bool = False
 ) -> tuple[tuple[Check, ...], str]:
-    """The matcher's questions for the pattern of a form at a node, up to one answered with no, and the answer.
+    """Return the matcher's checks of a form's pattern at a node, up to the first that fails, and the reason.
 
-    Raises: FormError; UnknownNameError for a step or node that is not there; CircuitError for a loaded trace.
+    Raises: FormError; UnknownNameError for an unknown step or node; CircuitError for a loaded trace.
     """
     graph = _graph(trace, step, after)
     if node not in graph.nodes:
@@ -52,23 +52,21 @@ def explain_pattern(
 
 
 def replacements(form: PatternForm) -> tuple[str, ...]:
-    """What may replace the matches of a form's pattern: names of known rules, and `one layer`. Raises: FormError."""
+    """Return the names of rules that can replace the matches of a form, and `one layer`. Raises: FormError."""
     return replacements_of(build_pattern(form))
 
 
 def apply_form(trace: Trace, form: PatternForm, replacement: str, listeners: Sequence[Listener] = ()) -> Trace:
-    """Compile the circuit of a trace again with the form's rule before all others of its pass; else the same.
+    """Compile the circuit of a trace again with the form's rule before all others of its pass.
 
-    `listeners` are told every event.
-
-    Raises: FormError, also if a rule has the form's name; UnknownNameError for a replacement that does not fit;
-    CircuitError for a trace that was loaded; RuleError if the rule fails.
+    `listeners` receive every event. Raises: FormError, also if a rule has the form's name; UnknownNameError for a
+    replacement that does not fit; CircuitError for a loaded trace; RuleError if the rule fails.
     """
     pattern = build_pattern(form)
     compiler = _compiler(trace).anew()
     compiler.listeners = tuple(listeners)
     if form.name in compiler.rules.names:
-        error = FormError(f"name: there is a rule named {form.name!r}; give the pattern another name")
+        error = FormError(f"name: there is already a rule named {form.name!r}; choose a different name")
         error.field = "name"
         raise error
     put_rule_first(compiler.rules, pattern, replacement)
@@ -76,7 +74,7 @@ def apply_form(trace: Trace, form: PatternForm, replacement: str, listeners: Seq
 
 
 def _compiler(trace: Trace) -> TorchCompiler:
-    """The compiler that made a live trace. Raises: CircuitError."""
+    """Return the compiler that recorded a live trace. Raises: CircuitError."""
     snapshot = trace.steps[0].snapshot if trace.steps else None
     if not isinstance(snapshot, CompiledSnapshot) or trace.subject is None:
         raise CircuitError(
@@ -87,7 +85,7 @@ def _compiler(trace: Trace) -> TorchCompiler:
 
 
 def _graph(trace: Trace, step: "int | str", after: bool) -> Graph[Any]:
-    """The live layers before or after a step; before the first step, those it made."""
+    """Return the live layers before or after a step; before the first step, its result."""
     _compiler(trace)
     index = trace.step(step).index
     return trace.steps[index if after else max(index - 1, 0)].snapshot.graph

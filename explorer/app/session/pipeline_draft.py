@@ -1,4 +1,4 @@
-"""A pipeline that is being edited: its entries in order, each switched on or off; without any user interface."""
+"""A pipeline that is being edited, without a user interface: its entries in order, each enabled or disabled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +11,14 @@ from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
 
 @dataclass(frozen=True, slots=True)
 class DraftEntry:
-    """An entry of a draft; one that is off stays in the list and is not run."""
+    """An entry of a draft; a disabled entry stays in the list and is not run."""
 
     config: FunctionPassConfig
     on: bool = True
 
     @property
     def label(self) -> str:
-        """The entry in a line."""
+        """Describe the entry in one line."""
         config = self.config
         parts = [config.pass_id]
         if config.convergence.value != "one_pass":
@@ -30,55 +30,55 @@ class DraftEntry:
 
 @dataclass(frozen=True, slots=True)
 class PipelineDraft:
-    """Entries in the order in which they run; every change gives another draft."""
+    """Entries in the order in which they run; every change returns a new draft."""
 
     entries: tuple[DraftEntry, ...] = ()
 
     @classmethod
     def of(cls, pipeline: FunctionPassPipeline) -> "PipelineDraft":
-        """The draft of a pipeline, all on."""
+        """Make a draft of a pipeline with all entries enabled."""
         return cls(tuple(DraftEntry(config) for config in pipeline))
 
     @property
     def pipeline(self) -> FunctionPassPipeline:
-        """What would run."""
+        """The pipeline of the enabled entries."""
         return FunctionPassPipeline(tuple(entry.config for entry in self.entries if entry.on))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What would run, as a link holds it."""
+        """The enabled entries as strings for a link."""
         return tuple(entry_text(config) for config in self.pipeline)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One line an entry, numbered."""
+        """One numbered line per entry."""
         return tuple(f"{i + 1}. {entry.label}" for i, entry in enumerate(self.entries))
 
     def move(self, at: int, by: int) -> "PipelineDraft":
-        """With an entry moved; at the ends it stays. Raises: ValueRangeError."""
+        """Move an entry; an entry at the end stays there. Raises: ValueRangeError."""
         entry = self._entry(at)
         rest = [*self.entries[:at], *self.entries[at + 1 :]]
         rest.insert(max(0, min(len(rest), at + by)), entry)
         return PipelineDraft(tuple(rest))
 
     def change(self, at: int, **changes: Any) -> "PipelineDraft":
-        """With fields of an entry's configuration changed. Raises: ValueRangeError for what makes no sense."""
+        """Change fields of an entry's configuration. Raises: ValueRangeError for invalid values."""
         entry = self._entry(at)
         return self._put(at, replace(entry, config=replace(entry.config, **changes)))
 
     def switch(self, at: int, on: bool) -> "PipelineDraft":
-        """With an entry switched on or off. Raises: ValueRangeError."""
+        """Enable or disable an entry. Raises: ValueRangeError."""
         return self._put(at, replace(self._entry(at), on=on))
 
     def insert(self, at: int, name: str, known: Sequence[str]) -> "PipelineDraft":
-        """With one more pass, with all defaults. Raises: UnknownNameError."""
+        """Append a pass with its defaults. Raises: UnknownNameError."""
         if name not in known:
             raise unknown_name("pass", name, list(known))
         new = DraftEntry(FunctionPassPipeline.of(name)[0])
         return PipelineDraft((*self.entries[:at], new, *self.entries[at:]))
 
     def remove(self, at: int) -> "PipelineDraft":
-        """Without an entry. Raises: ValueRangeError."""
+        """Remove an entry. Raises: ValueRangeError."""
         self._entry(at)
         return PipelineDraft((*self.entries[:at], *self.entries[at + 1 :]))
 

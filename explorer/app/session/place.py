@@ -1,7 +1,7 @@
-"""Where somebody is: circuit, options, step, selection and view, as a frozen value and as the query of a link.
+"""The view state: circuit, options, step, selection and display, as a frozen value and as the query of a link.
 
-Only what differs from the defaults is written; a list is a name given several times. What stands under `vs.` belongs
-to the trace that is compared with: `circuit=digits&step=3&vs.disable=SumCollapse`.
+Only non-default values are written; a list repeats its name. Names that begin with `vs.` belong to the trace that is
+compared with: `circuit=digits&step=3&vs.disable=SumCollapse`.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from widgets.schema import ColourBy, GroupBy, Mode
 OTHER = "vs."
 MODES_OF_USE = ("infer", "train")
 LONGEST, LONGEST_FORM, MOST_VALUES = 200, 4_000, 500
-"""Bounds on the length of a value in a link, of a pattern form in it, and on how many values there are."""
+"""Bounds on the length of a value in a link, on the length of a pattern form, and on the number of values."""
 MOST_SELECTED, MOST_FORMS, MOST_ROUNDS = 50, 8, 1_000
-"""Bounds on what a link may ask for: selected boxes, patterns to apply, rounds."""
+"""Bounds on the selected boxes, applied patterns and rounds of a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a step is shown; `near_misses` names a pattern whose near misses are drawn.
+    """How a step is displayed; `near_misses` names a pattern whose near misses are drawn.
 
     With `everything` every layer is drawn, however many there are.
     """
@@ -39,11 +39,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
+    """Everything that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
 
-    A trace file is shown as it was recorded, whatever the options, unless it is to be compiled `again`. `form` are
-    pattern forms as JSON that are applied one after the other, each with its `replacement`. `tensor` says which level
-    is looked at.
+    A trace file is shown as it was recorded, whatever the options, unless it is compiled `again`. `form` contains
+    pattern forms as JSON, applied one after the other, each with its `replacement`. `tensor` selects the level.
     """
 
     circuit: str = "digits"
@@ -58,7 +57,7 @@ class Place:
     other: "Place | None" = None
 
     def query(self) -> str:
-        """The query of a link, without the question mark. Of a large selection it names the boxes selected last."""
+        """The query of a link, without the question mark. A large selection is cut to the boxes selected last."""
         return urlencode(self._pairs())
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -77,9 +76,9 @@ class Place:
 
 
 def place_of_query(query: str) -> Place:
-    """The place that a link names; what it does not name has its default, and foreign names are passed over.
+    """Parse the query of a link; absent values have their defaults, and unknown names are ignored.
 
-    Raises: ValueRangeError, UnknownNameError for a value that makes no sense.
+    Raises: ValueRangeError, UnknownNameError for invalid values.
     """
     try:
         pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_VALUES)
@@ -118,7 +117,7 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
 
 
 def check_look(look: Look) -> None:
-    """Raises: UnknownNameError for a mode, colouring or grouping that there is not."""
+    """Raises: UnknownNameError for an unknown mode, colouring or grouping."""
     for kind, asked, known in (
         ("mode", look.mode, ALL_MODES),
         ("colouring", look.colour_by, COLOURS),
@@ -129,7 +128,7 @@ def check_look(look: Look) -> None:
 
 
 def _filled(kind: Any, values: dict[str, list[str]]) -> Any:
-    """The dataclass with the values that are named for its fields, read by their declared types."""
+    """Build the dataclass from the values named after its fields, parsed by their declared types."""
     found: dict[str, Any] = {}
     for f in fields(kind):
         if f.name in values and f.default is not MISSING and f.name != "other":
@@ -143,11 +142,11 @@ def _read(name: str, kind: Any, values: list[str]) -> Any:
     text = values[-1]
     if kind is bool:
         if text not in ("yes", "no"):
-            raise ValueRangeError(f"{name} in the link is yes or no; found {text!r}")
+            raise ValueRangeError(f"{name} in the link must be yes or no; found {text!r}")
         return text == "yes"
     if kind is int or int in get_args(kind):
         if not text.isascii() or not text.isdigit():
-            raise ValueRangeError(f"{name} in the link is a whole number, at least 0; found {text!r}")
+            raise ValueRangeError(f"{name} in the link must be an integer of at least 0; found {text!r}")
         return int(text)
     return text
 

@@ -1,4 +1,4 @@
-"""Copy as Python: code that makes a trace again, and finds or applies a pattern that was filled in."""
+"""Copy as Python: code that reproduces a trace, and finds or applies the pattern of a form."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,13 +34,13 @@ def python_of(
     applied: Sequence[tuple[PatternForm, str]] = (),
     is_trace: bool = False,
 ) -> str:
-    """Code that compiles a circuit with these options and leaves the trace in `trace`; default options are omitted.
+    """Return code that compiles a circuit with these options into `trace`; default options are omitted.
 
-    `circuit` is a name of the gallery, a circuit or trace file, or a circuit as data. With a `step`, what it did is
-    printed; with a `form`, its pattern is looked for in the layers before that step (or `after` it); with a
-    `replacement`, it is applied and the new trace is in `applied`.
-    `applied` are patterns, each with its replacement, that the trace was made with. `is_trace`: the file holds a
-    trace. Raises: FormError; UnknownNameError for a replacement that does not fit.
+    `circuit` is a name of the gallery, a circuit or trace file, or a circuit as data. With a `step`, its summary is
+    printed; with a `form`, its pattern is matched on the layers before that step (or `after` it); with a
+    `replacement`, it is applied and the new trace is in `applied`. The argument `applied` contains the patterns that
+    the trace was recorded with, each with its replacement. `is_trace`: the file holds a trace.
+    Raises: FormError; UnknownNameError for a replacement that does not fit.
     """
     chosen = (options or CompilerOptions()).changed()
     lines = ["import explorer", ""]
@@ -74,7 +74,7 @@ def python_of(
 
 
 def as_python(form: PatternForm) -> str:
-    """Code that makes the pattern of a form, as `PATTERN`. Raises: FormError for a form that makes no pattern."""
+    """Return code that builds the pattern of a form as `PATTERN`. Raises: FormError for an invalid form."""
     build_pattern(form)
     layers = sorted({entry.type for entry in form.entries})
     subs = [sub for entry in form.entries for _, sub in entry.parameters]
@@ -103,7 +103,7 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 def _helpers(form: PatternForm) -> list[str]:
-    """The functions that make the conditions of a form."""
+    """Return the names of the condition functions that a form uses."""
     entries: list[LayerForm | NodeForm] = list(form.entries)
     entries += [node for entry in form.entries for _, sub in entry.parameters for node in sub.entries]
     code = " ".join(map(_conditions, entries))
@@ -111,7 +111,7 @@ def _helpers(form: PatternForm) -> list[str]:
 
 
 def _conditions(entry: "LayerForm | NodeForm") -> str:
-    """The conditions of an entry as a dictionary."""
+    """Return code for the conditions of an entry, a dictionary."""
     names: Mapping[str, str] = {EQUAL: "", OTHER: "other_than", AT_LEAST: "at_least", AT_MOST: "at_most"}
     found: dict[str, list[str]] = {}
     for condition in entry.conditions:
@@ -134,11 +134,11 @@ def _sub_pattern(form: ParameterForm) -> str:
     return f"ParameterOptPattern({', '.join(said)})"
 
 
-# ---------------------------------------------------------------------- what is done with it
+# ---------------------------------------------------------------------- matching and applying
 
 
 def _search(step: "int | str", after: bool) -> str:
-    """Code that looks for the pattern in the layers before a step, or after it."""
+    """Return code that matches the pattern on the layers before a step, or after it."""
     index = f"trace.step({step!r}).index"
     place = index if after else f"max({index} - 1, 0)"
     return f"""
@@ -154,7 +154,7 @@ for refusal in search.refusals[:10]:
 
 
 def _applied(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, Any]) -> list[str]:
-    """Code that compiles with the rules of some patterns, the last one before all others."""
+    """Return code that compiles with the rules of some patterns, the last one before all others."""
     lines = [
         "from explorer.optimize import put_rule_first",
         "",
@@ -170,7 +170,7 @@ def _applied(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, A
 
 
 def _apply(form: PatternForm, compiler: str, replacement: str) -> str:
-    """Code that compiles again with the rule of the pattern before all others."""
+    """Return code that compiles again with the rule of the pattern before all others."""
     return f"""
 from explorer.optimize import put_rule_first
 

@@ -1,7 +1,7 @@
-"""What somebody looks at, without any user interface: trace, step, selection, view, measured times.
+"""One reader's session, without a user interface: trace, step, selection, display, measured times.
 
-Hosts (a dashboard, a notebook) change it through its methods and listen: every listener is told the names of what
-changed, out of `EVENTS`.
+Hosts (a dashboard, a notebook) change it through its methods; every listener receives the names of what changed, out
+of `EVENTS`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,12 +29,12 @@ Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 
 EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "other"})
-"""The names that listeners are told."""
+"""The names that listeners receive."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found out about a trace by running it: checked outputs, times after steps, times of layers."""
+    """Results of running a trace: checked outputs, times after steps, times of layers."""
 
     checks: Mapping[int, StepCheck] = field(default_factory=dict[int, StepCheck])
     times: Mapping[int, Measured] = field(default_factory=dict[int, Measured])
@@ -43,7 +43,7 @@ class Findings:
 
 
 class Session:
-    """One reader of one trace. Not to be shared between threads."""
+    """One reader of one trace. Do not share it between threads."""
 
     def __init__(self, opened: Opened, place: Place) -> None:
         self.opened = opened
@@ -54,21 +54,21 @@ class Session:
         self._pictures: dict[tuple[object, ...], Picture] = {}
         self._drop_unknown_boxes()
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ state
 
     @property
     def index(self) -> TraceIndex:
-        """The trace with what its views share."""
+        """The trace with the index that its views share."""
         return self.opened.index
 
     @property
     def step(self) -> int:
-        """The number of the step that is shown."""
+        """The index of the displayed step."""
         return self.place.step
 
     @property
     def look(self) -> Look:
-        """How the step is shown."""
+        """How the step is displayed."""
         return self.place.look
 
     @property
@@ -77,14 +77,14 @@ class Session:
         return self.place.selection
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell a listener what changes; gives the function that ends it."""
+        """Notify a listener of changes; returns the function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    # ------------------------------------------------------------------ what a reader does
+    # ------------------------------------------------------------------ actions
 
     def open(self, opened: Opened, place: Place) -> None:
-        """Look at another trace. What was measured of the old one is forgotten."""
+        """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
         self.findings, self.trial = Findings(), None
         self.opened, self.place = opened, self._possible(opened, place)
@@ -92,9 +92,9 @@ class Session:
         self._tell(*EVENTS)
 
     def go(self, step: "int | str") -> None:
-        """Go to a step; what is selected is followed through lineage. Raises: UnknownNameError.
+        """Go to a step; the selection follows the lineage. Raises: UnknownNameError.
 
-        A pattern that is tried was tried on the layers of the step before, so that ends; who tries it does so anew.
+        The trial of a pattern ends, since it was matched on the layers of the previous step.
         """
         at = self.index.step(step).index
         if at == self.step:
@@ -109,7 +109,7 @@ class Session:
         self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str]) -> None:
-        """Select boxes by id; ids that the picture does not have are passed over."""
+        """Select boxes by id; ids that the picture does not have are ignored."""
         known = self.boxes
         chosen = tuple(dict.fromkeys(box for box in boxes if box in known))
         if chosen != self.selection:
@@ -117,13 +117,13 @@ class Session:
             self._tell("selection")
 
     def select_nodes(self, nodes: Sequence[int]) -> None:
-        """Select the boxes that stand for some nodes."""
+        """Select the boxes that represent some nodes."""
         self.select(self._boxes_of(nodes))
 
     def change_look(self, **changes: Any) -> None:
-        """Show the step in another way: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`.
+        """Change how the step is displayed: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`.
 
-        Raises: UnknownNameError for a value that there is not; then nothing has changed.
+        Raises: UnknownNameError for an unknown value; then nothing has changed.
         """
         nodes = self.selected_nodes
         look = replace(self.look, **changes)
@@ -140,23 +140,23 @@ class Session:
         self._tell(*changed)
 
     def try_pattern(self, trial: PatternTrial | None) -> None:
-        """Draw the matches and near misses of a pattern that is being written; None ends it."""
+        """Draw the matches and near misses of a pattern that is being edited; None ends the trial."""
         if trial != self.trial:
             self.trial = trial
             self._tell("trial")
 
     def compare_with(self, other: Place | None) -> None:
-        """Note with what the trace is compared; the host opens it."""
+        """Set the view state of the trace to compare with; the host opens it."""
         self.place = replace(self.place, other=other)
         self._tell("other")
 
     def found(self, **changes: Any) -> None:
-        """Keep what running the trace has shown: `checks`, `times`, `layer_times`, `missing`."""
+        """Keep results of running the trace: `checks`, `times`, `layer_times`, `missing`."""
         self.findings = replace(self.findings, **changes)
         self._pictures.clear()
         self._tell(*(["checks"] if "checks" in changes else []), *(["times"] if set(changes) - {"checks"} else []))
 
-    # ------------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------------ views
 
     def picture(self) -> Picture:
         """The picture of the step."""
@@ -182,14 +182,14 @@ class Session:
 
     @property
     def boxes(self) -> Mapping[str, tuple[int, ...]]:
-        """The boxes of the picture, and the nodes that each stands for."""
+        """The boxes of the picture, and the nodes that each represents."""
         view = self.picture().view
         shown = [*view["nodes"], *(view["other"]["nodes"] if "other" in view else ())]
         return {node["id"]: tuple(node["ids"]) for node in shown}
 
     @property
     def selected_nodes(self) -> tuple[int, ...]:
-        """The nodes that the selected boxes stand for."""
+        """The nodes that the selected boxes represent."""
         boxes = self.boxes if self.selection else {}
         return tuple(node for box in self.selection for node in boxes.get(box, ()))
 
@@ -198,7 +198,7 @@ class Session:
         return steps(self.index, self.findings.checks)
 
     def details(self) -> DetailsView | None:
-        """All about the box that was selected last; None if none is."""
+        """The details of the box that was selected last; None without a selection."""
         boxes = self.boxes if self.selection else {}
         if not self.selection or self.selection[-1] not in boxes:
             return None
@@ -207,21 +207,21 @@ class Session:
         return {**found, "id": box}
 
     def costs(self) -> SectionView:
-        """The figures of the step, measured times and the difference of its output."""
+        """The statistics of the step, its measured times and the difference of its output."""
         found = self.findings
         return cost_strip(self.index, self.step, found.times, found.checks.get(self.step), found.missing)
 
     # ------------------------------------------------------------------ helpers
 
     def _possible(self, opened: Opened, place: Place) -> Place:
-        """The place with a step that the trace has; a link may name one of another trace."""
+        """Replace a step that the trace does not have; a link may name a step of a different trace."""
         last = len(opened.trace.steps) - 1
         known = [rule.pattern for rule in opened.trace.rules]
         look = place.look if place.look.near_misses in (None, *known) else replace(place.look, near_misses=None)
         return replace(place, step=min(place.step, last), options=opened.options, tensor=opened.tensor, look=look)
 
     def _drop_unknown_boxes(self) -> None:
-        """A link, or the trace before, may have selected boxes that are not in the picture."""
+        """Drop selected boxes that are not in the picture; a link or the previous trace may have selected them."""
         known = self.boxes if self.selection else {}
         self.place = replace(self.place, selection=tuple(box for box in self.selection if box in known))
 

@@ -1,4 +1,4 @@
-"""From a circuit to a trace of its tensor level: compiled, exported, and rewritten by the pipeline of a place."""
+"""Records the tensor level of a circuit: compiles, exports and rewrites it by the chosen pipeline."""
 
 from explorer.app.session.options import TensorOptions
 from explorer.app.session.pass_entries import pipeline_of
@@ -9,7 +9,7 @@ from explorer.symbolic import Circuit
 from explorer.trace import Listener, Trace
 
 ROWS = 8
-"""The batch that the tensor level of a circuit is made for: its shapes are fixed."""
+"""The batch size of the tensor level of a circuit, whose shapes are fixed."""
 
 
 def tensor_trace(
@@ -20,9 +20,9 @@ def tensor_trace(
     listeners: tuple[Listener, ...] = (),
     rows: int = ROWS,
 ) -> Trace:
-    """Compile a circuit, export what came out for a batch of some rows, rewrite it.
+    """Compile a circuit, export it for a batch of some rows, and rewrite it.
 
-    Raises: what compiling, exporting and the rules raise.
+    Raises: the errors of compiling, exporting and the rules.
     """
     from explorer.tensor import from_module
     from explorer.tensor.recording.managed import ManagedPipeline
@@ -44,7 +44,7 @@ def tensor_trace(
 
 
 def chosen_pipeline(options: TensorOptions) -> FunctionPassPipeline:
-    """The pipeline that options name, or the default one. Raises: UnknownNameError for a pass."""
+    """Return the pipeline of the options, or the default one. Raises: UnknownNameError for a pass."""
     from explorer.tensor.passes import passes
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 

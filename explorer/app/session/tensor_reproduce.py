@@ -1,4 +1,4 @@
-"""Copy as Python at the tensor level: code that compiles a circuit, exports and rewrites it, and keeps the trace."""
+"""Copy as Python at the tensor level: code that compiles, exports and rewrites a circuit, and keeps the trace."""
 
 from explorer.app.session.options import TensorOptions
 from explorer.app.session.tensor_opening import ROWS, chosen_pipeline
@@ -8,9 +8,9 @@ from explorer.templates import gallery
 
 
 def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptions, step: int, *, is_live: bool) -> str:
-    """Code that makes the trace of a circuit's tensor level again and leaves it in `trace`.
+    """Return code that reproduces the trace of a circuit's tensor level in `trace`.
 
-    `name` is a circuit of the gallery, or a circuit file. A trace that was read from a file is read again.
+    `name` is a circuit of the gallery or a circuit file. A trace that was read from a file is read again.
     """
     end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
     if not is_live:

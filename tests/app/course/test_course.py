@@ -400,7 +400,7 @@ class TestBuilding:
     def test_a_file_that_is_no_notebook_is_named(self, tmp_path: Path) -> None:
         for content in (b"{", b"[]", b"{}", b"\xff", b'{"nbformat": 9}', b'{"cells": [{}], "nbformat": 4}'):
             (tmp_path / "00_x.ipynb").write_bytes(content)
-            with pytest.raises(FileFormatError, match=r"00_x\.ipynb is no notebook of Jupyter: "):
+            with pytest.raises(FileFormatError, match=r"00_x\.ipynb is not a Jupyter notebook: "):
                 build_course(tmp_path, tmp_path / "out")
 
     def test_without_the_notebooks_it_says_where_they_are(

@@ -64,9 +64,9 @@ def test_a_trace_of_a_file_is_compiled_again_when_asked(library: Library) -> Non
 def test_a_trace_without_its_circuit_can_be_seen_and_not_be_compiled(library: Library) -> None:
     opened = open_place(library, Place(circuit="bare.trace.json"))
     assert len(opened.trace.steps) > 3
-    with pytest.raises(CircuitError, match="the trace holds no circuit; record the circuit again"):
+    with pytest.raises(CircuitError, match="the trace contains no circuit; record the circuit again"):
         circuit_of(opened.trace)
-    with pytest.raises(CircuitError, match="holds no circuit"):
+    with pytest.raises(CircuitError, match="contains no circuit"):
         open_place(library, Place(circuit="bare.trace.json", again=True, options=CompilerOptions(fold=False)))
 
 

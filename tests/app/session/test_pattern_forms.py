@@ -63,10 +63,10 @@ def test_the_types_that_a_graph_holds_come_before_the_families():
 def test_a_field_has_the_operators_that_make_sense():
     every = ("=", "≠", "≥", "≤")
     assert fields_of("TorchSumLayer") == tuple(
-        FieldChoice(name, "whole number", every) for name in ("num_output_units", "num_input_units", "arity")
+        FieldChoice(name, "integer", every) for name in ("num_output_units", "num_input_units", "arity")
     )
-    assert fields_of("TorchConstantValueLayer")[1] == FieldChoice("log_space", "yes or no", ("=", "≠"))
-    assert [f.kind for f in fields_of("TorchClampParameter")] == ["whole numbers", "number", "number"]
+    assert fields_of("TorchConstantValueLayer")[1] == FieldChoice("log_space", "true or false", ("=", "≠"))
+    assert [f.kind for f in fields_of("TorchClampParameter")] == ["integers", "number", "number"]
     assert parameters_of_type("TorchGaussianLayer") == ("mean", "stddev", "log_partition")
 
 
@@ -125,7 +125,7 @@ def layer(*conditions, kind="TorchSumLayer", parameters=()):
         (
             layer(ConditionForm("arity", "=", "__import__('os')")),
             "entries[0].conditions[0].value",
-            "arity of TorchSumLayer is a whole number; found \"__import__('os')\"",
+            "arity of TorchSumLayer must be of type integer; found \"__import__('os')\"",
         ),
         (layer(ConditionForm("arity", "=", True)), "entries[0].conditions[0].value", "found True"),
         (layer(ConditionForm("arity", "=", {"a": 1})), "entries[0].conditions[0].value", "found {'a': 1}"),  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ def test_what_makes_no_sense_is_refused_with_its_place_in_the_form(form, field, 
     ("data", "message"),
     [
         ([], "the form: found a list"),
-        ({"name": 3}, "the form.name: wanted a text; found 3"),
+        ({"name": 3}, "the form.name: expected a string; found 3"),
         ({"name": "P", "entries": "TorchSumLayer"}, "entries: found a str, not a list"),
         ({"entries": [{}]}, "entries[0]: it has no type"),
         ({"entries": [{"type": "T", "parameters": [[3, {}]]}]}, "a parameter has a name; found 3"),
@@ -308,7 +308,7 @@ def test_applying_keeps_the_options_and_does_not_touch_the_trace():
 
 def test_a_name_that_a_rule_has_is_refused():
     trace = explorer.record(load_named("conflict"))
-    with pytest.raises(FormError, match="there is a rule named 'SumCollapse'") as caught:
+    with pytest.raises(FormError, match="there is already a rule named 'SumCollapse'") as caught:
         apply_form(trace, sums(name="SumCollapse"), "SumCollapse")
     assert caught.value.field == "name"
 

@@ -109,13 +109,13 @@ def test_of_a_number_that_is_given_twice_the_last_one_counts() -> None:
 @pytest.mark.parametrize(
     ("query", "error", "message"),
     [
-        ("step=-1", ValueRangeError, "step in the link is a whole number, at least 0; found '-1'"),
+        ("step=-1", ValueRangeError, "step in the link must be an integer of at least 0; found '-1'"),
         ("step=two", ValueRangeError, "found 'two'"),
         ("step=²", ValueRangeError, "found '²'"),
-        ("seed=1.5", ValueRangeError, "seed in the link is a whole number"),
-        ("max_rounds=", ValueRangeError, "max_rounds in the link is a whole number"),
-        ("fold=true", ValueRangeError, "fold in the link is yes or no; found 'true'"),
-        ("vs.fold=1", ValueRangeError, "fold in the link is yes or no; found '1'"),
+        ("seed=1.5", ValueRangeError, "seed in the link must be an integer"),
+        ("max_rounds=", ValueRangeError, "max_rounds in the link must be an integer"),
+        ("fold=true", ValueRangeError, "fold in the link must be yes or no; found 'true'"),
+        ("vs.fold=1", ValueRangeError, "fold in the link must be yes or no; found '1'"),
         ("mode=sideways", UnknownNameError, "no mode named 'sideways'; known are: diff, before, after, side"),
         ("colour_by=mood", UnknownNameError, "no colouring named 'mood'"),
         ("group_by=size", UnknownNameError, "no grouping named 'size'"),

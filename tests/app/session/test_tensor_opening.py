@@ -80,7 +80,7 @@ def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path
     assert read.tensor.level == TENSOR_LEVEL
     assert not read.is_live
     assert Session(read, Place(circuit=path.name, step=2)).picture().view["nodes"]
-    with pytest.raises(CircuitError, match="record the module again in Python"):
+    with pytest.raises(CircuitError, match="record it again in Python"):
         open_place(library, Place(circuit=path.name, again=True))
 
 

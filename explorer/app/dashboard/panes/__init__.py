@@ -1,4 +1,4 @@
-"""The panes of the dashboard: small views over one session, each in a file of its own.
+"""The panes of the dashboard: small views of one session, one per file.
 
-A tool of the drawer is a subclass of `Tool`; to add one, write it and name it in `tools.py`.
+A tool of the drawer is a subclass of `Tool`; to add one, write it and add it to `tools.py`.
 """

@@ -1,4 +1,4 @@
-"""Two traces side by side: other options or another circuit, with one selection followed through lineage."""
+"""Two traces side by side: different options or circuits, with one selection that follows the lineage."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from explorer.views import compare_table, first_difference_of_traces
 
 
 def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, CompilerOptions]:
-    """What the options can be compared with at a click: one thing changed each."""
+    """Variants of the options that differ in one thing each, for comparison at a click."""
     found = {f"preset {name}": options.with_preset(name) for name in PRESETS if name != options.preset}
     found["without optimization" if options.optimize else "with optimization"] = replace(
         options, optimize=not options.optimize
@@ -31,11 +31,11 @@ def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, Comp
 
 
 class CompareTool(Tool):
-    """Choose what to compare with; the second graph appears beside the first."""
+    """Choose a trace to compare with; its graph appears beside the first."""
 
     name = "compare"
     title = "Compare"
-    help = "Two traces side by side: other options, a rule off, another circuit. What is selected in one shows in both."
+    help = "Two traces side by side: different options, rules or circuits. The selection is shown in both."
 
     def __init__(self, desk: Desk) -> None:
         self.variant = pmui.Select(label="Compare with", options=[], size="small", width=260)
@@ -48,7 +48,7 @@ class CompareTool(Tool):
             on_click=desk.guard(lambda _: desk.show_other(None)),
         )
         self.use = pmui.Button(
-            label="Go on with the other", size="small", variant="text", on_click=desk.guard(self._use)
+            label="Continue with the other", size="small", variant="text", on_click=desk.guard(self._use)
         )
         self.words = html_pane()
         self.table = html_pane()
@@ -76,7 +76,7 @@ class CompareTool(Tool):
         self.table.object = table_html(compare_table(session.index, other.index), "Left and right")
 
     def _telling(self) -> str:
-        """What is likely to differ: without the rule that did most, or else the first variant."""
+        """The variant most likely to differ: without the most-applied rule, otherwise the first one."""
         stats = [found for found in self.desk.session.opened.trace.rule_stats() if found.applied]
         best = max(stats, key=lambda found: found.applied, default=None)
         name = "" if best is None else f"without rule {best.rule}"

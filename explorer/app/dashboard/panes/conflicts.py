@@ -1,4 +1,4 @@
-"""Conflicts: matches that shared a node, who won, why; and what another strategy would have done."""
+"""Conflicts: matches that shared a node, the winner and the reason; and the result of a different strategy."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ class ConflictsTool(Tool):
 
     name = "conflicts"
     title = "Conflicts"
-    help = "Matches that shared a node: which one won and why; try another strategy."
+    help = "Matches that shared a node: which one won and why. Try a different strategy."
 
     def __init__(self, desk: Desk) -> None:
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
@@ -43,7 +43,7 @@ class ConflictsTool(Tool):
             return
         here, everywhere = session.opened.trace.conflicts(session.step), session.opened.trace.conflicts()
         if not everywhere:
-            self.table.object = "<p>No conflicts: no match shared a node with another one.</p>"
+            self.table.object = "<p>No conflicts: no two matches shared a node.</p>"
             return
         found = here or everywhere
         rows = [

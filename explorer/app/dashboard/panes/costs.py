@@ -1,4 +1,4 @@
-"""What each step cost and bought: the strip under the graph, and the tool with the course of a figure."""
+"""The cost and gain of each step: the strip under the graph, and the tool that plots a statistic over the steps."""
 
 from html import escape
 from typing import Any
@@ -25,13 +25,13 @@ dd{margin:0;font-weight:600;font-variant-numeric:tabular-nums}
 
 
 def strip_html(costs: SectionView) -> str:
-    """The figures of a step in one line that wraps."""
+    """The statistics of a step in one line that wraps."""
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in costs["rows"])
     return f"<dl aria-label='Cost of this step'>{rows}</dl>"
 
 
 class CostStrip:
-    """The line under the graph: figures of the step, times if measured, the difference of the output."""
+    """The line under the graph: statistics of the step, measured times, the difference of the output."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -47,7 +47,7 @@ class CostStrip:
         )
 
     def changed(self, names: frozenset[str]) -> None:
-        """Show the figures of the step."""
+        """Show the statistics of the step."""
         session = self.desk.session
         if names & {"trace", "step", "times", "checks"}:
             self.figures.object = strip_html(session.costs())
@@ -55,7 +55,7 @@ class CostStrip:
 
 
 class CostTool(Tool):
-    """A figure after each step, or what each step did to it."""
+    """A statistic after each step, or its change by each step."""
 
     name = "cost"
     title = "Cost"
@@ -90,7 +90,7 @@ class CostTool(Tool):
         self.draw()
 
     def draw(self) -> None:
-        """Fill the bars."""
+        """Draw the bars."""
         if self._filling:
             return
         draw = figure_bars if self.kind.value == "course" else waterfall

@@ -1,4 +1,4 @@
-"""Files in and out: upload a circuit or a trace; take the picture, the page, the trace or the program with you."""
+"""Files: upload a circuit or a trace; export the image, page, trace or code."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -20,11 +20,11 @@ from widgets import page_html
 
 
 class FilesTool(Tool):
-    """Uploads and downloads, and the Python that makes what is shown."""
+    """Uploads, downloads, and the Python code that reproduces the open trace."""
 
     name = "files"
     title = "Files"
-    help = "Open a circuit or trace of yours; take the picture, the page, the trace or the program with you."
+    help = "Open a circuit or trace file; export the image, page, trace or code."
 
     def __init__(self, desk: Desk) -> None:
         self.upload = pmui.FileInput(
@@ -100,14 +100,14 @@ class FilesTool(Tool):
 def _download(
     desk: Desk, label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]
 ) -> pmui.FileDownload:
-    """A button that makes its file when it is pressed."""
+    """A button that creates its file when it is pressed."""
     button = pmui.FileDownload(label=label, filename=f"picture.{ending}", size="small", variant="outlined")
 
     def made() -> BytesIO:
         button.filename = f"{name()}.{ending}"
         try:
             return BytesIO(make())
-        except Exception as error:  # noqa: BLE001  # it is shown in the page, and the file says it
+        except Exception as error:  # noqa: BLE001  # it is shown in the page and written to the file
             desk.failed(error)
             return BytesIO(str(error).encode())
 

@@ -1,4 +1,4 @@
-"""Folding: the groups of a level, what they agree on, where each slice reads its inputs, and what was nearly folded."""
+"""Folding: the groups of a level, their fold keys, the inputs of each slice, and missed folds."""
 
 from html import escape
 
@@ -22,7 +22,7 @@ class FoldsTool(Tool):
 
     name = "folds"
     title = "Folds"
-    help = "Which layers became one, by which key, where each slice reads its inputs, and what was nearly folded."
+    help = "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed."
     looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
@@ -85,7 +85,7 @@ class FoldsTool(Tool):
         index = self.desk.session.index
         group = next((g for g in self._groups() if g["node"] == self.group.value), None)
         if group is None:
-            self.facts.object = "<p>Nothing was folded in this trace: folding is off, or nothing fitted.</p>"
+            self.facts.object = "<p>Nothing was folded: folding is disabled, or no two layers had equal keys.</p>"
             self.index.object = self.missed.object = ""
             return
         level = fold_level(index, self.level.value)
@@ -96,7 +96,7 @@ class FoldsTool(Tool):
         table = group["table"]
         rows = table["rows"] if self.all_slices.value else table["rows"][:SHOWN_SLICES]
         more = len(table["rows"]) - len(rows)
-        cut = [f"{more:,} more slices; tick “All slices” to see them."] if more else []
+        cut = [f"{more:,} more slices; check “All slices” to see them."] if more else []
         read = f"Reads by {group['read']}: {group['reason']}." if group["read"] else "Reads the data."
         self.index.object = (
             lines_html([read])
@@ -104,15 +104,15 @@ class FoldsTool(Tool):
             + lines_html(cut)
         )
         missed = missed_folds(index)
-        self.missed.object = table_html(missed, "Nearly one group") if missed["rows"] else "<p>No fold was missed.</p>"
+        self.missed.object = table_html(missed, "Missed folds") if missed["rows"] else "<p>No fold was missed.</p>"
 
     def _pair(self) -> list[str]:
-        """Two selected boxes: were they folded together, and if not, why."""
+        """Whether two selected boxes were folded together, and if not, why."""
         session = self.desk.session
         before = {group.node: group.members[0] for group in session.opened.trace.fold_groups()}
         nodes = [session.boxes[box][0] for box in session.selection]
         if len(nodes) < 2:
-            return ["Select two boxes (Shift with a click) to ask why they were not folded together."]
+            return ["Select two boxes (Shift-click) to ask why they were not folded together."]
         one, other = (before.get(node, node) for node in nodes[-2:])
         try:
             return [why_not_folded(session.index, one, other)]

@@ -16,7 +16,7 @@ DEVICES = {"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)}
 
 
 class Header:
-    """Chooses what is opened; changes when the session opens something else."""
+    """Selects the circuit and options to open; follows the session."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -46,7 +46,7 @@ class Header:
         self.items = [self.circuit, self.level, self.semiring, self.preset, self.edit, self.device]
 
     def changed(self, names: frozenset[str]) -> None:
-        """Show what is open."""
+        """Show the open circuit and its options."""
         if "trace" not in names:
             return
         opened = self.desk.session.opened

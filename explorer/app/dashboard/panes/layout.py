@@ -1,4 +1,4 @@
-"""How controls stand beside each other: from the left, wrapping where there is no room."""
+"""Layout of controls: from the left, wrapping when there is no room."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from panel import Column, FlexBox
 from panel.viewable import Viewable
 
 TYPED_NUMBER = {"& .MuiInputAdornment-root": {"display": "none"}, "& .MuiInputBase-input": {"paddingLeft": "12px"}}
-"""For the `sx` of a number: without its two small buttons, which have no name; the arrow keys do what they do."""
+"""The `sx` of a number field: without its two small buttons, which have no name; the arrow keys replace them."""
 
 
 def line(*parts: Viewable, indent: int = 0) -> FlexBox:
-    """Controls in a line."""
+    """Place controls in a line."""
     return FlexBox(
         *parts,
         align_items="center",
@@ -21,12 +21,12 @@ def line(*parts: Viewable, indent: int = 0) -> FlexBox:
 
 
 def column(*parts: Viewable) -> Column:
-    """One below the other, as wide as there is room."""
+    """Stack panes at full width."""
     return Column(*parts, sizing_mode="stretch_width", margin=0)
 
 
 def columns(*parts: Viewable) -> FlexBox:
-    """Side by side in equal widths; one below the other on a narrow page."""
+    """Place panes side by side in equal widths; stacked on a narrow page."""
     for part in parts:
         part.styles = {**part.styles, "flex": "1 1 380px", "min-width": "0"}
     return FlexBox(
@@ -35,7 +35,7 @@ def columns(*parts: Viewable) -> FlexBox:
 
 
 def number(control: Any, otherwise: int) -> int:
-    """The number in a field; one that was cleared or lies outside of its bounds is put right, in the field too."""
+    """Return the number in a field; an empty or out-of-range one is corrected, in the field as well."""
     value = otherwise if control.value is None else int(control.value)
     least, most = control.start, control.end
     value = max(value, value if least is None else int(least))

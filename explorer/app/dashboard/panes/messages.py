@@ -1,4 +1,4 @@
-"""What is said to the reader: progress with Cancel, notes, and errors with a report that can be copied."""
+"""Messages to the reader: progress with Cancel, notes, and errors with a report to copy."""
 
 from collections.abc import Callable
 from html import escape
@@ -28,7 +28,7 @@ TOAST = {
 
 
 class Messages:
-    """Over a corner of the graph, so that nothing moves: what was said last, and below it what runs."""
+    """The last message and, below it, the running job; over a corner of the graph, so that nothing moves."""
 
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._is_note = False
@@ -43,7 +43,7 @@ class Messages:
         self.view = pn.Column(self.said, self.job, visible=False, margin=0, styles=TOAST)
 
     def say(self, text: str, tone: str, report: str) -> None:
-        """Show a line until it is closed; an error is announced at once, a note politely."""
+        """Show a message until it is closed; an error is announced assertively, a note politely."""
         role = "alert" if tone == "error" else "status"
         sign = "bad" if tone == "error" else "good"
         more = f"<details><summary>Report</summary><pre>{escape(report)}</pre></details>" if report else ""
@@ -53,18 +53,18 @@ class Messages:
         self._show()
 
     def forget_note(self) -> None:
-        """A note is about what is shown; what comes next needs another one."""
+        """Clear a note, which is about the previous picture."""
         if self._is_note:
             self.clear()
 
     def clear(self) -> None:
-        """Say nothing more."""
+        """Clear the message."""
         self.text.object = ""
         self.said.visible = self._is_note = False
         self._show()
 
     def show_job(self, job: Job | None) -> None:
-        """Show what runs and how far it is; None: nothing runs any more."""
+        """Show the running job and its progress; None: no job is running."""
         self.job.visible = job is not None
         if job is not None:
             said = f"{job.title}: {job.text}" if job.text else f"{job.title} …"

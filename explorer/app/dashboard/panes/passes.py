@@ -1,4 +1,4 @@
-"""The pipeline of the tensor level: which passes run, in which order, how often, in which mode; as YAML in and out."""
+"""The pipeline of the tensor level: its passes, their order, repetition and mode; read and saved as YAML."""
 
 from dataclasses import replace
 from io import BytesIO
@@ -31,7 +31,7 @@ MODES = {
 
 
 class PassesForm:
-    """Edits a draft of the pipeline; nothing runs before somebody says so."""
+    """Edits a draft of the pipeline, which runs only on request."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -39,7 +39,7 @@ class PassesForm:
         self._filling = False
         guard = desk.guard
         self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
-        self.convergence = pmui.Select(label="It runs", options=list(CONVERGENCE), width=200, **SMALL)
+        self.convergence = pmui.Select(label="Enabled", options=list(CONVERGENCE), width=200, **SMALL)
         self.modes = pmui.Select(label="To", options=list(MODES), width=150, **SMALL)
         self.on = pmui.Checkbox(label="on", value=True, **SMALL)
         self.new = pmui.Select(label="Pass to add", options=[], width=260, **SMALL)
@@ -60,7 +60,7 @@ class PassesForm:
         self.upload.param.watch(guard(lambda _: self._uploaded()), "value")
 
     def build(self) -> Viewable:
-        """The list on the left, what is done with an entry on the right."""
+        """The list of entries on the left, the actions on an entry on the right."""
         entry = line(
             self.convergence,
             self.modes,
@@ -76,7 +76,7 @@ class PassesForm:
         return columns(column(self.list), column(run, entry, add, self.words))
 
     def fill(self) -> None:
-        """Show the pipeline that the trace was made with."""
+        """Show the pipeline that the trace was recorded with."""
         from explorer.tensor.passes import passes
 
         opened = self.desk.session.opened
@@ -86,13 +86,13 @@ class PassesForm:
         self.run.disabled = not opened.is_live
         self.draft = PipelineDraft.of(chosen_pipeline(opened.tensor)) if opened.is_live else PipelineDraft()
         names = [] if opened.is_live else list(opened.trace.options["pipeline"])
-        said = "This trace was read from a file; its pipeline can be seen and not run: " + "; ".join(names)
+        said = "This trace was read from a file; its pipeline can be viewed but not run: " + "; ".join(names)
         self._edit(self.draft, 0)
         self.words.object = lines_html([] if opened.is_live else [said])
 
     @property
     def _at(self) -> int:
-        """The entry that is chosen."""
+        """The selected entry."""
         chosen = self.list.value
         labels = list(self.draft.labels)
         return labels.index(chosen[-1]) if chosen and chosen[-1] in labels else 0
@@ -102,7 +102,7 @@ class PassesForm:
         labels = list(draft.labels)
         at = max(0, min(len(labels) - 1, at))
         self.list.param.update(options=labels, value=labels[at : at + 1])
-        self.words.object = lines_html([f"{len(draft.pipeline)} passes would run. The trace shows what ran before."])
+        self.words.object = lines_html([f"{len(draft.pipeline)} passes will run; the trace shows the last run."])
         self._fill_entry()
 
     def _fill_entry(self) -> None:

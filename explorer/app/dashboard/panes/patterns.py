@@ -1,6 +1,6 @@
-"""Live patterns: a form builds a pattern, its matches and near misses show at once, and it can be applied.
+"""Live patterns: a form builds a pattern, its matches and near misses are shown at once, and it can be applied.
 
-The form is frozen data; every control makes another one. Nothing that is typed is evaluated.
+The form is frozen data; every control creates a new one. Nothing that is typed is evaluated.
 """
 
 import json
@@ -42,11 +42,11 @@ SMALL = {"size": "small", "margin": (3, 5)}
 
 
 class PatternTool(Tool):
-    """A pattern of layers in a row, with conditions on their fields and patterns in their parameters."""
+    """A pattern of consecutive layers, with conditions on their fields and sub-patterns of their parameters."""
 
     name = "pattern"
     title = "Pattern"
-    help = "Build a pattern; its matches and near misses in the layers before this step show at once. Then apply it."
+    help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
     looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
@@ -55,7 +55,7 @@ class PatternTool(Tool):
         self.words = html_pane()
         self.answer = html_pane()
         self.code = html_pane()
-        self.replacement = pmui.Select(label="What replaces a match", options=[], width=220, **SMALL)
+        self.replacement = pmui.Select(label="Replacement of a match", options=[], width=220, **SMALL)
         self.apply = pmui.Button(label="Apply", on_click=desk.guard(self._apply), **SMALL)
         self.beside = pmui.Button(
             label="Apply and compare", variant="outlined", on_click=desk.guard(self._apply_beside), **SMALL
@@ -66,7 +66,7 @@ class PatternTool(Tool):
             on_click=desk.guard(lambda _: desk.copy(self._python())),
             **SMALL,
         )
-        self.clear = pmui.Button(label="Stop trying", variant="text", on_click=desk.guard(self._clear), **SMALL)
+        self.clear = pmui.Button(label="End the trial", variant="text", on_click=desk.guard(self._clear), **SMALL)
         super().__init__(desk)
 
     def build(self) -> Viewable:
@@ -76,7 +76,7 @@ class PatternTool(Tool):
         return columns(left, right)
 
     def changed(self, names: frozenset[str]) -> None:
-        if CLOSED in names:  # what is drawn over the graph goes with the form
+        if CLOSED in names:  # the drawing over the graph ends with the form
             self.desk.session.try_pattern(None)
         if "trace" in names:
             self._draw()
@@ -115,7 +115,7 @@ class PatternTool(Tool):
         self._set(replace(self.form, entries=entries), redraw)
 
     def _layer_rows(self, i: int, entry: LayerForm) -> Viewable:
-        """A layer: its type, what is asked of its fields, what must be found in its parameters."""
+        """A layer: its type, the conditions on its fields, the sub-patterns of its parameters."""
         place = "output side" if i == 0 else f"input {i} below"
         kind = _select(
             f"Layer {i + 1} ({place})",
@@ -171,7 +171,7 @@ class PatternTool(Tool):
             put(state["condition"], False)
 
         def choose(name: str) -> None:
-            """Another field; the row is made anew only for another kind of value, so that nothing typed is lost."""
+            """Change the field; the row is rebuilt only for a different kind of value, so that typed text is kept."""
             if (by_name[name].kind, by_name[name].operators) == (choice.kind, choice.operators):
                 changed(field=name)
             else:
@@ -185,7 +185,7 @@ class PatternTool(Tool):
         return line(field, operator, value, _button("Remove", self._guarded(lambda: put(None, True))), indent=30)
 
     def _parameter_rows(self, i: int, j: int, name: str, parameter: ParameterForm, names: Sequence[str]) -> Viewable:
-        """What must be found in a parameter: a chain of nodes, the last one of the parameter first."""
+        """The sub-pattern of a parameter: a chain of nodes, the last one of the parameter first."""
 
         def put(new: tuple[str, ParameterForm] | None, redraw: bool = True) -> None:
             entry = self.form.entries[i]
@@ -243,7 +243,7 @@ class PatternTool(Tool):
     def _guarded(self, action: Callable[..., None]) -> Callable[..., None]:
         return self.desk.guard(action)
 
-    # ------------------------------------------------------------------ what it finds
+    # ------------------------------------------------------------------ matches
 
     def _try(self) -> None:
         session = self.desk.session
@@ -252,7 +252,7 @@ class PatternTool(Tool):
             options = list(replacements(self.form))
         except CircuitError as error:
             session.try_pattern(None)
-            said = "Give the condition a value." if _has_gaps(self.form) else str(error)
+            said = "Enter a value for the condition." if _has_gaps(self.form) else str(error)
             self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(said)}</p>'
             self.apply.disabled = self.beside.disabled = True
             self.code.object = ""
@@ -261,12 +261,12 @@ class PatternTool(Tool):
         kept = self.replacement.value if self.replacement.value in options else next(iter(options), None)
         self.replacement.param.update(options=options, value=kept)
         self.apply.disabled = self.beside.disabled = not options
-        none = [] if options else ["No known rule has a replacement for these layers; write one in a notebook."]
+        none = [] if options else ["No known rule replaces these layers; write one in a notebook."]
         self.words.object = f'<div role="status">{lines_html([trial.text, *none])}</div>'
         self.code.object = code_html(self._python())
 
     def _ask(self) -> None:
-        """Why the pattern does not match at the selected box."""
+        """Show why the pattern does not match at the selected box."""
         session = self.desk.session
         nodes = session.selected_nodes
         self.answer.object = ""
@@ -313,7 +313,7 @@ class PatternTool(Tool):
         self._applied(show)
 
     def _place(self) -> Place:
-        """The place of the new trace: what is open now, with this pattern applied."""
+        """The view state of the new trace: the open one, with this pattern applied."""
         place = self.desk.session.place
         form = json.dumps(self.form.to_json(), separators=(",", ":"))
         return replace(
@@ -330,7 +330,7 @@ class PatternTool(Tool):
 
 
 def _has_gaps(form: PatternForm) -> bool:
-    """Whether a condition has no value yet."""
+    """Whether some condition has no value yet."""
     nodes = [node for entry in form.entries for _, parameter in entry.parameters for node in parameter.entries]
     return any(condition.value == "" for part in (*form.entries, *nodes) for condition in part.conditions)
 
@@ -340,7 +340,7 @@ def _conditions(entry: LayerForm, new: ConditionForm) -> LayerForm:
 
 
 def _with(parts: tuple[Part, ...], at: int, new: Part | None) -> tuple[Part, ...]:
-    """The parts with one replaced, or left out."""
+    """Replace one of the parts, or remove it."""
     return tuple(p for i, part in enumerate(parts) if (p := new if i == at else part) is not None)
 
 

@@ -1,4 +1,4 @@
-"""The pipeline: which rules apply, how conflicts are decided, how many rounds, what is switched off."""
+"""The pipeline: its rules, strategy, rounds, and what is disabled."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -19,11 +19,11 @@ from explorer.options import PRESETS, CompilerOptions
 
 
 class PipelineTool(Tool):
-    """Edit the options of the compilation; apply them, or compare what they do with what is shown."""
+    """Edits the options of the compilation, applies them, or compares their result with the open trace."""
 
     name = "pipeline"
     title = "Pipeline"
-    help = "Which rules apply, in how many rounds; switch a rule, a match, a step or folding off, and compile again."
+    help = "Which rules apply, in how many rounds. Disable a rule, a match, a step or folding, and compile again."
 
     def __init__(self, desk: Desk) -> None:
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
@@ -34,12 +34,12 @@ class PipelineTool(Tool):
         self.optimize = pmui.Checkbox(label="Optimize")
         self.fold = pmui.Checkbox(label="Fold")
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
-        self.skip = pmui.MultiChoice(label="Switched off: steps and matches", options=[], width=420)
+        self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=420)
         self.skip_step = pmui.Button(
-            label="Switch this step off", size="small", variant="outlined", on_click=desk.guard(self._skip_step)
+            label="Disable this step", size="small", variant="outlined", on_click=desk.guard(self._skip_step)
         )
         self.skip_match = pmui.Button(
-            label="Switch the selected match off",
+            label="Disable the selected match",
             size="small",
             variant="outlined",
             on_click=desk.guard(self._skip_match),
@@ -114,7 +114,7 @@ class PipelineTool(Tool):
     def _skip_step(self, _: object) -> None:
         path = self.desk.session.index.step(self.desk.session.step).path
         if "/" not in path:
-            self.desk.note(f"“{path}” cannot be switched off: without it there is no circuit.")
+            self.desk.note(f"“{path}” cannot be disabled: without it there is no circuit.")
             return
         self._add_skip(path)
 
@@ -123,7 +123,7 @@ class PipelineTool(Tool):
         nodes = set(session.selected_nodes)
         found = [m for m in session.index.step(session.step).matches if not m.place and not nodes.isdisjoint(m.nodes)]
         if not found:
-            self.desk.note("Select a box that is part of a match of this step, then switch the match off.")
+            self.desk.note("Select a box that is part of a match of this step, then disable the match.")
             return
         for match in found:
             self._add_skip(f"{match.rule}@{match.root}")
@@ -131,7 +131,7 @@ class PipelineTool(Tool):
     def _add_skip(self, entry: str) -> None:
         entries = list(dict.fromkeys([*self.skip.value, entry]))
         self.skip.param.update(options=entries, value=entries)
-        self.words.object = lines_html([f"{entry} will be switched off: compile again, or compare."])
+        self.words.object = lines_html([f"{entry} will be disabled: compile again, or compare."])
 
     def _apply(self, _: object) -> None:
         self.desk.recompile(self.options)

@@ -1,4 +1,4 @@
-"""Predict, then reveal: a question about the step, answered by clicking, checked against the trace."""
+"""Predict, then reveal: a question about the step, answered by clicking and checked against the trace."""
 
 from dataclasses import asdict
 from html import escape
@@ -16,11 +16,11 @@ from explorer.views import Question, Verdict, check, questions
 
 
 class PredictTool(Tool):
-    """Ask before showing: the picture goes to what the step found, the answer is checked, then the step is shown."""
+    """Asks before showing: the picture goes to the matches of the step, the answer is checked, the step is shown."""
 
     name = "predict"
     title = "Predict"
-    help = "Say what the step will do before you see it; the answer is checked against the trace."
+    help = "Predict what the step will do before you see it; the answer is checked against the trace."
     looks_at = (COMPILED,)
 
     def __init__(self, desk: Desk) -> None:
@@ -50,7 +50,7 @@ class PredictTool(Tool):
         elif "trace" in names and OPENED not in names:
             self._end()
         elif self._asked is not None and self.desk.session.step != self._asked.after_step:
-            look = self._look  # the reader went on: the question is over
+            look = self._look  # the reader moved on: the question is over
             self._end()
             if look is not None:
                 self.desk.session.change_look(**asdict(look))
@@ -90,7 +90,7 @@ class PredictTool(Tool):
         count = len(self.desk.session.selected_nodes)
         self.text.object = (
             f"<h3>{escape(self._asked.text if self._asked else '')}</h3>"
-            f"<p>Click the boxes (with Shift: add to the selection), then Check. {count:,} selected.</p>"
+            f"<p>Click the boxes (Shift adds to the selection), then Check. {count:,} selected.</p>"
         )
 
     def _answer(self, question: Question) -> object:
@@ -116,7 +116,7 @@ class PredictTool(Tool):
         self._list()
 
     def _leave(self) -> None:
-        """Back to the step that was asked about, as it was shown before."""
+        """Return to the step of the question, as it was displayed before."""
         question, look = self._asked, self._look
         self._end()
         if question is not None and look is not None:

@@ -1,4 +1,4 @@
-"""Plain data as HTML: tables, rows of facts, lines of text. Everything that is not markup of ours is escaped."""
+"""Plain data as HTML: tables, rows of facts, lines of text. All data is escaped."""
 
 from collections.abc import Sequence
 from html import escape
@@ -23,13 +23,13 @@ pre{margin:0;white-space:pre-wrap}
 
 
 def html_pane(html: str = "", **params: object) -> pn.pane.HTML:
-    """A pane for markup that was made here."""
+    """A pane for markup from this module."""
     sizes = {"sizing_mode": "stretch_width", "margin": (2, 10), **params}
     return pn.pane.HTML(html, stylesheets=[STYLE], sanitize_html=False, **sizes)
 
 
 def table_html(table: TableView, caption: str = "") -> str:
-    """A table; the first column heads its row."""
+    """A table whose first column holds the row headers."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table["columns"])
     rows = "".join(f"<tr>{_row(row)}</tr>" for row in table["rows"])
     said = f"<caption>{escape(caption)}</caption>" if caption else ""
@@ -45,12 +45,12 @@ def section_html(section: SectionView, heading: bool = True) -> str:
 
 
 def lines_html(lines: Sequence[str]) -> str:
-    """Each line a paragraph."""
+    """One paragraph per line."""
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def code_html(code: str) -> str:
-    """A program text."""
+    """A listing of code."""
     return f'<pre tabindex="0" aria-label="Code">{escape(code)}</pre>'
 
 

@@ -1,4 +1,4 @@
-"""Time it: any step, the four modes, the layers of a step, a sweep over batch sizes; on the CPU and on CUDA."""
+"""Timing on CPU and CUDA: any step, the four modes, the layers of a step, a sweep over batch sizes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -59,15 +59,15 @@ WHAT = {
     "Batch sizes": SWEEP,
 }
 OF_STEPS = {label: what for label, what in WHAT.items() if what in (STEPS, WATERFALL)}
-"""What can be timed of a tensor graph: its shapes are fixed, and it has no layers."""
+"""The subjects that can be timed on a tensor graph, which has fixed shapes and no layers."""
 LIVE_SECONDS = 0.5
-"""The bars are drawn anew at most so often while a measurement runs: between timed sections, and waited for."""
+"""The minimum time between two drawings of the bars during a measurement, which waits for them."""
 COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
 DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
 
 
 class TimeTool(Tool):
-    """Choose what to time and press the button; a run that was recorded elsewhere can be opened in its place."""
+    """Choose what to time and press the button, or open a recorded run."""
 
     name = "time"
     title = "Time"
@@ -86,7 +86,7 @@ class TimeTool(Tool):
             label="Threads", value=1, start=1, end=256, size="small", sx=TYPED_NUMBER, width=110
         )
         self.seconds = pmui.IntInput(
-            label="At most, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
+            label="Time limit, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
         )
         self.start = pmui.Button(label="Measure", size="small", on_click=desk.guard(self._start))
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
@@ -169,12 +169,12 @@ class TimeTool(Tool):
         self.desk.background.start("Timing", work, done, failed, show_at_once=True, cancelled=cancelled)
 
     def _keep(self, run: Run, step: int) -> None:
-        """Times go to the cost strip, times of layers to the colours of the graph."""
+        """Show times in the cost strip, and times of layers as colours of the graph."""
         session = self.desk.session
         if run.subject == "steps":
             session.found(times=measurements(session.index, run), missing=dict(run.missing))
         if run.subject == "layers" and run.devices:
-            device = run.devices[-1]  # CUDA where both were measured
+            device = run.devices[-1]  # CUDA if both were measured
             heat = layer_heat(run, device)
             session.found(layer_times={**session.findings.layer_times, step: heat})
             session.change_look(colour_by="time")
@@ -192,7 +192,7 @@ class TimeTool(Tool):
                 self._show(run, STEPS if run.subject == "steps" else run.subject, session.step)
                 return
         circuits = ", ".join(dict.fromkeys(run.circuit for run in file.runs))
-        self.desk.note(f"{file.path.name} holds runs of {circuits}, none of {session.opened.name}.")
+        self.desk.note(f"{file.path.name} contains runs of {circuits}, but none of {session.opened.name}.")
 
     # ------------------------------------------------------------------ showing
 
@@ -202,7 +202,7 @@ class TimeTool(Tool):
         self._so_far = None
 
     def _show_live(self, run: Run, what: str) -> None:
-        """The bars of what is timed until now; layers have a table, at the end."""
+        """Draw the bars of the times so far; layers get a table at the end."""
         if what == LAYERS:
             return
         bars = _bars(self.desk.session.index, run, what)
@@ -211,12 +211,12 @@ class TimeTool(Tool):
         self._so_far = run, what
 
     def _end_live(self, what: str) -> None:
-        """After Cancel: what was drawn stays."""
+        """Keep the drawing after Cancel."""
         said = "Cancelled; these are the times so far."
         if self._so_far is not None:
             self.bars.show_bars(_bars(self.desk.session.index, *self._so_far))
         elif what == LAYERS:
-            said = "Cancelled; the layers have a table at the end only."
+            said = "Cancelled; the table of layers is complete only at the end."
         else:
             said = "Cancelled before anything was timed."
         self.words.object = lines_html([said])
@@ -250,7 +250,7 @@ def _measure(what: str, trace: Trace, name: str, step: int, batch: int, settings
 
 
 def _begun(what: str, name: str, settings: dict[str, Any]) -> Run:
-    """A run that has begun: what is asked for, no times yet. Nobody reads under which conditions until it is over."""
+    """A run in progress, without times; its conditions are not read before its end."""
     setup = Setup("", settings["num_threads"], "", "", 0.0, settings["max_seconds"], 0, {}, {}, "")
     reason = why_no_cuda() if CUDA in settings["devices"] else None
     subject = STEPS if what == WATERFALL else what
@@ -267,7 +267,7 @@ def _bars(index: TraceIndex, run: Run, what: str) -> Any:
 
 
 def sweep_chart(run: Run) -> pn.pane.Bokeh:
-    """Time against batch size on logarithmic axes, a line for each device."""
+    """Plot time against batch size on logarithmic axes, one line per device."""
     chart: Any = figure(
         height=240,
         sizing_mode="stretch_width",

@@ -1,4 +1,4 @@
-"""What a tool of the drawer is: made when it is first opened, told what changed while it is open."""
+"""The base class of tools in the drawer: created when first opened, notified of changes while open."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -9,20 +9,20 @@ from explorer.app.dashboard.desk import Desk
 from explorer.app.session.options import LEVELS
 
 OPENED, CLOSED = "opened", "closed"
-"""Told to a tool beside the events of a session."""
+"""Names that a tool receives in addition to the events of a session."""
 
 
 class Tool(ABC):
-    """A part of the drawer over one desk."""
+    """A tool of one reader's drawer."""
 
     name: ClassVar[str]
-    """In links and code."""
+    """The name in links and code."""
     title: ClassVar[str]
-    """On its button."""
+    """The title on its button."""
     help: ClassVar[str]
-    """In a sentence, what it is for."""
+    """Its purpose in a sentence."""
     looks_at: ClassVar[tuple[str, ...]] = LEVELS
-    """The levels of the ladder whose traces it can look at."""
+    """The levels whose traces it supports."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -30,8 +30,8 @@ class Tool(ABC):
 
     @abstractmethod
     def build(self) -> Viewable:
-        """What is shown; filled by `changed`."""
+        """Build the content, which `changed` fills."""
 
     @abstractmethod
     def changed(self, names: frozenset[str]) -> None:
-        """Something changed while the tool is open; or it was opened (`OPENED` and all events) or closed (`CLOSED`)."""
+        """Handle changes while the tool is open, and its opening (`OPENED` and all events) and closing (`CLOSED`)."""

@@ -1,4 +1,4 @@
-"""The drawer: a row of buttons, and the tool that is open; each tool is made when it is first opened."""
+"""The drawer: a row of buttons and the open tool; each tool is created when it is first opened."""
 
 from collections.abc import Callable
 from html import escape
@@ -39,7 +39,7 @@ DRAWER_HEIGHT = "max(270px, 36vh)"
 
 
 class Drawer:
-    """The tools of the dashboard. `on_open` is told whether a tool is open, so that the graph can make room."""
+    """The tools of the dashboard. `on_open` receives whether a tool is open, so that the graph can make room."""
 
     def __init__(self, desk: Desk, on_open: Callable[[bool], None]) -> None:
         self.desk = desk
@@ -58,7 +58,7 @@ class Drawer:
         )
 
     def open(self, name: str) -> None:
-        """Open a tool by name; the empty name closes the drawer."""
+        """Open a tool by name; an empty name closes the drawer."""
         if name != self.open_name:
             self.changed(frozenset({CLOSED}))
         self.open_name = name
@@ -72,7 +72,7 @@ class Drawer:
         self.on_open(bool(name))
 
     def changed(self, names: frozenset[str]) -> None:
-        """Tell the open tool what changed."""
+        """Notify the open tool of changes."""
         tool = self._made.get(self.open_name)
         if tool is None:
             return
@@ -81,14 +81,14 @@ class Drawer:
         shown = f"{tool.name} {level}"
         if self._shown != shown:
             self._shown = shown
-            words = tool.help if fits else f"{tool.title} looks at circuits; this trace is of the {level} level."
+            words = tool.help if fits else f"{tool.title} supports circuits; this trace is of the {level} level."
             self.body[:] = [html_pane(f"<p>{escape(words)}</p>"), *([tool.view] if fits else [])]
             names = EVENTS | {OPENED} if fits else names
         if fits or CLOSED in names:
             self.desk.guard(tool.changed)(names)
 
     def _pressed(self, event: Event) -> None:
-        """Another button opens its tool, that of the open tool closes it."""
+        """Open the tool of a button, or close it if it is open."""
         pressed = [name for name in event.new if name != self.open_name]
         if pressed or (self.open_name and not event.new):
             self.open(pressed[-1] if pressed else "")

@@ -1,4 +1,4 @@
-"""The equivalence badge: the output after every step against that of the unoptimized circuit, on a fixed batch."""
+"""The equivalence badge: the output after every step compared with the unoptimized circuit's, on a fixed batch."""
 
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.desk import Desk
@@ -8,11 +8,11 @@ from explorer.trace import StepCheck
 
 ROWS = 16
 AT_ONCE = 1_500
-"""Up to so many layers the values are checked without being asked for."""
+"""Up to this many layers the values are checked without a request."""
 
 
 def check_values(desk: Desk, ask_first: bool = False) -> None:
-    """Check the values of every step beside the page; with `ask_first` only where that is quick."""
+    """Check the values of every step in the background; with `ask_first` only if that is quick."""
     opened = desk.session.opened
     if not opened.is_live or (ask_first and len(opened.trace.steps[0].snapshot.graph.nodes) > AT_ONCE):
         return

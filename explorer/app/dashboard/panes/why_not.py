@@ -1,4 +1,4 @@
-"""Why a pattern was not applied at a node, entry by entry; and where it nearly matched."""
+"""Why a pattern was not applied at a node, entry by entry, and where it nearly matched."""
 
 from html import escape
 
@@ -14,7 +14,7 @@ from explorer.views import near_misses, why_not
 
 
 class WhyNotTool(Tool):
-    """Choose a pattern, select a box: the matcher's questions, up to the one that was answered with no."""
+    """Choose a pattern and select a box: shows the matcher's checks, up to the first that fails."""
 
     name = "why-not"
     title = "Why not"
@@ -22,7 +22,7 @@ class WhyNotTool(Tool):
 
     def __init__(self, desk: Desk) -> None:
         self.pattern = pmui.Select(label="Pattern", options=[], size="small", width=230)
-        self.show = pmui.Checkbox(label="Draw its near misses over the graph", value=False)
+        self.show = pmui.Checkbox(label="Draw its near misses on the graph", value=False)
         self.answer = html_pane()
         self.misses = html_pane()
         self.pattern.param.watch(desk.guard(lambda _: self._chosen()), "value")
@@ -45,11 +45,11 @@ class WhyNotTool(Tool):
         if names & {"trace", "step"}:
             found = near_misses(session.index, session.step)
             shown = "".join(section_html(section) for section in found["sections"])
-            self.misses.object = f"<h3>{escape(found['title'])}</h3>" + (shown or "<p>No pattern came near.</p>")
+            self.misses.object = f"<h3>{escape(found['title'])}</h3>" + (shown or "<p>No pattern nearly matched.</p>")
         self._answer()
 
     def _likely(self, patterns: list[str]) -> str | None:
-        """The pattern that has most near misses at the step, to begin with."""
+        """The initial pattern: the one with the most near misses at the step."""
         found = self.desk.session.opened.trace.near_misses(None, self.desk.session.step)
         best = max(found, key=lambda misses: len(misses.refusals), default=None)
         return best.pattern if best is not None else next(iter(patterns), None)
@@ -66,9 +66,9 @@ class WhyNotTool(Tool):
             return
         try:
             found = why_not(session.index, self.pattern.value, nodes[0])
-        except CircuitError as error:  # after folding, or without optimization, no pattern was tried there
+        except CircuitError as error:  # after folding, or without optimization, no pattern was tried
             self.answer.object = f"<p>{escape(str(error))}.</p>"
             return
-        many = f"<p>The box stands for {len(nodes):,} nodes; this is the first.</p>" if len(nodes) > 1 else ""
+        many = f"<p>The box represents {len(nodes):,} nodes; this is the first.</p>" if len(nodes) > 1 else ""
         sections = "".join(section_html(section) for section in found["sections"])
         self.answer.object = f"<h3>{escape(found['title'])}</h3>{many}{sections}"
