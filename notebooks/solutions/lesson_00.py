@@ -8,7 +8,7 @@ from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, Constan
 
 
 def solution_1() -> Circuit:
-    """Two worlds: in the first both coins show 0, in the second both show 1; each world has probability one half."""
+    """A mixture of two cases, each with probability one half: both coins show 0, or both show 1."""
     builder = CircuitBuilder()
     worlds = constant([[1.0, 0.0], [0.0, 1.0]])
     x = [builder.add(CategoricalLayer(scope=(v,), num_output_units=2, num_categories=2, probs=worlds)) for v in (0, 1)]
@@ -16,13 +16,13 @@ def solution_1() -> Circuit:
 
 
 def solution_2() -> float:
-    """p(x0 = 1, x2 = 1) / p(x2 = 1), each in one pass. All variables but those of the marginal are summed out."""
-    seen = torch.tensor([[1, 0, 1]])  # without x3 and x4 a circuit reads three columns
+    """p(x0 = 1, x2 = 1) / p(x2 = 1), each in one pass that sums out all other variables."""
+    seen = torch.tensor([[1, 0, 1]])  # without x3 and x4, the circuit reads three columns
     return (_marginal({1, 3, 4}, seen) / _marginal({0, 1, 3, 4}, seen)).item()
 
 
 def solution_3() -> Circuit:
-    """The second input of the sum gets what it did not speak of: a fair coin for variable 1."""
+    """Multiply the second input of the sum by a fair coin for variable 1."""
     builder = CircuitBuilder()
 
     def coin(variable: int, heads: float) -> int:
@@ -35,7 +35,7 @@ def solution_3() -> Circuit:
 
 
 def _marginal(out: set[int], rows: torch.Tensor) -> torch.Tensor:
-    """The value of the circuit `blackboard` with the input layers of some variables replaced by the constant 1."""
+    """Evaluate the circuit `blackboard` with the input layers of some variables replaced by the constant 1."""
     circuit = explorer.gallery.load_named("blackboard")
     layers = dict(circuit.graph.nodes)
     for node, layer in circuit.graph.nodes.items():

@@ -19,13 +19,13 @@ from explorer.symbolic import (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoinLayer(InputLayer):
-    """A coin a unit: p(1) = heads. As in the lesson."""
+    """One coin per unit: p(1) = heads. As in the lesson."""
 
     heads: ParameterNode = field(metadata=PARAMETER)
 
 
 def solution_1() -> explorer.TorchCompiler:
-    """A coin is a binomial distribution of one toss."""
+    """Compile a coin to a binomial distribution of one toss."""
     compiler = explorer.TorchCompiler()
 
     @compiler.layer_rules.rule(CoinLayer)

@@ -8,18 +8,18 @@ from explorer.templates import CategoricalInput
 
 
 def solution_1() -> LayerOptPattern:
-    """From the root towards the inputs."""
+    """List the entries from the root towards the inputs."""
     return LayerOptPattern("SumSumProduct", (TorchSumLayer, TorchSumLayer, TorchHadamardLayer))
 
 
 def solution_2() -> LayerOptPattern:
-    """Without is_output the softmax inside of a Kronecker product would do as well."""
+    """Without is_output, the softmax inside a Kronecker product would match as well."""
     softmax = ParameterOptPattern("SoftmaxOut", (TorchSoftmaxParameter,), is_output=True)
     return LayerOptPattern("SoftmaxSum", (TorchSumLayer,), sub_patterns=({"weight": softmax},))
 
 
 def solution_3() -> Circuit:
-    """A tower of three sums whose lowest is read a second time: the upper two match, the lower two are blocked."""
+    """A chain of three sums whose lowest has a second user: the upper two match, the lower two are blocked."""
     builder = CircuitBuilder()
     x = [builder.add(CategoricalInput(2)(v, 4)) for v in range(2)]
     lowest = builder.sum(x[0], num_units=4)

@@ -7,7 +7,7 @@ from explorer.templates import CategoricalInput
 
 
 def solution_1() -> int:
-    """Each round makes n sums ceil(n / 2): 32, 16, 8, 4, 2, 1."""
+    """Each round leaves ceil(n / 2) of n sums: 32, 16, 8, 4, 2, 1."""
     return 32
 
 
@@ -17,7 +17,7 @@ def solution_2() -> int:
 
 
 def solution_3() -> Callable[[], Circuit]:
-    """Three pairs that have no layer in common."""
+    """Three pairs of layers that share none."""
 
     def mine() -> Circuit:
         b = CircuitBuilder()

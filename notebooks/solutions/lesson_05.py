@@ -14,7 +14,7 @@ def solution_1() -> list[list[int]]:
 
 
 def solution_2() -> dict[str, Pairs]:
-    """By rows, by columns, and in no such order."""
+    """Row by row, column by column, and in an irregular order."""
     return {
         "view": [(0, 1), (2, 3), (4, 5), (6, 7)],
         "transpose": [(0, 4), (1, 5), (2, 6), (3, 7)],
@@ -23,7 +23,7 @@ def solution_2() -> dict[str, Pairs]:
 
 
 def solution_3() -> Callable[[Any], list[list[int]]]:
-    """A dictionary of level and key."""
+    """Group by level and key."""
 
     def my_groups(graph: Any) -> list[list[int]]:
         groups: dict[tuple[int, FoldKey], list[int]] = {}

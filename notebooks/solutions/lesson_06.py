@@ -7,7 +7,7 @@ from typing import Any
 
 
 def solution_1() -> Callable[[Sequence[float]], tuple[float, float] | None]:
-    """Leave out one more on each side as long as 95 % remain."""
+    """Leave out one more time on each side while 95 % remain."""
 
     def interval(times: Sequence[float]) -> tuple[float, float] | None:
         ordered, n = sorted(times), len(times)
@@ -18,7 +18,7 @@ def solution_1() -> Callable[[Sequence[float]], tuple[float, float] | None]:
 
 
 def solution_2() -> Callable[[Any, Any], str]:
-    """Nothing is told of too few repeats, or of intervals that have a point in common."""
+    """With too few repeats or overlapping intervals, there is no conclusion."""
 
     def verdict(before: Any, after: Any) -> str:
         known = before.count >= 6 and after.count >= 6
@@ -30,7 +30,7 @@ def solution_2() -> Callable[[Any, Any], str]:
 
 
 def solution_3() -> Callable[[Sequence[int], Sequence[float], Sequence[float]], float | None]:
-    """Where the gap of the logarithms is 0, between two sizes at which it has two signs."""
+    """Find where the gap of the logarithms is 0, between two sizes where its sign changes."""
 
     def crossing(sizes: Sequence[int], one: Sequence[float], other: Sequence[float]) -> float | None:
         found = None

@@ -15,7 +15,7 @@ from explorer.tensor.rules.inplace import WriteOverInput
 
 
 class SimplifyFound(Rewriter):
-    """(a * b) / a is b, where divisions are looked up."""
+    """Rewrite (a * b) / a to b, looking up the divisions."""
 
     def add_requirements(self, graph: FunctionGraph) -> None:
         graph.attach_feature(NodeFinder())
@@ -30,12 +30,12 @@ class SimplifyFound(Rewriter):
 
 
 def solution_1() -> type[Rewriter]:
-    """As `Simplify`, with get_nodes(div) in the place of toposort()."""
+    """Like `Simplify`, with get_nodes(div) instead of toposort()."""
     return SimplifyFound
 
 
 def solution_2() -> list[PatternSub]:
-    """Divisions move towards the output; the third pattern is for both sides of a product."""
+    """Move divisions towards the output; the third pattern covers both sides of a product."""
     return [
         PatternSub((div, (div, "a", "b"), "c"), (div, "a", (mul, "b", "c"))),
         PatternSub((div, "a", (div, "b", "c")), (div, (mul, "a", "c"), "b")),
@@ -44,7 +44,7 @@ def solution_2() -> list[PatternSub]:
 
 
 def solution_3() -> SequenceDB:
-    """Merging is what both queries want; the handler belongs to what overwrites."""
+    """Both queries merge; the handler is only needed for overwriting."""
     either = PatternSub((div, (mul, "x", "y"), "y"), "x", name="either", commutative=True)
     yours = SequenceDB("yours", not_before={"inplace": 49.5})
     yours.register("merge1", MergeRewriter(), 0, "fast_run", "fast_compile")

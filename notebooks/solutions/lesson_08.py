@@ -17,7 +17,7 @@ PIPELINE = """\
 
 
 def solution_1() -> Callable[..., tuple[Tensor, Tensor]]:
-    """A bias that was there before is scaled like everything else."""
+    """An existing bias is scaled like the rest."""
 
     def fuse_norm(
         weight: Tensor, bias: Tensor | None, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor, eps: float
@@ -30,10 +30,10 @@ def solution_1() -> Callable[..., tuple[Tensor, Tensor]]:
 
 
 def solution_2() -> str:
-    """Transposes go first, then those of the weights are computed; now each norm stands behind its convolution."""
+    """Remove transposes first, then compute those of the weights; now each norm directly follows its convolution."""
     return PIPELINE
 
 
 def solution_3() -> Quantization:
-    """4 / 255 a step; -1 is 64 steps below 0, so 0 is stored as -128 + 64."""
+    """A step is 4 / 255; -1 is 64 steps below 0, so 0 is stored as -128 + 64."""
     return Quantization(4 / 255, -64)

@@ -1,4 +1,4 @@
-"""Solutions of lesson 10, a rule of one's own."""
+"""Solutions of lesson 10, custom rules."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from explorer.rewrite import GraphOptMatch, LayerOptPattern
 
 
 def solution_1() -> type[TorchInnerLayer]:
-    """A sum with equal weights, left to the semiring."""
+    """A sum with equal weights, computed by the semiring."""
 
     @dataclass(frozen=True, eq=False, kw_only=True)
     class TorchMeanLayer(TorchInnerLayer):
@@ -30,14 +30,14 @@ def solution_1() -> type[TorchInnerLayer]:
 
 
 def solution_2() -> Callable[[Any], None]:
-    """The condition is on the units, whatever the arity is."""
+    """Condition on the number of units, for any arity."""
 
     def register(compiler: Any) -> None:
         pattern = LayerOptPattern("SingleKronecker", (TorchKroneckerLayer,), config_patterns=({"num_input_units": 1},))
 
         @compiler.rules.fuse.rule(pattern)
         def single_kronecker(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
-            """With one unit in each input there is one product."""
+            """With one unit per input there is a single product."""
             (product,) = match.entries
             return (TorchHadamardLayer(num_input_units=1, num_output_units=1, arity=product.arity),)
 
@@ -45,7 +45,7 @@ def solution_2() -> Callable[[Any], None]:
 
 
 def solution_3() -> Callable[[Any], Any]:
-    """The result of the inner one stands for that of the outer one."""
+    """Replace the outer relu by the inner one."""
 
     def relu_twice(node: Any) -> Any:
         inner = node.inputs[0].owner

@@ -1,4 +1,4 @@
-"""The modules beside the notebooks, found as a notebook finds them: from their folder."""
+"""Imports the modules next to the notebooks, as a notebook does: from their folder."""
 
 import sys
 from importlib import import_module
@@ -10,7 +10,7 @@ NUMBERS = [file.stem[:2] for file in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")
 
 
 def module(name: str) -> Any:
-    """A module of the folder of the notebooks, such as `checks.lesson_03`."""
+    """Import a module from the folder of the notebooks, such as `checks.lesson_03`."""
     if str(NOTEBOOKS) not in sys.path:
         sys.path.append(str(NOTEBOOKS))
     return import_module(name)

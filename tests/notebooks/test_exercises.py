@@ -1,4 +1,4 @@
-"""The exercises of all lessons: each solution is right, and nothing filled in is no answer."""
+"""The exercises of all lessons: each solution is right, and an empty answer is not graded."""
 
 import pytest
 
@@ -26,6 +26,6 @@ def test_the_solution_is_right(lesson: str, number: str) -> None:
 
 
 @pytest.mark.parametrize(("lesson", "number"), EXERCISES)
-def test_nothing_filled_in_is_no_answer(lesson: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_answer_is_not_graded(lesson: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
     getattr(module(f"checks.lesson_{lesson}"), f"exercise_{number}")(None)
     assert capsys.readouterr().out.startswith("Not answered yet: ")

@@ -1,4 +1,4 @@
-"""The exercises of lesson 0: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 0: feedback on wrong answers."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ solutions = module("solutions.lesson_00")
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (5, "Expected a circuit of builder.build(root); got something of type int"),
         (CircuitBuilder(), "got something of type CircuitBuilder"),
     ],
 )
-def test_what_is_no_circuit_is_told_what_is_wanted(number: int, answer: Any, told: str) -> None:
+def test_feedback_names_the_expected_type(number: int, answer: Any, expected: str) -> None:
     said = getattr(checks, f"judge_{number}")(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 def _coin(builder: CircuitBuilder, variable: int, *heads: float) -> int:
@@ -35,7 +35,7 @@ def _coin(builder: CircuitBuilder, variable: int, *heads: float) -> int:
 
 
 def _agreeing(second: tuple[float, float] = (0.0, 1.0), weight: tuple[float, float] = (0.5, 0.5)) -> Circuit:
-    """Exercise 1 with other units for the second coin, or other weights."""
+    """Exercise 1 with different units for the second coin, or different weights."""
     builder = CircuitBuilder()
     both = builder.hadamard(_coin(builder, 0, 0.0, 1.0), _coin(builder, 1, *second))
     return builder.build(builder.sum(both, num_units=1, weight=constant([weight])))
@@ -52,7 +52,7 @@ def _two_units() -> Circuit:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (_product(0, 1), "The coins differ with probability 0.5"),
         (_agreeing(second=(0.1, 1.0)), "The coins differ with probability 0.05"),
@@ -64,10 +64,10 @@ def _two_units() -> Circuit:
         (_two_units(), "one output of one unit; found outputs of [2] units"),
     ],
 )
-def test_other_circuits_are_not_two_fair_coins_that_agree(answer: Circuit, told: str) -> None:
+def test_feedback_on_wrong_circuits(answer: Circuit, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 def _blackboard() -> torch.Tensor:
@@ -77,7 +77,7 @@ def _blackboard() -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "expected"),
     [
         (lambda t: t[1, 1], "not divided by anything yet"),
         (lambda t: t[1, 1] / t.sum(), "the probability of both"),
@@ -95,16 +95,16 @@ def _blackboard() -> torch.Tensor:
         (lambda t: [], "Expected a number; got something of type list"),
     ],
 )
-def test_other_numbers_are_told_which_ones_they_are(wrong: Any, told: str) -> None:
+def test_feedback_names_the_quantity_of_a_wrong_number(wrong: Any, expected: str) -> None:
     said = checks.judge_2(wrong(_blackboard()))
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 @pytest.mark.parametrize(
     "kind", [float, np.float32, torch.tensor, lambda value: torch.tensor([[value]]), lambda value: np.array([value])]
 )
-def test_the_right_number_may_come_in_any_form(kind: Any) -> None:
+def test_the_right_number_is_accepted_in_any_form(kind: Any) -> None:
     assert checks.judge_2(kind(solutions.solution_2())).right
 
 
@@ -130,7 +130,7 @@ def _mended(second: str) -> Circuit:
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "expected"),
     [
         ("nothing", "The circuit is not smooth: sum layer %3: its input %0 does not depend on variables [1]"),
         ("ones", "the values sum to 1.5, not to 1"),
@@ -140,19 +140,19 @@ def _mended(second: str) -> Circuit:
         ("the same coin", "It is smooth, and a distribution, but a different one: at x0 = 0, x1 = "),
     ],
 )
-def test_a_circuit_that_was_mended_in_another_way_is_told_where_it_differs(second: str, told: str) -> None:
+def test_feedback_on_a_wrong_fix_says_where_it_differs(second: str, expected: str) -> None:
     said = checks.judge_3(_mended(second))
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 @pytest.mark.parametrize("second", ["heads", "other weights", "the same coin"])
-def test_a_circuit_that_was_mended_in_another_way_is_not_told_the_right_value(second: str) -> None:
+def test_feedback_on_a_wrong_fix_does_not_reveal_the_right_value(second: str) -> None:
     table = checks._table(_mended("fair"), 2)
     text = checks.judge_3(_mended(second)).text
     assert checks.judge_3(_mended("fair")).right
     assert [value for value in table.flatten().tolist() if f"{value:.4g}" in text] == []
 
 
-def test_values_without_bounds_are_no_distribution() -> None:
+def test_infinite_values_are_not_a_distribution() -> None:
     assert "Not all four values are finite" in checks.judge_1(_agreeing(weight=(float("inf"), 0.5))).text

@@ -1,4 +1,4 @@
-"""The exercises of lesson 1: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 1: feedback on wrong answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +55,7 @@ def _tails(compiler: Any, layer: Any) -> TorchBinomialLayer:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "expected"),
     [
         (lambda c, _: None, "it returns something of type NoneType"),
         (lambda c, _: TorchHadamardLayer(num_input_units=2, num_output_units=2), "of type TorchHadamardLayer"),
@@ -73,10 +73,10 @@ def _tails(compiler: Any, layer: Any) -> TorchBinomialLayer:
         (lambda c, layer: _coin(c, layer, total_count=None), "Compiling and evaluating a coin failed: TypeError"),
     ],
 )
-def test_another_rule_is_told_what_its_layer_does(rule: Callable[[Any, Any], Any], told: str) -> None:
+def test_feedback_on_a_wrong_rule(rule: Callable[[Any, Any], Any], expected: str) -> None:
     said = checks.judge_1(_compiler(rule))
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 @pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
@@ -85,16 +85,16 @@ def test_the_rule_of_the_coin_is_right_in_any_semiring(semiring: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (explorer.TorchCompiler(), "has no rule for CoinLayer"),
         (_coin, "Expected a TorchCompiler with your rule in it; got something of type function"),
     ],
 )
-def test_what_is_no_compiler_with_the_rule_is_told_so(answer: Any, told: str) -> None:
+def test_feedback_without_a_compiler_or_a_rule(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 SOFTMAX = SoftmaxParameter((TensorParameter((2, 4)),))
@@ -105,7 +105,7 @@ def _mixed(share: float, floor: float, of: ParameterNode = SOFTMAX) -> Parameter
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (SOFTMAX, "If the leaf holds large numbers, an entry falls to 5"),
         (ClampParameter((SOFTMAX,), vmin=0.05), "A row sums to 1.1"),
@@ -119,14 +119,14 @@ def _mixed(share: float, floor: float, of: ParameterNode = SOFTMAX) -> Parameter
         ([[0.25] * 4] * 2, "Expected a parameter node; got something of type list"),
     ],
 )
-def test_another_parameter_is_told_what_it_lacks(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_parameter(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (149, "With 149 coins the value is 1.4e-45: small, but not zero"),
         (126, "small, but not zero"),
@@ -138,12 +138,12 @@ def test_another_parameter_is_told_what_it_lacks(answer: Any, told: str) -> None
         (150.0, "Expected an integer; got something of type float"),
     ],
 )
-def test_another_number_of_coins_is_told_on_which_side_it_is(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_number_of_coins(answer: Any, expected: str) -> None:
     said = checks.judge_3(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
     assert str(solutions.solution_3()) not in said.text or answer == 150.0
 
 
-def test_a_whole_number_may_be_of_numpy() -> None:
+def test_an_integer_of_numpy_is_accepted() -> None:
     assert checks.judge_3(np.int64(solutions.solution_3())).right

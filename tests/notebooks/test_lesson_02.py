@@ -1,4 +1,4 @@
-"""The exercises of lesson 2: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 2: feedback on wrong answers."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (_layers(TorchHadamardLayer, TorchSumLayer, TorchSumLayer), "At upper, layer 11, it stops at entry 1"),
         (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a TorchHadamardLayer"),
@@ -33,10 +33,10 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
         ),
     ],
 )
-def test_another_pattern_is_told_what_the_matcher_says(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_pattern_quotes_the_matcher(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern], ...]:
@@ -44,7 +44,7 @@ def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern]
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (
             _layers(TorchSumLayer, sub_patterns=_weight(TorchSoftmaxParameter)),
@@ -60,14 +60,14 @@ def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern]
         (_layers(TorchSumLayer, config_patterns=({"arty": at_least(2)},)), "The matcher cannot use this pattern"),
     ],
 )
-def test_a_pattern_that_asks_something_else_is_told_where_it_fails(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_sub_pattern_says_where_it_fails(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 def _tower(sums: int, read_again: int | None) -> Circuit:
-    """Sums in a row; a product reads one of them past the others."""
+    """A chain of sums; a product bypasses some of them."""
     builder = CircuitBuilder()
     x = [builder.add(CategoricalInput(2)(v, 4)) for v in range(2)]
     tower = [x[0]]
@@ -78,7 +78,7 @@ def _tower(sums: int, read_again: int | None) -> Circuit:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (_tower(2, None), "No attempt of SumCollapse is blocked by several users. The near misses are: wrong type"),
         (_tower(2, 2), "No attempt of SumCollapse is blocked by several users"),
@@ -87,7 +87,7 @@ def _tower(sums: int, read_again: int | None) -> Circuit:
         (explorer.TorchCompiler(), "Expected a circuit of builder.build(root); got something of type TorchCompiler"),
     ],
 )
-def test_a_circuit_without_one_of_the_two_is_told_which(answer: Any, told: str) -> None:
+def test_feedback_names_what_a_circuit_lacks(answer: Any, expected: str) -> None:
     said = checks.judge_3(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text

@@ -1,4 +1,4 @@
-"""The exercises of lesson 3: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 3: feedback on wrong answers."""
 
 import json
 import re
@@ -16,7 +16,7 @@ checks = module("checks.lesson_03")
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (40, "2 are left after 5 rounds"),
         (33, "2 are left after 5 rounds"),
@@ -29,15 +29,15 @@ checks = module("checks.lesson_03")
         (10**400, "from 1 to 200"),
     ],
 )
-def test_a_chain_of_another_length_is_not_the_longest(answer: Any, told: str) -> None:
+def test_feedback_on_a_chain_of_the_wrong_length(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
     assert "32" not in said.text.replace("32.0", "")
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (128, "it stays two sums"),
         (188, "it stays two sums"),
@@ -46,14 +46,14 @@ def test_a_chain_of_another_length_is_not_the_longest(answer: Any, told: str) ->
         ("189 units", "of type str"),
     ],
 )
-def test_another_width_is_not_the_smallest(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_width(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
     assert " 189 " not in said.text
 
 
-def test_whole_numbers_may_be_of_numpy() -> None:
+def test_integers_of_numpy_are_accepted() -> None:
     assert checks.judge_1(np.int64(32)).right
     assert checks.judge_2(np.int64(189)).right
 
@@ -63,7 +63,7 @@ def _circuit(make: Callable[[CircuitBuilder, list[int]], tuple[int, ...]]) -> Ci
     return b.build(*make(b, [b.add(CategoricalInput(2)(v, 3)) for v in range(4)]))
 
 
-def test_a_rule_without_its_layers_is_named() -> None:
+def test_feedback_names_a_rule_without_its_layers() -> None:
     said = checks.judge_3(_circuit(lambda b, x: (b.sum(b.sum(x[0], num_units=3), num_units=3),)))
     assert not said.right
     assert "applied SumCollapse." in said.text
@@ -71,7 +71,7 @@ def test_a_rule_without_its_layers_is_named() -> None:
     assert "Candecomp did not match: no sum with one input reads a Hadamard layer." in said.text
 
 
-def test_a_rule_that_lost_is_told_to_whom() -> None:
+def test_feedback_names_the_winner_over_a_rule_that_lost() -> None:
     def rivals(b: CircuitBuilder, x: list[int]) -> tuple[int, ...]:
         low = b.sum(b.hadamard(x[0], x[1]), num_units=3)
         return b.sum(low, num_units=3), b.sum(b.kronecker(x[2], x[3]), num_units=3)
@@ -81,7 +81,7 @@ def test_a_rule_that_lost_is_told_to_whom() -> None:
     assert "but lost to SumCollapse" in said.text
 
 
-def test_a_rule_that_was_blocked_is_told_why() -> None:
+def test_feedback_says_why_a_rule_was_blocked() -> None:
     def blocked(b: CircuitBuilder, x: list[int]) -> tuple[int, ...]:
         product = b.hadamard(x[0], x[1])
         return b.sum(product, num_units=3), b.sum(product, num_units=3)
@@ -92,7 +92,7 @@ def test_a_rule_that_was_blocked_is_told_why() -> None:
     assert f"Candecomp came close: {reason}." in said.text
 
 
-def test_of_several_near_misses_the_one_that_came_furthest_is_told() -> None:
+def test_feedback_quotes_the_near_miss_that_came_furthest() -> None:
     def several(b: CircuitBuilder, x: list[int]) -> tuple[int, ...]:
         product = b.hadamard(x[0], x[1])
         return b.sum(product, x[2], num_units=3), b.sum(product, num_units=3), b.sum(x[3], num_units=3)
@@ -100,7 +100,7 @@ def test_of_several_near_misses_the_one_that_came_furthest_is_told() -> None:
     assert "Candecomp came close: node 4 is read by 2 nodes; " in checks.judge_3(_circuit(several)).text
 
 
-def test_a_circuit_without_sums_a_failure_and_something_else_are_told() -> None:
+def test_feedback_without_sums_after_a_failure_and_on_a_wrong_type() -> None:
     assert "the circuit has none" in checks.judge_3(_circuit(lambda b, x: (b.hadamard(*x),))).text
     assert "Building the circuit failed" in checks.judge_3(lambda: CircuitBuilder().sum(7, num_units=1)).text
     assert "got something of type int" in checks.judge_3(3).text
@@ -108,14 +108,14 @@ def test_a_circuit_without_sums_a_failure_and_something_else_are_told() -> None:
     assert checks.judge_3(lambda: None).text.startswith("Not answered yet")
 
 
-@pytest.mark.parametrize(("mine", "told"), [(lambda: 1 / 0, "ZeroDivisionError"), (lambda b: b, "TypeError")])
-def test_a_function_that_fails_is_told_how(mine: Any, told: str) -> None:
+@pytest.mark.parametrize(("mine", "expected"), [(lambda: 1 / 0, "ZeroDivisionError"), (lambda b: b, "TypeError")])
+def test_feedback_on_a_function_that_raises(mine: Any, expected: str) -> None:
     said = checks.judge_3(mine)
     assert not said.right
-    assert f"Building the circuit failed: {told}: " in said.text
+    assert f"Building the circuit failed: {expected}: " in said.text
 
 
-def test_a_circuit_that_cannot_be_compiled_is_told_why() -> None:
+def test_feedback_on_a_circuit_that_cannot_be_compiled() -> None:
     def odd(b: CircuitBuilder, x: list[int]) -> tuple[int, ...]:
         coin = module("solutions.lesson_01").CoinLayer(scope=(0,), num_output_units=1, heads=constant([0.5]))
         return (b.sum(b.add(coin), num_units=1),)
@@ -131,7 +131,7 @@ def test_a_large_circuit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("lesson", ["03_fusion", "04_shattering", "05_folding"])
-def test_a_claim_on_the_clock_is_that_its_intervals_do_not_contradict(lesson: str) -> None:
+def test_claims_on_times_only_exclude_contradiction(lesson: str) -> None:
     cells = json.loads((NOTEBOOKS / f"{lesson}.ipynb").read_text(encoding="utf-8"))["cells"]
     claims = [line for cell in cells if cell["cell_type"] == "code" for line in cell["source"] if "assert" in line]
     assert [line for line in claims if re.search(r"median|ratio|\.low|\.high", line)] == []

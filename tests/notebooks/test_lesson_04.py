@@ -1,4 +1,4 @@
-"""The exercises of lesson 4: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 4: feedback on wrong answers."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.notebooks.lessons import module
 checks = module("checks.lesson_04")
 
 
-def test_the_template_of_the_notebook_is_no_answer() -> None:
+def test_the_unfilled_template_is_not_graded() -> None:
     assert checks.judge_1(lambda A, B, x: None).text.startswith("Not answered yet")
     assert checks.judge_3({"fewest": None, "more": None}).text.startswith("Not answered yet")
 
@@ -40,7 +40,7 @@ def _wrong_shape(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (_large, "was built on the way"),
         (_exchanged, "in the wrong order"),
@@ -54,14 +54,14 @@ def _wrong_shape(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
         (lambda x: x, "TypeError"),
     ],
 )
-def test_another_product_is_told_what_is_wrong(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_product(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (8, "is not shattered"),
         (11, "is not shattered"),
@@ -72,14 +72,14 @@ def test_another_product_is_told_what_is_wrong(answer: Any, told: str) -> None:
         ([], "got something of type list"),
     ],
 )
-def test_another_size_is_not_the_smallest(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_size(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
     assert " 12 " not in said.text
 
 
-def test_a_size_may_be_of_numpy() -> None:
+def test_a_size_of_numpy_is_accepted() -> None:
     assert checks.judge_2(np.int64(12)).right
 
 
@@ -87,7 +87,7 @@ GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (GOOD | {"fewest": ((16, 16), (16, 16))}, "The first can be smaller"),
         (GOOD | {"more": ((16, 16), (16, 16))}, "must need more than the large matrix"),
@@ -101,7 +101,7 @@ GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
         (np.zeros((2, 2)), "with the keys fewest and more"),
     ],
 )
-def test_other_shapes_are_told_what_is_wrong(answer: Any, told: str) -> None:
+def test_feedback_on_wrong_shapes(answer: Any, expected: str) -> None:
     said = checks.judge_3(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text

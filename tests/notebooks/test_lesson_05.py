@@ -1,4 +1,4 @@
-"""The exercises of lesson 5: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 5: feedback on wrong answers."""
 
 import json
 import re
@@ -14,7 +14,7 @@ checks = module("checks.lesson_05")
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         ([[4, 0], [2, 4]], "These are the numbers of the coins"),
         ([[2, 1], [0, 2]], "Rows and columns are swapped"),
@@ -30,10 +30,10 @@ checks = module("checks.lesson_05")
         (np.zeros((2, 2)), "Expected a list of rows"),
     ],
 )
-def test_another_table_is_told_what_is_wrong(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_table(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 VIEW, COLUMNS = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 4), (1, 5), (2, 6), (3, 7)]
@@ -41,7 +41,7 @@ ODD = [(0, 7), (1, 6), (2, 5), (3, 4)]
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         ({"view": COLUMNS, "transpose": VIEW, "gather": ODD}, "the pairs for view are read as transpose"),
         ({"view": VIEW, "transpose": COLUMNS, "gather": VIEW}, "the pairs for gather are read as view"),
@@ -54,19 +54,19 @@ ODD = [(0, 7), (1, 6), (2, 5), (3, 4)]
         ({1: 2, "view": VIEW, "gather": ODD}, "with the keys view, transpose, gather"),
     ],
 )
-def test_other_pairs_are_told_what_is_wrong(answer: Any, told: str) -> None:
+def test_feedback_on_wrong_pairs(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
-def test_the_templates_of_the_notebook_are_no_answers() -> None:
+def test_unfilled_templates_are_not_graded() -> None:
     assert checks.judge_2({"view": None, "transpose": None, "gather": None}).text.startswith("Not answered yet")
     assert checks.judge_3(lambda graph: None).text.startswith("Not answered yet")
 
 
 def _by(key: Any) -> Any:
-    """A function that puts layers of one key together."""
+    """A function that groups layers by key only."""
 
     def groups(graph: Any) -> list[list[int]]:
         found: dict[Any, list[int]] = {}
@@ -78,7 +78,7 @@ def _by(key: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (_by(lambda graph, node, layer: fold_key(layer)), "which do not fold: equal keys, but level"),
         (_by(lambda graph, node, layer: graph.levels[node]), "which do not fold:"),
@@ -93,14 +93,14 @@ def _by(key: Any) -> Any:
         ([[0]], "Expected a function of a graph"),
     ],
 )
-def test_other_groups_are_told_what_is_wrong(answer: Any, told: str) -> None:
+def test_feedback_on_wrong_groups(answer: Any, expected: str) -> None:
     said = checks.judge_3(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 @pytest.mark.parametrize("trace", ["near", "mixed", "waiting"])
-def test_what_folds_together_is_asked_before_it_is_told(trace: str) -> None:
+def test_what_folds_together_is_asked_before_it_is_shown(trace: str) -> None:
     cells = json.loads((NOTEBOOKS / "05_folding.ipynb").read_text(encoding="utf-8"))["cells"]
     code = "".join(line for cell in cells if cell["cell_type"] == "code" for line in (*cell["source"], "\n"))
     before, _, after = code.partition(f'explorer.ask({trace}, "fold-with"')

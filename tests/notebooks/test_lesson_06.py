@@ -1,4 +1,4 @@
-"""The exercises of lesson 6: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 6: feedback on wrong answers."""
 
 import math
 import statistics
@@ -18,7 +18,7 @@ EACH = pytest.mark.parametrize("number", [1, 2, 3])
 
 
 @EACH
-def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_answer_is_not_graded(number: int, capsys: pytest.CaptureFixture[str]) -> None:
     def empty(*arguments: Any) -> None:
         return None
 
@@ -28,7 +28,7 @@ def test_nothing_filled_in_is_no_answer(number: int, capsys: pytest.CaptureFixtu
 
 
 @EACH
-def test_what_is_no_function_or_fails_is_told(number: int) -> None:
+def test_feedback_on_non_functions_and_functions_that_raise(number: int) -> None:
     judge = getattr(checks, f"judge_{number}")
 
     def fails(*arguments: Any) -> Any:
@@ -43,7 +43,7 @@ def test_what_is_no_function_or_fails_is_told(number: int) -> None:
 @pytest.mark.parametrize(
     "given", ["", "x", (), (None, None), (1, 2, 3), [math.inf, math.nan], {}, True, 10**400, torch.ones(2), object()]
 )
-def test_what_no_exercise_asks_for_is_told(number: int, given: Any) -> None:
+def test_feedback_on_answers_of_a_wrong_type(number: int, given: Any) -> None:
     said = getattr(checks, f"judge_{number}")(lambda *arguments: given)
     assert not said.right
     assert "xpected" in said.text or "even their whole range" in said.text
@@ -56,7 +56,7 @@ def _interval(times: list[float], share: float, sort: bool = True, few: Any = No
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [
         (lambda times: (min(times), max(times)), "With 1 time: even their whole range"),
         (lambda times: (min(times), max(times)) if len(times) > 5 else None, "but so does a narrower one"),
@@ -71,10 +71,10 @@ def _interval(times: list[float], share: float, sort: bool = True, few: Any = No
         (lambda times: _interval(times, 0.95) if len(times) > 9 else None, "but the function returned None"),
     ],
 )
-def test_another_interval_is_told_what_is_wrong(function: Callable[[list[float]], Any], told: str) -> None:
+def test_feedback_on_a_wrong_interval(function: Callable[[list[float]], Any], expected: str) -> None:
     said = checks.judge_1(function)
     assert not said.right
-    assert any(part in said.text for part in told.split("|"))
+    assert any(part in said.text for part in expected.split("|"))
 
 
 def _by_medians(before: Any, after: Any) -> str:
@@ -96,7 +96,7 @@ def _touching_counts(before: Any, after: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [
         (_by_medians, "if the intervals overlap"),
         (_by_intervals, "measured only four times"),
@@ -105,10 +105,10 @@ def _touching_counts(before: Any, after: Any) -> str:
         (lambda before, after: "about the same", "got 'about the same'"),
     ],
 )
-def test_another_verdict_is_told_where_it_is_wrong(function: Callable[[Any, Any], str], told: str) -> None:
+def test_feedback_on_a_wrong_verdict(function: Callable[[Any, Any], str], expected: str) -> None:
     said = checks.judge_2(function)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 def _linear(sizes: Any, one: Any, other: Any) -> float | None:
@@ -128,7 +128,7 @@ def _first(sizes: Any, one: Any, other: Any) -> float | None:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [
         (_linear, "the batch size where the lines meet is"),
         (lambda sizes, one, other: next((s for s, a, b in zip(sizes, one, other, strict=True) if a > b), None), "meet"),
@@ -141,7 +141,7 @@ def _first(sizes: Any, one: Any, other: Any) -> float | None:
         (lambda sizes, one, other: "16", "expected a number or None"),
     ],
 )
-def test_another_crossing_is_told_for_which_curves(function: Callable[..., Any], told: str) -> None:
+def test_feedback_on_a_wrong_crossing_names_the_curves(function: Callable[..., Any], expected: str) -> None:
     said = checks.judge_3(function)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text

@@ -1,4 +1,4 @@
-"""The exercises of lesson 7: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 7: feedback on wrong answers."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ checks = module("checks.lesson_07")
 
 
 class NotYet(Rewriter):
-    """What stands in the lesson before it is filled in."""
+    """The unfilled template of the lesson."""
 
     def add_requirements(self, graph: Any) -> None:
         graph.attach_feature(NodeFinder())
@@ -26,14 +26,14 @@ class NotYet(Rewriter):
 @pytest.mark.parametrize(
     ("number", "answer"), [(1, None), (1, NotYet), (2, None), (2, []), (3, None), (3, SequenceDB("yours"))]
 )
-def test_nothing_filled_in_is_no_answer(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_answer_is_not_graded(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> None:
     getattr(checks, f"exercise_{number}")(answer)
     assert capsys.readouterr().out.startswith("Not answered yet: ")
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("answer", [3, "x", (None,), {}, object(), int, len, div, Rewriter, PatternSub, SequenceDB])
-def test_what_no_exercise_asks_for_is_told(number: int, answer: Any) -> None:
+def test_feedback_on_answers_of_a_wrong_type(number: int, answer: Any) -> None:
     said = getattr(checks, f"judge_{number}")(answer)
     assert not said.right
     assert "xpected" in said.text or "Creating the rewriter failed" in said.text
@@ -50,7 +50,7 @@ class Walking(NotYet):
 
 
 class OneSide(NotYet):
-    """Sees the divisor in the second place only."""
+    """Recognizes the divisor only as the second factor."""
 
     def apply(self, graph: Any) -> None:
         for node in graph.get_nodes(div):
@@ -60,7 +60,7 @@ class OneSide(NotYet):
 
 
 class WrongFactor(NotYet):
-    """Keeps what should go."""
+    """Keeps the wrong factor."""
 
     def apply(self, graph: Any) -> None:
         for node in graph.get_nodes(div):
@@ -85,7 +85,7 @@ class Unprepared(Rewriter):
 
 
 class Detached(Rewriter):
-    """Finds divisions in another way."""
+    """Finds divisions differently."""
 
     def apply(self, graph: Any) -> None:
         for _ in graph.nodes:
@@ -93,7 +93,7 @@ class Detached(Rewriter):
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (Walking, "calls graph.toposort()"),
         (OneSide, "[add(z, mul(div(mul(y, x), y), div(z, x)))] was left unchanged"),
@@ -105,10 +105,10 @@ class Detached(Rewriter):
         (dict, "something of type type"),
     ],
 )
-def test_a_rewriter_that_is_not_the_simplification_is_told_why(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_rewriter(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 # ---------------------------------------------------------------------- at most one division
@@ -121,7 +121,7 @@ LEFT = PatternSub((mul, (div, "a", "b"), "c"), (div, (mul, "a", "c"), "b"))
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (TWICE, "which has 2 divisions"),
         ([TWICE, BELOW], "which has 2 divisions"),
@@ -132,10 +132,10 @@ LEFT = PatternSub((mul, (div, "a", "b"), "c"), (div, (mul, "a", "c"), "b"))
         ("div", "Expected a list of PatternSub"),
     ],
 )
-def test_patterns_that_do_not_bring_all_into_the_form_are_told_where(answer: Any, told: str) -> None:
+def test_feedback_on_patterns_that_miss_the_form(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 # ---------------------------------------------------------------------- a database
@@ -144,7 +144,7 @@ EITHER = PatternSub((div, (mul, "x", "y"), "y"), "x", name="either", commutative
 
 
 def _database(merge: tuple[Any, ...], simple: tuple[Any, ...], mark: tuple[Any, ...], over: tuple[Any, ...]) -> Any:
-    """A database with positions and tags as given; an empty tuple leaves one out."""
+    """A database with the given positions and tags; an empty tuple omits an entry."""
     made = SequenceDB("yours")
     rewriters = (MergeRewriter(), in2out(EITHER), AddDestroyHandler(), in2out(WriteOverInput()))
     names = ("merge1", "either", "add_destroy_handler", "overwrite")
@@ -159,7 +159,7 @@ HANDLER, OVER = (49.5, "fast_run", "inplace"), (50, "fast_run", "inplace")
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "expected"),
     [
         ((MERGE, SIMPLE, (49.5, "fast_run"), OVER), "tag it like the rewriter that overwrites"),
         (((0, "other"), (1, "other"), (), ()), "returns no rewriter"),
@@ -177,13 +177,13 @@ HANDLER, OVER = (49.5, "fast_run", "inplace"), (50, "fast_run", "inplace")
         (((0, "fast_compile"), SIMPLE, HANDLER, OVER), "are the two sums merged"),
     ],
 )
-def test_a_database_that_answers_otherwise_is_told_to_which_query(parts: Any, told: str) -> None:
+def test_feedback_on_a_wrong_database_names_the_query(parts: Any, expected: str) -> None:
     said = checks.judge_3(_database(*parts))
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
-def test_a_second_merging_that_comes_late_does_not_help() -> None:
+def test_a_second_merge_that_comes_late_does_not_help() -> None:
     made = _database((), SIMPLE, HANDLER, OVER)
     made.register("merge3", MergeRewriter(), 100, "fast_run", "fast_compile")
     said = checks.judge_3(made)
@@ -191,5 +191,5 @@ def test_a_second_merging_that_comes_late_does_not_help() -> None:
     assert "early enough" in said.text
 
 
-def test_something_else_is_no_database() -> None:
+def test_feedback_on_a_list_instead_of_a_database() -> None:
     assert "something of type list" in checks.judge_3([1]).text

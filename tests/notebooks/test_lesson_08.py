@@ -1,4 +1,4 @@
-"""The exercises of lesson 8: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 8: feedback on wrong answers."""
 
 import math
 from typing import Any
@@ -16,16 +16,16 @@ solutions = module("solutions.lesson_08")
 
 
 def _no_body(*given: Any) -> None:
-    """What stands in the lesson before it is filled in."""
+    """The unfilled template of the lesson."""
 
 
 @pytest.mark.parametrize(("number", "answer"), [(1, None), (1, _no_body), (2, None), (2, ""), (3, None)])
-def test_nothing_filled_in_is_no_answer(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_answer_is_not_graded(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> None:
     getattr(checks, f"exercise_{number}")(answer)
     assert capsys.readouterr().out.startswith("Not answered yet: ")
 
 
-def test_the_generator_of_the_reader_is_left_alone() -> None:
+def test_the_global_generator_is_unchanged() -> None:
     torch.manual_seed(3)
     wanted = torch.rand(2)
     torch.manual_seed(3)
@@ -61,7 +61,7 @@ def _no_none(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any,
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (_without_eps, "without bias the weight and the bias differ"),
         (_bias_forgotten, "with bias the bias differs by up to"),
@@ -80,10 +80,10 @@ def _no_none(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any,
         ("", "something of type str"),
     ],
 )
-def test_a_wrong_convolution_is_told_where(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_convolution(answer: Any, expected: str) -> None:
     said = checks.judge_1(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 # ---------------------------------------------------------------------- a pipeline in YAML
@@ -92,7 +92,7 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (SINK.replace("Sink", "Sinc"), "It cannot be read: no pass (the pipeline, line 1) named 'SincCode'"),
         (SINK + "  convergenceMode: twice\n", "convergenceMode is 'twice'"),
@@ -111,10 +111,10 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
         (len, "something of type builtin"),
     ],
 )
-def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_pipeline(answer: Any, expected: str) -> None:
     said = checks.judge_2(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
     assert "known are: EmptyPass" not in said.text
 
 
@@ -122,7 +122,7 @@ def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "expected"),
     [
         (Quantization(4 / 255, 0), "3 is wrong by"),
         (Quantization(4 / 255, -128), "-1 is wrong by"),
@@ -138,12 +138,12 @@ def test_another_pipeline_is_told_what_is_left(answer: Any, told: str) -> None:
         (0.02, "something of type float"),
     ],
 )
-def test_another_quantization_is_told_what_it_does(answer: Any, told: str) -> None:
+def test_feedback_on_a_wrong_quantization(answer: Any, expected: str) -> None:
     said = checks.judge_3(answer)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
-def test_a_pair_of_numbers_will_do_too() -> None:
+def test_a_pair_of_numbers_is_accepted() -> None:
     assert checks.judge_3((4 / 255, -64)).right
     assert checks.judge_3((np.float64(4 / 255), np.int64(-64))).right

@@ -1,4 +1,4 @@
-"""The exercises of lesson 10: wrong answers are told what is wrong with them."""
+"""The exercises of lesson 10: feedback on wrong answers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def _mean(forward: Callable[[Any, Tensor], Any]) -> type[TorchInnerLayer]:
     return TorchMeanLayer
 
 
-def test_nothing_filled_in_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_answer_is_not_graded(capsys: pytest.CaptureFixture[str]) -> None:
     empty = {1: _mean(lambda semiring, x: None), 2: lambda compiler: None, 3: lambda node: None}
     for number, answer in empty.items():
         for nothing in (None, answer):
@@ -42,14 +42,14 @@ def test_nothing_filled_in_is_no_answer(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_something_else_is_told(number: int) -> None:
+def test_feedback_on_a_wrong_type(number: int) -> None:
     said = getattr(checks, f"judge_{number}")(3)
     assert not said.right
     assert "xpected" in said.text
 
 
 @pytest.mark.parametrize(
-    ("forward", "told"),
+    ("forward", "expected"),
     [
         (lambda semiring, x: x.mean(dim=1), "Under lse-sum: x holds logarithms here"),
         (lambda semiring, x: torch.logsumexp(x, dim=1) - torch.tensor(float(x.shape[1])).log(), "Under sum-product: "),
@@ -63,10 +63,10 @@ def test_something_else_is_told(number: int) -> None:
         (lambda semiring, x: x.mean(dim=1).tolist(), "the output has shape"),
     ],
 )
-def test_another_mean_is_told_what_it_is(forward: Callable[[Any, Tensor], Any], told: str) -> None:
+def test_feedback_on_a_wrong_mean(forward: Callable[[Any, Tensor], Any], expected: str) -> None:
     said = checks.judge_1(_mean(forward))
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
 def _register(config: Mapping[str, Any], kind: type = TorchKroneckerLayer, units: Any = None) -> Callable[[Any], None]:
@@ -86,14 +86,14 @@ def _fails_on_a_match(compiler: Any) -> None:
         return match.nothing
 
 
-def test_a_layer_without_a_forward_of_its_own_is_told() -> None:
+def test_feedback_on_a_layer_without_forward() -> None:
     said = checks.judge_1(TorchInnerLayer)
     assert not said.right
     assert "does not define forward" in said.text
 
 
 @pytest.mark.parametrize(
-    ("register", "told"),
+    ("register", "expected"),
     [
         (_register({}), "two units each: the compilation failed: "),
         (_register({"num_input_units": at_most(2)}), "two units each: the compilation failed: "),
@@ -105,13 +105,13 @@ def test_a_layer_without_a_forward_of_its_own_is_told() -> None:
         (_fails_on_a_match, "the compilation failed: "),
     ],
 )
-def test_a_rule_that_takes_too_much_or_too_little_is_told(register: Callable[[Any], None], told: str) -> None:
+def test_feedback_on_a_rule_that_matches_too_much_or_too_little(register: Callable[[Any], None], expected: str) -> None:
     said = checks.judge_2(register)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text
 
 
-def test_a_rule_for_all_compilers_is_refused_and_taken_back() -> None:
+def test_a_rule_for_all_compilers_is_refused_and_removed() -> None:
     class Rules:
         fuse = DEFAULT_LAYER_FUSE_OPT_RULES
 
@@ -131,7 +131,7 @@ def _inner_is_relu(node: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "expected"),
     [
         (lambda node: [node.inputs[0].owner.outputs[0]], "failed: AttributeError"),
         (lambda node: list(node.inputs), "the value changed"),
@@ -145,7 +145,7 @@ def _inner_is_relu(node: Any) -> bool:
         (lambda node: 3, "failed"),
     ],
 )
-def test_another_rule_on_relus_is_told_where_it_is_wrong(rule: Callable[[Any], Any], told: str) -> None:
+def test_feedback_on_a_wrong_rule_for_relus(rule: Callable[[Any], Any], expected: str) -> None:
     said = checks.judge_3(rule)
     assert not said.right
-    assert told in said.text
+    assert expected in said.text

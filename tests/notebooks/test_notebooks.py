@@ -30,7 +30,7 @@ README = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
 CLAIMED = "## What this lesson claimed"
 
 
-def test_there_are_lessons_each_with_a_number_of_its_own() -> None:
+def test_lessons_have_unique_numbers() -> None:
     numbers = [file.stem[:2] for file in LESSONS]
     assert numbers[0] == "00"
     assert len(set(numbers)) == len(numbers)
@@ -82,7 +82,7 @@ def test_it_runs(file: Path, kernel: "BlockingKernelClient") -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_it_is_committed_without_what_a_run_leaves(file: Path) -> None:
+def test_it_is_committed_without_outputs(file: Path) -> None:
     notebook = json.loads(file.read_text(encoding="utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert len(cells) > 5
@@ -93,7 +93,7 @@ def test_it_is_committed_without_what_a_run_leaves(file: Path) -> None:
 
 @pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
 class TestALesson:
-    def test_begins_with_its_title_what_one_will_be_able_to_do_and_how_long_it_takes(self, file: Path) -> None:
+    def test_begins_with_title_goals_and_duration(self, file: Path) -> None:
         first = cells_of(file)[0]
         number = int(file.stem[:2])
         assert first["cell_type"] == "markdown"
@@ -102,16 +102,16 @@ class TestALesson:
         assert len(re.findall(r"^- ", first["source"], re.MULTILINE)) >= 3
         assert re.search(r"[Aa]bout \d+ minutes", first["source"])
 
-    def test_takes_as_long_as_the_list_of_lessons_says(self, file: Path) -> None:
-        told = re.search(r"[Aa]bout (\d+) minutes to read, (\d+) more for the exercises", cells_of(file)[0]["source"])
+    def test_states_the_same_duration_as_the_list_of_lessons(self, file: Path) -> None:
+        stated = re.search(r"[Aa]bout (\d+) minutes to read, (\d+) more for the exercises", cells_of(file)[0]["source"])
         (row,) = re.findall(rf"^\| \[[^]]*\]\({file.name}\) \|.*$", README, re.MULTILINE)
-        assert told
-        assert [cell.strip() for cell in row.split("|")][3:5] == list(told.groups())
+        assert stated
+        assert [cell.strip() for cell in row.split("|")][3:5] == list(stated.groups())
 
     def test_asks_before_it_shows(self, file: Path) -> None:
         assert code_of(file).count("explorer.ask(") >= 2
 
-    def test_has_exercises_that_are_checked_each_with_a_solution(self, file: Path) -> None:
+    def test_has_exercises_each_with_a_check_and_a_solution(self, file: Path) -> None:
         cells = cells_of(file)
         headings = [(at, found) for at, cell in enumerate(cells) for found in exercises_in(cell)]
         numbers = [number for _, number in headings]
@@ -125,7 +125,7 @@ class TestALesson:
         assert checks >= {f"exercise_{number}" for number in numbers}
         assert solutions >= {f"solution_{number}" for number in numbers}
 
-    def test_ends_by_asserting_what_it_claimed(self, file: Path) -> None:
+    def test_ends_by_asserting_its_claims(self, file: Path) -> None:
         cells = cells_of(file)
         headings = [at for at, cell in enumerate(cells) if cell["source"].startswith(CLAIMED)]
         assert len(headings) == 1
@@ -142,7 +142,7 @@ FOLDERS = ("checks", "solutions")
 
 
 def cells_of(file: Path) -> list[dict[str, Any]]:
-    """The cells, the text of each in one piece."""
+    """Return the cells, each source as one string."""
     cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
     return [{**cell, "source": "".join(cell["source"])} for cell in cells]
 

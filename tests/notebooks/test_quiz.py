@@ -1,4 +1,4 @@
-"""The quiz has twenty questions and as many answers; numbers and names in the answers are those of the engine."""
+"""The quiz has twenty questions and answers, whose numbers and names agree with the engine."""
 
 import json
 import re
@@ -20,7 +20,7 @@ UNOPTIMIZED: dict[str, Any] = {"optimize": False, "levels": "longest-distance"}
 
 
 def sections(file: Path, title: str) -> dict[int, str]:
-    """The text of each section with such a title, by its number."""
+    """Return the text of each section with such a title, by its number."""
     found = re.split(rf"^## {title} (\d+)(?=\D)", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
     numbers = [int(number) for number in found[1::2]]
     assert len(set(numbers)) == len(numbers)
@@ -36,7 +36,7 @@ def blocks(text: str) -> list[str]:
 
 
 def made_by(number: int) -> dict[str, Any]:
-    """What the code of a question makes, run after the lines that stand at the top of the quiz."""
+    """Run the code of a question after the code at the top of the quiz; return its names."""
     (head,) = blocks((NOTEBOOKS / "quiz.md").read_text(encoding="utf-8").partition("## Question 1 ")[0])
     (code,) = blocks(QUESTIONS[number])
     made: dict[str, Any] = {}
@@ -48,10 +48,10 @@ def handbook(circuit: Any, **options: Any) -> Trace:
     return explorer.record(circuit, preset="handbook", fold=False, max_rounds=100, **options)
 
 
-def says(number: int, *told: str) -> None:
-    """The answer has these words, in bold or not, wherever its lines are broken."""
+def says(number: int, *phrases: str) -> None:
+    """Assert that the answer contains these words, ignoring bold and line breaks."""
     answer = " ".join(ANSWERS[number].replace("**", "").split())
-    for words in told:
+    for words in phrases:
         assert words in answer
 
 
@@ -60,7 +60,7 @@ def applied(trace: Trace) -> list[str]:
 
 
 def sums_of(widths: Sequence[int]) -> Any:
-    """A coin of the first width, and a sum of each further one above it."""
+    """A coin of the first width, and a chain of sums of the others."""
     made = made_by(1)
     builder = explorer.CircuitBuilder()
     node = builder.add(made["CategoricalInput"](2)(0, widths[0]))
@@ -84,14 +84,14 @@ class TestTheFiles:
     @pytest.mark.parametrize("number", range(1, COUNT + 1))
     def test_an_answer_names_a_heading_of_the_lesson_that_its_question_names(self, number: int) -> None:
         asked = re.match(r" \(lesson (\d)\)\n", QUESTIONS[number])
-        told = re.search(r'^\[Lesson (\d), "(.*)"\]\(', ANSWERS[number], re.MULTILINE)
+        answer = re.search(r'^\[Lesson (\d), "(.*)"\]\(', ANSWERS[number], re.MULTILINE)
         assert asked
-        assert told
-        assert asked[1] == told[1]
-        (lesson,) = NOTEBOOKS.glob(f"0{told[1]}_*.ipynb")
+        assert answer
+        assert asked[1] == answer[1]
+        (lesson,) = NOTEBOOKS.glob(f"0{answer[1]}_*.ipynb")
         cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
         text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-        assert f"\n## {told[2]}\n" in f"\n{text}\n"
+        assert f"\n## {answer[2]}\n" in f"\n{text}\n"
 
     def test_an_answer_begins_with_what_is_asked_for(self) -> None:
         assert [number for number, text in ANSWERS.items() if "**" not in text] == []
