@@ -72,6 +72,8 @@ class Trace:
     explainer: Explainer | None = None
     examples: Any = None
     """Data that the steps can be run on: what a module was exported with; None for a circuit."""
+    source: Callable[[Any], tuple[Any, ...]] | None = None
+    """Runs the program that was imported, before the first step; None if nothing was imported."""
 
     @property
     def is_tensor(self) -> bool:
@@ -101,13 +103,14 @@ class Trace:
     def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from those before it, and whether it may be.
 
+        The first step of an imported module is compared with the program that PyTorch exported.
         A trace of a module takes a tuple of arguments, by default what it was exported with; if these have no rows,
         there is no difference. `on_step` is told each step before it is run, and may end the check by raising.
         Raises: ShapeError if `x` has no rows for a circuit; CircuitError for a loaded trace.
         """
         x = self.examples if x is None else x
         are_logarithms = self.options.get("semiring") == COMPLEX_LOGARITHMS
-        return checked_steps(self.steps, self.rules, x, on_step, not self.is_tensor, are_logarithms)
+        return checked_steps(self.steps, self.rules, x, on_step, not self.is_tensor, are_logarithms, self.source)
 
     # ------------------------------------------------------------------ matches
 

@@ -58,7 +58,7 @@ def splat_number(variable: Variable) -> Any:
 
 def plain(op: Op) -> bool:
     """Whether an operator gives the same whenever it is called on the same, and leaves its inputs as they are."""
-    return torch.Tag.nondeterministic_seeded not in op.target.tags and not op.target._schema.is_mutable
+    return not op.is_random and not op.target._schema.is_mutable
 
 
 def splat(kind: TensorType, number: Any, like: Variable | None = None) -> Constant:

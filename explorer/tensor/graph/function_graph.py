@@ -61,6 +61,8 @@ class FunctionGraph:
         self.declared = set(self.inputs)
         self.next_id = first_id
         """A number above all that were used."""
+        self.next_draw = 0
+        """A position behind all random operators."""
         self._published: dict[str, Callable[..., Any]] = {}
         self._transactions = Transactions(self)
         for feature in features:
@@ -87,13 +89,16 @@ class FunctionGraph:
     def toposort(self) -> list[Apply]:
         """The applications, each behind all it reads and behind what features ask for; the same for equal graphs.
 
+        Random operators keep the order of the program as far as what they read allows it.
+
         Raises: CycleError if what features ask for cannot be kept.
         """
         before: dict[Apply, list[Apply]] = {}
         for feature in self.features:
             for node, earlier in feature.orderings(self).items():
                 before.setdefault(node, []).extend(earlier)
-        return toposorted(self.outputs, before)
+        random = sorted((node for node in self.nodes if node.draw >= 0), key=lambda node: node.draw)
+        return toposorted([*(node.outputs[0] for node in random), *self.outputs], before)
 
     @property
     def constants(self) -> tuple[Constant, ...]:
@@ -227,8 +232,15 @@ class FunctionGraph:
                 if source.owner is None and source not in self.ids:
                     raise GraphError(f"%{node.id} {node.op.name} reads {source.name!r}, which is no input")
             found = node.op.result_types([v.type for v in node.inputs])
-            if found != tuple(v.type for v in node.outputs):
-                raise GraphError(f"%{node.id} {node.op.name} gives {found}, and says {[v.type for v in node.outputs]}")
+            if len(found) != len(node.outputs):
+                raise GraphError(f"%{node.id} {node.op.name} has {len(node.outputs)} results; expected {len(found)}")
+            for variable, kind in zip(node.outputs, found, strict=True):
+                # what nothing reads may be of any type: embedding_bag with gradients has other auxiliary results
+                if variable.clients and variable.type != kind:
+                    raise GraphError(
+                        f"result {variable.index} of %{node.id} {node.op.name} is a {kind}, and the graph says "
+                        f"{variable.type}"
+                    )
         needed = set(toposorted(self.outputs))
         for node in self.nodes:
             if node not in needed:

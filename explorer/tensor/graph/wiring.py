@@ -110,6 +110,8 @@ def make(graph: "FunctionGraph", change: Change) -> None:
     for coming in change.came:
         if coming.id < 0:
             change.named.append(coming)
+        if coming.draw < 0 and old.owner is not None:
+            coming.draw = old.owner.draw if coming.op.is_random else -1
         _number(graph, coming)
         if coming.place == NOWHERE:
             coming.place = place
@@ -159,6 +161,9 @@ def _number(graph: "FunctionGraph", node: Apply) -> None:
     if node.id < 0:
         node.id = graph.next_id
     graph.next_id = max(graph.next_id, node.id + 1)
+    if node.draw < 0 and node.op.is_random:
+        node.draw = graph.next_draw
+    graph.next_draw = max(graph.next_draw, node.draw + 1)
 
 
 def _enter(graph: "FunctionGraph", node: Apply) -> None:

@@ -22,7 +22,7 @@ def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Vari
         return copies[variable]
 
     for node in toposorted(outputs):
-        new = Apply(node.op, [copied(v) for v in node.inputs], place=node.place)
+        new = Apply(node.op, [copied(v) for v in node.inputs], place=node.place, draw=node.draw)
         new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.trained) for v in node.outputs]
         copies.update(zip(node.outputs, new.outputs, strict=True))
     for variable in outputs:

@@ -91,6 +91,11 @@ class Op:
         return self.target.overloadpacket
 
     @property
+    def is_random(self) -> bool:
+        """Whether it draws random numbers."""
+        return torch.Tag.nondeterministic_seeded in self.target.tags
+
+    @property
     def num_inputs(self) -> int:
         """How many tensors it takes."""
         return sum(1 for _, value in self.arguments for _ in _slots_in(value))

@@ -74,6 +74,19 @@ def flat_results(value: Any) -> tuple[Any, ...]:
     return (value,)
 
 
+def nested_results(target: OpOverload, results: Sequence[Any]) -> Any:
+    """Flat results as a call returns them. Raises: OperatorError if the schema has several lists of tensors."""
+    returns = target._schema.returns
+    parts: list[Any] = list(results)
+    lists = [i for i, part in enumerate(returns) if "List" in str(part.type)]
+    if len(lists) > 1:
+        raise OperatorError(f"{target} returns {len(lists)} lists of tensors; at most one is supported")
+    for start in lists:
+        end = len(parts) - (len(returns) - 1 - start)
+        parts[start:end] = [tuple(parts[start:end])]
+    return parts[0] if len(returns) == 1 else tuple(parts)
+
+
 @cache
 def _positional(target: OpOverload) -> tuple[str, ...]:
     return tuple(argument.name for argument in target._schema.arguments if not argument.kwarg_only)

@@ -143,7 +143,8 @@ class Constant(Variable):
 class Apply:
     """An operator applied to variables. Only the graph that holds it changes `inputs`.
 
-    `id` is its number in that graph, -1 before it is in one.
+    `id` is its number in that graph, -1 before it is in one. `draw` is its position among the random operators, -1 for
+    any other operator: with one seed they draw the same numbers in every graph only if they run in that order.
     """
 
     op: "Op"
@@ -151,6 +152,7 @@ class Apply:
     outputs: list[Variable] = field(default_factory=list[Variable])
     place: SourcePlace = NOWHERE
     id: int = -1
+    draw: int = -1
 
     def __repr__(self) -> str:
         return expression(self.outputs[:1])[1:-1]

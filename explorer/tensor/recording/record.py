@@ -1,12 +1,14 @@
 """Rewrite a module and keep the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
+from torch.func import functional_call
 
 from explorer.errors import CircuitError, DataTypeError, unknown_name
 from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline
@@ -16,11 +18,11 @@ from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.recording.observer import Observer
-from explorer.tensor.recording.snapshot import TensorSnapshot
+from explorer.tensor.recording.snapshot import TensorSnapshot, run
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
 from explorer.tensor.rewriting.rewriters import checked_tracks, is_tracked, tracked_name
 from explorer.tensor.torch_io.exporting import TensorModule, to_module
-from explorer.tensor.torch_io.importing import from_exported, from_module
+from explorer.tensor.torch_io.importing import export, from_exported
 from explorer.tensor.torch_io.nhwc import check_layout, nhwc_rewriter
 from explorer.trace import (
     TENSOR,
@@ -90,7 +92,9 @@ def record_module(
     check_layout(layout)
     steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
     examples = _examples(subject, example_inputs, kwargs or {})
-    graph = _graph_of(subject, examples, operators, mode == "train")
+    program = export(subject, examples, examples.by_name) if isinstance(subject, nn.Module) else subject
+    source = partial(_run_exported, program) if isinstance(program, ExportedProgram) else None
+    graph = _graph_of(program, operators, mode == "train")
     recorder = Recorder()
     observer = Observer((recorder, *listeners), one_by_one)
     graph.attach_feature(observer)
@@ -112,9 +116,9 @@ def record_module(
         for part in steps:
             part.rewrite(graph)
     except CircuitError as error:
-        error.trace = _trace(recorder, steps, None, kept)
+        error.trace = _trace(recorder, steps, None, kept, source)
         raise
-    return _trace(recorder, steps, to_module(graph), kept)
+    return _trace(recorder, steps, to_module(graph), kept, source)
 
 
 def _examples(subject: object, in_a_row: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
@@ -129,12 +133,17 @@ def _examples(subject: object, in_a_row: Sequence[Any], by_name: Mapping[str, An
     return Arguments(in_a_row, by_name)
 
 
-def _graph_of(subject: Any, examples: Arguments, operators: str, training: bool) -> FunctionGraph:
+def _graph_of(subject: "ExportedProgram | FunctionGraph", operators: str, training: bool) -> FunctionGraph:
     if isinstance(subject, FunctionGraph):
         return subject.clone()
-    if isinstance(subject, ExportedProgram):
-        return from_exported(subject, level=operators, training=training)
-    return from_module(subject, examples, examples.by_name, level=operators, training=training)
+    return from_exported(subject, level=operators, training=training)
+
+
+def _run_exported(program: ExportedProgram, x: Any) -> tuple[torch.Tensor, ...]:
+    """The results of an exported program; state that a call changes is a copy."""
+    module = program.module()
+    state = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    return run(lambda *args, **kwargs: functional_call(module, state, args, kwargs), x)
 
 
 def _pipelines(pipeline: "Chosen | Sequence[Chosen] | None", mode: str) -> tuple[Pipeline, ...]:
@@ -200,11 +209,17 @@ def _describe(rewriter: LocalRewriter | Rewriter) -> RuleDescription:
     )
 
 
-def _trace(recorder: Recorder, pipelines: Sequence[Pipeline], compiled: TensorModule | None, examples: Any) -> Trace:
+def _trace(
+    recorder: Recorder,
+    pipelines: Sequence[Pipeline],
+    compiled: TensorModule | None,
+    examples: Any,
+    source: Callable[[Any], tuple[torch.Tensor, ...]] | None,
+) -> Trace:
     rewriters = {r.label: r for pipeline in pipelines for r in pipeline.local_rewriters()}
     options: Mapping[str, Any] = recorder.options
     explain = explainer(rewriters)
-    return Trace(None, None, options, recorder.rules, tuple(recorder.steps), compiled, explain, examples)
+    return Trace(None, None, options, recorder.rules, tuple(recorder.steps), compiled, explain, examples, source)
 
 
 def explainer(

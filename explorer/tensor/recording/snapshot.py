@@ -1,6 +1,6 @@
 """The state of a tensor graph after a step, kept as what changed since the step before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -150,7 +150,9 @@ class GraphState:
             state = self.nodes[number]
             value = state.value
             if isinstance(value, Apply):
-                node = Apply(value.op, [made[read] for read in state.reads], place=value.place, id=number)
+                node = Apply(
+                    value.op, [made[read] for read in state.reads], place=value.place, id=number, draw=value.draw
+                )
                 node.outputs = [
                     Variable(kind, node, v.index, v.name, v.device, v.trained)
                     for v, kind in zip(value.outputs, state.types, strict=True)
@@ -182,7 +184,8 @@ class TensorSnapshot:
     @property
     def size(self) -> tuple[int, int]:
         """Number of nodes that are drawn, twice: nothing is folded at this level."""
-        return (len(self.state.drawn()),) * 2
+        size = len(self.state.drawn())
+        return size, size
 
     @property
     def change(self) -> None:
@@ -208,18 +211,18 @@ class TensorSnapshot:
         return to_module(self.state.function_graph())
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """What the module gives for a tuple of arguments, all tensors in a row.
-
-        Random operators begin with the same seed each time, and state that a call changes is a copy.
-        """
+        """What the module returns for a tuple of arguments; state that a call changes is a copy."""
         module = self.circuit()
-        if self.state.interface.mutations:
-            module = deepcopy(module)
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            by_name = x.by_name if isinstance(x, Arguments) else {}
-            given = module(*x, **by_name) if isinstance(x, tuple) else module(x)
-        return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
+        return run(deepcopy(module) if self.state.interface.mutations else module, x)
+
+
+def run(module: Callable[..., Any], x: Any) -> tuple[torch.Tensor, ...]:
+    """The tensors that a module returns for arguments; random operators start with the same seed each time."""
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        by_name = x.by_name if isinstance(x, Arguments) else {}
+        given = module(*x, **by_name) if isinstance(x, tuple) else module(x)
+    return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
 
 
 def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Sequence[ValueType]) -> NodeRecord:

@@ -6,8 +6,6 @@ and the inputs are the very same, from the inputs on. The order of inputs counts
 
 from typing import Any
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.types import TensorType
@@ -34,7 +32,7 @@ class MergeRewriter(Rewriter):
                 counts.applied += self._merged(graph, [(constant, first)])
         seen: dict[Any, Apply] = {}
         for node in graph.toposort():
-            if torch.Tag.nondeterministic_seeded in node.op.target.tags:
+            if node.op.is_random:
                 continue  # gives something else at each call: two of them are never one
             counts.tried += 1
             first = seen.setdefault((node.op, tuple(map(id, node.inputs))), node)

@@ -8,12 +8,12 @@ from typing import Any, Self
 import torch
 from torch import fx, nn
 
-from explorer.errors import ExportError, OperatorError
+from explorer.errors import OperatorError
 from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.sharing import outputs_to_copy
 from explorer.tensor.ir.aliasing import destroys
-from explorer.tensor.ir.schemas import kernel, split_call
+from explorer.tensor.ir.schemas import kernel, nested_results, split_call
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.torch_io.holding import hold
@@ -147,12 +147,13 @@ def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None
         result.meta["stack_trace"] = node.place.stack
     if node.place.module:
         result.meta["nn_module_stack"] = {node.place.module: (node.place.module, nn.Module)}
-    returns = node.op.target._schema.returns
-    if len(returns) == 1 and len(node.outputs) == 1 and "List" not in str(returns[0].type):
-        made[node.outputs[0]] = result
+    _emit_parts(program, result, nested_results(node.op.target, node.outputs), made)
+
+
+def _emit_parts(program: fx.Graph, value: fx.Node, parts: Any, made: dict[Variable, fx.Node]) -> None:
+    if isinstance(parts, Variable):
+        made[parts] = value
         return
-    if any("List" in str(kind.type) for kind in returns) and len(returns) > 1:
-        raise ExportError(f"{node.op.target} gives lists among other results; such operators are not taken")
-    for variable in node.outputs:
-        if variable.clients:
-            made[variable] = program.call_function(operator.getitem, (result, variable.index))
+    for i, part in enumerate(parts):
+        if not isinstance(part, Variable) or part.clients:
+            _emit_parts(program, program.call_function(operator.getitem, (value, i)), part, made)

@@ -21,7 +21,7 @@ from explorer.tensor.graph.sharing import sharing_of
 from explorer.tensor.ir.fakes import exclusively
 from explorer.tensor.ir.ops import make_apply
 from explorer.tensor.ir.quantized import name_quantization
-from explorer.tensor.ir.schemas import flat_results
+from explorer.tensor.ir.schemas import flat_results, nested_results
 from explorer.tensor.ir.types import TensorType, ValueType, type_of
 from explorer.tensor.ir.variables import Constant, SourcePlace, Variable
 from explorer.tensor.torch_io.gradient_modes import DETACH, detached_parts
@@ -40,22 +40,29 @@ def from_module(
     layout: str = "",
     training: bool = False,
 ) -> FunctionGraph:
-    """Export a module and take the program as a graph. In training its parameters may change, else they are known.
+    """Export a module and import the program as a graph. In training its parameters may change, else they are known.
 
     With the layout "nhwc" convolutions and pools are made to work with channels last (`to_nhwc`).
     Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
     """
+    program = export(module, example_inputs, kwargs)
+    return from_exported(program, level=level, layout=layout, training=training)
+
+
+def export(
+    module: nn.Module, example_inputs: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> ExportedProgram:
+    """Export a module. Raises: ExportError if PyTorch cannot, with the reason and the user's line."""
     try:
         with exclusively(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
+            return torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
     except Exception as error:
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ExportError(
             f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {first.strip()} "
             "(the cause of this error says more)"
         ) from error
-    return from_exported(program, level=level, layout=layout, training=training)
 
 
 def from_exported(
@@ -100,6 +107,7 @@ class _Reader:
         self._values: dict[fx.Node, Any] = {}
         self._inputs: list[Variable] = []
         self._fixed: list[tuple[int, Any]] = []
+        self._draws = 0
         self._fixed_results: list[tuple[int, Any]] = []
 
     def graph(self) -> FunctionGraph:
@@ -187,6 +195,7 @@ class _Reader:
         try:
             name_quantization(target, args, kwargs)
             made = make_apply(target, args, kwargs, _place(node), _result_types(node))
+            results = nested_results(target, made.outputs)
         except OperatorError as error:
             raise ExportError(f"{error} ({node.name}){_where(node)}") from error
         value = node.meta.get("val")
@@ -194,12 +203,9 @@ class _Reader:
             raise ExportError(
                 f"{made.op.name} gives a sparse tensor ({value.layout}){_where(node)}; only dense ones are taken"
             )
-        for variable in made.outputs:
-            variable.name = ""
-        returns = target._schema.returns
-        if len(returns) == 1 and "List" not in str(returns[0].type):
-            return made.outputs[0]
-        return tuple(made.outputs)
+        if made.op.is_random:
+            made.draw = self._draws = self._draws + 1
+        return results
 
     def _mapped(self, value: Any) -> Any:
         if isinstance(value, fx.Node):
