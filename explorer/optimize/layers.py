@@ -133,7 +133,16 @@ MIXING = LayerOptPattern(
 )
 
 
-@EXTRA_FUSE_RULES.rule(MIXING)
+def mixes_unit_by_unit(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
+    """Guard: the diagonal blocks must be as wide as the inputs, one block per input."""
+    layer: TorchSumLayer = match.entries[0]
+    if layer.num_input_units != layer.num_output_units:
+        rows, width = layer.num_output_units, layer.num_input_units
+        return f"the weight has diagonal blocks of {rows} rows, but each input has {width} units"
+    return None
+
+
+@EXTRA_FUSE_RULES.rule(MIXING, guard=mixes_unit_by_unit)
 def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum that mixes its inputs unit by unit needs one weight an input and unit, no matrix of diagonal blocks."""
     layer: TorchSumLayer = match.entries[0]

@@ -1,0 +1,186 @@
+"""Every rule on all legal shapes up to a bound: it never raises, and the circuit keeps its values."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.backend import TorchHadamardLayer, TorchKroneckerLayer, TorchSumLayer
+from explorer.compiler import TorchCompiler
+from explorer.optimize import ONE_LAYER, RuleSet, put_rule_first, replacements_of
+from explorer.rewrite import LayerOptPattern
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantValueLayer,
+    KroneckerParameter,
+    LogParameter,
+    MixingWeightParameter,
+    OuterProductParameter,
+    ParameterNode,
+    ReduceSumParameter,
+    SoftmaxParameter,
+    TensorParameter,
+)
+from tests.levels.modes import compiled, output, watched
+from tests.optimize.building import inputs, positive
+from tests.strategies import random_inputs
+
+SIZES = (1, 2, 3)
+ALWAYS: dict[str, Any] = {"preset": "handbook"}
+"""The handbook's rules without guards, so that each is applied wherever it matches."""
+
+
+def sum_collapse() -> Iterator[Circuit]:
+    for arity, below, middle, top in product(SIZES, repeat=4):
+        b = CircuitBuilder()
+        x = inputs(b, 1, units=below) * arity
+        lower = b.sum(*x, num_units=middle, weight=positive(middle, arity * below))
+        yield b.build(b.sum(lower, num_units=top, weight=positive(top, middle)))
+
+
+def tucker() -> Iterator[Circuit]:
+    for arity, below, top in product(SIZES, repeat=3):
+        b = CircuitBuilder()
+        yield b.build(
+            b.sum(b.kronecker(*inputs(b, arity, units=below)), num_units=top, weight=positive(top, below**arity))
+        )
+
+
+def candecomp() -> Iterator[Circuit]:
+    for arity, below, top in product(SIZES, repeat=3):
+        b = CircuitBuilder()
+        yield b.build(b.sum(b.hadamard(*inputs(b, arity, units=below)), num_units=top, weight=positive(top, below)))
+
+
+def weighted(weight: ParameterNode, arity: int = 1) -> Circuit:
+    """A sum with this weight over `arity` inputs."""
+    top, columns = weight.shape
+    b = CircuitBuilder()
+    return b.build(b.sum(*inputs(b, 1, units=columns // arity) * arity, num_units=top, weight=weight))
+
+
+def dense_kronecker() -> Iterator[Circuit]:
+    for a, b, c, d in product(SIZES, repeat=4):
+        weight = KroneckerParameter((positive(a, b), positive(c, d)))
+        yield weighted(weight)
+        if b * d % 2 == 0:
+            yield weighted(weight, arity=2)
+    shared = positive(2, 3)
+    yield weighted(KroneckerParameter((shared, shared)))
+
+
+def tensor_dot_kronecker() -> Iterator[Circuit]:
+    for shape in product((1, 2), repeat=6):
+        factors = [positive(*shape[i : i + 2]) for i in (0, 2, 4)]
+        yield weighted(KroneckerParameter((KroneckerParameter((factors[0], factors[1])), factors[2])))
+        yield weighted(KroneckerParameter((factors[0], KroneckerParameter((factors[1], factors[2])))))
+    yield weighted(KroneckerParameter((KroneckerParameter((positive(2, 3), positive(3, 1))),) * 2))
+
+
+def mixing() -> Iterator[Circuit]:
+    for arity, below, top in product((1, 2, 3, 4), repeat=3):
+        columns = arity * below
+        if columns % top == 0:
+            yield weighted(MixingWeightParameter((positive(top, columns // top),)), arity)
+
+
+def categorical_log_softmax() -> Iterator[Circuit]:
+    for units, categories, axis in product(SIZES, SIZES, (0, 1, -1)):
+        probs = SoftmaxParameter((TensorParameter((units, categories)),), axis=axis)
+        b = CircuitBuilder()
+        layer = CategoricalLayer(scope=(0,), num_output_units=units, num_categories=categories, probs=probs)
+        yield b.build(b.sum(b.add(layer), num_units=1, weight=positive(1, units)))
+
+
+def log_softmax() -> Iterator[Circuit]:
+    for units, categories, axis in product(SIZES, SIZES, (0, 1, -1)):
+        logits = LogParameter((SoftmaxParameter((TensorParameter((units, categories)),), axis=axis),))
+        b = CircuitBuilder()
+        layer = CategoricalLayer(scope=(0,), num_output_units=units, num_categories=categories, logits=logits)
+        yield b.build(b.sum(b.add(layer), num_units=1, weight=positive(1, units)))
+
+
+def reduce_sum_outer_product() -> Iterator[Circuit]:
+    for rank in (2, 3):
+        for outer, reduce, *sizes in product(range(rank), range(-rank, rank), *[(1, 2)] * (rank + 1)):
+            left, right = sizes[:rank], [*sizes[:rank]]
+            right[outer] = sizes[rank]
+            value: ParameterNode = OuterProductParameter((positive(*left), positive(*right)), axis=outer)
+            value = ReduceSumParameter((value,), axis=reduce)
+            while len(value.shape) > 1:  # down to a vector, by sums that no rule matches
+                value = ReduceSumParameter((value,), axis=0)
+            b = CircuitBuilder()
+            yield b.build(b.add(ConstantValueLayer(num_output_units=value.shape[0], value=value)))
+
+
+CIRCUITS: dict[str, tuple[Callable[[], Iterator[Circuit]], dict[str, Any]]] = {
+    "SumCollapse": (sum_collapse, ALWAYS),
+    "Tucker": (tucker, ALWAYS),
+    "Candecomp": (candecomp, ALWAYS),
+    "DenseKronecker": (dense_kronecker, ALWAYS),
+    "TensorDotKronecker": (tensor_dot_kronecker, ALWAYS),
+    "Mixing": (mixing, {}),
+    "CategoricalLogSoftmax": (categorical_log_softmax, {}),
+    "LogSoftmax": (log_softmax, ALWAYS),
+    "ReduceSumOuterProduct": (reduce_sum_outer_product, ALWAYS),
+}
+
+
+@pytest.mark.parametrize("rule", CIRCUITS)
+def test_a_rule_keeps_the_values_on_all_small_shapes(rule: str):
+    circuits, options = CIRCUITS[rule]
+    applied: Counter[str] = Counter()
+    for circuit in circuits():
+        module, watcher = watched(circuit, fold=False, **options)
+        applied += watcher.applied()
+        plain = compiled(circuit, optimize=False, fold=False)
+        plain.load_leaf_state(module.leaf_state())
+        x = random_inputs(circuit, batch=2)
+        np.testing.assert_allclose(output(module, x), output(plain, x), rtol=1e-9, atol=1e-12)
+    assert applied[rule] > 10
+
+
+def chains() -> Iterator[tuple[tuple[type, ...], Circuit]]:
+    """All chains of two or three inner layers, with the types of the layers from the root."""
+    kinds = {TorchSumLayer: "sum", TorchHadamardLayer: "hadamard", TorchKroneckerLayer: "kronecker"}
+    for length, arity, units in product((2, 3), (1, 2), (1, 2)):
+        for types in product(kinds, repeat=length):
+            b = CircuitBuilder()
+            tops = inputs(b, arity, units)
+            width = units
+            for kind in reversed(types):
+                if kind is TorchSumLayer:
+                    tops = [b.sum(*tops, num_units=2, weight=positive(2, width * len(tops)))]
+                    width = 2
+                else:
+                    width = width ** len(tops) if kind is TorchKroneckerLayer else width
+                    tops = [getattr(b, kinds[kind])(*tops)]
+            yield types, b.build(tops[0])
+
+
+def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
+    used: Counter[str] = Counter()
+    for types, circuit in chains():
+        pattern = LayerOptPattern("Mine", types)
+        plain = compiled(circuit, optimize=False, fold=False)
+        x = random_inputs(circuit, batch=2)
+        for replacement in replacements_of(pattern):
+            compiler = TorchCompiler(rules=RuleSet(), fold=False)
+            put_rule_first(compiler.rules, pattern, replacement)
+            module = compiler.compile(circuit)
+            plain.load_leaf_state(module.leaf_state())
+            np.testing.assert_allclose(output(module, x), output(plain, x), rtol=1e-9, atol=1e-12)
+            used[replacement] += len(module.layers) < len(plain.layers)
+    assert used[ONE_LAYER] > 50
+    assert set(used) == {ONE_LAYER, "SumCollapse", "Tucker", "Candecomp"}
+
+
+def test_a_weight_of_blocks_wider_than_the_inputs_is_refused_with_the_reason():
+    _, watcher = watched(weighted(MixingWeightParameter((positive(1, 12),)), arity=3))
+    wanted = "the rule declined: the weight has diagonal blocks of 1 rows, but each input has 4 units"
+    assert watcher.refusals_of("Mixing") == [wanted]
