@@ -12,6 +12,7 @@ from explorer.symbolic import (
     KroneckerParameter,
     Parameterization,
     ParameterNode,
+    SoftmaxParameter,
     TensorParameter,
     UniformInitializer,
 )
@@ -25,6 +26,11 @@ POSITIVE = Parameterization("none", UniformInitializer(0.1, 1.5))
 def positive(*shape: int) -> ParameterNode:
     """A leaf of positive numbers."""
     return POSITIVE(shape)
+
+
+def normalized(rows: int, columns: int) -> ParameterNode:
+    """A weight whose rows sum to one."""
+    return SoftmaxParameter((TensorParameter((rows, columns)),))
 
 
 def kronecker_of(*shapes: tuple[int, ...]) -> ParameterNode:

@@ -1,5 +1,7 @@
 """The layer rules: what each makes of its match, and that values stay what they were."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    ConstantInitializer,
     KroneckerParameter,
     MixingWeightParameter,
     SoftmaxParameter,
@@ -24,7 +27,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import load_named
 from tests.levels.modes import PRESETS, compiled, only, watched
-from tests.optimize.building import inputs, kronecker_of, optimized, positive, types_above_inputs
+from tests.optimize.building import inputs, kronecker_of, normalized, optimized, positive, types_above_inputs
 
 EACH_PRESET = pytest.mark.parametrize("preset", PRESETS)
 
@@ -42,8 +45,8 @@ def weight_shapes(circuit: object) -> list[tuple[int, ...]]:
 def two_sums(arity: int = 1) -> Circuit:
     b = CircuitBuilder()
     x = inputs(b, 1, units=3) * arity
-    low = b.sum(*x, num_units=4, weight=positive(4, 3 * arity))
-    return b.build(b.sum(low, num_units=2, weight=positive(2, 4)))
+    low = b.sum(*x, num_units=4, weight=normalized(4, 3 * arity))
+    return b.build(b.sum(low, num_units=2, weight=normalized(2, 4)))
 
 
 @EACH_PRESET
@@ -54,7 +57,7 @@ def test_collapse_sums_keeps_the_arity_of_the_lower_sum(preset: str, arity: int)
     layer = module.layers[-1]
     assert isinstance(layer, TorchSumLayer)
     assert (layer.num_output_units, layer.num_input_units, layer.arity) == (2, 3, arity)
-    assert repr(layer.weight) == f"Tensor>Tensor>MatMul{(2, 3 * arity)}"
+    assert repr(layer.weight) == f"Tensor>Softmax>Tensor>Softmax>MatMul{(2, 3 * arity)}"
 
 
 @EACH_PRESET
@@ -65,6 +68,56 @@ def test_a_sum_of_several_inputs_over_sums_is_not_collapsed(preset: str):
     module, watcher = optimized(circuit, preset=preset)
     assert types_above_inputs(module) == ["Sum", "Sum", "Sum"]
     assert watcher.refusals_of("SumCollapse")[-1] == "node 3 reads 2 nodes; only the last entry may read more than one"
+
+
+WEIGHTS = {
+    "a leaf": lambda: positive(3, 3),
+    "a softmax along the columns": lambda: SoftmaxParameter((TensorParameter((3, 3)),), axis=0),
+    "a Kronecker product with a leaf": lambda: KroneckerParameter((normalized(3, 1), positive(1, 3))),
+}
+
+
+@EACH_PRESET
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+def test_weights_that_are_not_normalized_are_not_multiplied_in_log_space(preset: str, weight: Any):
+    b = CircuitBuilder()
+    (x,) = inputs(b, 1, units=3)
+    low = b.sum(x, num_units=3, weight=normalized(3, 3))
+    circuit = b.build(b.sum(low, num_units=3, weight=weight()))
+    _, watcher = watched(circuit, preset=preset, disable=("DenseKronecker",))
+    declined = "the rule declined: the rows of the weight of layer 2 need not sum to one, so the product may leave"
+    assert watcher.refusals_of("SumCollapse")[-1].startswith(declined)
+    assert watched(circuit, "sum-product", preset="handbook", disable=("DenseKronecker",))[1].applied()["SumCollapse"]
+
+
+NORMALIZED = {
+    "a mixing weight": lambda: MixingWeightParameter((normalized(3, 1),)),
+    "a Kronecker product": lambda: KroneckerParameter((normalized(3, 1), normalized(1, 3))),
+}
+
+
+@pytest.mark.parametrize("weight", NORMALIZED.values(), ids=NORMALIZED)
+def test_weights_whose_rows_sum_to_one_are_multiplied(weight: Any):
+    b = CircuitBuilder()
+    (x,) = inputs(b, 1, units=3)
+    low = b.sum(x, num_units=3, weight=normalized(3, 3))
+    circuit = b.build(b.sum(low, num_units=3, weight=weight()))
+    _, watcher = optimized(circuit, preset="handbook", disable=("DenseKronecker",))
+    assert watcher.applied() == {"SumCollapse": 1}
+
+
+@pytest.mark.parametrize("size", [1e-18, 1e15])
+@EACH_PRESET
+def test_a_finite_log_likelihood_stays_finite_in_single_precision(size: float, preset: str):
+    torch.set_default_dtype(torch.float32)
+    b = CircuitBuilder()
+    (top,) = inputs(b, 1, units=1)
+    for _ in range(3):
+        top = b.sum(top, num_units=1, weight=TensorParameter((1, 1), initializer=ConstantInitializer([[size]])))
+    circuit, x = b.build(top), torch.zeros(1, 1, dtype=torch.long)
+    plain = TorchCompiler(optimize=False).compile(circuit)(x)
+    assert torch.isfinite(plain).all()
+    torch.testing.assert_close(TorchCompiler(preset=preset).compile(circuit)(x), plain)
 
 
 # ---- Tucker and Candecomp
@@ -191,8 +244,8 @@ def _tensor_dots(module: object) -> list[TorchTensorDotLayer]:
 def bottleneck() -> Circuit:
     b = CircuitBuilder()
     (x,) = inputs(b, 1, units=256)
-    narrow = b.sum(x, num_units=1, weight=positive(1, 256))
-    return b.build(b.sum(narrow, num_units=256, weight=positive(256, 1)))
+    narrow = b.sum(x, num_units=1, weight=normalized(1, 256))
+    return b.build(b.sum(narrow, num_units=256, weight=normalized(256, 1)))
 
 
 def test_a_narrow_pair_of_sums_is_not_made_into_a_wide_one():

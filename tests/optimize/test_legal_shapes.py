@@ -27,7 +27,7 @@ from explorer.symbolic import (
     TensorParameter,
 )
 from tests.levels.modes import compiled, output, watched
-from tests.optimize.building import inputs, positive
+from tests.optimize.building import inputs, normalized, positive
 from tests.strategies import random_inputs
 
 SIZES = (1, 2, 3)
@@ -39,8 +39,8 @@ def sum_collapse() -> Iterator[Circuit]:
     for arity, below, middle, top in product(SIZES, repeat=4):
         b = CircuitBuilder()
         x = inputs(b, 1, units=below) * arity
-        lower = b.sum(*x, num_units=middle, weight=positive(middle, arity * below))
-        yield b.build(b.sum(lower, num_units=top, weight=positive(top, middle)))
+        lower = b.sum(*x, num_units=middle, weight=normalized(middle, arity * below))
+        yield b.build(b.sum(lower, num_units=top, weight=normalized(top, middle)))
 
 
 def tucker() -> Iterator[Circuit]:
@@ -155,7 +155,7 @@ def chains() -> Iterator[tuple[tuple[type, ...], Circuit]]:
             width = units
             for kind in reversed(types):
                 if kind is TorchSumLayer:
-                    tops = [b.sum(*tops, num_units=2, weight=positive(2, width * len(tops)))]
+                    tops = [b.sum(*tops, num_units=2, weight=normalized(2, width * len(tops)))]
                     width = 2
                 else:
                     width = width ** len(tops) if kind is TorchKroneckerLayer else width
