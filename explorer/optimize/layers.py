@@ -28,7 +28,7 @@ from explorer.backend.parameters import (
     apply_op,
     subgraph_parameter,
 )
-from explorer.optimize.parameters import KRONECKER_OUT, MIXING_OUT, SOFTMAX_OUT, is_normalized
+from explorer.optimize.parameters import KRONECKER_OUT, MIXING_OUT, SOFTMAX_OUT
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, LayerOptRegistry, at_least
 
 
@@ -48,20 +48,7 @@ EXTRA_FUSE_RULES = LayerOptRegistry()
 SUM_COLLAPSE = LayerOptPattern("SumCollapse", (TorchSumLayer, TorchSumLayer), config_patterns=({"arity": 1}, {}))
 
 
-def product_stays_in_range(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
-    """Guard: log space keeps sums apart in range; a product of weights is computed outside of it.
-
-    If the rows of both weights sum to one, so do those of the product; otherwise it may under- or overflow.
-    """
-    if not compiler.semiring.is_logarithmic:
-        return None
-    for node, layer in zip(match.nodes, match.entries, strict=True):
-        if not is_normalized(layer.weight):
-            return f"the rows of the weight of layer {node} need not sum to one, so the product may leave float's range"
-    return None
-
-
-@DEFAULT_LAYER_FUSE_OPT_RULES.rule(SUM_COLLAPSE, guard=product_stays_in_range)
+@DEFAULT_LAYER_FUSE_OPT_RULES.rule(SUM_COLLAPSE)
 def collapse_sums(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """Two sums in a row are one: W2 (W1 x) = (W2 W1) x."""
     top: TorchSumLayer = match.entries[0]

@@ -9,10 +9,8 @@ from explorer.backend.parameters import (
     TorchKroneckerParameter,
     TorchLogParameter,
     TorchLogSoftmaxParameter,
-    TorchMatMulParameter,
     TorchMixingWeightParameter,
     TorchOuterProductParameter,
-    TorchParameter,
     TorchParameterOp,
     TorchReduceSumParameter,
     TorchSoftmaxParameter,
@@ -70,17 +68,3 @@ def reduce_sum_outer_product(compiler: object, match: GraphOptMatch) -> tuple[To
     start = result.index(outer.axis)
     flatten = TorchFlattenParameter(shape=reduce.shape, in_shapes=(einsum.shape,), start_axis=start, end_axis=start + 1)
     return (einsum, flatten)
-
-
-def is_normalized(parameter: TorchParameter) -> bool:
-    """Whether the rows of a weight sum to one whatever the values of its leaves are, as far as its operators show."""
-    graph = parameter.graph
-
-    def sums_to_one(node: int) -> bool:
-        value = graph.nodes[node]
-        if isinstance(value, TorchSoftmaxParameter):
-            return value.axis == len(value.shape) - 1
-        keeps = isinstance(value, TorchMatMulParameter | TorchKroneckerParameter | TorchMixingWeightParameter)
-        return keeps and all(map(sums_to_one, graph.inputs[node]))
-
-    return sums_to_one(graph.outputs[0])

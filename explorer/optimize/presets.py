@@ -8,6 +8,7 @@ from explorer.errors import unknown_name
 from explorer.optimize.cost import must_pay
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, EXTRA_FUSE_RULES
 from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
+from explorer.optimize.ranges import product_stays_in_range
 from explorer.options import PRESETS
 from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
 
@@ -48,7 +49,8 @@ class RuleSet:
 def preset_rules(preset: str) -> RuleSet:
     """The rules of a preset, as a copy.
 
-    `handbook`: the seven rules of the handbook. `default`: these where they pay, and further ones.
+    `handbook`: the seven rules of the handbook, applied wherever they match. `default`: these where they pay and
+    keep numbers in range, and further rules.
     Raises: UnknownNameError.
     """
     handbook = RuleSet(DEFAULT_PARAMETER_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES)
@@ -62,6 +64,9 @@ def preset_rules(preset: str) -> RuleSet:
 
 
 def _guarded(rule: Rule) -> Rule:
+    """The rule as the default preset has it: it must keep numbers in range, and pay."""
+    if rule.name == "SumCollapse":
+        rule = replace(rule, guard=product_stays_in_range)
     return replace(rule, guard=must_pay(rule)) if rule.name in COST_GUARDED else rule
 
 

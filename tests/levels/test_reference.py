@@ -63,7 +63,7 @@ def test_a_reference_circuit_has_its_counts_under_the_handbook_preset(path: Path
         assert (path.stem, mode["optimize"]) == ("24_out_interior", True)
         return
     watcher = Watcher()
-    compiler = TorchCompiler(expected.semiring, preset="handbook", listeners=(watcher,), **mode)
+    compiler = TorchCompiler(semiring=expected.semiring, preset="handbook", listeners=(watcher,), **mode)
     limit = path.stem == SIX_ROUNDS and mode["optimize"]
     with pytest.warns(LimitWarning, match="limit of 5 rounds") if limit else nullcontext():
         found = compiler.compile(circuit)

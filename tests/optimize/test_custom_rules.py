@@ -46,8 +46,8 @@ def test_the_conditions_of_the_known_rule_come_along():
 
 
 def test_a_rule_for_a_pattern_of_ones_own_does_not_ask_whether_it_pays():
-    assert preset_rules("default").shatter["DenseKronecker"].guard is not None
-    assert rule_replacing(pattern(TorchSumLayer), "DenseKronecker").guard is None
+    assert preset_rules("default").fuse["SumCollapse"].guard is not None
+    assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").guard is None
 
 
 def test_the_rule_is_the_first_of_its_pass():

@@ -77,17 +77,18 @@ WEIGHTS = {
 }
 
 
-@EACH_PRESET
 @pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
-def test_weights_that_are_not_normalized_are_not_multiplied_in_log_space(preset: str, weight: Any):
+def test_the_default_preset_multiplies_only_normalized_weights_in_log_space(weight: Any):
     b = CircuitBuilder()
     (x,) = inputs(b, 1, units=3)
     low = b.sum(x, num_units=3, weight=normalized(3, 3))
     circuit = b.build(b.sum(low, num_units=3, weight=weight()))
-    _, watcher = watched(circuit, preset=preset, disable=("DenseKronecker",))
+    _, watcher = watched(circuit, disable=("DenseKronecker",))
     declined = "the rule declined: the rows of the weight of layer 2 need not sum to one, so the product may leave"
     assert watcher.refusals_of("SumCollapse")[-1].startswith(declined)
-    assert watched(circuit, "sum-product", preset="handbook", disable=("DenseKronecker",))[1].applied()["SumCollapse"]
+    for semiring, preset in (("sum-product", "default"), ("lse-sum", "handbook")):
+        _, watcher = watched(circuit, semiring, preset=preset, disable=("DenseKronecker",))
+        assert watcher.applied() == {"SumCollapse": 1}
 
 
 NORMALIZED = {
@@ -102,13 +103,12 @@ def test_weights_whose_rows_sum_to_one_are_multiplied(weight: Any):
     (x,) = inputs(b, 1, units=3)
     low = b.sum(x, num_units=3, weight=normalized(3, 3))
     circuit = b.build(b.sum(low, num_units=3, weight=weight()))
-    _, watcher = optimized(circuit, preset="handbook", disable=("DenseKronecker",))
+    _, watcher = optimized(circuit, disable=("DenseKronecker",))
     assert watcher.applied() == {"SumCollapse": 1}
 
 
 @pytest.mark.parametrize("size", [1e-18, 1e15])
-@EACH_PRESET
-def test_a_finite_log_likelihood_stays_finite_in_single_precision(size: float, preset: str):
+def test_a_finite_log_likelihood_stays_finite_in_single_precision(size: float):
     torch.set_default_dtype(torch.float32)
     b = CircuitBuilder()
     (top,) = inputs(b, 1, units=1)
@@ -117,7 +117,7 @@ def test_a_finite_log_likelihood_stays_finite_in_single_precision(size: float, p
     circuit, x = b.build(top), torch.zeros(1, 1, dtype=torch.long)
     plain = TorchCompiler(optimize=False).compile(circuit)(x)
     assert torch.isfinite(plain).all()
-    torch.testing.assert_close(TorchCompiler(preset=preset).compile(circuit)(x), plain)
+    torch.testing.assert_close(TorchCompiler().compile(circuit)(x), plain)
 
 
 # ---- Tucker and Candecomp

@@ -115,7 +115,7 @@ def reduce_sum_outer_product() -> Iterator[Circuit]:
             while len(value.shape) > 1:  # down to a vector, by sums that no rule matches
                 value = ReduceSumParameter((value,), axis=0)
             b = CircuitBuilder()
-            yield b.build(b.add(ConstantValueLayer(num_output_units=value.shape[0], value=value)))
+            yield b.build(b.add(ConstantValueLayer(num_output_units=sum(value.shape), value=value)))
 
 
 CIRCUITS: dict[str, tuple[Callable[[], Iterator[Circuit]], dict[str, Any]]] = {
