@@ -5,17 +5,16 @@ import torch
 
 from explorer.errors import InconsistencyError
 from explorer.tensor import Feature, FunctionGraph, call
-from explorer.tensor.graph import strides
 from explorer.tensor.graph.strides import KeepStrides
 from tests.tensor.passes.checking import aten, graph_pass, tensor
 
 
 @pytest.fixture
 def looked_at(monkeypatch):
-    """The operators of which it was found out how their inputs lie, one for each time."""
+    """The sensitive operators whose inputs were checked, once per check."""
     nodes = []
-    found = strides._strides_given
-    monkeypatch.setattr(strides, "_strides_given", lambda node: (nodes.append(node), found(node))[1])
+    found = KeepStrides._given_to
+    monkeypatch.setattr(KeepStrides, "_given_to", lambda keep, node: (nodes.append(node), found(keep, node))[1])
     return nodes
 
 
@@ -129,6 +128,7 @@ def test_what_is_gone_is_forgotten():
         if i % 2:
             graph.undo(mark)
     graph.validate()
-    present = {node for node in graph.nodes if node.op.name == "native_group_norm"}
-    assert set(keep._above) == present
-    assert {node for below in keep._below.values() for node in below} == present
+    assert not keep._suspects
+    for strides in keep._strides:
+        assert strides._kept
+        assert set(strides._kept) <= set(graph.nodes)

@@ -15,7 +15,7 @@ from explorer.tensor.facts.bounds import (
     never_negative,
     value_range,
 )
-from explorer.tensor.facts.copies import SAME_STRIDES, bare, without_copy
+from explorer.tensor.facts.copies import SAME_STRIDES, bare, goes_by_memory, without_copy
 from explorer.tensor.facts.dtypes import (
     have_dtype_of,
     holds,
@@ -90,6 +90,7 @@ __all__ = [
     "clip_bounds",
     "constant_like",
     "full_like",
+    "goes_by_memory",
     "gradient_on_ties",
     "have_dtype_of",
     "holds",

@@ -11,11 +11,11 @@ from explorer.tensor.facts.elementwise import keeps_bits
 from explorer.tensor.facts.replacing import instead
 from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import plain
+from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.graph.strides import looks_at_strides, who_sees
 from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
 from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -39,7 +39,7 @@ def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "l
     found = bare(node, source)
     if isinstance(found, Declined) or _lies_alike(node, source):
         return found
-    seen = who_sees(node.outputs[0], source, _draws_numbers if rounding else _goes_by_memory)
+    seen = who_sees(node.outputs[0], source, _draws_numbers if rounding else goes_by_memory)
     return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
 
 
@@ -48,7 +48,7 @@ def _draws_numbers(client: Apply) -> bool:
     return not plain(client.op) and client.op.attributes.get("train") is not False
 
 
-def _goes_by_memory(client: Apply) -> bool:
+def goes_by_memory(client: Apply) -> bool:
     """Whether an operator may give other bits for the same numbers that lie in memory in another way."""
     if _draws_numbers(client):
         return True

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import Declined
 
 
 def instead(node: Apply, new: Variable) -> "list[Variable] | Declined":

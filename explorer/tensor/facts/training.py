@@ -1,7 +1,7 @@
 """What is trained, and what rules must leave alone for its gradient."""
 
+from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import Declined
 
 
 def trained_among(*variables: Variable) -> Variable | None:

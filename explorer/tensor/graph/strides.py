@@ -1,8 +1,8 @@
-"""Whether it is seen how a tensor lies in memory: by operators that look at strides, by outputs of the graph.
+"""Strides of the tensors of a graph, and which operators and outputs depend on them.
 
-A copy has the numbers of what it copies, and may lie in memory in another way. What reads it is run on fake tensors
-that lie as the copy does, and as what it copies does, until the two give results that lie alike. Outputs lie as they
-did if inputs lie in the order of their axes; values are the same also if inputs lie turned around.
+A replacement has the values of what it replaces, and may have other strides. Its users are run on fake tensors with the
+strides before and after, until these agree. Inputs are assumed to be dense in the order of their axes, and, where
+values are concerned, in the reverse order too.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,69 +36,103 @@ OWN = ("aten", "explorer", "prims", "quantized_decomposed")
 """Namespaces of operators that are known not to look at strides, but for those above."""
 
 MOST_ABOVE = 64
-"""So many variables are looked at to find how one lies; from there on it counts as unknown."""
+"""Without a graph, strides are followed through this many applications; farther up they count as dense."""
 
 MOST_BELOW = 256
-"""So many operators are looked at to find who sees a difference; with more of them, someone does."""
+"""Users of a result are followed through this many applications; with more, one of them counts as sensitive."""
 
 
 def looks_at_strides(op: Op) -> bool:
-    """Whether it matters for the values of an operator, or for whether it runs, how its tensors lie in memory."""
+    """Whether the values of an operator, or whether it runs at all, depend on the strides of its tensors."""
     other_numbers = op.target is aten.view.dtype
     return other_numbers or op.packet in LOOKS_AT_STRIDES or op.target.namespace not in OWN
 
 
 def who_sees(copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
-    """What would see the difference if a copy lay in memory as what it copies does; None if nothing would.
+    """The first user that would notice if a copy had the strides of its source, an output too; None if there is none.
 
-    `does` tells of an operator that takes tensors however they lie whether it nevertheless sees it.
+    `does` tells whether an operator that accepts any strides nevertheless depends on them.
     """
-    for turned in (False, True):
-        found = _Layouts(turned).who_sees(copy, source, does)
+    for reverse in (False, True):
+        found = _Strides(reverse).first_user(copy, source, does, outputs=not reverse)
         if found is not None:
             return found
     return None
 
 
-class _Layouts:
-    """How the variables of a graph lie in memory, if inputs lie in the order of their axes, or turned around."""
+class _Strides:
+    """The strides of variables, if inputs are dense in the order of their axes, or in the reverse order.
 
-    def __init__(self, turned: bool) -> None:
-        self._turned = turned
-        self._known: dict[Variable, Strides] = {}
-        self._left = MOST_ABOVE
-        self.looked_at: dict[Apply, None] = {}
-        """The applications whose inputs were asked for."""
+    Those of applications that `is_kept` accepts are kept until they are forgotten or computed again.
+    """
 
-    def of(self, variable: Variable) -> Strides:
-        """The strides of a tensor."""
-        if variable not in self._known:
-            self._known[variable] = self._found(variable)
-        return self._known[variable]
+    def __init__(self, reverse: bool, is_kept: Callable[[Apply], bool] | None = None) -> None:
+        self._reverse = reverse
+        self._is_kept = is_kept
+        self._kept: dict[Apply, tuple[Strides, ...]] = {}
 
-    def _found(self, variable: Variable) -> Strides:
+    def of(self, *variables: Variable) -> list[Strides]:
+        """The strides of some variables."""
+        found: dict[Apply, tuple[Strides, ...]] = {}
+        for variable in variables:
+            self._find(variable.owner, found)
+        return [self._known(variable, found) for variable in variables]
+
+    def refresh(self, node: Apply) -> bool:
+        """Compute the strides of the results of an application again if they are kept: whether they changed."""
+        before = self._kept.pop(node, None)
+        return before is not None and self.of(*node.outputs) != list(before)
+
+    def forget(self, node: Apply) -> None:
+        """Drop what is kept of an application."""
+        self._kept.pop(node, None)
+
+    def _find(self, owner: Apply | None, found: dict[Apply, tuple[Strides, ...]]) -> None:
+        """Find the strides of all results of an application and of those above it."""
+        waiting = [] if owner is None else [owner]
+        left = MOST_ABOVE
+        while waiting:
+            node = waiting[-1]
+            above = [v.owner for v in node.inputs if v.owner is not None]
+            missing = [n for n in above if n not in self._kept and n not in found] if left > 0 else []
+            if node not in self._kept and node not in found and missing:
+                left -= self._is_kept is None
+                waiting.extend(missing)
+                continue
+            waiting.pop()
+            if node not in self._kept and node not in found:
+                kept = self._is_kept is not None and self._is_kept(node)
+                (self._kept if kept else found)[node] = self._results(node, found)
+
+    def _results(self, node: Apply, found: dict[Apply, tuple[Strides, ...]]) -> tuple[Strides, ...]:
+        results = None
+        if _are_tensors(node):
+            results = _results(node.op, _types(node), tuple(self._known(v, found) for v in node.inputs))
+        return results or tuple(_dense(v.type, self._reverse) for v in node.outputs)
+
+    def _known(self, variable: Variable, found: dict[Apply, tuple[Strides, ...]]) -> Strides:
         if isinstance(variable, Constant):
             return tuple(variable.data.stride())
-        owner = variable.owner
-        self._left -= 1
         results = None
-        if owner is not None and self._left > 0 and _are_tensors(owner):
-            self.looked_at[owner] = None
-            results = _results(owner.op, _types(owner), tuple(map(self.of, owner.inputs)))
-        return results[variable.index] if results is not None else _dense(variable.type, self._turned)
+        if variable.owner is not None:
+            results = self._kept.get(variable.owner) or found.get(variable.owner)
+        return _dense(variable.type, self._reverse) if results is None else results[variable.index]
 
-    def who_sees(self, copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
-        """What would see the difference if a copy lay as its source does; None if nothing would."""
-        if _same(copy, self.of(copy), self.of(source)):
+    def first_user(
+        self, old: Variable, new: Variable, does: Callable[[Apply], bool], *, outputs: bool = False
+    ) -> str | None:
+        """The first user that would notice the strides of `new` in place of those of `old`; None if there is none."""
+        before, after = self.of(old, new)
+        if _same(old, before, after):
             return None
-        other = {copy: self.of(source)}
-        waiting = [copy]
+        other = {old: after}
+        waiting = [old]
         for _ in range(MOST_BELOW):
             if not waiting:
                 return None
             for client in dict.fromkeys(client for client, _ in waiting.pop().clients):
                 if client is None:
-                    if not self._turned:
+                    if outputs:
                         return "an output of the graph"
                     continue
                 changed = None if does(client) else self._changed(client, other)
@@ -109,38 +143,36 @@ class _Layouts:
         return "what follows, which was not looked at to the end,"
 
     def _changed(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
-        """The results of an operator that lie in another way if some variables do; None if it refuses or sees that."""
+        """The results of an operator whose strides change if those of some variables do; None if it refuses them."""
         if looks_at_strides(client.op) or not _are_tensors(client):
             return None
-        strides = tuple(other[v] if v in other else self.of(v) for v in client.inputs)
+        strides = tuple(other.get(v, own) for v, own in zip(client.inputs, self.of(*client.inputs), strict=True))
         results = _results(client.op, _types(client), strides)
         if results is None:
             return None
-        pairs = [(output, results[output.index]) for output in client.outputs if output.clients]
-        return {v: found for v, found in pairs if not _same(v, found, other[v] if v in other else self.of(v))}
+        used = [output for output in client.outputs if output.clients]
+        return {
+            v: results[v.index]
+            for v, own in zip(used, self.of(*used), strict=True)
+            if not _same(v, results[v.index], other.get(v, own))
+        }
 
 
 class KeepStrides(Feature):
-    """Operators that look at strides go on getting tensors that lie as they did: it is against all other changes.
-
-    How a tensor lies depends on what the applications above it read, as far as one looks. Only operators below an
-    application that reads something else since the last agreement are looked at again.
-    """
+    """Knows the strides in a graph, and refuses changes of those that an operator depends on for its values."""
 
     def __init__(self) -> None:
+        self._strides: tuple[_Strides, ...] = ()
         self._given: WeakKeyDictionary[Apply, list[Strides]] = WeakKeyDictionary()
-        """How the inputs of an operator lay when it came. One that left is kept for as long as it may be brought back:
-        while that is done, what is above it need not be as it was."""
-        self._above: dict[Apply, tuple[Apply, ...]] = {}
-        """The applications on which it depends how the inputs of an operator lie, itself among them."""
-        self._below: dict[Apply, dict[Apply, None]] = {}
-        """The other way round."""
+        """The strides of the inputs of a sensitive operator when it came. Those of one that left are kept as long as it
+        may come back: while changes are reverted, what is above it need not be as it was."""
         self._suspects: dict[Apply, None] = {}
-        """Operators to look at again."""
+        """Sensitive operators to check again."""
 
     def on_attach(self, graph: FunctionGraph) -> None:
         if graph.feature(KeepStrides) is not None:
             raise AlreadyThere
+        self._strides = tuple(_Strides(reverse, graph.nodes.__contains__) for reverse in (False, True))
         for node in graph.nodes:
             self.on_import(graph, node, "attached")
 
@@ -150,51 +182,41 @@ class KeepStrides(Feature):
         if node in self._given:
             self._suspects[node] = None
         else:
-            self._given[node], above = _strides_given(node)
-            self._depend(node, above)
+            self._given[node] = self._given_to(node)
 
     def on_prune(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
         self._suspects.pop(node, None)
-        self._depend(node, ())
+        for strides in self._strides:
+            strides.forget(node)
 
     def on_change_input(
         self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
     ) -> None:
-        if node is not None:
-            self._suspects.update(self._below.get(node, {}))
+        waiting = [node]
+        while waiting:
+            user = waiting.pop()
+            if user is None:
+                continue
+            if user in self._given:
+                self._suspects[user] = None
+            changed = [strides.refresh(user) for strides in self._strides]
+            if any(changed):
+                waiting.extend(dict.fromkeys(client for output in user.outputs for client, _ in output.clients))
 
     def on_validate(self, graph: FunctionGraph) -> None:
-        found = {node: _strides_given(node) for node in self._suspects}
-        for node, (strides, _) in found.items():
-            inputs = (*node.inputs, *node.inputs)  # in both ways
-            if not all(map(_same, inputs, strides, self._given[node])):
+        for node in self._suspects:
+            inputs = (*node.inputs, *node.inputs)  # in both orders
+            if not all(map(_same, inputs, self._given_to(node), self._given[node])):
                 raise InconsistencyError(f"%{node.id} {node.op.name} depends on how its inputs lie in memory")
-        for node, (_, above) in found.items():
-            self._depend(node, above)
         self._suspects.clear()
 
-    def _depend(self, node: Apply, above: tuple[Apply, ...]) -> None:
-        for other in self._above.pop(node, ()):
-            below = self._below[other]
-            del below[node]
-            if not below:
-                del self._below[other]
-        if above:
-            self._above[node] = above
-        for other in above:
-            self._below.setdefault(other, {})[node] = None
+    def first_user(self, old: Variable, new: Variable, does: Callable[[Apply], bool]) -> str | None:
+        """The first application of which `does` tells that it notices other strides of `new`; None if there is none."""
+        found = (strides.first_user(old, new, does) for strides in self._strides)
+        return next((user for user in found if user is not None), None)
 
-
-def _strides_given(node: Apply) -> tuple[list[Strides], tuple[Apply, ...]]:
-    """How the inputs of an application lie, in both ways; and the applications that this depends on."""
-    found: list[Strides] = []
-    above: dict[Apply, None] = {node: None}
-    for turned in (False, True):
-        for variable in node.inputs:
-            layouts = _Layouts(turned)
-            found.append(layouts.of(variable))
-            above.update(layouts.looked_at)
-    return found, tuple(above)
+    def _given_to(self, node: Apply) -> list[Strides]:
+        return [found for strides in self._strides for found in strides.of(*node.inputs)]
 
 
 def _are_tensors(node: Apply) -> bool:
@@ -211,15 +233,15 @@ def _same(variable: Variable, one: Strides, other: Strides) -> bool:
     return 0 in shape or all(a == b for size, a, b in zip(shape, one, other, strict=True) if size != 1)
 
 
-def _dense(kind: ValueType, turned: bool) -> Strides:
-    """Strides without gaps, the last axis running fastest; turned around: the first one."""
+def _dense(kind: ValueType, reverse: bool) -> Strides:
+    """Strides without gaps, with the last axis running fastest; in the reverse order the first one."""
     shape: Sequence[int] = kind.shape if isinstance(kind, TensorType) else ()
     strides: list[int] = []
     step = 1
-    for size in shape if turned else reversed(shape):
+    for size in shape if reverse else reversed(shape):
         strides.append(step)
         step *= max(size, 1)
-    return tuple(strides if turned else reversed(strides))
+    return tuple(strides if reverse else reversed(strides))
 
 
 @lru_cache(maxsize=100_000)

@@ -10,6 +10,7 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import instead, is_short, known_tensor, rounds_exactly, splat, splat_number, without_copy
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant
@@ -24,7 +25,7 @@ arithmetic = passes.new(
 
 
 @arithmetic.rule([aten.add.Tensor, aten.sub.Tensor])
-def add_zero(node: Apply) -> Any:
+def add_zero(node: Apply) -> Rewrite:
     """Adding or taking away 0 does nothing, but for the sign of a zero: x + 0, 0 + x, x - 0."""
     left, right = node.inputs
     if splat_number(right) == 0 and left.type == node.outputs[0].type and _is_finite(node.op["alpha"]):
@@ -39,7 +40,7 @@ def _is_finite(number: Any) -> bool:
 
 
 @arithmetic.rule([aten.mul.Tensor, aten.div.Tensor], exactness=Exactness.EXACT)
-def multiply_by_one(node: Apply) -> Any:
+def multiply_by_one(node: Apply) -> Rewrite:
     """Multiplying or dividing a real number by 1 does nothing: x * 1, 1 * x, x / 1.
 
     A product of complex numbers is a sum of products, which changes signs of zeros and what is infinite.
@@ -55,7 +56,7 @@ def multiply_by_one(node: Apply) -> Any:
 
 
 @arithmetic.rule([aten.mul.Tensor, aten.div.Tensor])
-def multiply_zero(node: Apply) -> Any:
+def multiply_zero(node: Apply) -> Rewrite:
     """A product with 0, and 0 divided by x, is 0.
 
     Where x is infinite or no number, or 0 under the line, it would not be: this holds for finite numbers.
@@ -67,7 +68,7 @@ def multiply_zero(node: Apply) -> Any:
 
 
 @arithmetic.rule([aten.pow.Tensor_Scalar])
-def small_powers(node: Apply) -> Any:
+def small_powers(node: Apply) -> Rewrite:
     """The power of 1 of x is x, that of 2 is x * x, that of 0 is 1."""
     x, exponent = node.inputs[0], node.op["exponent"]
     if exponent == 1:
@@ -80,7 +81,7 @@ def small_powers(node: Apply) -> Any:
 @arithmetic.rule(
     [aten.add.Tensor, aten.mul.Tensor, aten.maximum.default, aten.minimum.default], exactness=Exactness.EXACT
 )
-def constant_to_the_right(node: Apply) -> Any:
+def constant_to_the_right(node: Apply) -> Rewrite:
     """Where the inputs may change places, a number goes to the right, so that other rules look for it there."""
     left, right = node.inputs
     if not is_commutative(node.op) or _place_matters(node):

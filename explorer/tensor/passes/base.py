@@ -8,11 +8,11 @@ def relu_below_max_pool(node): ...
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from explorer.errors import DuplicateNameError
 from explorer.rewrite import CompilationMode, Exactness, PassRegistry
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
 from explorer.tensor.rewriting.navigators import Order
@@ -35,10 +35,10 @@ class GraphPass:
 
     def rule(
         self, tracks: Sequence[Tracked] | None, *, name: str = "", exactness: Exactness = Exactness.REAL
-    ) -> Callable[[Callable[[Apply], Any]], FunctionRewriter]:
+    ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
         """Decorator: a function of an application becomes a rule of this pass. Raises: DuplicateNameError."""
 
-        def register(function: Callable[[Apply], Any]) -> FunctionRewriter:
+        def register(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
             made = node_rewriter(tracks, name=name or function.__name__, exactness=exactness)(function)
             self.add(made)
             return made

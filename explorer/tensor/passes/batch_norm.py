@@ -5,11 +5,10 @@ convolution it is a convolution with W' = A W and b' = A b + (bias - mean A). So
 FoldBatchNormalizationWithArithmeticChain, FoldArithmeticChainUnderConvIntoBN.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.tensor.facts import constant_like, instead, keeps_digits, known_tensor, read_once, shape_of, without_copy
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
@@ -22,7 +21,6 @@ from explorer.tensor.passes.channels import (
     new_batch_norm,
     weight_axis,
 )
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -91,7 +89,7 @@ def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tens
 
 
 @arithmetic_into_norm.rule(ARITHMETIC)
-def arithmetic_into_batch_norm(node: Apply) -> Any:
+def arithmetic_into_batch_norm(node: Apply) -> Rewrite:
     """Behind a batch norm y, a y + b with constants per channel: its weight times a, its bias times a plus b."""
     below = next((v for v in node.inputs if batch_norm_of(v.owner) is not None and v.index == 0), None)
     old = batch_norm_of(below.owner) if below is not None else None
@@ -106,13 +104,15 @@ def arithmetic_into_batch_norm(node: Apply) -> Any:
         return found
     _, a, b = found
     weight, bias = a * old.weight, a * old.bias + b
+    if (infinite := _not_finite(node, a, b, weight, bias)) is not None:
+        return infinite
     if not keeps_digits(node.outputs[0].tensor_type.dtype, weight, a, old.weight):
-        return Declined("a scale would be too small or too large for its dtype", old.node)
-    return _not_finite(node, a, b, bias) or instead(node, changed_batch_norm(old, weight, bias))
+        return Declined("a scale would be too small for its dtype", old.node)
+    return instead(node, changed_batch_norm(old, weight, bias))
 
 
 @arithmetic_under_conv.rule(ARITHMETIC)
-def arithmetic_under_convolution(node: Apply) -> Any:
+def arithmetic_under_convolution(node: Apply) -> Rewrite:
     """Behind a convolution y, a y + b with constants per channel: a batch norm of mean 0 and variance 1."""
     below = next((v for v in node.inputs if v.owner is not None and channel_axis(v.owner) is not None), None)
     conv = below.owner if below is not None else None
@@ -149,7 +149,7 @@ def conv_rank(conv: Apply) -> int:
 
 
 @batch_norm.rule(None)
-def remove_batch_norm_that_does_nothing(node: Apply) -> Any:
+def remove_batch_norm_that_does_nothing(node: Apply) -> Rewrite:
     """A batch norm y = scale (x - mean) + bias with the scale 1, and its mean as its bias, gives its input.
 
     Mean and bias are equal exactly; the scale may be off by one rounding of the result's type.
@@ -165,7 +165,7 @@ def remove_batch_norm_that_does_nothing(node: Apply) -> Any:
 
 
 @batch_norm.rule(None)
-def batch_norm_into_convolution(node: Apply) -> Any:
+def batch_norm_into_convolution(node: Apply) -> Rewrite:
     """A batch norm of a convolution, or of a linear layer, is one with W' = A W and b' = A b + (bias - mean A)."""
     old = batch_norm_of(node)
     conv = old.input.owner if old is not None else None

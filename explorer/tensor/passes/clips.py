@@ -4,7 +4,6 @@ Source: Glow, OptimizeClips, RemoveIdentityRelu, RemoveIdentityClip, FoldMinMaxT
 """
 
 from math import inf
-from typing import Any
 
 import torch
 
@@ -22,10 +21,10 @@ from explorer.tensor.facts import (
     value_range,
     without_copy,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.clips import merge_clips
 
 aten = torch.ops.aten
@@ -45,7 +44,7 @@ FLAT_AT_BOUNDS = (
 """Operators whose gradient is 0 where they give the least or greatest number that they can give."""
 
 
-def _without_effect(node: Apply) -> Any:
+def _without_effect(node: Apply) -> Rewrite:
     bounds = clip_bounds(node)
     if bounds is None:
         return False
@@ -63,13 +62,13 @@ def _is_flat(node: Apply) -> bool:
 
 
 @identity_relu.rule(RELUS, exactness=Exactness.EXACT)
-def remove_identity_relu(node: Apply) -> Any:
+def remove_identity_relu(node: Apply) -> Rewrite:
     """A relu of a relu, of a sigmoid, of a clip from above 0, or of anything else that is never below 0 is removed."""
     return _without_effect(node)
 
 
 @identity_clip.rule(CLIPS, exactness=Exactness.EXACT)
-def remove_identity_clip(node: Apply) -> Any:
+def remove_identity_clip(node: Apply) -> Rewrite:
     """A clip whose input lies between its bounds is removed."""
     return _without_effect(node)
 
@@ -88,7 +87,7 @@ def _with_number(node: Apply) -> tuple[Variable, float] | None:
 
 
 @min_max.rule((*MIN, *MAX))
-def min_max_is_clip(node: Apply) -> Any:
+def min_max_is_clip(node: Apply) -> Rewrite:
     """min(max(x, a), b) and max(min(x, b), a) are clip(x, a, b) if a is not above b, but for the sign of a zero."""
     outer = _with_number(node)
     if outer is None or node.outputs[0].tensor_type.dtype is torch.bool:
@@ -107,7 +106,7 @@ def min_max_is_clip(node: Apply) -> Any:
 
 
 @leaky.rule(MAX)
-def max_is_leaky_relu(node: Apply) -> Any:
+def max_is_leaky_relu(node: Apply) -> Rewrite:
     """max(x, s x) with one number s of at most 1 is leaky_relu(x, s), but for the sign of a zero."""
     near: Declined | None = None
     for x, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):

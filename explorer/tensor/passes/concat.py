@@ -6,7 +6,6 @@ Source: Glow, OptimizeConcatNodes, EliminateConcatSlice, EliminateSliceConcat.
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import torch
 
@@ -28,11 +27,11 @@ from explorer.tensor.facts import (
     sliced,
     without_copy,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.aliasing import memory_roots, memory_views
 from explorer.tensor.ir.ops import Op, apply_op, slots
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_single_cat
 
 aten = torch.ops.aten
@@ -59,7 +58,7 @@ def cat_axis(node: Apply) -> int | None:
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
-def merge_concats(node: Apply) -> Any:
+def merge_concats(node: Apply) -> Rewrite:
     """Joins along the same axis among the inputs of a join, read nowhere else, are taken into it, at any depth.
 
     A join that another one takes in is left for that one: each is looked at once, however deep it lies.
@@ -100,7 +99,7 @@ def _flattened(node: Apply, axis: int) -> list[Variable]:
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
-def concat_of_all_slices(node: Apply) -> Any:
+def concat_of_all_slices(node: Apply) -> Rewrite:
     """A join of all slices of one tensor in their order is that tensor."""
     axis = cat_axis(node)
     parts = [slice_of(v) for v in node.inputs]
@@ -116,7 +115,7 @@ def concat_of_all_slices(node: Apply) -> Any:
 
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
-def reshape_below_concat(node: Apply) -> Any:
+def reshape_below_concat(node: Apply) -> Rewrite:
     """A join of reshapes is the reshape of a join, where an axis of the inputs runs as the joined one does."""
     axis = cat_axis(node)
     above = [owned_by(v, *RESHAPES) for v in node.inputs]
@@ -138,7 +137,7 @@ def reshape_below_concat(node: Apply) -> Any:
 
 
 @concat_slice.rule((*SLICES, *SPLITS), exactness=Exactness.EXACT)
-def slice_of_concat(node: Apply) -> Any:
+def slice_of_concat(node: Apply) -> Rewrite:
     """A part of a join that lies within one of its inputs is that input, or a part of it."""
     parts = [slice_of(v) for v in node.outputs]
     join = owned_by(node.inputs[0], *CAT)
@@ -182,7 +181,7 @@ def _consecutive(parts: Sequence[Slice]) -> bool:
 
 
 @slice_concat.rule(CAT, exactness=Exactness.EXACT)
-def concat_of_slices(node: Apply) -> Any:
+def concat_of_slices(node: Apply) -> Rewrite:
     """Slices that lie side by side in one tensor and in the join are one slice."""
     axis = cat_axis(node)
     if axis is None:
@@ -226,7 +225,7 @@ LEAST_FOR_TRANSPOSE = 3
 
 
 @slice_concat.rule(CAT, exactness=Exactness.EXACT)
-def concat_of_slices_of_the_next_axis(node: Apply) -> Any:
+def concat_of_slices_of_the_next_axis(node: Apply) -> Rewrite:
     """Slices of size 1 along one axis, joined along its neighbour, are one slice that is reshaped, maybe transposed."""
     axis = cat_axis(node)
     parts = [slice_of(v) for v in node.inputs]

@@ -3,20 +3,18 @@
 Source: Glow, MergePadIntoConvolution. Negative padding cuts off numbers that the convolution would see, so it stays.
 """
 
-from typing import Any
-
 from explorer.tensor.facts import instead, owned_by, reapplied, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import CONVOLUTIONS, is_convolution, is_transposed, schema_name
 from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
-from explorer.tensor.rewriting import Declined
 
 pad_into_conv = passes.new("MergePadIntoConvolution", "Padding with zeros before a convolution becomes its own.")
 
 
 @pad_into_conv.rule(None)
-def pad_into_convolution(node: Apply) -> Any:
+def pad_into_convolution(node: Apply) -> Rewrite:
     """A convolution of a tensor padded with zeros, alike on both sides of its inner axes, pads by itself."""
     if not is_convolution(node) or is_transposed(node):
         return False

@@ -7,12 +7,11 @@ gradients, and signs of zeros, it is a pass of its own, for inference.
 Source: Glow, Dead code elimination.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import gradient_on_ties
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
@@ -24,7 +23,7 @@ indices = passes.new("EliminateIndices", "The place of the greatest number that 
 
 
 @dce.rule([aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
-def max_pool_without_indices(node: Apply) -> Any:
+def max_pool_without_indices(node: Apply) -> Rewrite:
     """Max pooling whose indices nothing reads does not compute them."""
     if node.outputs[1].clients:
         return False
@@ -34,7 +33,7 @@ def max_pool_without_indices(node: Apply) -> Any:
 
 
 @indices.rule([aten.max.dim, aten.min.dim])
-def extremum_without_index(node: Apply) -> Any:
+def extremum_without_index(node: Apply) -> Rewrite:
     """The extremum along an axis without its index, if nothing reads that; of 0 and -0 it may be the other one.
 
     Among equal numbers max gives the gradient to one of them, amax a part of it to each.

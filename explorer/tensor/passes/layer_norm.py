@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from explorer.tensor.facts import instead, keeps_digits, known_tensor, owned_by, read_once
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -21,7 +21,7 @@ layer_norm = passes.new(
 
 
 @layer_norm.rule([aten.mul.Tensor, aten.add.Tensor])
-def arithmetic_into_layer_norm(node: Apply) -> Any:
+def arithmetic_into_layer_norm(node: Apply) -> Rewrite:
     """layer_norm(x, w, b) * c is layer_norm(x, w c, b c); layer_norm(x, w, b) + c is layer_norm(x, w, b + c)."""
     for below, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         norm = owned_by(below, aten.layer_norm.default)

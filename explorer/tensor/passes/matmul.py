@@ -25,12 +25,13 @@ from explorer.tensor.facts import (
     shape_of,
 )
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op, call
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import concat
-from explorer.tensor.rewriting import Declined, Profile, Rewriter
+from explorer.tensor.rewriting import Profile, Rewriter
 
 aten = torch.ops.aten
 
@@ -187,7 +188,7 @@ into_linear = passes.new("FoldMatMulAddIntoFullyConnected", "A product of matric
 
 
 @into_linear.rule([aten.add.Tensor])
-def add_into_linear(node: Apply) -> Any:
+def add_into_linear(node: Apply) -> Rewrite:
     """The sum x W + b, b with a number for each column, is linear(x, W^T, b), or addmm where W may change."""
     if node.op["alpha"] != 1:
         return False
@@ -224,7 +225,7 @@ transpose_into = passes.new(
 
 
 @transpose_into.rule([aten.mm.default, aten.matmul.default, aten.linear.default, aten.addmm.default])
-def transpose_into_weight(node: Apply) -> Any:
+def transpose_into_weight(node: Apply) -> Rewrite:
     """reshape(T(x)) W is reshape(x) W' where the rows of W' stand in the order in which x has its numbers."""
     place = 1 if node.op.target is aten.addmm.default else 0
     flat, weight = node.inputs[place], node.inputs[place + 1]

@@ -3,12 +3,11 @@
 Source: Glow, EliminateNoop.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import without_copy
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.casts import drop_same_cast, merge_casts
@@ -29,24 +28,24 @@ noop.add(drop_copy, drop_copy_before_sums, drop_alias, drop_same_cast, drop_sing
 
 
 @noop.rule([aten.constant_pad_nd.default, aten.pad.default], exactness=Exactness.EXACT)
-def remove_empty_pad(node: Apply) -> Any:
+def remove_empty_pad(node: Apply) -> Rewrite:
     """Padding by nothing does nothing."""
     return without_copy(node, node.inputs[0]) if not any(node.op["pad"]) else False
 
 
 @noop.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)
-def greatest_of_one(node: Apply) -> Any:
+def greatest_of_one(node: Apply) -> Rewrite:
     """Max pooling with a window of 1 and a stride of 1 does nothing."""
     return _pool_of_one(node)
 
 
 @noop.rule([aten.avg_pool2d.default])
-def average_of_one(node: Apply) -> Any:
+def average_of_one(node: Apply) -> Rewrite:
     """Average pooling with a window of 1 and a stride of 1 does nothing, but makes 0 of -0."""
     return _pool_of_one(node)
 
 
-def _pool_of_one(node: Apply) -> Any:
+def _pool_of_one(node: Apply) -> Rewrite:
     op = node.op
     ones = set(op["kernel_size"]) == {1} and set(op["stride"] or (1,)) == {1}
     plain = not any(op["padding"]) and op.attributes.get("divisor_override") is None

@@ -3,16 +3,14 @@
 Source: Glow, Pool operations optimization.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.tensor.facts import CLIPS, RELUS, gradient_on_ties, may_hold_padding_only, owned_by, read_once
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import MAX_POOLS, schema_name
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -20,7 +18,7 @@ pool = passes.new("OptimizePool", "A relu above max pooling goes below it: it th
 
 
 @pool.rule(None)
-def relu_below_max_pool(node: Apply) -> Any:
+def relu_below_max_pool(node: Apply) -> Rewrite:
     """max_pool(relu(x)) is relu(max_pool(x)), also for NaN: a relu keeps the order, but for zeros of both signs."""
     if schema_name(node) not in MAX_POOLS:
         return False

@@ -10,19 +10,18 @@ an operator reads changes by at most s / 2 before the operator.
 Source: Glow, Quantization specific optimizations.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import bare, instead, is_known, owned_by, read_once, reapplied, splat, splat_number
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import GraphPass, passes
 from explorer.tensor.passes.quantized_facts import PICKING, read_once_from
-from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
+from explorer.tensor.rewriting import LocalRewriter, node_rewriter
 
 aten = torch.ops.aten
 
@@ -32,7 +31,7 @@ NOT_8_BITS = "its integers have not 8 bits, and float32 does not hold all longer
 
 
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_of_dequantize(node: Apply) -> Any:
+def quantize_of_dequantize(node: Apply) -> Rewrite:
     """quantize(dequantize(x)) is x if scale and offset are the same, else rescale(x)."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None:
@@ -44,21 +43,21 @@ def quantize_of_dequantize(node: Apply) -> Any:
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
-def dequantize_of_quantize(node: Apply) -> Any:
+def dequantize_of_quantize(node: Apply) -> Rewrite:
     """dequantize(quantize(x)) is x: leaves out the rounding, and the clipping, whose size nothing bounds."""
     above = owned_by(node.inputs[0], q.quantize_op)
     return False if above is None else bare(node, above.inputs[0])
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
-def dequantize_of_rescale(node: Apply) -> Any:
+def dequantize_of_rescale(node: Apply) -> Rewrite:
     """dequantize(rescale(x)) is dequantize(x): leaves out the rounding and the clipping of the rescale."""
     above = owned_by(node.inputs[0], q.rescale_op)
     return False if above is None else instead(node, q.dequantize(above.inputs[0], node.place))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
-def rescale_to_the_same(node: Apply) -> Any:
+def rescale_to_the_same(node: Apply) -> Rewrite:
     """A rescale to the scale and offset that are there already does nothing."""
     if node.inputs[0].type != node.outputs[0].type:
         return False
@@ -66,7 +65,7 @@ def rescale_to_the_same(node: Apply) -> Any:
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
-def rescale_of_rescale(node: Apply) -> Any:
+def rescale_of_rescale(node: Apply) -> Rewrite:
     """rescale(rescale(x)) is one rescale: leaves out the rounding and the clipping in the middle."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
@@ -75,7 +74,7 @@ def rescale_of_rescale(node: Apply) -> Any:
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
-def rescale_of_quantize(node: Apply) -> Any:
+def rescale_of_quantize(node: Apply) -> Rewrite:
     """rescale(quantize(x)) is quantize(x) to the last scale: leaves out the first rounding and clipping."""
     above = read_once_from(node.inputs[0], (q.quantize_op,))
     if not isinstance(above, Apply):
@@ -87,7 +86,7 @@ def rescale_of_quantize(node: Apply) -> Any:
 
 
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_constant(node: Apply) -> Any:
+def quantize_constant(node: Apply) -> Rewrite:
     """A quantized constant is a constant of integers; the real numbers stay for whatever else reads them."""
     source = node.inputs[0]
     if not isinstance(source, Constant) or not is_known(source):
@@ -97,7 +96,7 @@ def quantize_constant(node: Apply) -> Any:
 
 
 @node_rewriter([q.quantize_op, q.dequantize_op, q.rescale_op], exactness=Exactness.EXACT)
-def convert_splat(node: Apply) -> Any:
+def convert_splat(node: Apply) -> Rewrite:
     """A conversion of one number everywhere is the converted number everywhere."""
     number = splat_number(node.inputs[0])
     kind = node.outputs[0].type
@@ -111,7 +110,7 @@ def convert_splat(node: Apply) -> Any:
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
-def rescale_above_max(node: Apply) -> Any:
+def rescale_above_max(node: Apply) -> Rewrite:
     """rescale(max(x, y)) is max(rescale(x), rescale(y)) if all are quantized alike: a rescale keeps the order."""
     above = read_once_from(node.inputs[0], (q.maximum,))
     if not isinstance(above, Apply):
@@ -123,7 +122,7 @@ def rescale_above_max(node: Apply) -> Any:
 
 
 @node_rewriter([q.maximum], exactness=Exactness.EXACT)
-def max_with_splat(node: Apply) -> Any:
+def max_with_splat(node: Apply) -> Rewrite:
     """max(x, number) is x if no number that x can hold is less than it."""
     for x, other in (node.inputs, node.inputs[::-1]):
         number = splat_number(other)
@@ -138,7 +137,7 @@ def max_with_splat(node: Apply) -> Any:
 
 
 @node_rewriter([q.relu], exactness=Exactness.EXACT)
-def relu_of_never_negative(node: Apply) -> Any:
+def relu_of_never_negative(node: Apply) -> Rewrite:
     """A relu of integers none of which stands for a number below 0 does nothing, or only rescales."""
     source = node.inputs[0]
     least, _ = q.real_range(q.quantization_of(source))
@@ -162,7 +161,7 @@ TAKES_ANY_INPUT = (*TAKES_ANY_RESULT, q.relu)
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
-def rescale_into_result(node: Apply) -> Any:
+def rescale_into_result(node: Apply) -> Rewrite:
     """rescale(op(x)) is op(x) with another scale of its result: leaves out a rounding and a clipping."""
     above = read_once_from(node.inputs[0], TAKES_ANY_RESULT)
     if not isinstance(above, Apply):
@@ -171,7 +170,7 @@ def rescale_into_result(node: Apply) -> Any:
 
 
 @node_rewriter(TAKES_ANY_INPUT, exactness=Exactness.LOSSY)
-def rescale_into_input(node: Apply) -> Any:
+def rescale_into_input(node: Apply) -> Rewrite:
     """op(rescale(x)) is op(x), which is told the scale of x: leaves out a rounding and a clipping."""
     above = [owned_by(variable, q.rescale_op) for variable in node.inputs]
     if not any(above):
@@ -184,17 +183,19 @@ def rescale_into_input(node: Apply) -> Any:
 
 
 @node_rewriter(PICKING, exactness=Exactness.EXACT)
-def rescale_below_picks(node: Apply) -> Any:
+def rescale_below_picks(node: Apply) -> Rewrite:
     """What only picks and moves numbers goes above a rescale; the greatest number stays so when it is rescaled."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))
-    if not isinstance(above, Apply) or node.op.name not in MOVES_DATA:
+    if not isinstance(above, Apply):
         return above
+    if node.op.name not in MOVES_DATA:
+        return False
     moved = reapplied(node, [above.inputs[0]])
     return instead(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.place))
 
 
 @node_rewriter([q.avg_pool2d], exactness=Exactness.LOSSY)
-def rescale_below_average(node: Apply) -> Any:
+def rescale_below_average(node: Apply) -> Rewrite:
     """average(rescale(x)) is rescale(average(x)), rounded to the scale of x first."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
@@ -265,7 +266,7 @@ fully_connected = passes.new(
 
 
 @fully_connected.rule([aten.relu.default], exactness=Exactness.EXACT)
-def relu_above_dequantize(node: Apply) -> Any:
+def relu_above_dequantize(node: Apply) -> Rewrite:
     """relu(dequantize(linear(x))) is dequantize(relu(linear(x))): 0 is one of the numbers that integers stand for."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     layer = owned_by(above.inputs[0], q.linear) if above is not None else None

@@ -3,13 +3,12 @@
 Source: Glow, OptimizeQuantizeClip, RemoveIdentityRelu, RemoveIdentityClip.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, bare, clip_bounds, instead, only_user, owned_by, read_once
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply
@@ -17,13 +16,13 @@ from explorer.tensor.passes.base import GraphPass, passes
 from explorer.tensor.passes.clips import identity_clip, identity_relu
 from explorer.tensor.passes.quantization import relu_of_never_negative
 from explorer.tensor.passes.quantized_facts import read_once_from
-from explorer.tensor.rewriting import Declined, LocalRewriter, node_rewriter
+from explorer.tensor.rewriting import LocalRewriter, node_rewriter
 
 identity_relu.add(relu_of_never_negative)
 
 
 @identity_clip.rule([q.clip], exactness=Exactness.EXACT)
-def clip_of_narrower_integers(node: Apply) -> Any:
+def clip_of_narrower_integers(node: Apply) -> Rewrite:
     """A clip of integers that only stand for numbers between its bounds does nothing, or only rescales."""
     source = node.inputs[0]
     low, high = q.real_range(q.quantization_of(source))
@@ -42,7 +41,7 @@ def _around(node: Apply, of: Quantization) -> "bool | None":
 
 
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_without_clip(node: Apply) -> Any:
+def quantize_without_clip(node: Apply) -> Rewrite:
     """quantize(clip(x)) is quantize(x) if the clip lets all numbers pass that the integers can stand for."""
     above = owned_by(node.inputs[0], *CLIPS, *RELUS)
     to = q.quantization_of(node.outputs[0])
@@ -55,7 +54,7 @@ def quantize_without_clip(node: Apply) -> Any:
 
 
 @node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)
-def clip_of_dequantize(node: Apply) -> Any:
+def clip_of_dequantize(node: Apply) -> Rewrite:
     """clip(dequantize(x)) is dequantize(x) if all numbers that x can hold lie between the bounds."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or not q.is_quantized_in_8_bits(above.inputs[0]):
@@ -78,7 +77,7 @@ def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
 
 
 @node_rewriter([q.quantize_op], exactness=Exactness.LOSSY)
-def quantize_to_range_of_clip(node: Apply) -> Any:
+def quantize_to_range_of_clip(node: Apply) -> Rewrite:
     """quantize(clip(x)) is quantize(x) with integers for the range of the clip: the integers then do the clipping."""
     above = read_once_from(node.inputs[0], (*CLIPS, *RELUS))
     if not isinstance(above, Apply) or node.outputs[0].tensor_type.dtype is not torch.int8:
@@ -94,7 +93,7 @@ def quantize_to_range_of_clip(node: Apply) -> Any:
 
 
 @node_rewriter((*CLIPS, *RELUS), exactness=Exactness.LOSSY)
-def operator_to_range_of_clip(node: Apply) -> Any:
+def operator_to_range_of_clip(node: Apply) -> Rewrite:
     """clip(dequantize(op(x))) is dequantize(op(x)) with integers for the range of the clip."""
     above = read_once_from(node.inputs[0], (q.dequantize_op,))
     if not isinstance(above, Apply):

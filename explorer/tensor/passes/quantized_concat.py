@@ -3,15 +3,13 @@
 Source: Glow, OptimizeConcatQuantization.
 """
 
-from typing import Any
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import instead, owned_by, read_once, reapplied
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import CAT
-from explorer.tensor.rewriting import Declined
 
 concat_quantization = passes.new(
     "OptimizeConcatQuantization", "A join between dequantize and quantize joins the integers, rescaled where need be."
@@ -19,7 +17,7 @@ concat_quantization = passes.new(
 
 
 @concat_quantization.rule([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_of_concat(node: Apply) -> Any:
+def quantize_of_concat(node: Apply) -> Rewrite:
     """quantize(cat(dequantize(x), dequantize(y))) is cat(rescale(x), rescale(y)), number by number."""
     join = owned_by(node.inputs[0], *CAT)
     if join is None:

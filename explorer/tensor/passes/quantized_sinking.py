@@ -3,8 +3,6 @@
 Source: Glow, SinkCode and TransposeConstants on Quantize, Dequantize and RescaleQuantized.
 """
 
-from typing import Any
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     RESHAPES,
@@ -19,12 +17,12 @@ from explorer.tensor.facts import (
     reshape,
     shape_of,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.passes.sinking import sink_code
 from explorer.tensor.passes.transposes import constants
-from explorer.tensor.rewriting import Declined
 
 CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
 
@@ -35,7 +33,7 @@ def _all_read_alike(variable: Variable, node: Apply) -> bool:
 
 
 @sink_code.rule(CONVERSIONS, exactness=Exactness.EXACT)
-def transpose_below_conversion(node: Apply) -> Any:
+def transpose_below_conversion(node: Apply) -> Rewrite:
     """A tensor is converted before a transpose as well as after it, each number by itself."""
     above = owned_by(node.inputs[0], *TRANSPOSES)
     order = permutation_of(node.inputs[0])
@@ -47,7 +45,7 @@ def transpose_below_conversion(node: Apply) -> Any:
 
 
 @sink_code.rule([q.quantize_op], exactness=Exactness.EXACT)
-def reshape_below_quantize(node: Apply) -> Any:
+def reshape_below_quantize(node: Apply) -> Rewrite:
     """A tensor is quantized before a reshape as well as after it."""
     above = owned_by(node.inputs[0], *RESHAPES)
     if above is None:
@@ -58,13 +56,12 @@ def reshape_below_quantize(node: Apply) -> Any:
 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
-def transpose_quantized_constant(node: Apply) -> Any:
+def transpose_quantized_constant(node: Apply) -> Rewrite:
     """A transpose of a quantized constant is the quantized transpose of the constant, which is done now."""
     above = read_once_from(node.inputs[0], (q.quantize_op,))
-    order = permutation_of(node.outputs[0])
-    if not isinstance(above, Apply) or order is None:
+    if not isinstance(above, Apply):
         return above
-    data = known_tensor(above.inputs[0])
-    if data is None:
+    order, data = permutation_of(node.outputs[0]), known_tensor(above.inputs[0])
+    if order is None or data is None:
         return False
     return instead(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))

@@ -15,6 +15,7 @@ import torch
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, instead, owned_by, read_once, reapplied, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import Quantization
@@ -24,7 +25,6 @@ from explorer.tensor.passes.channels import schema_name
 from explorer.tensor.passes.quantization import quantize_of_dequantize
 from explorer.tensor.passes.quantized_concat import quantize_of_concat
 from explorer.tensor.passes.quantized_facts import PICKING, quantized_clip
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -53,7 +53,7 @@ def read_pair(node: Apply) -> "Quantization | Declined":
 
 
 @raising.rule(None, exactness=Exactness.EXACT)
-def raise_pairs(node: Apply) -> Any:
+def raise_pairs(node: Apply) -> Rewrite:
     """What PyTorch's quantize gives is read by dequantizations alike: both become those that tell scale and offset."""
     if not schema_name(node).startswith(NAMESPACE + "quantize"):
         return False
@@ -75,7 +75,7 @@ def raise_pairs(node: Apply) -> Any:
 
 
 @raising.rule(None, exactness=Exactness.EXACT)
-def raise_constant(node: Apply) -> Any:
+def raise_constant(node: Apply) -> Rewrite:
     """A dequantized constant is one of integers that tell their scale and offset, dequantized."""
     if not schema_name(node).startswith(NAMESPACE + "dequantize"):
         return False
@@ -137,7 +137,7 @@ def _inner(node: Apply) -> "Apply | Declined | None":
 
 
 @raising.rule([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_above_clip(node: Apply) -> Any:
+def quantize_above_clip(node: Apply) -> Rewrite:
     """A clip or relu between an operator and quantize is done on integers, so that the operator can be raised."""
     inner = _inner(node)
     if not isinstance(inner, Apply) or inner.op.target not in (*RELUS, *CLIPS):
@@ -166,7 +166,7 @@ def _raisable(node: Apply) -> "Sequence[Variable] | Declined":
 
 
 @raising.rule([q.quantize_op], exactness=Exactness.EXACT)
-def raise_operator(node: Apply) -> Any:
+def raise_operator(node: Apply) -> Rewrite:
     """quantize(op(dequantize(x), ...)) is the quantized operator on x, ..."""
     inner = _inner(node)
     if not isinstance(inner, Apply):
@@ -184,7 +184,7 @@ def raise_operator(node: Apply) -> Any:
 
 
 @raising.rule(PICKING, exactness=Exactness.EXACT)
-def dequantize_below_picks(node: Apply) -> Any:
+def dequantize_below_picks(node: Apply) -> Rewrite:
     """What only picks and moves numbers does it with integers, before they are dequantized."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or node.op.name not in MOVES_DATA:

@@ -3,15 +3,13 @@
 Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling wants the channels second: no transpose is needed.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.tensor.facts import instead, reshape, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -19,7 +17,7 @@ reduce_mean = passes.new("OptimizeReduceMean", "The mean over height and width i
 
 
 @reduce_mean.rule([aten.mean.dim])
-def mean_is_average_pool(node: Apply) -> Any:
+def mean_is_average_pool(node: Apply) -> Rewrite:
     """A mean over axes 2 and 3 of 4 is average pooling with a window of their sizes, and maybe a reshape."""
     kind = node.inputs[0].tensor_type
     axes = node.op["dim"]

@@ -3,10 +3,9 @@
 Source: Glow, Optimizing of regression nodes in the inference mode.
 """
 
-from typing import Any
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import bare
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.library import regression_op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
@@ -15,6 +14,6 @@ regression = passes.new("OptimizeRegression", "In inference, a regression passes
 
 
 @regression.rule([regression_op], exactness=Exactness.EXACT)
-def regression_is_its_input(node: Apply) -> Any:
+def regression_is_its_input(node: Apply) -> Rewrite:
     """regression(x, expected) gives x; what is expected matters to the gradient only."""
     return bare(node, node.inputs[0])

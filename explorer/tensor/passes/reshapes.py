@@ -3,8 +3,6 @@
 Source: Glow, OptimizeReshape, SinkReshapes.
 """
 
-from typing import Any
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     COMPUTING,
@@ -19,9 +17,9 @@ from explorer.tensor.facts import (
     reshape,
     shape_of,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_same_shape, merge_reshapes
 
 optimize_reshape = passes.new("OptimizeReshape", "Reshapes in a row are one; a reshape to the same shape is removed.")
@@ -30,7 +28,7 @@ optimize_reshape.add(drop_same_shape, merge_reshapes)
 
 
 @optimize_reshape.rule(RESHAPES, exactness=Exactness.EXACT)
-def reshape_constant(node: Apply) -> Any:
+def reshape_constant(node: Apply) -> Rewrite:
     """A reshape of a constant is a constant."""
     data = known_tensor(node.inputs[0])
     if data is None:
@@ -38,7 +36,7 @@ def reshape_constant(node: Apply) -> Any:
     return instead(node, constant_like(node.inputs[0], data.reshape(shape_of(node.outputs[0]))))
 
 
-def _sink(node: Apply) -> Any:
+def _sink(node: Apply) -> Rewrite:
     above = owned_by(node.inputs[0], *RESHAPES)
     if above is None or node.op.attributes.get("memory_format") is not None:
         return False
@@ -48,12 +46,12 @@ def _sink(node: Apply) -> Any:
 
 
 @sink_reshapes.rule(SELECTING, exactness=Exactness.EXACT)
-def reshape_below_elementwise(node: Apply) -> Any:
+def reshape_below_elementwise(node: Apply) -> Rewrite:
     """An operator on each number by itself is done before a reshape as well as after it."""
     return _sink(node) if keeps_bits(node) else False
 
 
 @sink_reshapes.rule((*SELECTING, *COMPUTING))
-def reshape_below_function(node: Apply) -> Any:
+def reshape_below_function(node: Apply) -> Rewrite:
     """A function of each number by itself is taken before a reshape as well as after it."""
     return False if keeps_bits(node) else _sink(node)

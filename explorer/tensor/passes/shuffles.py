@@ -1,16 +1,14 @@
 """Channel shuffles: the form with an axis, and finding one in two reshapes and a transpose."""
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import RESHAPES, TRANSPOSES, instead, owned_by, permutation_of, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.library import channel_shuffle_op
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -33,7 +31,7 @@ fold_shuffle = passes.new("FoldChannelShuffle", "A reshape, a transpose and a re
 
 
 @fold_shuffle.rule(RESHAPES, exactness=Exactness.EXACT)
-def channel_shuffle(node: Apply) -> Any:
+def channel_shuffle(node: Apply) -> Rewrite:
     """Dividing an axis in two, exchanging the two and joining them again is a channel shuffle."""
     middle = node.inputs[0].owner
     if middle is not None and middle.op.target in (aten.clone.default, aten.contiguous.default):

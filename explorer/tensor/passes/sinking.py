@@ -4,7 +4,6 @@ A transpose above an operator is moved below it: op(T(x)) becomes T(op'(x)), whe
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -39,6 +38,7 @@ from explorer.tensor.facts import (
     splat,
     splat_number,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op, call
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Variable
@@ -52,7 +52,6 @@ from explorer.tensor.passes.channels import (
     schema_name,
 )
 from explorer.tensor.passes.shuffles import shuffle, shuffle_of
-from explorer.tensor.rewriting import Declined
 from explorer.tensor.rules.views import drop_same_order, merge_transposes
 
 aten = torch.ops.aten
@@ -70,7 +69,7 @@ def _above(node: Apply) -> tuple[Variable, tuple[int, ...]] | None:
     return (owner.inputs[0], order) if order is not None and owner is not None else None
 
 
-def _below_one(node: Apply) -> Any:
+def _below_one(node: Apply) -> Rewrite:
     found = _above(node)
     if found is None:
         return False
@@ -81,19 +80,19 @@ def _below_one(node: Apply) -> Any:
 
 
 @sink_code.rule(SELECTING, exactness=Exactness.EXACT)
-def transpose_below_elementwise(node: Apply) -> Any:
+def transpose_below_elementwise(node: Apply) -> Rewrite:
     """An operator on each number by itself is done before a transpose as well as after it."""
     return _below_one(node) if keeps_bits(node) else False
 
 
 @sink_code.rule((*SELECTING, *COMPUTING))
-def transpose_below_function(node: Apply) -> Any:
+def transpose_below_function(node: Apply) -> Rewrite:
     """A function of each number by itself is taken before a transpose as well as after it."""
     return False if keeps_bits(node) else _below_one(node)
 
 
 @sink_code.rule([aten.prelu.default], exactness=Exactness.EXACT)
-def transpose_below_prelu(node: Apply) -> Any:
+def transpose_below_prelu(node: Apply) -> Rewrite:
     """PReLU with one slope, or one along an axis that the transpose leaves in its place, goes above it."""
     found = _above(node)
     if found is None:
@@ -106,7 +105,7 @@ def transpose_below_prelu(node: Apply) -> Any:
 
 
 @sink_code.rule(None)
-def transpose_below_batch_norm(node: Apply) -> Any:
+def transpose_below_batch_norm(node: Apply) -> Rewrite:
     """A batch norm along axis c of a transposed tensor is one along axis order[c] of the tensor."""
     if schema_name(node) not in (ATEN_BATCH_NORM, BATCH_NORM):
         return False
@@ -120,18 +119,18 @@ def transpose_below_batch_norm(node: Apply) -> Any:
 
 
 @sink_code.rule(BINARY, exactness=Exactness.EXACT)
-def transpose_below_arithmetic(node: Apply) -> Any:
+def transpose_below_arithmetic(node: Apply) -> Rewrite:
     """Two tensors transposed alike are combined before the transpose; a constant is transposed back for it, now."""
     return _below_both(node) if keeps_bits(node) else False
 
 
 @sink_code.rule((*BINARY, *BINARY_COMPUTING))
-def transpose_below_power(node: Apply) -> Any:
+def transpose_below_power(node: Apply) -> Rewrite:
     """A function of two numbers is taken before a transpose of both tensors as well as after it."""
     return False if keeps_bits(node) else _below_both(node)
 
 
-def _below_both(node: Apply) -> Any:
+def _below_both(node: Apply) -> Rewrite:
     orders = [permutation_of(v) for v in node.inputs]
     order = orders[0] if orders[0] is not None else orders[1]
     if order is None:
@@ -168,7 +167,7 @@ def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | Non
 
 
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
-def transpose_below_concat(node: Apply) -> Any:
+def transpose_below_concat(node: Apply) -> Rewrite:
     """Tensors transposed alike are joined before the transpose."""
     orders = [permutation_of(v) for v in node.inputs]
     order = orders[0]
@@ -182,7 +181,7 @@ def transpose_below_concat(node: Apply) -> Any:
 
 
 @sink_code.rule([*SPLITS, *SLICES], exactness=Exactness.EXACT)
-def transpose_below_slice(node: Apply) -> Any:
+def transpose_below_slice(node: Apply) -> Rewrite:
     """Parts of a transposed tensor are transposed parts of the tensor."""
     found = _above(node)
     if found is None:
@@ -193,7 +192,7 @@ def transpose_below_slice(node: Apply) -> Any:
 
 
 @sink_code.rule([aten.repeat.default, aten.tile.default], exactness=Exactness.EXACT)
-def transpose_below_tile(node: Apply) -> Any:
+def transpose_below_tile(node: Apply) -> Rewrite:
     """Repeating along an axis of a transposed tensor is repeating along the axis that it was."""
     found = _above(node)
     if found is None:
@@ -233,7 +232,7 @@ PADS = (aten.constant_pad_nd.default, aten.pad.default)
 
 
 @sink_code.rule(PADS, exactness=Exactness.EXACT)
-def transpose_below_pad(node: Apply) -> Any:
+def transpose_below_pad(node: Apply) -> Rewrite:
     """Padding a transposed tensor is padding the axes that they were."""
     found = _above(node)
     if found is None:
@@ -246,7 +245,7 @@ def transpose_below_pad(node: Apply) -> Any:
 
 
 @sink_code.rule(None, exactness=Exactness.EXACT)
-def transpose_below_channel_shuffle(node: Apply) -> Any:
+def transpose_below_channel_shuffle(node: Apply) -> Rewrite:
     """Shuffling the channels of a transposed tensor is shuffling along the axis that they were."""
     if node.op.name != "channel_shuffle":
         return False
@@ -261,7 +260,7 @@ def transpose_below_channel_shuffle(node: Apply) -> Any:
 
 
 @sink_code.rule(None)
-def reshape_below_batch_norm(node: Apply) -> Any:
+def reshape_below_batch_norm(node: Apply) -> Rewrite:
     """A batch norm does not care how the axes beside batch and channel are divided."""
     old = batch_norm_of(node)
     above = owned_by(node.inputs[0], *RESHAPES) if old is not None else None
@@ -276,7 +275,7 @@ def reshape_below_batch_norm(node: Apply) -> Any:
 
 
 @sink_code.rule(RELUS, exactness=Exactness.EXACT)
-def clip_below_relu(node: Apply) -> Any:
+def clip_below_relu(node: Apply) -> Rewrite:
     """relu(clip(x, a, b)) is clip(relu(x), max(a, 0), b) if b is not below 0."""
     above = owned_by(node.inputs[0], *CLIPS)
     bounds = clip_bounds(above) if above is not None else None
@@ -292,7 +291,7 @@ def clip_below_relu(node: Apply) -> Any:
 
 
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
-def relu_below_concat(node: Apply) -> Any:
+def relu_below_concat(node: Apply) -> Rewrite:
     """Relus of all inputs of a join are one relu of the join."""
     above = [owned_by(v, *RELUS, *CLIPS) for v in node.inputs]
     first = above[0]
@@ -305,7 +304,7 @@ def relu_below_concat(node: Apply) -> Any:
 
 
 @sink_code.rule([aten.slice.Tensor])
-def batch_norm_below_slice(node: Apply) -> Any:
+def batch_norm_below_slice(node: Apply) -> Rewrite:
     """A batch norm that is only read in part is done on that part."""
     old = batch_norm_of(node.inputs[0].owner)
     if old is None or node.inputs[0].index != 0:

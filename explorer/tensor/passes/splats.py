@@ -3,15 +3,13 @@
 Source: Glow, OptimizeSplat.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, PARTS, RELUS, RESHAPES, TRANSPOSES, instead, read_once, splat, splat_number
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting import Declined
 
 aten = torch.ops.aten
 
@@ -21,14 +19,14 @@ MOVING = (*PARTS, *TRANSPOSES, aten.expand.default)
 
 
 @optimize_splat.rule(MOVING, exactness=Exactness.EXACT)
-def part_of_splat(node: Apply) -> Any:
+def part_of_splat(node: Apply) -> Rewrite:
     """A slice, a transpose or an expansion of one number everywhere is one number everywhere."""
     number = splat_number(node.inputs[0])
     return False if number is None else instead(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule(RESHAPES, exactness=Exactness.EXACT)
-def reshape_of_splat(node: Apply) -> Any:
+def reshape_of_splat(node: Apply) -> Rewrite:
     """A reshape of one number everywhere is one number everywhere; left alone where the first shape is needed too."""
     number = splat_number(node.inputs[0])
     if number is None:
@@ -39,7 +37,7 @@ def reshape_of_splat(node: Apply) -> Any:
 
 
 @optimize_splat.rule((*CLIPS, *RELUS), exactness=Exactness.EXACT)
-def clip_of_splat(node: Apply) -> Any:
+def clip_of_splat(node: Apply) -> Rewrite:
     """A clip of one number everywhere is the clipped number."""
     number = splat_number(node.inputs[0])
     if number is None:

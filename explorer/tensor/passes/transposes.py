@@ -1,7 +1,5 @@
 """Transposes: several in a row are one, one that moves nothing is none or a reshape, one of a constant is done now."""
 
-from typing import Any
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     TRANSPOSES,
@@ -9,6 +7,7 @@ from explorer.tensor.facts import (
     known_tensor,
     permutation_of,
 )
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import transpose_into_reshape
@@ -24,7 +23,7 @@ constants = passes.new("TransposeConstants", "A transpose of a constant is done 
 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
-def transpose_constant(node: Apply) -> Any:
+def transpose_constant(node: Apply) -> Rewrite:
     """A transpose of a constant is a constant; it lies in memory as it did, for kernels go by that."""
     data, order, kind = known_tensor(node.inputs[0]), permutation_of(node.outputs[0]), node.outputs[0].tensor_type
     if data is None or order is None:

@@ -1,5 +1,6 @@
 """Theano-style rewriting of tensor graphs: local and global rewriters, navigators, patterns, merging."""
 
+from explorer.tensor.graph.rewrites import Declined, Replacements, Rewrite
 from explorer.tensor.rewriting.databases import EquilibriumDB, LocalGroupDB, SequenceDB, SweepDB
 from explorer.tensor.rewriting.destroying import AddDestroyHandler
 from explorer.tensor.rewriting.merge import MergeRewriter, merge_rewriter
@@ -16,7 +17,6 @@ from explorer.tensor.rewriting.patterns import Asterisk, PatternMatch, PatternSu
 from explorer.tensor.rewriting.processing import RewriteWarning
 from explorer.tensor.rewriting.profile import Profile, RuleProfile
 from explorer.tensor.rewriting.rewriters import (
-    Declined,
     FailurePolicy,
     LocalRewriter,
     OpPattern,
@@ -46,6 +46,8 @@ __all__ = [
     "PatternMatch",
     "PatternSub",
     "Profile",
+    "Replacements",
+    "Rewrite",
     "RewriteWarning",
     "Rewriter",
     "RuleProfile",

@@ -14,12 +14,12 @@ from explorer.errors import LimitWarning, RuleError, unknown_name
 from explorer.rewrite import FromQuery
 from explorer.tensor.graph.features import ChangeTracker, Feature, NodeFinder, ReplaceValidate
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.rewrites import Declined, Replacements, Rewrite
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import (
-    Declined,
     FailurePolicy,
     LocalRewriter,
     OpPattern,
@@ -46,7 +46,7 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
         self._last: LocalRewriter | None = None
         self._declined: Declined | None = None
 
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         self._last = self._declined = None
         given: Any = False
         current = node
@@ -63,7 +63,7 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
             current = top.owner
         return given or self._declined or False
 
-    def _first(self, node: Apply) -> Any:
+    def _first(self, node: Apply) -> Replacements | None:
         for rewriter in self.rewriters:
             tracked = checked_tracks(rewriter)
             if tracked is not None and not any(is_tracked(node.op, wanted) for wanted in tracked):

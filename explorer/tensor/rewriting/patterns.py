@@ -16,10 +16,11 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import Op, apply_op, number_constant
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.rewriting.rewriters import Declined, LocalRewriter, OpPattern, Tracked, is_tracked, tracked_name
+from explorer.tensor.rewriting.rewriters import LocalRewriter, OpPattern, Tracked, is_tracked, tracked_name
 from explorer.trace import Check, Refusal, RefusalKind
 
 aten = torch.ops.aten
@@ -136,7 +137,7 @@ class PatternSub(LocalRewriter):
         assert search.furthest is not None
         return search.furthest
 
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         self._last = None
         found = self.match(node)
         if isinstance(found, Refusal):

@@ -8,9 +8,10 @@ from typing import Any
 
 from explorer.errors import CircuitError, InconsistencyError, RuleError
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.profile import Profile
-from explorer.tensor.rewriting.rewriters import Declined, FailurePolicy, LocalRewriter
+from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, changes_bits
 from explorer.trace import Refusal, RefusalKind
 
 
@@ -66,6 +67,10 @@ class Processor:
         except RuleError as error:
             return self._fail(rewriter, node, error)
         if not wanted.pairs:
+            return False
+        user = changes_bits(graph, rewriter, wanted.pairs)
+        if user is not None:
+            self._refuse(rewriter, node, Declined(f"{user} would compute other bits: the strides of its input change"))
             return False
         counts.matched += 1
         matched = rewriter.matched(node)

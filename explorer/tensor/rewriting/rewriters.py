@@ -14,8 +14,10 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
 from explorer.rewrite import Exactness, FromQuery, source_of_function
+from explorer.tensor.facts import goes_by_memory
 from explorer.tensor.graph.features import Feature, ReplaceValidate
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.graph.strides import KeepStrides
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply, Variable
@@ -57,14 +59,6 @@ def is_tracked(op: Op, wanted: Tracked) -> bool:
 def tracked_name(wanted: Tracked) -> str:
     """What is looked for, in a word."""
     return wanted.name if isinstance(wanted, Op) else str(wanted).removeprefix("aten.").removesuffix(".default")
-
-
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """What a local rewriter gives instead of False to say why, and at which application."""
-
-    reason: str
-    node: Apply | None = None
 
 
 class FailurePolicy(Enum):
@@ -141,6 +135,8 @@ class Rewriter(Described):
 
         Raises: RuleError for replacements that the graph cannot take.
         """
+        if changes_bits(graph, self, pairs) is not None:
+            return False
         try:
             graph.replace_all_validate(pairs, self.label, matched=matched)
         except InconsistencyError:
@@ -172,6 +168,18 @@ class Rewriter(Described):
         return (self,) if self.label in self.rule_names() and not self.local_rewriters() else ()
 
 
+def changes_bits(graph: FunctionGraph, rule: Described, pairs: Sequence[tuple[Variable, Variable]]) -> str | None:
+    """The first operator that might compute other bits after an exact rule, whose results have other strides; or None.
+
+    For the same numbers with other strides, kernels add in another order.
+    """
+    keep = graph.feature(KeepStrides)
+    if rule.exactness is not Exactness.EXACT or keep is None:
+        return None
+    found = (keep.first_user(old, new, goes_by_memory) for old, new in pairs if old.type == new.type)
+    return next((user for user in found if user is not None), None)
+
+
 class LocalRewriter(Described):
     """A local rewriter: looks at one application and may give what replaces its results.
 
@@ -184,10 +192,10 @@ class LocalRewriter(Described):
     """Whether it may be applied to what it made; navigators that decide by themselves ask this."""
 
     @abstractmethod
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         """What replaces the results of a node, or False."""
 
-    def attempt(self, node: Apply) -> Any:
+    def attempt(self, node: Apply) -> Rewrite:
         """What `transform` gives; `Declined` if it makes something that PyTorch refuses."""
         try:
             return self.transform(node)
@@ -233,7 +241,7 @@ class FunctionRewriter(LocalRewriter):
 
     def __init__(
         self,
-        function: Callable[[Apply], Any],
+        function: Callable[[Apply], Rewrite],
         name: str,
         tracks: Sequence[Tracked] | None,
         exactness: Exactness,
@@ -247,7 +255,7 @@ class FunctionRewriter(LocalRewriter):
         self._tracks = tracks
         self._requirements = requirements
 
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         return self._function(node)
 
     def tracks(self) -> Sequence[Tracked] | None:
@@ -272,10 +280,10 @@ def node_rewriter(
     exactness: Exactness = Exactness.REAL,
     requirements: Sequence[Callable[[], Feature]] = (),
     reentrant: bool = True,
-) -> Callable[[Callable[[Apply], Any]], FunctionRewriter]:
+) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
     """Decorator: make a local rewriter of a function of an application. Raises: RuleError for wrong `tracks`."""
 
-    def made(function: Callable[[Apply], Any]) -> FunctionRewriter:
+    def made(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
         rewriter = FunctionRewriter(
             function, name or function.__name__, tracks, exactness, tuple(requirements), reentrant
         )

@@ -4,10 +4,10 @@ Source: Theano, OpSub, OpRemove.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
+from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.ops import Op, apply_op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked
@@ -36,7 +36,7 @@ class OpSub(LocalRewriter):
     def tracks(self) -> Sequence[Tracked]:
         return (self.op1,)
 
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         if node.op != self.op1:
             return False
         return apply_op(self.op2, node.inputs, node.place).outputs
@@ -63,7 +63,7 @@ class OpRemove(LocalRewriter):
     def tracks(self) -> Sequence[Tracked]:
         return (self.op,)
 
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         if node.op != self.op:
             return False
         if len(node.inputs) != len(node.outputs):

@@ -14,9 +14,10 @@ import torch
 
 from explorer.errors import OperatorError
 from explorer.tensor.facts import full_like, holds, instead, is_floating, number_of, read_once, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rewriting import node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 
 aten = torch.ops.aten
@@ -118,19 +119,19 @@ BINARY = (aten.mul.Tensor, aten.div.Tensor, aten.add.Tensor, aten.sub.Tensor)
 
 @register_canonicalize
 @node_rewriter([aten.mul.Tensor, aten.div.Tensor, aten.reciprocal.default])
-def canonical_product(node: Apply) -> Any:
+def canonical_product(node: Apply) -> Rewrite:
     """A product has at most one division, each factor once, and one number in front."""
     return _rewritten(node, PRODUCTS)
 
 
 @register_canonicalize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor, aten.neg.default])
-def canonical_sum(node: Apply) -> Any:
+def canonical_sum(node: Apply) -> Rewrite:
     """A sum has each term once, with a number before it, and one number at the end."""
     return _rewritten(node, SUMS)
 
 
-def _rewritten(node: Apply, family: Family) -> Any:
+def _rewritten(node: Apply, family: Family) -> Rewrite:
     if not is_floating(node.outputs[0]) or not _is_uniform(node) or _is_inside(node, family):
         return False
     if node.outputs[0].tensor_type.dtype is torch.float16:

@@ -1,14 +1,13 @@
 """Casts: those that change nothing, and those of which only the last counts."""
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import instead, owned_by, without_copy
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
-from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rewriting import node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 
 aten = torch.ops.aten
@@ -20,7 +19,7 @@ CASTS = (aten._to_copy.default, aten.to.dtype, aten.to.dtype_layout, aten.to.dev
 
 @register_canonicalize
 @node_rewriter(CASTS[1:], exactness=EXACT)
-def to_cast(node: Apply) -> Any:
+def to_cast(node: Apply) -> Rewrite:
     """What `to` and `type_as` do is a cast to a dtype."""
     settings = node.op.attributes
     if settings.get("memory_format") is not None:
@@ -32,7 +31,7 @@ def to_cast(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten._to_copy.default], exactness=EXACT)
-def drop_same_cast(node: Apply) -> Any:
+def drop_same_cast(node: Apply) -> Rewrite:
     """A cast to the dtype that is there changes nothing."""
     source = node.inputs[0]
     if source.type != node.outputs[0].type:
@@ -43,7 +42,7 @@ def drop_same_cast(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten._to_copy.default], exactness=EXACT)
-def merge_casts(node: Apply) -> Any:
+def merge_casts(node: Apply) -> Rewrite:
     """Only the last of two casts counts, if the first one loses nothing."""
     below = owned_by(node.inputs[0], aten._to_copy.default)
     if below is None:

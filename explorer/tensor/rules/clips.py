@@ -1,14 +1,13 @@
 """Clips: one operator for bounds from one side or both, and clips of clips."""
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, instead, owned_by
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
-from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rewriting import node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 
 aten = torch.ops.aten
@@ -22,7 +21,7 @@ CLAMPS = (aten.clamp.default, aten.clip.default)
 @node_rewriter(
     [aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default, aten.relu6.default], exactness=EXACT
 )
-def to_clamp(node: Apply) -> Any:
+def to_clamp(node: Apply) -> Rewrite:
     """clamp_min, clamp_max, hardtanh and relu6 are clamps; the last two where no gradient passes: not on a bound."""
     settings = node.op.attributes
     flat = node.op.target in CLIPS
@@ -34,7 +33,7 @@ def to_clamp(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter((*CLIPS, *RELUS), exactness=EXACT)
-def merge_clips(node: Apply) -> Any:
+def merge_clips(node: Apply) -> Rewrite:
     """clip(clip(x, a, b), c, d) is clip(x, clip(a, c, d), clip(b, c, d)), where a relu is clip(x, 0, inf)."""
     above = owned_by(node.inputs[0], *CLIPS, *RELUS)
     if above is None:

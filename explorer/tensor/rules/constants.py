@@ -1,16 +1,15 @@
 """Constant evaluation: what depends only on known constants is computed once, when the graph is rewritten."""
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import FULLS, full_like, known_tensor, plain, splat_number
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.quantized import DEQUANTIZES
 from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.rewriting import Declined, in2out, node_rewriter
+from explorer.tensor.rewriting import in2out, node_rewriter
 from explorer.tensor.rules.families import canonicalize
 
 aten = torch.ops.aten
@@ -33,7 +32,7 @@ MAKERS = (
 
 
 @node_rewriter(None, exactness=Exactness.EXACT, name="evaluate_constant")
-def evaluate_constant(node: Apply) -> Any:
+def evaluate_constant(node: Apply) -> Rewrite:
     """The results of an operator on known constants are constants: PyTorch's own kernel computes them now."""
     if not node.inputs or node.op.target in FULLS or not plain(node.op):
         return False
@@ -60,7 +59,7 @@ def evaluate_constant(node: Apply) -> Any:
 
 
 @node_rewriter(MAKERS, exactness=Exactness.EXACT)
-def make_constant(node: Apply) -> Any:
+def make_constant(node: Apply) -> Rewrite:
     """Tensors made of numbers only are constants: one number everywhere, a range, the unit matrix."""
     if node.inputs:
         return False

@@ -1,15 +1,15 @@
 """Rare operators as elementary ones, and what does nothing or is done twice."""
 
 from math import copysign
-from typing import Any
 
 import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import full_like, have_dtype_of, instead, is_short, number_of, owned_by, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
+from explorer.tensor.rewriting import PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 
 aten = torch.ops.aten
@@ -41,7 +41,7 @@ RENAMED = {
 
 @register_canonicalize
 @node_rewriter(tuple(RENAMED), exactness=EXACT)
-def to_one_name(node: Apply) -> Any:
+def to_one_name(node: Apply) -> Rewrite:
     """Second names are the first one, and a product with a number is one with a constant that holds it."""
     values = node.op.bind(node.inputs)
     return instead(node, call(RENAMED[node.op.target], place=node.place, **values))
@@ -49,7 +49,7 @@ def to_one_name(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.rsub.Scalar, aten.rsub.Tensor], exactness=EXACT)
-def rsub_to_sub(node: Apply) -> Any:
+def rsub_to_sub(node: Apply) -> Rewrite:
     """rsub(x, y) is sub(y, x)."""
     values = node.op.bind(node.inputs)
     alpha = values["alpha"]
@@ -59,7 +59,7 @@ def rsub_to_sub(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.square.default], exactness=EXACT)
-def square_to_pow(node: Apply) -> Any:
+def square_to_pow(node: Apply) -> Rewrite:
     """square(x) is x ** 2, which is how PyTorch computes it."""
     return instead(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, place=node.place))
 
@@ -69,7 +69,7 @@ ROUNDED_FIRST = "the product would be rounded to 16 bits, or overflow, before th
 
 @register_canonicalize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor])
-def alpha_to_mul(node: Apply) -> Any:
+def alpha_to_mul(node: Apply) -> Rewrite:
     """add(x, y, alpha=a) is x + a * y."""
     alpha = node.op["alpha"]
     if alpha == 1:
@@ -84,7 +84,7 @@ def alpha_to_mul(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.addcmul.default, aten.addcdiv.default])
-def addcmul_to_add(node: Apply) -> Any:
+def addcmul_to_add(node: Apply) -> Rewrite:
     """addcmul(x, y, z) is x + y * z, and addcdiv the same with a quotient."""
     target = aten.mul.Tensor if node.op.target is aten.addcmul.default else aten.div.Tensor
     start, first, second = node.inputs
@@ -100,7 +100,7 @@ def addcmul_to_add(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.matmul.default], exactness=EXACT)
-def matmul_to_mm(node: Apply) -> Any:
+def matmul_to_mm(node: Apply) -> Rewrite:
     """A product of matrices is mm, one of as many pairs of matrices bmm."""
     left, right = (shape_of(v) for v in node.inputs)
     if len(left) == len(right) == 2:
@@ -122,7 +122,7 @@ TWICE = (
 
 @register_canonicalize
 @node_rewriter(TWICE, exactness=EXACT)
-def drop_second_time(node: Apply) -> Any:
+def drop_second_time(node: Apply) -> Rewrite:
     """relu, abs, floor, ceil, round and sign give the same when applied to their own result."""
     below = owned_by(node.inputs[0], node.op.target)
     return instead(node, node.inputs[0]) if below is not None else False
@@ -130,7 +130,7 @@ def drop_second_time(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.neg.default, aten.logical_not.default, aten.bitwise_not.default], exactness=EXACT)
-def drop_two_negations(node: Apply) -> Any:
+def drop_two_negations(node: Apply) -> Rewrite:
     """What is negated twice is as it was."""
     below = owned_by(node.inputs[0], node.op.target)
     return instead(node, below.inputs[0]) if below is not None else False
@@ -138,7 +138,7 @@ def drop_two_negations(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.pow.Tensor_Scalar], exactness=EXACT)
-def drop_first_power(node: Apply) -> Any:
+def drop_first_power(node: Apply) -> Rewrite:
     """The first power, x ** 1, is x, and x ** 0 is 1 for every x."""
     exponent = node.op["exponent"]
     if exponent == 0:
@@ -148,7 +148,7 @@ def drop_first_power(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.eq.Tensor, aten.ne.Tensor], exactness=EXACT)
-def compare_with_itself(node: Apply) -> Any:
+def compare_with_itself(node: Apply) -> Rewrite:
     """A whole number equals itself; a float does not if it is NaN."""
     left, right = node.inputs
     if left is not right:
@@ -164,7 +164,7 @@ def compare_with_itself(node: Apply) -> Any:
     [aten.bitwise_and.Tensor, aten.logical_and.default, aten.bitwise_or.Tensor, aten.logical_or.default],
     exactness=EXACT,
 )
-def drop_known_truth(node: Apply) -> Any:
+def drop_known_truth(node: Apply) -> Rewrite:
     """`and` with true and `or` with false give the other; `and` with false is false, `or` with true is true."""
     for known, other in (node.inputs, node.inputs[::-1]):
         value = number_of(known)

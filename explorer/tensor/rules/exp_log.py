@@ -11,9 +11,10 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import axes_of, instead, is_real, never_negative, number_of, owned_by, shape_of
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import Declined, OpPattern, PatternSub, node_rewriter
+from explorer.tensor.rewriting import OpPattern, PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_canonicalize, register_stabilize
 
 aten = torch.ops.aten
@@ -40,7 +41,7 @@ register_canonicalize(
 
 @register_canonicalize
 @node_rewriter([aten.exp.default])
-def exp_of_log(node: Apply) -> Any:
+def exp_of_log(node: Apply) -> Rewrite:
     """The exponential undoes the logarithm, where the number is not negative."""
     below = owned_by(node.inputs[0], aten.log.default)
     if below is None:
@@ -52,7 +53,7 @@ def exp_of_log(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten._softmax.default, aten._log_softmax.default], exactness=Exactness.EXACT)
-def to_softmax(node: Apply) -> Any:
+def to_softmax(node: Apply) -> Rewrite:
     """The inner operators of softmax and log_softmax are these."""
     target = aten.softmax.int if node.op.name == "_softmax" else aten.log_softmax.int
     dtype = node.outputs[0].tensor_type.dtype
@@ -65,7 +66,7 @@ def to_softmax(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.log.default])
-def log_of_softmax(node: Apply) -> Any:
+def log_of_softmax(node: Apply) -> Rewrite:
     """log(softmax(x)) is log_softmax(x), which does not take the log of an underflown zero."""
     below = owned_by(node.inputs[0], aten.softmax.int)
     if below is None:
@@ -76,7 +77,7 @@ def log_of_softmax(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.exp.default])
-def exp_of_log_softmax(node: Apply) -> Any:
+def exp_of_log_softmax(node: Apply) -> Rewrite:
     """exp(log_softmax(x)) is softmax(x)."""
     below = owned_by(node.inputs[0], aten.log_softmax.int)
     if below is None:
@@ -86,7 +87,7 @@ def exp_of_log_softmax(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.log.default])
-def log_of_sum_of_exp(node: Apply) -> Any:
+def log_of_sum_of_exp(node: Apply) -> Rewrite:
     """log(sum(exp(x))) is logsumexp(x), which takes out the largest number first."""
     total = owned_by(node.inputs[0], *SUMS)
     powers = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
@@ -97,7 +98,7 @@ def log_of_sum_of_exp(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.add.Tensor])
-def logsumexp_by_hand(node: Apply) -> Any:
+def logsumexp_by_hand(node: Apply) -> Rewrite:
     """logsumexp(x - m) + m is logsumexp(x), if m is one number for all that is summed."""
     if node.op["alpha"] != 1:
         return False
@@ -122,7 +123,7 @@ def logsumexp_by_hand(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.div.Tensor])
-def exp_over_sum(node: Apply) -> Any:
+def exp_over_sum(node: Apply) -> Rewrite:
     """exp(x) / sum(exp(x)) along one axis is softmax(x), which does not overflow."""
     powers, total = owned_by(node.inputs[0], aten.exp.default), owned_by(node.inputs[1], aten.sum.dim_IntList)
     summed = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
@@ -138,7 +139,7 @@ def exp_over_sum(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.softmax.int, aten.log_softmax.int])
-def softmax_of_shifted(node: Apply) -> Any:
+def softmax_of_shifted(node: Apply) -> Rewrite:
     """softmax(x - m) is softmax(x), if m is one number along the axis; softmax takes out the largest by itself."""
     moved = owned_by(node.inputs[0], aten.sub.Tensor, aten.add.Tensor)
     if moved is None:
@@ -154,7 +155,7 @@ def softmax_of_shifted(node: Apply) -> Any:
 
 @register_stabilize
 @node_rewriter([aten.sub.Tensor])
-def minus_logsumexp(node: Apply) -> Any:
+def minus_logsumexp(node: Apply) -> Rewrite:
     """Along one axis x - logsumexp(x) is log_softmax(x)."""
     source, total = node.inputs
     below = owned_by(total, aten.logsumexp.default)
@@ -219,7 +220,7 @@ _rule(
 
 @register_stabilize
 @node_rewriter([aten.div.Tensor])
-def one_over_to_reciprocal(node: Apply) -> Any:
+def one_over_to_reciprocal(node: Apply) -> Rewrite:
     """1 / x is reciprocal(x), so that patterns need to know one of them."""
     if number_of(node.inputs[0]) != 1 or shape_of(node.inputs[1]) != shape_of(node.outputs[0]):
         return False

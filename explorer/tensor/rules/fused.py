@@ -20,9 +20,10 @@ from explorer.tensor.facts import (
     read_once,
     shape_of,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import Declined, PatternSub, node_rewriter
+from explorer.tensor.rewriting import PatternSub, node_rewriter
 from explorer.tensor.rules.families import register_specialize
 
 aten = torch.ops.aten
@@ -39,7 +40,7 @@ def _rule(pattern: Any, replacement: Any, name: str, doc: str, exactness: Exactn
 
 @register_specialize
 @node_rewriter([aten.pow.Tensor_Scalar])
-def pow_to_mul(node: Apply) -> Any:
+def pow_to_mul(node: Apply) -> Rewrite:
     """Squares, x ** 2, are x * x; x ** 0.5 and x ** -0.5 are a root and one over it; x ** -1 is one over x."""
     if not is_floating(node.inputs[0]):
         return False
@@ -72,7 +73,7 @@ _rule(
 
 @register_specialize
 @node_rewriter([aten.mul.Tensor])
-def mul_of_exps(node: Apply) -> Any:
+def mul_of_exps(node: Apply) -> Rewrite:
     """exp(x) * exp(y) is exp(x + y): one exp instead of two."""
     powers = [_inner(source, node, aten.exp.default) for source in node.inputs]
     left, right = powers
@@ -89,7 +90,7 @@ def mul_of_exps(node: Apply) -> Any:
 
 @register_specialize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor])
-def mul_into_alpha(node: Apply) -> Any:
+def mul_into_alpha(node: Apply) -> Rewrite:
     """With a number a, x + y * a is add(x, y, alpha=a): one operator instead of two."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
         return False
@@ -111,7 +112,7 @@ def mul_into_alpha(node: Apply) -> Any:
 
 @register_specialize
 @node_rewriter([aten.add.Tensor])
-def add_of_product(node: Apply) -> Any:
+def add_of_product(node: Apply) -> Rewrite:
     """One operator for two: x + y * z is addcmul(x, y, z), and x + y / z addcdiv(x, y, z)."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
         return False
@@ -128,7 +129,7 @@ def add_of_product(node: Apply) -> Any:
 
 @register_specialize
 @node_rewriter([aten.add.Tensor])
-def add_to_matmul(node: Apply) -> Any:
+def add_to_matmul(node: Apply) -> Rewrite:
     """With matrices, x + a @ b is addmm(x, a, b), for stacks of matrices baddbmm: one operator instead of two."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
         return False
@@ -147,7 +148,7 @@ def add_to_matmul(node: Apply) -> Any:
 
 @register_specialize
 @node_rewriter([aten.add.Tensor])
-def add_to_linear(node: Apply) -> Any:
+def add_to_linear(node: Apply) -> Rewrite:
     """linear(x, w) + b is linear(x, w, b)."""
     if node.op["alpha"] != 1:
         return False
@@ -165,7 +166,7 @@ def add_to_linear(node: Apply) -> Any:
 
 @register_specialize
 @node_rewriter([aten.add.Tensor])
-def sum_of_slices(node: Apply) -> Any:
+def sum_of_slices(node: Apply) -> Rewrite:
     """The sum of all slices of a tensor along an axis is its sum over that axis, which reads it once."""
     if any(client is not None and client.op.target is aten.add.Tensor for client, _ in node.outputs[0].clients):
         return False  # the top of the chain knows all its terms

@@ -4,16 +4,16 @@ Whether the input may be overwritten, the destroy handler decides; what it refus
 """
 
 from functools import cache
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.destroy import DestroyHandler
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import Op, apply_op
 from explorer.tensor.ir.variables import Apply, Constant
-from explorer.tensor.rewriting import Declined, LocalRewriter
+from explorer.tensor.rewriting import LocalRewriter
 from explorer.tensor.rewriting.patterns import is_commutative
 from explorer.tensor.rules.families import register_overwrite
 
@@ -34,7 +34,7 @@ class WriteOverInput(LocalRewriter):
     def requirements(self) -> list[DestroyHandler]:
         return [DestroyHandler()]
 
-    def transform(self, node: Apply) -> Any:
+    def transform(self, node: Apply) -> Rewrite:
         target = inplace_overload(node.op.target)
         if target is None or not node.inputs or len(node.outputs) != 1:
             return False

@@ -3,8 +3,6 @@
 All of them give the same numbers. `reshape` is the one for shapes because it is right for every memory layout.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
@@ -27,9 +25,10 @@ from explorer.tensor.facts import (
     trained_among,
     without_copy,
 )
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.rewriting import Declined, node_rewriter
+from explorer.tensor.rewriting import node_rewriter
 from explorer.tensor.rules.families import register_canonicalize
 
 aten = torch.ops.aten
@@ -39,14 +38,14 @@ EXACT = Exactness.EXACT
 
 @register_canonicalize
 @node_rewriter([target for target in RESHAPES if target is not aten.reshape.default], exactness=EXACT)
-def to_reshape(node: Apply) -> Any:
+def to_reshape(node: Apply) -> Rewrite:
     """view, flatten, squeeze and unsqueeze are reshapes: the numbers stay in their order."""
     return instead(node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
 
 
 @register_canonicalize
 @node_rewriter([target for target in TRANSPOSES if target is not aten.permute.default], exactness=EXACT)
-def to_permute(node: Apply) -> Any:
+def to_permute(node: Apply) -> Rewrite:
     """transpose, t and movedim are permutations of the axes."""
     order = permutation_of(node.outputs[0])
     if order is None:
@@ -56,21 +55,21 @@ def to_permute(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
-def to_expand(node: Apply) -> Any:
+def to_expand(node: Apply) -> Rewrite:
     """expand_as and broadcast_to are expand with the shape written out."""
     return instead(node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
 
 
 @register_canonicalize
 @node_rewriter(RESHAPES, exactness=EXACT)
-def drop_same_shape(node: Apply) -> Any:
+def drop_same_shape(node: Apply) -> Rewrite:
     """A reshape to the shape that is there already does nothing."""
     return instead(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
 
 
 @register_canonicalize
 @node_rewriter([aten.expand.default, aten.repeat.default, aten.tile.default], exactness=EXACT)
-def drop_single_tile(node: Apply) -> Any:
+def drop_single_tile(node: Apply) -> Rewrite:
     """Repeating once is not repeating."""
     source = node.inputs[0]
     return without_copy(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
@@ -78,7 +77,7 @@ def drop_single_tile(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter(TRANSPOSES, exactness=EXACT)
-def drop_same_order(node: Apply) -> Any:
+def drop_same_order(node: Apply) -> Rewrite:
     """A transpose that leaves every axis where it is does nothing."""
     order = permutation_of(node.outputs[0])
     return instead(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
@@ -86,7 +85,7 @@ def drop_same_order(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter(RESHAPES, exactness=EXACT)
-def merge_reshapes(node: Apply) -> Any:
+def merge_reshapes(node: Apply) -> Rewrite:
     """Of several reshapes in a row only the last shape counts."""
     below = owned_by(node.inputs[0], *RESHAPES)
     if below is None:
@@ -96,7 +95,7 @@ def merge_reshapes(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter(TRANSPOSES, exactness=EXACT)
-def merge_transposes(node: Apply) -> Any:
+def merge_transposes(node: Apply) -> Rewrite:
     """Two transposes in a row are one: axis i of the result is axis inner[outer[i]] of the input."""
     outer, inner = permutation_of(node.outputs[0]), permutation_of(node.inputs[0])
     below = node.inputs[0].owner
@@ -107,7 +106,7 @@ def merge_transposes(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.expand.default], exactness=EXACT)
-def merge_expands(node: Apply) -> Any:
+def merge_expands(node: Apply) -> Rewrite:
     """Only the last of several expansions counts."""
     below = owned_by(node.inputs[0], aten.expand.default)
     if below is None:
@@ -117,7 +116,7 @@ def merge_expands(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter(TRANSPOSES, exactness=EXACT)
-def transpose_into_reshape(node: Apply) -> Any:
+def transpose_into_reshape(node: Apply) -> Rewrite:
     """A transpose that moves only axes of size one is a reshape: the numbers stay in their order."""
     shape, order = shape_of(node.inputs[0]), permutation_of(node.outputs[0])
     if order is None or order == tuple(range(len(order))):
@@ -128,7 +127,7 @@ def transpose_into_reshape(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.permute.default], exactness=EXACT)
-def permute_before_reshape(node: Apply) -> Any:
+def permute_before_reshape(node: Apply) -> Rewrite:
     """Axes of size one may be added and dropped after a permutation as well as before it; then reshapes meet."""
     below = owned_by(node.inputs[0], aten.reshape.default)
     if below is None:
@@ -151,14 +150,14 @@ COPIES = (aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.defa
 
 @register_canonicalize
 @node_rewriter(COPIES, exactness=EXACT)
-def drop_copy(node: Apply) -> Any:
+def drop_copy(node: Apply) -> Rewrite:
     """A copy holds the numbers of what it copies, and a graph without overwriting needs no second one."""
     return _asked_layout(node) or without_copy(node, node.inputs[0])
 
 
 @register_canonicalize
 @node_rewriter(COPIES)
-def drop_copy_before_sums(node: Apply) -> Any:
+def drop_copy_before_sums(node: Apply) -> Rewrite:
     """A copy is left out also where sums that follow may then add up the same numbers in another order."""
     found = _asked_layout(node) or without_copy(node, node.inputs[0], rounding=True)
     return False if isinstance(found, Declined) else found  # drop_copy says why
@@ -173,7 +172,7 @@ def _asked_layout(node: Apply) -> Declined | None:
 
 @register_canonicalize
 @node_rewriter([aten.alias.default, aten.lift_fresh.default, aten.detach.default], exactness=EXACT)
-def drop_alias(node: Apply) -> Any:
+def drop_alias(node: Apply) -> Rewrite:
     """What alias and lift_fresh give is their input; detach does where no gradient passes."""
     source = node.inputs[0]
     if node.op.target is aten.detach.default:
@@ -185,7 +184,7 @@ def drop_alias(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.native_dropout], exactness=EXACT)
-def drop_dropout(node: Apply) -> Any:
+def drop_dropout(node: Apply) -> Rewrite:
     """Outside of training, or with the probability 0, dropout gives its input."""
     if node.op["train"] is not False and not (node.op["p"] == 0 and node.op.target is aten.dropout.default):
         return False
@@ -197,7 +196,7 @@ def drop_dropout(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter(SLICES, exactness=EXACT)
-def drop_whole_slice(node: Apply) -> Any:
+def drop_whole_slice(node: Apply) -> Rewrite:
     """A slice of everything is what it is taken from."""
     part = slice_of(node.outputs[0])
     return instead(node, node.inputs[0]) if part is not None and part.is_whole else False
@@ -205,14 +204,14 @@ def drop_whole_slice(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.cat.default], exactness=EXACT)
-def drop_single_cat(node: Apply) -> Any:
+def drop_single_cat(node: Apply) -> Rewrite:
     """The concatenation of one tensor is that tensor."""
     return without_copy(node, node.inputs[0]) if len(node.inputs) == 1 else False
 
 
 @register_canonicalize
 @node_rewriter([aten.index_select.default], exactness=EXACT)
-def select_a_range(node: Apply) -> Any:
+def select_a_range(node: Apply) -> Rewrite:
     """Selecting all positions in order is the input; selecting a range of them is a slice, which copies nothing."""
     found = _range(node)
     return False if found is None else without_copy(node, found)
@@ -220,7 +219,7 @@ def select_a_range(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.index_select.default])
-def select_a_range_before_sums(node: Apply) -> Any:
+def select_a_range_before_sums(node: Apply) -> Rewrite:
     """A range is not copied also where sums that follow may then add up the same numbers in another order."""
     source = _range(node)
     found = False if source is None else without_copy(node, source, rounding=True)
@@ -241,7 +240,7 @@ def _range(node: Apply) -> Variable | None:
 
 @register_canonicalize
 @node_rewriter([aten.index_select.default], exactness=EXACT)
-def merge_selects(node: Apply) -> Any:
+def merge_selects(node: Apply) -> Rewrite:
     """A selection of a selection along one axis selects once."""
     below = owned_by(node.inputs[0], aten.index_select.default)
     if below is None:
@@ -260,7 +259,7 @@ def merge_selects(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter(SLICES, exactness=EXACT)
-def merge_slices(node: Apply) -> Any:
+def merge_slices(node: Apply) -> Rewrite:
     """A slice of a slice along one axis, both without gaps, is one slice."""
     outer, inner = slice_of(node.outputs[0]), slice_of(node.inputs[0])
     if outer is None or inner is None or outer.axis != inner.axis or owned_by(node.inputs[0], *SLICES) is None:
@@ -270,7 +269,7 @@ def merge_slices(node: Apply) -> Any:
 
 @register_canonicalize
 @node_rewriter([aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf], exactness=EXACT)
-def drop_decided_where(node: Apply) -> Any:
+def drop_decided_where(node: Apply) -> Rewrite:
     """Where the condition is known and everywhere the same, one side is all there is."""
     decided = number_of(node.inputs[0])
     if decided is None:

@@ -15,10 +15,11 @@ import torch
 from explorer.errors import unknown_name
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import library
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.rewriting import Declined, SweepRewriter, node_rewriter
+from explorer.tensor.rewriting import SweepRewriter, node_rewriter
 
 aten = torch.ops.aten
 LAYOUTS = ("", "nhwc")
@@ -36,7 +37,7 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
 @node_rewriter([aten.conv2d.default, aten.convolution.default], reentrant=False)
-def convolution_with_channels_last(node: Apply) -> Any:
+def convolution_with_channels_last(node: Apply) -> Rewrite:
     """A convolution in two dimensions takes its input and its weight with the channels last."""
     op = node.op
     if len(op["stride"]) != 2 or node.inputs[0].tensor_type.rank != 4:
@@ -50,7 +51,7 @@ def convolution_with_channels_last(node: Apply) -> Any:
 
 
 @node_rewriter([aten.max_pool2d.default, aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
-def max_pool_with_channels_last(node: Apply) -> Any:
+def max_pool_with_channels_last(node: Apply) -> Rewrite:
     """Max pooling with the channels last."""
     if node.inputs[0].tensor_type.rank != 4:
         return Declined("it takes no batch", node)
@@ -61,7 +62,7 @@ def max_pool_with_channels_last(node: Apply) -> Any:
 
 
 @node_rewriter([aten.avg_pool2d.default])
-def average_pool_with_channels_last(node: Apply) -> Any:
+def average_pool_with_channels_last(node: Apply) -> Rewrite:
     """Average pooling with the channels last."""
     if node.inputs[0].tensor_type.rank != 4:
         return Declined("it takes no batch", node)
@@ -70,7 +71,7 @@ def average_pool_with_channels_last(node: Apply) -> Any:
 
 
 @node_rewriter([aten.adaptive_avg_pool2d.default])
-def adaptive_pool_with_channels_last(node: Apply) -> Any:
+def adaptive_pool_with_channels_last(node: Apply) -> Rewrite:
     """Adaptive average pooling with the channels last; one place for each channel is a reshape away from the result."""
     if node.inputs[0].tensor_type.rank != 4:
         return Declined("it takes no batch", node)
@@ -82,7 +83,7 @@ def adaptive_pool_with_channels_last(node: Apply) -> Any:
 
 
 @node_rewriter([aten.mean.dim])
-def mean_with_channels_last(node: Apply) -> Any:
+def mean_with_channels_last(node: Apply) -> Rewrite:
     """A mean over height and width with the channels last; the result is a reshape away."""
     axes, kind = node.op["dim"], node.inputs[0].tensor_type
     if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
@@ -92,7 +93,7 @@ def mean_with_channels_last(node: Apply) -> Any:
 
 
 @node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
-def batch_norm_with_axis(node: Apply) -> Any:
+def batch_norm_with_axis(node: Apply) -> Rewrite:
     """A batch norm with known statistics names the axis of its channels, which is 1."""
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("the statistics that it gives are read too", node)

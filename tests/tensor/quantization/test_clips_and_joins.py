@@ -191,3 +191,9 @@ def test_a_transpose_of_a_quantized_constant_is_done_with_the_constant():
     graph = optimized([], y, "TransposeConstants")
     assert ops(graph) == ["quantize"]
     assert graph.toposort()[0].inputs[0].type.shape == (1, 3, 10, 20)
+
+
+def test_a_transpose_that_the_type_of_quantized_tensors_does_not_pass_stays_behind_a_rescale():
+    x = integers(A, 2, 3)
+    turned = call(aten.mT.default, quantized.rescale(x, B))
+    assert ops(optimized([x], turned, "OptimizeQuantization")) == ["rescale_quantized", "mT"]

@@ -1,0 +1,26 @@
+"""What a local rewriter returns: the replacements of results, or why it leaves an application alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer.tensor.ir.variables import Apply, Variable
+from explorer.trace import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Returned in place of False to say why a rule does not apply, and at which application."""
+
+    reason: str
+    node: Apply | None = None
+
+
+Replacements = Sequence[Variable | None] | Mapping[Variable, Variable] | Mapping[Variable | str, object]
+"""One variable per result of the node, None for an unused result; or a mapping from variables to their replacements.
+
+In a mapping the key "remove" may list what must be gone afterwards, and "layouts" map variables to names of their axes.
+"""
+
+Rewrite = Replacements | Declined | Refusal | Literal[False] | None
+"""What a rule returns: replacements, or the reason why there are none; False and None if it is not concerned."""
