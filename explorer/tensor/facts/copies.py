@@ -13,6 +13,7 @@ from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import plain
 from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.graph.strides import looks_at_strides, who_sees
+from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
 from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.variables import Apply, Constant, Variable
@@ -27,6 +28,9 @@ PICKS_BY_INDEX = frozenset(
     )
 )
 """Operators that give numbers of their inputs as they are, chosen by other inputs or by place."""
+
+QUANTIZED_SUMS = (q.matmul, q.linear, q.conv2d, q.avg_pool2d, q.adaptive_avg_pool2d)
+"""Operators that add up real numbers and return integers, which are rounded otherwise if the sum is."""
 
 SAME_STRIDES = (aten.alias.default, aten.detach.default, aten.lift_fresh.default)
 
@@ -49,10 +53,10 @@ def _draws_numbers(client: Apply) -> bool:
 
 
 def goes_by_memory(client: Apply) -> bool:
-    """Whether an operator may give other bits for the same numbers that lie in memory in another way."""
-    if _draws_numbers(client):
+    """Whether an operator may compute other bits for the same numbers with other strides."""
+    if _draws_numbers(client) or client.op.target in QUANTIZED_SUMS:
         return True
-    exact = keeps_bits(client) or client.op.name in MOVES_DATA or client.op.target in MOVES
+    exact = keeps_bits(client) or client.op.name in MOVES_DATA or client.op.target in (*MOVES, q.dequantize_op)
     exact = exact or client.op.packet in PICKS_BY_INDEX
     return not exact and any(is_floating(variable) for variable in client.outputs)
 

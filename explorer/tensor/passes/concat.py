@@ -114,7 +114,7 @@ def concat_of_all_slices(node: Apply) -> Rewrite:
     return without_copy(node, first.source)
 
 
-@concat_nodes.rule(CAT, exactness=Exactness.EXACT)
+@concat_nodes.rule(CAT)
 def reshape_below_concat(node: Apply) -> Rewrite:
     """A join of reshapes is the reshape of a join, where an axis of the inputs runs as the joined one does."""
     axis = cat_axis(node)
@@ -136,7 +136,7 @@ def reshape_below_concat(node: Apply) -> Rewrite:
     return Declined("no axis of the reshaped tensors runs as the joined one", node)
 
 
-@concat_slice.rule((*SLICES, *SPLITS), exactness=Exactness.EXACT)
+@concat_slice.rule((*SLICES, *SPLITS))
 def slice_of_concat(node: Apply) -> Rewrite:
     """A part of a join that lies within one of its inputs is that input, or a part of it."""
     parts = [slice_of(v) for v in node.outputs]

@@ -166,7 +166,7 @@ def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | Non
     return None
 
 
-@sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
+@sink_code.rule([aten.cat.default])
 def transpose_below_concat(node: Apply) -> Rewrite:
     """Tensors transposed alike are joined before the transpose."""
     orders = [permutation_of(v) for v in node.inputs]
@@ -191,7 +191,7 @@ def transpose_below_slice(node: Apply) -> Rewrite:
     return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source], node.place).outputs]
 
 
-@sink_code.rule([aten.repeat.default, aten.tile.default], exactness=Exactness.EXACT)
+@sink_code.rule([aten.repeat.default, aten.tile.default])
 def transpose_below_tile(node: Apply) -> Rewrite:
     """Repeating along an axis of a transposed tensor is repeating along the axis that it was."""
     found = _above(node)
@@ -231,7 +231,7 @@ def padding_value(node: Apply) -> float | None:
 PADS = (aten.constant_pad_nd.default, aten.pad.default)
 
 
-@sink_code.rule(PADS, exactness=Exactness.EXACT)
+@sink_code.rule(PADS)
 def transpose_below_pad(node: Apply) -> Rewrite:
     """Padding a transposed tensor is padding the axes that they were."""
     found = _above(node)
@@ -244,7 +244,7 @@ def transpose_below_pad(node: Apply) -> Rewrite:
     return instead(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
 
 
-@sink_code.rule(None, exactness=Exactness.EXACT)
+@sink_code.rule(None)
 def transpose_below_channel_shuffle(node: Apply) -> Rewrite:
     """Shuffling the channels of a transposed tensor is shuffling along the axis that they were."""
     if node.op.name != "channel_shuffle":

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor import Constant, FunctionGraph, call
+from explorer.tensor import Constant, FunctionGraph, Observer, call
 from explorer.tensor.rewriting import SweepRewriter
 from explorer.tensor.rules import canonicalize
-from tests.tensor.passes.checking import aten, graph_pass, ops, reasons, results, tensor
+from explorer.trace import AttemptsRefused
+from tests.tensor.passes.checking import aten, graph_pass, ops, results, tensor
 
 
 def turned(x):
@@ -63,17 +64,29 @@ def test_no_exact_rule_changes_the_bits_of_its_readers(form, reader):
     assert torch.equal(after, before)
 
 
-def test_a_reader_that_depends_on_strides_is_named():
-    x, y = tensor(2, 64, 33), tensor(2, 33, 64, name="y")
-    joined = part(cat(turned(x), y), 0, 33)
-    told = reasons([x, y], call(aten.softmax.int, joined, -1), "EliminateConcatSlice")
-    assert told == ["softmax would compute other bits: the strides of its input change"]
-    graph = FunctionGraph([x, y], [call(aten.exp.default, call(aten.neg.default, joined))])
-    graph_pass("EliminateConcatSlice").run(graph)
-    assert ops(graph) == ["transpose", "cat", "slice", "neg", "exp"], "vectorized functions round by position"
-    graph = FunctionGraph([x, y], [call(aten.relu.default, call(aten.neg.default, joined))])
-    graph_pass("EliminateConcatSlice").run(graph)
-    assert ops(graph) == ["transpose", "neg", "relu"]
+@pytest.mark.parametrize(("behind", "kept"), [
+    (lambda v: call(aten.softmax.int, v, -1), True),
+    (lambda v: call(aten.exp.default, v), True),  # vectorized functions round by position
+    (lambda v: call(aten.relu.default, v), False),
+    (lambda v: call(aten.exp.default, call(aten.abs.default, v)), False),  # abs returns dense tensors,
+])  # fmt: skip
+def test_an_exact_rule_applies_where_no_reader_depends_on_strides(behind, kept):
+    y = tensor(2, 33, 64, name="y")
+    twice = call(aten.neg.default, call(aten.neg.default, row(y)))
+    graph = FunctionGraph([y], [behind(twice)])
+    canonicalize.query("+exact").rewrite(graph)
+    assert ("neg" in ops(graph)) is kept
+
+
+def test_the_reader_that_depends_on_strides_is_named():
+    y, told = tensor(2, 33, 64, name="y"), []
+    twice = call(aten.neg.default, call(aten.neg.default, row(y)))
+    graph = FunctionGraph([y], [call(aten.softmax.int, twice, -1)], features=[Observer([told.append])])
+    canonicalize.query("+exact").rewrite(graph)
+    refusals = [refusal for event in told if isinstance(event, AttemptsRefused) for refusal in event.refusals]
+    assert {(r.pattern, r.found) for r in refusals} == {
+        ("drop_two_negations", "softmax would compute other bits: the strides of its input change")
+    }
 
 
 def test_equal_constants_with_other_strides_stay_two_where_a_product_reads_them():
