@@ -42,21 +42,19 @@ NodeKey = tuple[type | str, tuple[tuple[str, Any], ...]]
 """A type, or its name, and (name, value) pairs: what nodes must agree on to stand together."""
 
 
-def first_difference(one: NodeKey, other: NodeKey) -> tuple[str, Any, Any] | None:
-    """The first thing in which two keys differ: (name, value here, value there), or None if they are equal.
+def key_differences(one: NodeKey, other: NodeKey) -> tuple[tuple[str, Any, Any], ...]:
+    """The fields in which two keys differ: (name, value here, value there); none if they are equal.
 
-    A field that only one of them has is None in the other; types are given by name.
+    A field that only one of them has is None in the other. Types are given by name; keys of two types differ in type.
 
-    >>> first_difference(("Sum", (("units", 4),)), ("Sum", (("units", 1),)))
-    ('units', 4, 1)
+    >>> key_differences(("Sum", (("units", 4),)), ("Sum", (("units", 1),)))
+    (('units', 4, 1),)
     """
     if one[0] != other[0]:
-        return ("type", _shown(one[0]), _shown(other[0]))
+        return (("type", _shown(one[0]), _shown(other[0])),)
     here, there = dict(one[1]), dict(other[1])
-    for name in dict.fromkeys([*here, *there]):
-        if here.get(name) != there.get(name):
-            return (name, _shown(here.get(name)), _shown(there.get(name)))
-    return None
+    pairs = [(name, here.get(name), there.get(name)) for name in dict.fromkeys([*here, *there])]
+    return tuple((name, _shown(mine), _shown(theirs)) for name, mine, theirs in pairs if mine != theirs)
 
 
 def _shown(value: Any) -> Any:

@@ -8,6 +8,10 @@ from explorer.trace.events import MatchFound
 from explorer.trace.refusal import Check, Refusal, RefusalKind
 
 Answer = TypeVar("Answer")
+Differences = tuple[tuple[str, str, str], ...]
+"""Fields in which two groups differ: name, value here, value there."""
+Slot = tuple[int, int | None]
+"""A node and its slice; None if it is not folded."""
 
 
 class Answers(tuple[Answer, ...]):
@@ -23,7 +27,10 @@ class Answers(tuple[Answer, ...]):
 
 @dataclass(frozen=True)
 class Origin:
-    """A change in the life of a node: at step `step`, `rule` made `after` of `before`."""
+    """A change in the life of a node: at step `step`, `how` replaced `before` by `after`.
+
+    `became` are nodes that existed before and replace the root, the node of `before` whose value is kept.
+    """
 
     step: int
     path: str
@@ -31,6 +38,7 @@ class Origin:
     before: tuple[int, ...]
     after: tuple[int, ...]
     became: tuple[int, ...] = ()
+    root: int | None = None
 
     def __str__(self) -> str:
         made = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
@@ -43,8 +51,9 @@ class Origin:
 class Lineage:
     """Where a node comes from and what became of it.
 
-    `symbolic` are the layers of the symbolic circuit it stands for; `first_step`, `last_step` the steps at whose end
-    it exists; `now` are the nodes at the end that hold its value, each with the slice (None: not folded).
+    `symbolic` are the layers of the symbolic circuit that it was made from; `first_step` and `last_step` are the steps
+    at whose end it exists. `now` are the nodes at the end that hold its value, each with the slice (None: not folded);
+    `inside` are those that it became part of where no node holds its value any more.
     """
 
     node: int
@@ -54,7 +63,17 @@ class Lineage:
     made_by: tuple[Origin, ...]
     became: tuple[Origin, ...]
     parameter_changes: tuple[Origin, ...]
-    now: tuple[tuple[int, int | None], ...]
+    now: tuple[Slot, ...]
+    inside: tuple[Slot, ...] = ()
+
+    @property
+    def end(self) -> str:
+        """Where it is at the end, in words."""
+        places = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in self.now or self.inside]
+        if not places:
+            return "gone"
+        more = f"; ... ({len(places)} in all)" if len(places) > 8 else ""
+        return ("" if self.now else "part of ") + "; ".join(places[:8]) + more
 
     def __str__(self) -> str:
         def ids(values: tuple[int, ...]) -> str:
@@ -65,8 +84,7 @@ class Lineage:
         lines += [f"  made by {origin}" for origin in self.made_by]
         lines += [f"  parameters changed by {origin}" for origin in self.parameter_changes]
         lines += [f"  became {origin}" for origin in self.became]
-        places = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in self.now]
-        lines.append("  now " + ("; ".join(places[:8]) if places else "gone"))
+        lines.append(f"  now {self.end}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -175,7 +193,12 @@ class FoldAnswer:
     """Whether two layers were folded together, and if not, why."""
 
     together: bool
-    reason: str
+    why: str
+
+    @property
+    def reason(self) -> str:
+        """The answer as a sentence."""
+        return f"{'Folded' if self.together else 'Not folded'} together: {self.why}."
 
     def __bool__(self) -> bool:
         return self.together
@@ -188,11 +211,15 @@ class FoldAnswer:
 
 @dataclass(frozen=True)
 class MissedFold:
-    """Two folded groups that came close: equal keys on two levels, or one level and one field that differs."""
+    """Two folded groups that came close: equal keys on two levels, or one type and level and fields that differ.
+
+    `differences` are the fields that differ: name, value of the first group, value of the second.
+    """
 
     nodes: tuple[int, int]
     layers: int
     reason: str
+    differences: Differences = ()
 
     def __str__(self) -> str:
         return f"nodes {self.nodes[0]} and {self.nodes[1]} ({self.layers} layers): {self.reason}"

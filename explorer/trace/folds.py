@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from explorer.errors import UnknownNameError
-from explorer.graph import first_difference
+from explorer.graph import key_differences
 from explorer.trace.answers import Answers, FoldAnswer, FoldGroup
 from explorer.trace.records import plain_text
 from explorer.trace.steps import Step
@@ -49,18 +49,12 @@ class Folds:
         """Whether two layers were folded together, and if not, why. Raises: UnknownNameError."""
         here, there = self._group_of(one), self._group_of(other)
         if here.node == there.node:
-            return FoldAnswer(
-                True, f"Folded together: slices {self.slices[one][1]} and {self.slices[other][1]} of {here.node}."
-            )
-        difference = key_difference(here, there)
-        if difference is not None:
-            name, mine, theirs = difference
-            return FoldAnswer(False, f"Not folded together: {name} is {mine} here and {theirs} there.")
-        if here.level == there.level:
-            return FoldAnswer(False, f"Not folded together: equal keys, but level {here.level} was switched off.")
-        return FoldAnswer(
-            False, f"Not folded together: equal keys, but level {here.level} here and level {there.level} there."
-        )
+            return FoldAnswer(True, f"slices {self.slices[one][1]} and {self.slices[other][1]} of {here.node}")
+        reasons = [f"{name} is {mine} here and {theirs} there" for name, mine, theirs in group_differences(here, there)]
+        if here.level != there.level:
+            reasons.append(f"level {here.level} here and level {there.level} there")
+            return FoldAnswer(False, "; ".join(reasons) if len(reasons) > 1 else f"equal keys, but {reasons[0]}")
+        return FoldAnswer(False, "; ".join(reasons) or f"equal keys, but level {here.level} was switched off")
 
     def _group_of(self, node: int) -> FoldGroup:
         if node not in self.slices:
@@ -76,7 +70,7 @@ def fold_key(group: FoldGroup) -> FoldKey:
     return (group.type, tuple(group.key.items()))
 
 
-def key_difference(one: FoldGroup, other: FoldGroup) -> tuple[str, str, str] | None:
-    """The first thing in which the keys of two groups differ, as text: its name, here, there."""
-    found = first_difference(fold_key(one), fold_key(other))
-    return None if found is None else (found[0], found[1] or "absent", found[2] or "absent")
+def group_differences(one: FoldGroup, other: FoldGroup) -> tuple[tuple[str, str, str], ...]:
+    """The fields in which the keys of two groups differ, as text: name, here, there."""
+    found = key_differences(fold_key(one), fold_key(other))
+    return tuple((name, mine or "absent", theirs or "absent") for name, mine, theirs in found)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.errors import UnknownNameError
-from explorer.trace.answers import Lineage, Origin
+from explorer.trace.answers import Lineage, Origin, Slot
 from explorer.trace.steps import Step
 
 
@@ -33,7 +33,7 @@ class Lineages:
             tuple(self._made_by.get(node, ())),
             tuple(self._became.get(node, ())),
             changes,
-            self._now(node),
+            *self._ends(node),
         )
 
     def lifetime(self, node: int) -> tuple[int, int]:
@@ -56,23 +56,28 @@ class Lineages:
             seen.update(before)
         return found
 
-    def _now(self, node: int) -> tuple[tuple[int, int | None], ...]:
-        """Where its value is in the end, each place once, in the order of what became of it."""
-        places: dict[tuple[int, int | None], None] = {}
-        waiting, seen = [node], set[int]()
+    def _ends(self, node: int) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
+        """Where its value is in the end, and what it is part of where its value is lost, each once and in order.
+
+        A rewrite keeps the value of the root of its match only.
+        """
+        now: dict[Slot, None] = {}
+        inside: dict[Slot, None] = {}
+        waiting, seen = [(node, True)], set[tuple[int, bool]]()
         while waiting:
-            current = waiting.pop()
-            if current in seen:
+            current, has_value = waiting.pop()
+            if (current, has_value) in seen:
                 continue
-            seen.add(current)
+            seen.add((current, has_value))
             if current in self.slices:
-                places[self.slices[current]] = None
+                (now if has_value else inside)[self.slices[current]] = None
             elif self._lifetimes[current][1] == self.steps[-1].index:
-                places[(current, None)] = None
+                (now if has_value else inside)[(current, None)] = None
             else:
-                became = (after for one in self._became.get(current, ()) for after in one.after[-1:] or one.became)
-                waiting.extend(reversed([after for after in dict.fromkeys(became) if after not in seen]))
-        return tuple(places)
+                for change in reversed(self._became.get(current, ())):
+                    keeps = has_value and current == change.root
+                    waiting.extend((after, keeps) for after in reversed(change.after[-1:] or change.became))
+        return tuple(now), tuple(slot for slot in inside if slot not in now)
 
     @cached_property
     def _changes(self) -> tuple[Origin, ...]:
@@ -83,7 +88,15 @@ class Lineages:
             for rewrite in step.rewrites:
                 if not rewrite.place:
                     found.append(
-                        Origin(step.index, step.path, rewrite.rule, rewrite.removed, rewrite.added, rewrite.became)
+                        Origin(
+                            step.index,
+                            step.path,
+                            rewrite.rule,
+                            rewrite.removed,
+                            rewrite.added,
+                            rewrite.became,
+                            step.matches[rewrite.number].root,
+                        )
                     )
             for group in step.folds:
                 if group.members != (group.node,):

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from explorer.trace.answers import Answers, FoldGroup, MissedFold
-from explorer.trace.folds import FoldKey, fold_key, key_difference
+from explorer.trace.answers import Answers, Differences, FoldGroup, MissedFold
+from explorer.trace.folds import FoldKey, fold_key, group_differences
 from explorer.trace.steps import Step
 
 
 def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[MissedFold]:
-    """Equal keys on two levels, if these could run at one time; one level and type with one field that differs."""
-    found: list[tuple[FoldGroup, FoldGroup, str, bool]] = []
+    """Equal keys on two levels, if these could run at one time; one level and type with fields that differ."""
+    found: list[tuple[FoldGroup, FoldGroup, str, Differences]] = []
     latest: dict[FoldKey, FoldGroup] = {}
     by_level: dict[tuple[int, str], FoldGroup] = {}
     for group in groups:
@@ -18,19 +18,20 @@ def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[
             levels = (latest[key].level, group.level)
             apart = levels[0] != levels[1]
             why = f"levels {levels[0]} and {levels[1]}" if apart else f"level {levels[0]} was switched off"
-            found.append((latest[key], group, f"{group.type}: equal keys, {why}", apart))
+            found.append((latest[key], group, f"{group.type}: equal keys, {why}", ()))
         latest[key] = group
         neighbour = by_level.get((group.level, group.type))
-        if neighbour is not None and (difference := key_difference(neighbour, group)) is not None:
-            name, mine, theirs = difference
-            reason = f"{group.type} on level {group.level}: {name} is {mine} and {theirs}"
-            found.append((neighbour, group, reason, False))
+        if neighbour is not None and fold_key(neighbour) != key:
+            differences = group_differences(neighbour, group)
+            fields = "; ".join(f"{name} is {mine} and {theirs}" for name, mine, theirs in differences)
+            found.append((neighbour, group, f"{group.type} on level {group.level}: {fields}", differences))
         by_level[(group.level, group.type)] = group
-    joinable = _could_join([(one, other) for one, other, _, on_two_levels in found if on_two_levels], steps)
+    on_two_levels = [(one, other) for one, other, _, _ in found if one.level != other.level]
+    joinable = _could_join(on_two_levels, steps)
     return Answers(
-        MissedFold((one.node, other.node), len(one.members) + len(other.members), reason)
-        for one, other, reason, on_two_levels in found
-        if not on_two_levels or (one.node, other.node) in joinable
+        MissedFold((one.node, other.node), len(one.members) + len(other.members), reason, differences)
+        for one, other, reason, differences in found
+        if one.level == other.level or (one.node, other.node) in joinable
     )
 
 

@@ -156,14 +156,14 @@ class Trace:
         return groups if level is None else Answers(group for group in groups if group.level == level)
 
     def why_not_folded(self, one: int, other: int) -> FoldAnswer:
-        """Whether two layers were folded together, and if not, why: by level, type or first field that differs.
+        """Whether two layers were folded together, and if not, why: by type or fields, and by level.
 
         Raises: UnknownNameError if a layer was not there when folding began.
         """
         return self._folds.why_not(one, other)
 
     def missed_folds(self) -> Answers[MissedFold]:
-        """Groups that nearly were one: equal keys on two levels; one level and type with one field that differs.
+        """Groups that nearly were one: equal keys on two levels; one level and type with fields that differ.
 
         Groups on two levels count only if they could run at one time: some member of the later one depends on none of
         the earlier one.

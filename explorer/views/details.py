@@ -213,11 +213,10 @@ def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> Sectio
 def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> SectionView:
     names = index.symbolic_names
     symbolic = [f"{node} ({names[node]})" if names.get(node) else str(node) for node in lineage.symbolic]
-    now = [f"{node}" if slot is None else f"{node}, slice {slot}" for node, slot in lineage.now]
     rows = [
         ["imported as" if index.trace.is_tensor else "symbolic layers", list_text(symbolic)],
         ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
-        ["at the end", list_text(now, 8) if now else "gone"],
+        ["at the end", lineage.end],
     ]
     lines = [f"made at {_origin(origin)}" for origin in lineage.made_by]
     lines += [f"changed at {_origin(origin)}" for origin in lineage.parameter_changes]

@@ -171,8 +171,7 @@ def _other_groups(trace: Trace, given: Sequence[Sequence[int]]) -> str:
         for other in group[1:]:
             together = trace.why_not_folded(group[0], other)
             if not together:
-                reason = together.reason.removeprefix("Not folded together: ")
-                return f"your group has layers {group[0]} and {other}, which do not fold: {reason}"
+                return f"your group has layers {group[0]} and {other}, which do not fold: {together.why}."
     place = {node: i for i, group in enumerate(given) for node in group}
     for group in groups:
         for other in group.members[1:]:

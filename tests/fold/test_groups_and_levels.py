@@ -18,7 +18,7 @@ from explorer.fold import (
     longest_distance,
     scheduler_named,
 )
-from explorer.graph import Graph, Ordering, first_difference
+from explorer.graph import Graph, Ordering, key_differences
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -65,9 +65,9 @@ def sums(units: int, arity: int, outputs: int = 2) -> SumLayer:
     return SumLayer(num_input_units=units, num_output_units=outputs, arity=arity, weight=weight)
 
 
-def difference(one: Layer, other: Layer) -> tuple[str, object, object] | None:
+def differences(one: Layer, other: Layer) -> tuple[tuple[str, object, object], ...]:
     compiler = TorchCompiler()
-    return first_difference(*(fold_key(compiler.compile_layer(layer)) for layer in (one, other)))
+    return key_differences(*(fold_key(compiler.compile_layer(layer)) for layer in (one, other)))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def difference(one: Layer, other: Layer) -> tuple[str, object, object] | None:
     ids=["scope", "gaussian", "sum", "evidence", "another parameter graph"],
 )
 def test_layers_that_differ_in_scope_values_or_parameter_graph_fold(one: Layer, other: Layer):
-    assert difference(one, other) is None
+    assert not differences(one, other)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,17 @@ def test_layers_that_differ_in_scope_values_or_parameter_graph_fold(one: Layer, 
         (seen(coin(0)), seen(coin(0, categories=3)), ("layer.num_categories", 2, 3)),
     ],
 )
-def test_the_first_difference_of_two_keys(one: Layer, other: Layer, wanted: tuple[str, object, object]):
-    assert difference(one, other) == wanted
-    assert difference(other, one) is not None
+def test_the_key_differences_of_two_keys(one: Layer, other: Layer, wanted: tuple[str, object, object]):
+    assert differences(one, other)[0] == wanted
+    assert len(differences(other, one)) == len(differences(one, other))
+
+
+def test_all_fields_in_which_two_keys_differ_are_told():
+    assert differences(sums(2, 1), sums(4, 1, outputs=3)) == (
+        ("num_output_units", 2, 3),
+        ("num_input_units", 2, 4),
+        ("weight.shape", (2, 2), (3, 4)),
+    )
 
 
 def test_groups_come_in_the_order_of_their_first_members():

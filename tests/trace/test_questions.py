@@ -59,7 +59,10 @@ def test_lineage_goes_from_symbolic_layers_to_the_slice_and_back(blackboard):
     forward = blackboard.lineage(product)
     assert forward.became[0].before == (top, product)
     assert forward.last_step == 2
-    folded, slot = forward.now[0]
+    assert forward.now == ()  # its value is not computed any more
+    ((folded, slot),) = forward.inside
+    assert blackboard.lineage(top).now == forward.inside
+    assert f"  now part of {folded}, slice {slot}" in str(forward)
     backward = blackboard.lineage(folded)
     assert {top, product} <= set(backward.symbolic)
     group = next(g for g in blackboard.fold_groups() if g.node == folded)
@@ -140,7 +143,28 @@ def test_why_not_folded_names_the_field_or_the_level(blackboard):
     assert "type is TorchCategoricalLayer here and TorchCPTLayer there" in str(blackboard.why_not_folded(0, root))
     members = [group.members[0] for group in blackboard.fold_groups() if group.type == "TorchCPTLayer"]
     assert "equal keys, but level 1 here and level 2 there" in str(blackboard.why_not_folded(members[0], members[1]))
-    assert "num_output_units is 2 here and 1 there" in str(blackboard.why_not_folded(members[1], members[2]))
+    assert str(blackboard.why_not_folded(members[1], members[2])) == (
+        "Not folded together: num_output_units is 2 here and 1 there; weight.shape is (2, 2) here and (1, 2) there; "
+        "level 2 here and level 3 there."
+    )
+
+
+def test_a_missed_fold_names_every_field_that_differs():
+    builder, p = CircuitBuilder(), Parameterization()
+    leaves = [
+        builder.add(CategoricalLayer(scope=(v,), num_output_units=k, num_categories=2, probs=p((k, 2))))
+        for v, k in ((0, 2), (1, 4))
+    ]
+    sums = [builder.sum(leaf, num_units=units) for leaf, units in zip(leaves, (3, 5), strict=True)]
+    top = [builder.sum(one, num_units=2) for one in sums]
+    trace = explorer.record(builder.build(builder.hadamard(*top)), optimize=False)
+    reasons = {miss.nodes: miss.reason for miss in trace.missed_folds()}
+    assert reasons[sums[0], sums[1]] == (
+        "TorchSumLayer on level 1: num_output_units is 3 and 5; num_input_units is 2 and 4; "
+        "weight.shape is (3, 2) and (5, 4)"
+    )
+    differences = {miss.nodes: miss.differences for miss in trace.missed_folds()}
+    assert differences[sums[0], sums[1]][0] == ("num_output_units", "3", "5")
 
 
 def test_why_not_folded_of_a_layer_that_was_gone_is_a_typed_error(blackboard):

@@ -114,7 +114,7 @@ def test_details_of_a_layer_that_was_fused():
             "Lineage": [
                 ["symbolic layers", "5 (middle-left)"],
                 ["exists", "from step 0 to step 2"],
-                ["at the end", "22, slice 0"],
+                ["at the end", "part of 22, slice 0"],
                 "became, at step 3 (fuse, round 1): SumCollapse: 6, 5 → 16",
             ],
             "Code": [
@@ -303,7 +303,7 @@ def test_groups_that_nearly_were_one_are_named_with_the_reason():
 
 def test_why_two_layers_were_not_folded_together():
     assert why_not_folded(index_of("conflict"), 12, 18) == snapshot(
-        "Not folded together: type is TorchCategoricalLayer here and TorchCPTLayer there."
+        "Not folded together: type is TorchCategoricalLayer here and TorchCPTLayer there; level 0 here and level 2 there."
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.errors import CircuitError
-from explorer.graph import first_difference
+from explorer.graph import key_differences
 from explorer.trace import FoldGroup, Step
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, title_of, where
@@ -112,7 +112,7 @@ def why_apart(index: TraceIndex, node: int, other: int) -> str:
     if folded is not None:
         return f"it is folded already, of {plural(len(folded.members))} of level {folded.level}."
     try:
-        return index.trace.why_not_folded(node, other).reason.removeprefix("Not folded together: ")
+        return f"{index.trace.why_not_folded(node, other).why}."
     except CircuitError:
         return "it is not there any more when folding begins."
 
@@ -126,8 +126,9 @@ def _nearly(index: TraceIndex, group: FoldGroup) -> str:
     same = [g for g in index.groups if g.type == group.type and g.node != group.node]
     if not same:
         return f"There is no other {title_of(group.type)}."
-    found = first_difference((group.type, tuple(group.key.items())), (same[0].type, tuple(same[0].key.items())))
-    if found is None:
+    found = key_differences((group.type, tuple(group.key.items())), (same[0].type, tuple(same[0].key.items())))
+    if not found:
         levels = list_text([g.level for g in same], 6)
         return f"The others of its key are on other levels: {levels}; it is on {group.level}."
-    return f"Another {title_of(group.type)} has {found[0]} {found[2]}, this one {found[1]}."
+    fields = "; ".join(f"{name} {theirs} and not {mine}" for name, mine, theirs in found)
+    return f"Another {title_of(group.type)} has {fields}."
