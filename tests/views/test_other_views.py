@@ -303,7 +303,8 @@ def test_groups_that_nearly_were_one_are_named_with_the_reason():
 
 def test_why_two_layers_were_not_folded_together():
     assert why_not_folded(index_of("conflict"), 12, 18) == snapshot(
-        "Not folded together: type is TorchCategoricalLayer here and TorchCPTLayer there; level 0 here and level 2 there."
+        "Not folded together: type is TorchCategoricalLayer here and TorchCPTLayer there; "
+        "level 0 here and level 2 there."
     )
 
 
