@@ -1,6 +1,6 @@
 """What was timed, as plain data: estimates of times, what was timed, and under which conditions. No torch.
 
-A `Run` is one sitting: some things timed on some devices. It is what views show and what files of recorded runs hold.
+A `Run` is one measurement: what was timed, on which devices. Views show it, and files of recorded runs hold it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -160,7 +160,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was timed in one sitting.
+    """What was timed in one measurement run.
 
     `subject` is one of SUBJECTS, `kind` one of KINDS; `circuit` and `options` say what was compiled and how; `missing`
     says for a device that was asked for why it has no times. `cancelled`: it was stopped, and holds what was there.

@@ -37,7 +37,7 @@ def test_an_option_is_kept_by_the_compiler_its_copy_the_trace_and_its_json(name:
     options = CompilerOptions(**{name: OTHER[name]})
     assert TorchCompiler(**{name: OTHER[name]}).options == options
     compiler = TorchCompiler(options)
-    assert compiler.options == compiler.anew().options == options
+    assert compiler.options == compiler.fresh_copy().options == options
     trace = explorer.record(load_named("blackboard"), compiler)
     assert options_of(trace) == options
     assert CompilerOptions.from_json(options.to_json()) == options
@@ -70,7 +70,7 @@ def test_options_and_keywords_do_not_mix():
 
 def test_a_copy_keeps_rules_that_were_disabled_by_name():
     compiler = TorchCompiler(disable=("Tucker",))
-    assert compiler.anew().rules.names == compiler.rules.names
+    assert compiler.fresh_copy().rules.names == compiler.rules.names
     assert "Tucker" not in compiler.rules.names
 
 

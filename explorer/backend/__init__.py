@@ -37,16 +37,22 @@ from explorer.backend.layers import (
 )
 from explorer.backend.plan import all_parameters, leaf_nodes
 from explorer.backend.semiring import SEMIRINGS, Semiring, semiring_named
-from explorer.backend.storage import AddressBook, Home, foldwise_initializer_, leaf_seed, settle
+from explorer.backend.storage import (
+    ParameterSlot,
+    ParameterStore,
+    allocate_parameters,
+    foldwise_initializer_,
+    leaf_seed,
+)
 
 __all__ = [
     "SEMIRINGS",
-    "AddressBook",
     "EvaluatedCircuit",
     "FoldIndexInfo",
     "FrozenCircuit",
-    "Home",
     "IndexTable",
+    "ParameterSlot",
+    "ParameterStore",
     "Read",
     "ReadKind",
     "Semiring",
@@ -72,6 +78,7 @@ __all__ = [
     "TorchTensorDotLayer",
     "TorchTuckerLayer",
     "all_parameters",
+    "allocate_parameters",
     "chain_of",
     "compiled_class_of",
     "copied_by_one_fold",
@@ -81,5 +88,4 @@ __all__ = [
     "leaf_seed",
     "plan_read",
     "semiring_named",
-    "settle",
 ]

@@ -13,7 +13,7 @@ from explorer.backend.layers import TorchLayer
 from explorer.backend.parameters import TorchLeafParameter
 from explorer.backend.plan import CircuitPlan, PlannedParameter, leaf_nodes, plan_circuit
 from explorer.backend.semiring import Semiring
-from explorer.backend.storage import AddressBook, foldwise_initializer_, leaf_seed
+from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
 from explorer.graph import Graph
 from explorer.symbolic import TensorParameter
@@ -36,14 +36,14 @@ class TorchCircuit(EvaluatedCircuit):
         fold_index: FoldIndexInfo | None,
         semiring: Semiring,
         tensors: Sequence[nn.Parameter],
-        book: AddressBook,
+        store: ParameterStore,
         leaf_names: Mapping[TensorParameter, str],
     ) -> None:
         position = {id(tensor): i for i, tensor in enumerate(tensors)}
         slots = {
             leaf: (position[id(home.tensor)], home.slice_idx)
             for leaf in leaf_names
-            if (home := book.homes.get(leaf)) is not None and id(home.tensor) in position
+            if (home := store.slots.get(leaf)) is not None and id(home.tensor) in position
         }
         plan = plan_circuit(graph, fold_index, slots, [tensor.shape[0] for tensor in tensors])
         super().__init__(graph, semiring, plan)
@@ -85,16 +85,16 @@ class TorchCircuit(EvaluatedCircuit):
 
         Raises: UnknownNameError if a leaf is missing or unknown; ShapeError; DataTypeError. Nothing is changed then.
         """
-        homes = {self._leaf_names[leaf]: value for leaf, value in self.leaf_values().items()}
-        odd = sorted(set(homes) ^ set(state))
+        slots = {self._leaf_names[leaf]: value for leaf, value in self.leaf_values().items()}
+        odd = sorted(set(slots) ^ set(state))
         if odd:
-            missing, unknown = [n for n in odd if n in homes], [n for n in odd if n in state]
+            missing, unknown = [n for n in odd if n in slots], [n for n in odd if n in state]
             raise UnknownNameError(
                 f"the state is of another circuit: leaves missing {missing[:5]}, unknown {unknown[:5]}; "
                 f"give the leaf_state() of the same symbolic circuit"
             )
         for name, value in state.items():
-            home = homes[name]
+            home = slots[name]
             if not isinstance(value, Tensor) or not torch.can_cast(value.dtype, home.dtype):
                 found = value.dtype if isinstance(value, Tensor) else type(value).__name__
                 raise DataTypeError(f"leaf {name} holds {home.dtype}; the state gives {found}")

@@ -24,7 +24,7 @@ from explorer.symbolic import TensorParameter
 
 
 @dataclass(frozen=True, eq=False)
-class Home:
+class ParameterSlot:
     """Slice `slice_idx` of `tensor` (F, *shape) holds the leaf."""
 
     tensor: nn.Parameter
@@ -32,14 +32,14 @@ class Home:
 
 
 @dataclass(eq=False)
-class AddressBook:
+class ParameterStore:
     """Leaf -> home, for all circuits that one compiler made; it grows as circuits are built."""
 
-    homes: dict[TensorParameter, Home] = field(default_factory=dict)
+    slots: dict[TensorParameter, ParameterSlot] = field(default_factory=dict)
 
 
-def settle(
-    book: AddressBook,
+def allocate_parameters(
+    store: ParameterStore,
     parameter_nodes: Iterable[TorchParameterNode],
     names: Mapping[TensorParameter, str],
     seed: int,
@@ -54,25 +54,25 @@ def settle(
     for owners in (True, False):
         for node in nodes:
             if isinstance(node, TorchTensorParameter) is owners:
-                homeless = tuple(dict.fromkeys(leaf for leaf in node.leaves if leaf not in book.homes))
-                unknown = next((leaf for leaf in homeless if leaf not in names), None)
+                unallocated = tuple(dict.fromkeys(leaf for leaf in node.leaves if leaf not in store.slots))
+                unknown = next((leaf for leaf in unallocated if leaf not in names), None)
                 if unknown is not None:
                     raise RuleError(
                         f"the leaf {unknown!r} is not part of the symbolic circuit; a rule works with the leaves "
                         f"there are, it cannot bring new ones"
                     )
-                if homeless:
-                    _house(book, node, homeless, names, seed, values)
+                if unallocated:
+                    _allocate(store, node, unallocated, names, seed, values)
     tensors: dict[int, nn.Parameter] = {}
     for node in nodes:
         for leaf in node.leaves:
-            tensor = book.homes[leaf].tensor
+            tensor = store.slots[leaf].tensor
             tensors.setdefault(id(tensor), tensor)
     return tuple(tensors.values())
 
 
-def _house(
-    book: AddressBook,
+def _allocate(
+    store: ParameterStore,
     node: TorchLeafParameter,
     leaves: Sequence[TensorParameter],
     names: Mapping[TensorParameter, str],
@@ -95,7 +95,7 @@ def _house(
         data = torch.stack(rows)
     tensor = nn.Parameter(data, requires_grad=node.learnable)
     for slice_idx, leaf in enumerate(leaves):
-        book.homes[leaf] = Home(tensor, slice_idx)
+        store.slots[leaf] = ParameterSlot(tensor, slice_idx)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ from explorer.bench.interleave import Job, ratio, time_interleaved
 from explorer.bench.layer_times import measure_layers
 from explorer.bench.machine import Conditions, write_json
 from explorer.bench.malloc import keep_freed_memory
+from explorer.bench.measurement_run import Progress
 from explorer.bench.mode_times import measure_modes
 from explorer.bench.recorded import (
     RECORDED_FOLDER,
@@ -15,7 +16,6 @@ from explorer.bench.recorded import (
     runs_from_json,
     save_runs,
 )
-from explorer.bench.sitting import Progress
 from explorer.bench.step_times import BATCH_SIZES, measure_steps, measure_sweep
 from explorer.bench.stopwatch import clock_for
 from explorer.bench.worker import Worker, WorkerState

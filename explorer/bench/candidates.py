@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from explorer.bench.interleave import Repeated, Section, out_of_memory, repeat_until_precise
 from explorer.bench.machine import free_bytes
+from explorer.bench.measurement_run import MeasurementRun, with_estimate
 from explorer.bench.programs import Program, disagreement, program, rows_of
-from explorer.bench.sitting import Sitting, with_estimate
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError, measure_usage
 from explorer.timings import CUDA, Timing
@@ -19,7 +19,7 @@ from explorer.timings import CUDA, Timing
 MEMORY_SHARE = 0.5
 """A batch that needs more than this share of the free memory, by what smaller ones took, is not tried."""
 USAGE_SECONDS = 30.0
-"""Memory and operators are counted, which is slow for thousands of layers, until a sitting has taken so long."""
+"""Memory and operators are counted, which is slow for thousands of layers, until a measurement has taken so long."""
 ONE_ROW_RUNS = 3
 NAMES = {"cpu": "the CPU", "cuda": "CUDA"}
 
@@ -50,22 +50,22 @@ class Candidate:
         return rows_of(self.arguments)
 
 
-def time_candidates(sitting: Sitting, candidates: Sequence[Candidate]) -> tuple[tuple[Timing, ...], bool]:
-    """The timing of every candidate on every device, and whether the sitting was cancelled."""
-    prepared = _Prepared(sitting, candidates)
+def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]) -> tuple[tuple[Timing, ...], bool]:
+    """The timing of every candidate on every device, and whether the measurement was cancelled."""
+    prepared = _Prepared(measurement, candidates)
     stopped = not prepared.make()
     repeated: Repeated[Place] = Repeated({place: [] for place in prepared.sections}, cancelled=stopped)
     if not stopped:
 
         def between(repeated: Repeated[Place], share: float, note: str) -> None:
-            sitting.tell(share, note, lambda: prepared.timings_of(repeated))
+            measurement.tell(share, note, lambda: prepared.timings_of(repeated))
 
         repeated = repeat_until_precise(
             prepared.sections,
-            precision=sitting.settings.precision,
-            max_seconds=sitting.settings.max_seconds,
+            precision=measurement.settings.precision,
+            max_seconds=measurement.settings.max_seconds,
             between=between,
-            cancelled=sitting.cancelled,
+            cancelled=measurement.cancelled,
         )
     return prepared.timings_of(repeated), repeated.cancelled
 
@@ -73,12 +73,12 @@ def time_candidates(sitting: Sitting, candidates: Sequence[Candidate]) -> tuple[
 class _Prepared:
     """The candidates on their devices: compared, their memory measured, ready to be timed."""
 
-    def __init__(self, sitting: Sitting, candidates: Sequence[Candidate]) -> None:
-        self.sitting = sitting
+    def __init__(self, measurement: MeasurementRun, candidates: Sequence[Candidate]) -> None:
+        self.measurement = measurement
         self.candidates = candidates
         self.sections: dict[Place, Section] = {}
         self.timings: dict[Place, Timing] = {}
-        for device in sitting.devices:
+        for device in measurement.devices:
             for number, candidate in enumerate(candidates):
                 self.timings[number, device] = Timing(
                     candidate.what,
@@ -92,11 +92,11 @@ class _Prepared:
         self._bytes_of_row: dict[tuple[Callable[[], nn.Module], str], float] = {}
 
     def make(self) -> bool:
-        """Make them all; False if the sitting was cancelled meanwhile."""
+        """Make them all; False if the measurement was cancelled meanwhile."""
         for number, device in self.timings:
             candidate = self.candidates[number]
-            self.sitting.tell(0.0, f"preparing {candidate.what} on {NAMES[device]}")
-            if self.sitting.cancelled():
+            self.measurement.tell(0.0, f"preparing {candidate.what} on {NAMES[device]}")
+            if self.measurement.cancelled():
                 return False
             missing = self._too_large(candidate, device)
             if not missing:
@@ -109,11 +109,11 @@ class _Prepared:
                         raise
                     missing = "out of memory"
             self.timings[number, device] = replace(self.timings[number, device], missing=missing)
-        return not self.sitting.cancelled()
+        return not self.measurement.cancelled()
 
     def timings_of(self, repeated: Repeated[Place]) -> tuple[Timing, ...]:
         """The timings by what was repeated until now, device by device."""
-        precision = self.sitting.settings.precision
+        precision = self.measurement.settings.precision
         found: list[Timing] = []
         for place, timing in self.timings.items():
             estimate = repeated.estimate(place) if place in repeated.laps else None
@@ -123,13 +123,13 @@ class _Prepared:
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
         """Why the candidate cannot be timed; empty if its section stands ready."""
-        made = program(self._module(candidate, device), candidate.arguments, self.sitting.settings.kind, device)
+        made = program(self._module(candidate, device), candidate.arguments, self.measurement.settings.kind, device)
         reason = disagreement(made.outputs(), candidate.wanted)
         if reason:
             return f"no time: {reason}"
-        if monotonic() - self.sitting.started < USAGE_SECONDS:
+        if monotonic() - self.measurement.started < USAGE_SECONDS:
             made.prepare()
-            usage = measure_usage(made.run, device, self.sitting.cancelled)
+            usage = measure_usage(made.run, device, self.measurement.cancelled)
             self._bytes_of_row[candidate.build, device] = usage.peak_bytes / candidate.rows
             self.timings[number, device] = replace(
                 self.timings[number, device],
@@ -137,12 +137,12 @@ class _Prepared:
                 operators=usage.operators,
                 one_row=self._one_row(made, device) if candidate.any_rows else None,
             )
-        self.sections[number, device] = _section(made, device, self.sitting.settings.num_threads)
+        self.sections[number, device] = _section(made, device, self.measurement.settings.num_threads)
         return ""
 
     def _one_row(self, made: Program, device: str) -> float:
         """The least milliseconds of three runs with one row: what the circuit costs whatever the batch is."""
-        section = _section(made.with_one_row(), device, self.sitting.settings.num_threads)
+        section = _section(made.with_one_row(), device, self.measurement.settings.num_threads)
         return 1000 * min([section()[0] for _ in range(ONE_ROW_RUNS + 1)][1:])
 
     def _module(self, candidate: Candidate, device: str) -> nn.Module:

@@ -9,17 +9,17 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit, Read
 from explorer.bench.candidates import Candidate
 from explorer.bench.interleave import Repeated, Section, repeat_until_precise
-from explorer.bench.programs import Program, disagreement, program
-from explorer.bench.sitting import (
+from explorer.bench.measurement_run import (
     Cancelled,
+    MeasurementRun,
     OnProgress,
     Settings,
-    Sitting,
     ignore,
+    measurement_run,
     never,
-    sitting,
     with_estimate,
 )
+from explorer.bench.programs import Program, disagreement, program
 from explorer.bench.step_times import Reference, plain_options, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError, measure_usage
@@ -56,7 +56,7 @@ def measure_layers(
     require_circuit(trace, "layers are timed one by one")
     rows = batch_size if x is None else len(x)
     settings = Settings(tuple(devices), FORWARD, rows, num_threads, precision, max_seconds, seed)
-    with sitting(settings, on_progress, cancelled) as begun:
+    with measurement_run(settings, on_progress, cancelled) as begun:
         if cancelled():
             return begun.run(LAYERS, name, plain_options(trace), (), True)
         index = trace.step(step).index
@@ -64,7 +64,7 @@ def measure_layers(
         return begun.run(LAYERS, name, plain_options(trace), timings, stopped)
 
 
-def _time_layers(begun: Sitting, reference: Reference, step: int) -> tuple[tuple[Timing, ...], bool]:
+def _time_layers(begun: MeasurementRun, reference: Reference, step: int) -> tuple[tuple[Timing, ...], bool]:
     candidate = reference.candidate(step)
     found: dict[str, _Layers] = {}
     differs: list[Timing] = []
@@ -107,7 +107,7 @@ class _CopyingRead:
 class _Layers:
     """The whole forward pass of a circuit, its layers, and its copying reads, on one device."""
 
-    def __init__(self, made: Program, device: str, candidate: Candidate, begun: Sitting) -> None:
+    def __init__(self, made: Program, device: str, candidate: Candidate, begun: MeasurementRun) -> None:
         self.made = made
         self.circuit: EvaluatedCircuit = made.module  # type: ignore[assignment]
         (self.x,) = made.arguments

@@ -5,8 +5,8 @@ from typing import Any
 
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.inputs import random_inputs
+from explorer.bench.measurement_run import Cancelled, OnProgress, Settings, ignore, measurement_run, never
 from explorer.bench.programs import program
-from explorer.bench.sitting import Cancelled, OnProgress, Settings, ignore, never, sitting
 from explorer.bench.step_times import COMPARED_ROWS, plain_options
 from explorer.compiler import record
 from explorer.symbolic import Circuit
@@ -43,7 +43,7 @@ def measure_modes(
     """
     settings = Settings(tuple(devices), kind, batch_size, num_threads, precision, max_seconds, seed)
     others = {key: value for key, value in (options or {}).items() if key not in ("optimize", "fold")}
-    with sitting(settings, on_progress, cancelled) as begun:
+    with measurement_run(settings, on_progress, cancelled) as begun:
         traces: dict[str, Trace] = {}
         for mode, (optimize, fold) in NAMES_OF_MODES.items():
             if cancelled():
@@ -56,8 +56,8 @@ def measure_modes(
         wanted = program(first, (x[:COMPARED_ROWS],), FORWARD, CPU).outputs()
         candidates: list[Candidate] = []
         for mode, trace in traces.items():
-            figures = trace.figures(-1)
-            layers, num_bytes = figures["layers"], figures["activation_bytes"] * batch_size
+            stats = trace.stats(-1)
+            layers, num_bytes = stats["layers"], stats["activation_bytes"] * batch_size
             candidates.append(Candidate(mode, lambda t=trace: t.circuit_at(-1), (x,), wanted, layers, num_bytes))
         timings, stopped = time_candidates(begun, candidates)
         return begun.run(MODES, name, plain_options(plain), timings, stopped)

@@ -9,8 +9,16 @@ from torch import Tensor
 
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.inputs import random_inputs
+from explorer.bench.measurement_run import (
+    Cancelled,
+    MeasurementRun,
+    OnProgress,
+    Settings,
+    ignore,
+    measurement_run,
+    never,
+)
 from explorer.bench.programs import first_rows, program, rows_of
-from explorer.bench.sitting import Cancelled, OnProgress, Settings, Sitting, ignore, never, sitting
 from explorer.errors import CircuitError
 from explorer.timings import CPU, FORWARD, STEPS, SWEEP, Run, default_steps
 from explorer.trace import Trace
@@ -54,7 +62,7 @@ def measure_steps(
     """
     settings = Settings(tuple(devices), kind, _rows(trace, x, batch_size), num_threads, precision, max_seconds, seed)
     chosen = default_steps(trace) if steps is None else tuple(sorted({trace.step(step).index for step in steps}))
-    with sitting(settings, on_progress, cancelled) as begun:
+    with measurement_run(settings, on_progress, cancelled) as begun:
         if cancelled():
             return begun.run(STEPS, name, plain_options(trace), (), True)
         reference = Reference(begun, trace, x, settings.batch_size)
@@ -86,7 +94,7 @@ def measure_sweep(
     require_circuit(trace, "batches of other sizes are timed")
     sizes = sorted(set(batch_sizes))
     settings = Settings(tuple(devices), kind, min(sizes, default=0), num_threads, precision, max_seconds, seed)
-    with sitting(settings, on_progress, cancelled) as begun:
+    with measurement_run(settings, on_progress, cancelled) as begun:
         if cancelled():
             return begun.run(SWEEP, name, plain_options(trace), (), True)
         reference = Reference(begun, trace, None, max(sizes))
@@ -126,7 +134,7 @@ def _rows(trace: Trace, x: Any, batch_size: int) -> int:
 class Reference:
     """The first step on the CPU, its arguments, and what every step must give for them, or for their first rows."""
 
-    def __init__(self, begun: Sitting, trace: Trace, x: Any, rows: int) -> None:
+    def __init__(self, begun: MeasurementRun, trace: Trace, x: Any, rows: int) -> None:
         begun.tell(0.0, "preparing the unoptimized circuit")
         self.trace = trace
         module = trace.circuit_at(0)
@@ -140,7 +148,7 @@ class Reference:
 
     def candidate(self, step: int) -> Candidate:
         """A step, to be timed."""
-        figures = self.trace.figures(step)
+        stats = self.trace.stats(step)
         # A tensor graph's module holds the constants of the trace, which must not move to a device.
         is_tensor = self.trace.is_tensor
         return Candidate(
@@ -148,8 +156,8 @@ class Reference:
             lambda: deepcopy(self.trace.circuit_at(step)) if is_tensor else self.trace.circuit_at(step),
             self.arguments,
             self._wanted(step),
-            figures["operators" if is_tensor else "layers"],
-            figures["activation_bytes"] * (1 if is_tensor else rows_of(self.arguments)),
+            stats["operators" if is_tensor else "layers"],
+            stats["activation_bytes"] * (1 if is_tensor else rows_of(self.arguments)),
             step,
             any_rows=not is_tensor,
         )

@@ -9,7 +9,7 @@ from enum import Enum
 from threading import Event, Thread
 from typing import Generic, TypeVar
 
-from explorer.bench.sitting import Cancelled, OnProgress, Progress, ignore
+from explorer.bench.measurement_run import Cancelled, OnProgress, Progress, ignore
 from explorer.errors import CircuitError
 
 Result = TypeVar("Result")

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from explorer.backend import TorchCircuit
-from explorer.compiler.figures import FigureCounter
 from explorer.compiler.fold_states import reads_of
+from explorer.compiler.stats import StatsCounter
 from explorer.graph import Graph
 from explorer.trace import NodeRecord, Step, Trace, record_of
 
@@ -35,7 +35,7 @@ class CircuitSnapshot:
     @property
     def size(self) -> tuple[int, int]:
         """Number of layers and of folds."""
-        return self.figures["layers"], self.figures["folds"]
+        return self.stats["layers"], self.stats["folds"]
 
     @property
     def change(self) -> None:
@@ -53,20 +53,20 @@ class CircuitSnapshot:
         return self._reads
 
     @cached_property
-    def _counter(self) -> FigureCounter:
-        return FigureCounter(self.compiled.semiring.is_complex)
+    def _counter(self) -> StatsCounter:
+        return StatsCounter(self.compiled.semiring.is_complex)
 
     @cached_property
-    def _figures(self) -> Mapping[str, int]:
-        figures = self._counter.figures(self.compiled.graph)
+    def _stats(self) -> Mapping[str, int]:
+        stats = self._counter.stats(self.compiled.graph)
         if self.compiled.fold_index is None:
-            return figures
-        return {**figures, "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values())}
+            return stats
+        return {**stats, "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values())}
 
     @property
-    def figures(self) -> Mapping[str, int]:
+    def stats(self) -> Mapping[str, int]:
         """Layers, folds, parameters, FLOPs and bytes, for one example."""
-        return self._figures
+        return self._stats
 
     def circuit(self) -> TorchCircuit:
         """A copy of the circuit with the values of now, as other snapshots give one."""

@@ -12,17 +12,16 @@ from time import perf_counter
 from typing import Any
 
 from explorer.backend import (
-    AddressBook,
     FoldIndexInfo,
+    ParameterStore,
     Semiring,
     TorchCircuit,
     TorchLayer,
+    allocate_parameters,
     leaf_nodes,
     semiring_named,
-    settle,
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
-from explorer.compiler.figures import FigureCounter
 from explorer.compiler.fold_states import FoldStates
 from explorer.compiler.registries import CompileRule
 from explorer.compiler.rules import (
@@ -34,6 +33,7 @@ from explorer.compiler.rules import (
     parameter_rules,
 )
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
+from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
@@ -94,12 +94,12 @@ class TorchCompiler:
         self.parameter_rules = CompilerParameterRegistry(dict(parameter_rules.rules))
         self.initializer_rules = CompilerInitializerRegistry(dict(initializer_rules.rules))
         self.circuits = CompiledCircuitsMap()
-        self.book = AddressBook()
+        self.store = ParameterStore()
         self._claimed: set[TensorParameter] = set()
-        self._counter = FigureCounter(self.semiring.is_complex)
+        self._counter = StatsCounter(self.semiring.is_complex)
         self._initializers: dict[Initializer, InitializerFunction] = {}
 
-    def anew(self) -> "TorchCompiler":
+    def fresh_copy(self) -> "TorchCompiler":
         """A compiler with the same options, rules and compile rules that has compiled nothing and has no listeners."""
         new = TorchCompiler(replace(self.options, disable=()), rules=self.rules)
         new.options = self.options
@@ -119,7 +119,7 @@ class TorchCompiler:
             return self.circuits[circuit]
         switches = Switches(self.skips, (*self.rules.names, *self.options.disable))
         self._tell(RunStarted(circuit, self.options.to_json(), self._described_rules()))
-        self._counter = FigureCounter(self.semiring.is_complex)
+        self._counter = StatsCounter(self.semiring.is_complex)
         with paused_garbage_collection():
             compiled = self._compile_circuit(circuit, switches)
         self.circuits.register(circuit, compiled)
@@ -131,8 +131,8 @@ class TorchCompiler:
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
         graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph, switches)
-        tensors = settle(self.book, leaf_nodes(graph), circuit.leaf_names, self.options.seed)
-        return TorchCircuit(graph, fold_index, self.semiring, tensors, self.book, circuit.leaf_names)
+        tensors = allocate_parameters(self.store, leaf_nodes(graph), circuit.leaf_names, self.options.seed)
+        return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, circuit.leaf_names)
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
         compiled_layers_map = {node: self.compile_layer(layer) for node, layer in circuit.graph.nodes.items()}

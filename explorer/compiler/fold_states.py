@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from explorer.backend import FoldIndexInfo, TorchLayer, copied_by_one_fold, plan_read
-from explorer.compiler.figures import FigureCounter
+from explorer.compiler.stats import StatsCounter
 from explorer.fold import FoldedGroup, assemble
 from explorer.graph import Graph
 from explorer.trace import GraphChange
@@ -27,7 +27,7 @@ LevelState = tuple[GraphChange | None, Mapping[str, int]]
 class FoldStates:
     """The states of one folding, shared by the snapshots of its levels; levels are added while it is recorded."""
 
-    def __init__(self, base: Graph[TorchLayer], counter: FigureCounter) -> None:
+    def __init__(self, base: Graph[TorchLayer], counter: StatsCounter) -> None:
         self.base = base
         self._counter = counter
         self._levels: list[Sequence[FoldedGroup]] = []
@@ -44,7 +44,7 @@ class FoldStates:
         """How a level changed the graph; None for the first level, where the graphs have to be compared."""
         return self._state(level)[0]
 
-    def figures(self, level: int) -> Mapping[str, int]:
+    def stats(self, level: int) -> Mapping[str, int]:
         """The figures after a level."""
         return self._state(level)[1]
 
@@ -93,7 +93,7 @@ class FoldStates:
                     copied[node] = numbers
                     rewired[node] = tuple(dict.fromkeys(source for source, _ in sources))
             change = None if level == 0 else _level_change(base, groups, place, rewired, outputs)
-            yield change, totals.figures(counts.parameters, counts.number_bytes)
+            yield change, totals.stats(counts.parameters, counts.number_bytes)
             level += 1
 
 

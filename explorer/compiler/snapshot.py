@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from explorer.backend import (
-    AddressBook,
     FoldIndexInfo,
+    ParameterStore,
     TorchCircuit,
     TorchLayer,
+    allocate_parameters,
     leaf_nodes,
-    settle,
 )
-from explorer.compiler.figures import FigureCounter
 from explorer.compiler.fold_states import FoldStates
+from explorer.compiler.stats import StatsCounter
 from explorer.graph import Graph
 from explorer.symbolic import Circuit
 from explorer.trace import GraphChange
@@ -31,7 +31,7 @@ class LayersSnapshot(ABC):
 
     compiler: "TorchCompiler"
     symbolic: Circuit
-    counter: FigureCounter
+    counter: StatsCounter
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class LayersSnapshot(ABC):
 
     @property
     @abstractmethod
-    def figures(self) -> Mapping[str, int]:
+    def stats(self) -> Mapping[str, int]:
         """Layers, folds, parameters, FLOPs and bytes, for one example."""
 
     @property
@@ -51,7 +51,7 @@ class LayersSnapshot(ABC):
     @property
     def size(self) -> tuple[int, int]:
         """Number of layers and of folds."""
-        return self.figures["layers"], self.figures["folds"]
+        return self.stats["layers"], self.stats["folds"]
 
     @property
     @abstractmethod
@@ -61,12 +61,12 @@ class LayersSnapshot(ABC):
     def circuit(self) -> TorchCircuit:
         """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""
         graph, fold_index = self._folded
-        book = AddressBook()
+        store = ParameterStore()
         names = self.symbolic.leaf_names
         compiled = self.compiler.circuits.compiled.get(self.symbolic)
         values = compiled.leaf_values() if compiled is not None else {}
-        tensors = settle(book, leaf_nodes(graph), names, self.compiler.options.seed, values)
-        return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, book, names)
+        tensors = allocate_parameters(store, leaf_nodes(graph), names, self.compiler.options.seed, values)
+        return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, store, names)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """What the circuit gives for rows of data."""
@@ -85,9 +85,9 @@ class CompiledSnapshot(LayersSnapshot):
         return self.layers, None
 
     @property
-    def figures(self) -> Mapping[str, int]:
+    def stats(self) -> Mapping[str, int]:
         """Layers, folds, parameters, FLOPs and bytes, for one example."""
-        return self.counter.figures(self.layers)
+        return self.counter.stats(self.layers)
 
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
@@ -112,9 +112,9 @@ class FoldingSnapshot(LayersSnapshot):
         return self.states.change(self.level)
 
     @property
-    def figures(self) -> Mapping[str, int]:
+    def stats(self) -> Mapping[str, int]:
         """Layers, folds, parameters, FLOPs and bytes, for one example."""
-        return self.states.figures(self.level)
+        return self.states.stats(self.level)
 
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:

@@ -97,7 +97,7 @@ def _optimize_parameter_nodes(
 
 
 def _optimize_parameters_of(
-    layer: TorchLayer, place: str, rules: Sequence[Rule], roots: tuple[type, ...], context: RewriteContext
+    layer: TorchLayer, parameter_path: str, rules: Sequence[Rule], roots: tuple[type, ...], context: RewriteContext
 ) -> TorchLayer:
     """The layer with its parameter graphs optimized; the same layer if nothing matched."""
     new: dict[str, object] = {}
@@ -105,11 +105,11 @@ def _optimize_parameters_of(
         if not any(isinstance(value, roots) for value in parameter.graph.nodes.values()):
             continue
         own_ids = replace(context, fresh=count(parameter.graph.next_id))
-        optimized = optimize_graph(parameter.graph, rules, own_ids, f"{place}.{name}")
+        optimized = optimize_graph(parameter.graph, rules, own_ids, f"{parameter_path}.{name}")
         if optimized is not None:
             new[name] = TorchParameter(optimized)
     for name, nested in nested_of(layer).items():
-        inner = _optimize_parameters_of(nested, f"{place}.{name}", rules, roots, context)
+        inner = _optimize_parameters_of(nested, f"{parameter_path}.{name}", rules, roots, context)
         if inner is not nested:
             new[name] = inner
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ class Switches:
         """Why a match of the step of this path is left alone; None if it is not switched off."""
         if self.skips.steps and self.step_is_off(path):
             return SWITCHED_OFF
-        node = int(match.place.split(".", 1)[0]) if match.place else match.root
+        node = int(match.parameter_path.split(".", 1)[0]) if match.parameter_path else match.root
         entry = self.skips.matches.get((match.pattern.name, node))
         if entry is None:
             return None

@@ -211,9 +211,9 @@ class RewriteDatabase(ABC, Generic[Item]):
         for tag in texts:
             if tag in self._refused:
                 raise RuleError(f"{name!r} is tagged {tag!r}: {self._refused[tag]}")
-        place = self._place(position)
+        location = self._place(position)
         held = self._named(item, name)
-        self._entries[name] = Entry(name, held, texts, place, role)
+        self._entries[name] = Entry(name, held, texts, location, role)
 
     def _checked(self, name: object, item: object, tags: Iterable[object]) -> tuple[str, ...]:
         """Raises: RuleError for what is no name, no rewriter, or no tag."""

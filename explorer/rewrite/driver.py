@@ -39,7 +39,7 @@ class RewriteContext:
 
 
 def optimize_graph(
-    graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = ""
+    graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, parameter_path: str = ""
 ) -> Graph[Any] | None:
     """Search for the patterns of the rules, resolve conflicts, and rewrite; None if no match was applied.
 
@@ -57,18 +57,25 @@ def optimize_graph(
         return context.cost(match, apply(match)) if context.cost is not None else 0.0
 
     matches = match_optimization_patterns(
-        graph, tuple(rule_of), context.strategy, cost=cost, accept=_acceptance(rules, context), place=place
+        graph,
+        tuple(rule_of),
+        context.strategy,
+        cost=cost,
+        accept=_acceptance(rules, context),
+        parameter_path=parameter_path,
     )
-    numbers = _report(matches, context, place)
-    return _rewrite(graph, matches, apply, context, place, numbers) if matches.chosen else None
+    numbers = _report(matches, context, parameter_path)
+    return _rewrite(graph, matches, apply, context, parameter_path, numbers) if matches.chosen else None
 
 
-def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, place: str = "") -> bool:
+def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, parameter_path: str = "") -> bool:
     """Whether `optimize_graph` would change the graph: the same search, without rewriting or telling anyone."""
     patterns = tuple(rule.pattern for rule in rules)
     accept = _acceptance(rules, context)
     first = OptMatchStrategy.FIRST_MATCH
-    return bool(match_optimization_patterns(graph, patterns, first, accept=accept, place=place).chosen)
+    return bool(
+        match_optimization_patterns(graph, patterns, first, accept=accept, parameter_path=parameter_path).chosen
+    )
 
 
 def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[GraphOptMatch], Refusal | None]:
@@ -126,7 +133,7 @@ def _rewrite(
     matches: Matches,
     apply: Callable[[GraphOptMatch], tuple[Any, ...]],
     context: RewriteContext,
-    place: str,
+    parameter_path: str,
     numbers: Mapping[GraphOptMatch, int],
 ) -> Graph[Any]:
     """Rebuild the graph in topological order; the replacement of a match takes the position of its root."""
@@ -153,23 +160,23 @@ def _rewrite(
         exit_of[match.root] = added[-1]
         if context.listeners:
             seconds = perf_counter() - started
-            event = Rewritten(numbers[match], match.pattern.name, match.nodes, tuple(added), seconds, place)
+            event = Rewritten(numbers[match], match.pattern.name, match.nodes, tuple(added), seconds, parameter_path)
             for listener in context.listeners:
                 listener(event)
     return Graph(nodes, inputs, tuple([exit_of.get(output, output) for output in graph.outputs]))
 
 
-def _report(matches: Matches, context: RewriteContext, place: str) -> Mapping[GraphOptMatch, int]:
+def _report(matches: Matches, context: RewriteContext, parameter_path: str) -> Mapping[GraphOptMatch, int]:
     """Send the outcome of a search to the listeners; returns the number of each match."""
     if not context.listeners:
         return {}
     numbers = {match: next(context.numbers) for match in matches.found}
     for listener in context.listeners:
         for match, number in numbers.items():
-            listener(MatchFound(number, match.pattern.name, match.root, match.nodes, place))
+            listener(MatchFound(number, match.pattern.name, match.root, match.nodes, parameter_path))
         for lost in matches.conflicts:
             pair = numbers[lost.loser], numbers[lost.winner]
-            listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, place))
+            listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, parameter_path))
         if matches.refusals:
-            listener(AttemptsRefused(matches.refusals, place))
+            listener(AttemptsRefused(matches.refusals, parameter_path))
     return numbers

@@ -19,15 +19,15 @@ class GraphOptMatch:
     """A pattern found at concrete nodes.
 
     `nodes` are ids, root first; `entries` the nodes themselves; `sub_entries[i]` maps a parameter name of entry i to
-    the matches found in it. `place` names the parameter whose graph was searched (`12.weight`); it is empty for
-    layers.
+    the matches found in it. `parameter_path` is the path of the searched parameter (`12.weight`); it is empty
+    for layers.
     """
 
     pattern: GraphOptPattern
     nodes: tuple[int, ...]
     entries: tuple[Any, ...]
     sub_entries: "tuple[Mapping[str, tuple[GraphOptMatch, ...]], ...]" = ()
-    place: str = ""
+    parameter_path: str = ""
 
     @property
     def root(self) -> int:
@@ -43,7 +43,7 @@ class GraphOptMatch:
         return len(self.nodes)
 
     def __str__(self) -> str:
-        where = f" in {self.place}" if self.place else ""
+        where = f" in {self.parameter_path}" if self.parameter_path else ""
         return f"{self.pattern.name} at {', '.join(map(str, self.nodes))}{where}"
 
 
@@ -56,7 +56,7 @@ class Search:
 
 
 def match_pattern(
-    graph: Graph[Any], pattern: GraphOptPattern, root: int, place: str = "", checks: list[Check] | None = None
+    graph: Graph[Any], pattern: GraphOptPattern, root: int, parameter_path: str = "", checks: list[Check] | None = None
 ) -> GraphOptMatch | Refusal:
     """Try a pattern with its first entry at `root`. The questions asked are appended to `checks` if it is given."""
     name = pattern.name
@@ -94,7 +94,9 @@ def match_pattern(
             if not _ask(checks, at, bool(inputs), "does it read a node"):
                 return Refusal(*at, RefusalKind.NO_INPUT)
             current = inputs[0]
-    return GraphOptMatch(pattern, tuple(nodes), tuple([graph.nodes[n] for n in nodes]), tuple(sub_entries), place)
+    return GraphOptMatch(
+        pattern, tuple(nodes), tuple([graph.nodes[n] for n in nodes]), tuple(sub_entries), parameter_path
+    )
 
 
 def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
@@ -142,13 +144,13 @@ def _match_sub_patterns(
     return found
 
 
-def _attempts(graph: Graph[Any], pattern: GraphOptPattern, place: str) -> list[GraphOptMatch | Refusal]:
+def _attempts(graph: Graph[Any], pattern: GraphOptPattern, parameter_path: str) -> list[GraphOptMatch | Refusal]:
     """A sub-pattern tried at every node, or at the outputs if it asks for one."""
     roots = graph.outputs if pattern.is_output else graph.nodes
-    return [match_pattern(graph, pattern, root, place) for root in roots]
+    return [match_pattern(graph, pattern, root, parameter_path) for root in roots]
 
 
-def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], place: str = "") -> Search:
+def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = "") -> Search:
     """Try every pattern at every node. A node whose type is not that of the first entry is no near miss."""
     search = Search()
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
@@ -161,7 +163,7 @@ def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], 
         for pattern in fitting:
             if pattern.is_output and root not in graph.output_set:
                 continue
-            result = match_pattern(graph, pattern, root, place)
+            result = match_pattern(graph, pattern, root, parameter_path)
             if isinstance(result, Refusal):
                 search.refusals.append(result)
             else:

@@ -81,9 +81,9 @@ def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPip
 
 
 def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:
-    place = _place(node, where)
+    location = _place(node, where)
     if not isinstance(node, yaml.MappingNode):
-        raise FileFormatError(f"{place}: an entry is a map with the keys {', '.join(KEYS)}")
+        raise FileFormatError(f"{location}: an entry is a map with the keys {', '.join(KEYS)}")
     given: dict[str, yaml.Node] = {}
     for key, value in node.value:
         name = _text(key, "key", where)
@@ -93,7 +93,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
             raise FileFormatError(f"{_place(key, where)}: the key {name} stands twice in one entry")
         given[name] = value
     if "passName" not in given:
-        raise FileFormatError(f"{place}: the entry has no passName")
+        raise FileFormatError(f"{location}: the entry has no passName")
     default = FunctionPassConfig()
     convergence, modes, dce = default.convergence, default.modes, default.dce
     pass_id = _text(given["passName"], "passName", where)
@@ -113,7 +113,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
     try:
         return FunctionPassConfig(pass_id, convergence, modes, dce)
     except CircuitError as error:
-        raise FileFormatError(f"{place}: {error}") from error
+        raise FileFormatError(f"{location}: {error}") from error
 
 
 def _text(node: yaml.Node, what: str, where: str) -> str:

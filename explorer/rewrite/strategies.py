@@ -51,14 +51,14 @@ def match_optimization_patterns(
     *,
     cost: Callable[[GraphOptMatch], float] | None = None,
     accept: Callable[[GraphOptMatch], Refusal | None] | None = None,
-    place: str = "",
+    parameter_path: str = "",
 ) -> Matches:
     """Search all patterns in a graph and decide which matches to apply.
 
     `accept` may decline a match with a reason (a rule that does not pay); `cost` is what applying a match adds to the
     cost of the graph, needed by LOWEST_COST.
     """
-    search = match_pattern_graph(graph, patterns, place)
+    search = match_pattern_graph(graph, patterns, parameter_path)
     found: list[GraphOptMatch] = []
     for match in search.matches:
         declined = accept(match) if accept is not None else None

@@ -42,7 +42,7 @@ def check_fields(node: object) -> None:
             raise ValueRangeError(f"{type(node).__name__} needs {name} >= {bound}; found {value}")
 
 
-def is_whole(value: object) -> bool:
+def is_integer(value: object) -> bool:
     """Whether this is an integer, of Python or of numpy; a truth value is none."""
     return type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 from explorer.graph import config_of, value_text
-from explorer.symbolic.checks import Count, check_fields, is_whole, wrong_type
+from explorer.symbolic.checks import Count, check_fields, is_integer, wrong_type
 from explorer.symbolic.initializers import ConstantInitializer, DirichletInitializer, Initializer, NormalInitializer
 
 Shape = tuple[int, ...]
@@ -112,7 +112,7 @@ def _checked_size(size: object) -> Shape:
         raise ShapeError(f"a parameter leaf needs a tuple of whole numbers as its size; found {size!r}")
     given = cast("Sequence[int]", size)
     for n in given:
-        if not is_whole(n):
+        if not is_integer(n):
             raise ShapeError(f"a parameter leaf needs whole numbers as its size; found {size!r}")
         if n < 1:
             raise ShapeError(f"a parameter leaf needs positive sizes; found {size!r}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from explorer.errors import ScopeError
-from explorer.symbolic.checks import is_whole
+from explorer.symbolic.checks import is_integer
 
 Scope = tuple[int, ...]
 
@@ -52,6 +52,6 @@ def _indices(variables: object) -> Scope:
     if not isinstance(variables, Iterable):
         raise ScopeError(f"a scope is a list of variables, like (0,); found {variables!r}")
     given = tuple(cast("Iterable[int]", variables))
-    if not all(map(is_whole, given)):
+    if not all(map(is_integer, given)):
         raise ScopeError(f"variables are indices, whole numbers from 0; found {given}")
     return tuple(map(int, given))

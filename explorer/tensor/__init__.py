@@ -7,7 +7,7 @@ from explorer.tensor.ir import library, quantized
 from explorer.tensor.ir.ops import SLOT, Op, apply_op, call, slots
 from explorer.tensor.ir.scalars import double, doubles
 from explorer.tensor.ir.types import OtherType, Quantization, TensorType, ValueType
-from explorer.tensor.ir.variables import Apply, Constant, SourcePlace, Variable
+from explorer.tensor.ir.variables import Apply, Constant, SourceLocation, Variable
 from explorer.tensor.recording.observer import Observer
 from explorer.tensor.torch_io.circuits import from_circuit
 from explorer.tensor.torch_io.exporting import TensorModule, to_fx, to_module
@@ -30,7 +30,7 @@ __all__ = [
     "OtherType",
     "Quantization",
     "ReplaceValidate",
-    "SourcePlace",
+    "SourceLocation",
     "TensorModule",
     "TensorType",
     "ValueType",

@@ -244,7 +244,7 @@ class RuleStats:
 
 
 @dataclass(frozen=True)
-class Enabling:
+class RuleInteraction:
     """How often a rule was applied to something that another rule, or itself, had made."""
 
     rule: str

@@ -42,10 +42,10 @@ def check_before(step: Step, nodes: Container[int]) -> None:
     for number in numbers:
         if number not in range(len(step.matches)):
             raise ValueError(f"{_name(step)} names match {number!r}, but has {len(step.matches)}")
-    named = [node for match in step.matches if not match.place for node in (match.root, *match.nodes)]
-    named += [refused.refusal.root for refused in step.refusals if not refused.place]
-    named += [lost.node for lost in step.lost if not lost.place]
-    named += [node for rewrite in step.rewrites if not rewrite.place for node in rewrite.removed]
+    named = [node for match in step.matches if not match.parameter_path for node in (match.root, *match.nodes)]
+    named += [refused.refusal.root for refused in step.refusals if not refused.parameter_path]
+    named += [lost.node for lost in step.lost if not lost.parameter_path]
+    named += [node for rewrite in step.rewrites if not rewrite.parameter_path for node in rewrite.removed]
     named += [node for group in step.folds for node in group.members]
     _check_exist(named, nodes, f"before {_name(step)}")
     for group in step.folds:
@@ -57,7 +57,7 @@ def check_after(step: Step, nodes: Container[int]) -> None:
     """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
     made = [group.node for group in step.folds]
     if step.error is None:  # a failed step leaves the graph as it was
-        made += [node for rewrite in step.rewrites if not rewrite.place for node in rewrite.added]
+        made += [node for rewrite in step.rewrites if not rewrite.parameter_path for node in rewrite.added]
     _check_exist(made, nodes, f"after {_name(step)}")
 
 

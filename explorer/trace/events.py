@@ -1,7 +1,7 @@
 """What happens during a compilation, told to listeners as it happens.
 
 A listener is any callable that takes an event; the drivers call it, and with no listener nothing is made or called.
-`place` is the parameter a parameter rule works on (`12.weight`); it is empty for layers.
+`parameter_path` is the parameter a parameter rule works on (`12.weight`); it is empty for layers.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def figures(self) -> Mapping[str, int]:
+    def stats(self) -> Mapping[str, int]:
         """Counts of that state: nodes, folds, parameters, FLOPs, bytes."""
         ...
 
@@ -95,7 +95,7 @@ class MatchFound:
     rule: str
     root: int
     nodes: tuple[int, ...]
-    place: str = ""
+    parameter_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class AttemptsRefused:
     """The patterns of a search that failed below their first entry: near misses. Many, so they are told all at once."""
 
     refusals: tuple[Refusal, ...]
-    place: str = ""
+    parameter_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class MatchLost:
     node: int
     strategy: str
     reason: str
-    place: str = ""
+    parameter_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Rewritten:
     removed: tuple[int, ...]
     added: tuple[int, ...]
     seconds: float
-    place: str = ""
+    parameter_path: str = ""
     became: tuple[int, ...] = ()
 
 

@@ -20,10 +20,10 @@ class Lineages:
         """The lineage of a node. Raises: UnknownNameError."""
         first, last = self.lifetime(node)
         changes = tuple(
-            Origin(s.index, s.path, f"{w.rule} in {w.place}", (node,), (node,))
+            Origin(s.index, s.path, f"{w.rule} in {w.parameter_path}", (node,), (node,))
             for s in self.steps
             for w in s.rewrites
-            if w.place and w.place.split(".")[0] == str(node)
+            if w.parameter_path and w.parameter_path.split(".")[0] == str(node)
         )
         return Lineage(
             node,
@@ -86,7 +86,7 @@ class Lineages:
             if step.error is not None:
                 continue  # a failed step leaves the graph as it was
             for rewrite in step.rewrites:
-                if not rewrite.place:
+                if not rewrite.parameter_path:
                     found.append(
                         Origin(
                             step.index,

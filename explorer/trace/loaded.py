@@ -16,7 +16,7 @@ class LoadedSnapshot:
 
     history: GraphHistory
     step: int
-    figures: Mapping[str, int]
+    stats: Mapping[str, int]
     reads: Mapping[int, Mapping[str, Any]]
     is_tensor: bool = False
 

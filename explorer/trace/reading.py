@@ -63,12 +63,12 @@ def _read(data: Mapping[str, Any]) -> Trace:
 
 
 def _read_change(row: Mapping[str, Any], records: Sequence[NodeRecord]) -> GraphChange:
-    added: dict[int, NodeRecord] = {_integer(node): records[place] for node, place, _ in row["added"]}
+    added: dict[int, NodeRecord] = {_integer(node): records[position] for node, position, _ in row["added"]}
     rewired = {node: sources for node, _, sources in row["added"]} | dict(row["rewired"])
     return GraphChange(
         tuple(row["removed"]),
         added,
-        {node: records[place] for node, place in row["replaced"]},
+        {node: records[position] for node, position in row["replaced"]},
         {node: tuple(map(_integer, sources)) for node, sources in rewired.items()},
         tuple(map(_integer, row["outputs"])),
     )

@@ -1,7 +1,7 @@
 """The reason in words why a pattern was not applied at a node, read from what one step recorded.
 
 The id of a match or refusal counts in the graph that was searched: that of the layers, or that of one parameter,
-which `place` names. A rule on parameters is therefore asked about by the layer that holds the parameter.
+which `parameter_path` names. A rule on parameters is therefore asked about by the layer that holds the parameter.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,18 +21,22 @@ MOST_RULES = 6
 
 def matches_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchFound, ...]:
     """The matches of a rule at a layer."""
-    return tuple(m for m in step.matches if m.rule == rule.pattern and _is_at(rule, m.root, m.place, node))
+    return tuple(m for m in step.matches if m.rule == rule.pattern and _is_at(rule, m.root, m.parameter_path, node))
 
 
 def refusals_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchRefused, ...]:
     """The near misses of a rule at a layer that were kept."""
     return tuple(
-        r for r in step.refusals if r.refusal.pattern == rule.pattern and _is_at(rule, r.refusal.root, r.place, node)
+        r
+        for r in step.refusals
+        if r.refusal.pattern == rule.pattern and _is_at(rule, r.refusal.root, r.parameter_path, node)
     )
 
 
-def _is_at(rule: RuleDescription, root: int, place: str, node: int) -> bool:
-    return place.split(".")[0] == str(node) if rule.kind == "parameter" else not place and root == node
+def _is_at(rule: RuleDescription, root: int, parameter_path: str, node: int) -> bool:
+    return (
+        parameter_path.split(".")[0] == str(node) if rule.kind == "parameter" else not parameter_path and root == node
+    )
 
 
 def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]:
@@ -51,7 +55,7 @@ def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NodeContext:
     """A node as it stood when it was asked about: its id, what it is, and what it reads."""
 
     node: int
@@ -63,15 +67,15 @@ class Standing:
         return f"node {self.node} is {self.record.title}, which reads {sources or 'no other node'}"
 
 
-def reason_without_refusal(rule: RuleDescription, place: Standing, step: Step, fits: bool) -> str:
+def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: Step, fits: bool) -> str:
     """What can be said where neither a match nor a refusal was kept; `fits`: the matcher says now that it matches.
 
     A trace knows types by name only, and the first entry may be a base class of the node's. So another name is the
     reason only if every near miss was kept.
     """
     if rule.kind == TENSOR:
-        return _reason_at_operator(rule, place)
-    node, record = place.node, place.record
+        return _reason_at_operator(rule, context)
+    node, record = context.node, context.record
     wanted = rule.entries[0]
     fits = fits or wanted in _types_searched(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
@@ -85,17 +89,17 @@ def reason_without_refusal(rule: RuleDescription, place: Standing, step: Step, f
 
 
 def reason_of_pass(
-    name: str, rules: Sequence[RuleDescription], asked: Sequence[RuleDescription], place: Standing
+    name: str, rules: Sequence[RuleDescription], asked: Sequence[RuleDescription], context: NodeContext
 ) -> str:
     """The reason if none of the rules of a pass gave one; `asked` are those that are tried at the operator."""
     if not rules:
-        return f"{name} has no rules that are tried at single nodes; {place}"
+        return f"{name} has no rules that are tried at single nodes; {context}"
     if not asked:
-        return f"the rules of {name} are tried at {_operators_text(rules)}, and {place}"
+        return f"the rules of {name} are tried at {_operators_text(rules)}, and {context}"
     named = [rule for rule in asked if rule.entries[0] != ANY_OPERATOR] or asked
     told = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MOST_RULES])
     more = f"; and {len(named) - MOST_RULES} more" if len(named) > MOST_RULES else ""
-    return f"no rule of {name} applies here, and none gave a reason: {place}. What they do: {told}{more}"
+    return f"no rule of {name} applies here, and none gave a reason: {context}. What they do: {told}{more}"
 
 
 def looks_at(rule: RuleDescription, record: NodeRecord) -> bool:
@@ -111,13 +115,13 @@ def _operators_text(rules: Sequence[RuleDescription]) -> str:
     return OR.join(names) if more < 2 else OR.join([*names[:MOST_OPERATORS], f"one of {more} others"])
 
 
-def _reason_at_operator(rule: RuleDescription, place: Standing) -> str:
+def _reason_at_operator(rule: RuleDescription, context: NodeContext) -> str:
     """What can be said of a rule on operators that gave no reason."""
     wanted = _operators_text([rule])
-    if not looks_at(rule, place.record):
-        return f"node {place.node} is {place.record.title}; {rule.pattern} is tried at {wanted}"
+    if not looks_at(rule, context.record):
+        return f"node {context.node} is {context.record.title}; {rule.pattern} is tried at {wanted}"
     what = f"; what it does: {rule.doc}" if rule.doc else ""
-    return f"it does not apply here, and gave no reason: it is tried at {wanted}, and {place}{what}"
+    return f"it does not apply here, and gave no reason: it is tried at {wanted}, and {context}{what}"
 
 
 def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:

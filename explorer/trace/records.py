@@ -117,19 +117,19 @@ class Records:
 
 def parameter_record(parameter: Any, leaf_name: LeafName) -> ParameterRecord:
     """The record of a compiled parameter."""
-    place = {node: i for i, node in enumerate(parameter.graph.nodes)}
+    position = {node: i for i, node in enumerate(parameter.graph.nodes)}
     nodes: list[ParameterNodeRecord] = []
     for node, value in parameter.graph.nodes.items():
         leaves = next((getattr(value, name) for name in field_names(value.__class__, "leaves")), ())
         folds = next((getattr(value, name) for name in field_names(value.__class__, "folds")), 1)
         config = {name: plain(item) for name, item in config_of(value).items()}
-        inputs = tuple(place[source] for source in parameter.graph.inputs[node])
+        inputs = tuple(position[source] for source in parameter.graph.inputs[node])
         names = tuple(leaf_name(leaf) for leaf in leaves)
         nodes.append(ParameterNodeRecord(type(value).__name__, folds, config, inputs, names))
     if parameter.fold_index is None:
-        outputs: tuple[tuple[int, int], ...] = ((place[parameter.graph.outputs[0]], 0),)
+        outputs: tuple[tuple[int, int], ...] = ((position[parameter.graph.outputs[0]], 0),)
     else:
-        outputs = tuple((place[int(node)], int(fold)) for node, fold in parameter.fold_index.out_fold_idx)
+        outputs = tuple((position[int(node)], int(fold)) for node, fold in parameter.fold_index.out_fold_idx)
     return ParameterRecord(tuple(parameter.shape), tuple(nodes), outputs)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from explorer.errors import unknown_name
-from explorer.trace.answers import Answers, ConflictRecord, Enabling, NearMisses, RuleStats
+from explorer.trace.answers import Answers, ConflictRecord, NearMisses, RuleInteraction, RuleStats
 from explorer.trace.events import RuleDescription
 from explorer.trace.passes import rules_of_pass
 from explorer.trace.steps import Step
@@ -45,19 +45,19 @@ def conflicts(steps: Sequence[Step]) -> Answers[ConflictRecord]:
     )
 
 
-def enablings(steps: Sequence[Step]) -> Answers[Enabling]:
+def rule_interactions(steps: Sequence[Step]) -> Answers[RuleInteraction]:
     """Which rule made what another one was applied to, and how often, in order of their names."""
     maker: dict[tuple[str, int], str] = {}
     counts: dict[tuple[str, str], int] = {}
     for step in steps:
         for rewrite in step.rewrites:
-            read = [(rewrite.place, node) for node in step.matches[rewrite.number].nodes]
+            read = [(rewrite.parameter_path, node) for node in step.matches[rewrite.number].nodes]
             found = {maker[node] for node in read if node in maker}
             for rule in found:
                 counts[rule, rewrite.rule] = counts.get((rule, rewrite.rule), 0) + 1
         for rewrite in step.rewrites:
-            maker.update({(rewrite.place, node): rewrite.rule for node in rewrite.added})
-    return Answers(Enabling(*pair, count) for pair, count in sorted(counts.items()))
+            maker.update({(rewrite.parameter_path, node): rewrite.rule for node in rewrite.added})
+    return Answers(RuleInteraction(*pair, count) for pair, count in sorted(counts.items()))
 
 
 def rule_stats(rules: Sequence[RuleDescription], steps: Sequence[Step]) -> Answers[RuleStats]:

@@ -31,7 +31,7 @@ class MatchRefused:
     """A near miss and the parameter in which it happened (empty for layers)."""
 
     refusal: Refusal
-    place: str = ""
+    parameter_path: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class Recorder:
         for refusal in event.refusals:
             kept = self._refusals.setdefault(refusal.pattern, [])
             if len(kept) < NEAR_MISS_LIMIT:
-                kept.append(MatchRefused(refusal, event.place))
+                kept.append(MatchRefused(refusal, event.parameter_path))
             else:
                 self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1
 

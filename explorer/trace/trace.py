@@ -10,12 +10,12 @@ from explorer.graph import Graph
 from explorer.trace.answers import (
     Answers,
     ConflictRecord,
-    Enabling,
     FoldAnswer,
     FoldGroup,
     Lineage,
     MissedFold,
     NearMisses,
+    RuleInteraction,
     RuleStats,
     StepCheck,
     WhyNot,
@@ -27,7 +27,7 @@ from explorer.trace.lineage import Lineages
 from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
-from explorer.trace.rules import conflicts, enablings, near_misses, rule_stats
+from explorer.trace.rules import conflicts, near_misses, rule_interactions, rule_stats
 from explorer.trace.steps import Step, find_step
 from explorer.trace.text import steps_text
 from explorer.trace.why_not import WhyNots
@@ -96,9 +96,9 @@ class Trace:
         """The executable circuit after a step, with the present values. Raises: CircuitError for a loaded trace."""
         return self.step(step).snapshot.circuit()
 
-    def figures(self, step: "int | str | Step") -> Mapping[str, int]:
+    def stats(self, step: "int | str | Step") -> Mapping[str, int]:
         """Counts after a step: layers, folds, parameters, FLOPs, bytes; for one example."""
-        return self.step(step).snapshot.figures
+        return self.step(step).snapshot.stats
 
     def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from those before it, and whether it may be.
@@ -140,9 +140,9 @@ class Trace:
         """What each rule did, in order of the rules."""
         return rule_stats(self.rules, self.steps)
 
-    def enablings(self) -> Answers[Enabling]:
+    def rule_interactions(self) -> Answers[RuleInteraction]:
         """Which rule made what another one was applied to."""
-        return enablings(self.steps)
+        return rule_interactions(self.steps)
 
     # ------------------------------------------------------------------ lineage and folds
 

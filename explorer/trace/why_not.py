@@ -9,7 +9,7 @@ from explorer.trace.events import RuleDescription
 from explorer.trace.lineage import Lineages
 from explorer.trace.passes import pass_names, rules_of_pass, steps_of_pass, tries
 from explorer.trace.reasons import (
-    Standing,
+    NodeContext,
     fate_of_matches,
     looks_at,
     matches_at,
@@ -60,15 +60,15 @@ class WhyNots:
         if found:
             applied, reason = fate_of_matches(found, tried)
             return WhyNot(pattern, node, tried.index, True, applied, (), None, reason)
-        checks, refusal, place = (), None, ""
+        checks, refusal, parameter_path = (), None, ""
         if self.matcher is not None and rule.kind != "parameter":
             checks, refusal = self.matcher(tried.index, pattern, node)
         for kept in refusals_at(rule, node, tried)[:1]:
-            refusal, place = kept.refusal, kept.place
+            refusal, parameter_path = kept.refusal, kept.parameter_path
         if refusal is not None:
-            reason = f"in {place}: {refusal.reason}" if place else refusal.reason
+            reason = f"in {parameter_path}: {refusal.reason}" if parameter_path else refusal.reason
         else:
-            reason = reason_without_refusal(rule, self._standing(node, tried), tried, fits=bool(checks))
+            reason = reason_without_refusal(rule, self._context(node, tried), tried, fits=bool(checks))
         return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
 
     def of_pass(self, name: str, node: int, step: "int | str | None") -> WhyNot:
@@ -89,11 +89,11 @@ class WhyNots:
         told = [s for s in run if any(matches_at(rule, node, s) or refusals_at(rule, node, s) for rule in rules)]
         tried = (told or run)[-1]
         rules = [rule for rule in rules if tries(tried, rule)]
-        place = self._standing(node, tried)
-        asked = [rule for rule in rules if looks_at(rule, place.record)]
+        context = self._context(node, tried)
+        asked = [rule for rule in rules if looks_at(rule, context.record)]
         best = max((self.of_rule(rule.pattern, node, tried.index) for rule in asked), key=_closeness, default=None)
         if best is None or _closeness(best) == NO_REASON:
-            return WhyNot(name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, asked, place))
+            return WhyNot(name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, asked, context))
         which = "the only one" if len(rules) == 1 else f"the closest of the {len(rules)} rules"
         return replace(best, reason=f"it is {which} of {name}: {best.reason}")
 
@@ -105,11 +105,11 @@ class WhyNots:
         seen = (s for s in reversed(tried) if matches_at(rule, node, s) or refusals_at(rule, node, s))
         return next(seen, tried[-1])
 
-    def _standing(self, node: int, step: Step) -> Standing:
+    def _context(self, node: int, step: Step) -> NodeContext:
         """What stood at a node before a step."""
         graph = self.steps[step.index - 1].snapshot.graph
         reads = {source: self.records.of(graph.nodes[source]) for source in graph.inputs[node]}
-        return Standing(node, self.records.of(graph.nodes[node]), reads)
+        return NodeContext(node, self.records.of(graph.nodes[node]), reads)
 
 
 def _closeness(answer: WhyNot) -> tuple[int, int]:

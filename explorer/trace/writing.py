@@ -20,12 +20,12 @@ class _Table:
         self.rows: list[Any] = []
         self._known: dict[str, int] = {}
 
-    def place(self, row: Any) -> int:
+    def add(self, row: Any) -> int:
         key = json.dumps(row, separators=(",", ":"))
-        place = self._known.setdefault(key, len(self.rows))
-        if place == len(self.rows):
+        position = self._known.setdefault(key, len(self.rows))
+        if position == len(self.rows):
             self.rows.append(row)
-        return place
+        return position
 
 
 def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
     def place_of(node: Any) -> int:
         record = trace.records.of(node)
         if id(record) not in places:
-            places[id(record)] = (record, nodes.place(_node_row(record, forms)))
+            places[id(record)] = (record, nodes.add(_node_row(record, forms)))
         return places[id(record)][1]
 
     tried = _Table()
@@ -68,7 +68,7 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
 
 def _rules_row(step: Step, tried: _Table) -> dict[str, int]:
     """The rules that a step tries, by their place in a table, as many steps try the same."""
-    return {"tried": tried.place(list(step.rules))} if step.rules else {}
+    return {"tried": tried.add(list(step.rules))} if step.rules else {}
 
 
 def _changes(steps: Sequence[Step]) -> Iterator[GraphChange]:
@@ -103,13 +103,22 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         "path": step.path,
         "level": step.level,
         "changed": step.changed,
-        "figures": dict(step.snapshot.figures),
-        "matches": [[m.rule, m.root, list(m.nodes), m.place] for m in step.matches],
-        "refusals": [{**r.refusal.to_json(), **({"place": r.place} if r.place else {})} for r in step.refusals],
+        "figures": dict(step.snapshot.stats),
+        "matches": [[m.rule, m.root, list(m.nodes), m.parameter_path] for m in step.matches],
+        "refusals": [
+            {**r.refusal.to_json(), **({"place": r.parameter_path} if r.parameter_path else {})} for r in step.refusals
+        ],
         "refusals_over": dict(step.refusals_over),
-        "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.place] for x in step.lost],
+        "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.parameter_path] for x in step.lost],
         "rewrites": [
-            [w.number, w.rule, list(w.removed), list(w.added), w.place, *([list(w.became)] if w.became else [])]
+            [
+                w.number,
+                w.rule,
+                list(w.removed),
+                list(w.added),
+                w.parameter_path,
+                *([list(w.became)] if w.became else []),
+            ]
             for w in step.rewrites
         ],
         "folds": [
@@ -147,4 +156,4 @@ def _parameter_row(parameter: ParameterRecord, forms: _Table) -> dict[str, Any]:
         "nodes": [[n.type, n.num_folds, dict(n.config), list(n.inputs)] for n in parameter.nodes],
         "outputs": [list(pair) for pair in parameter.outputs],
     }
-    return {"form": forms.place(form), "leaves": [list(node.leaves) for node in parameter.nodes]}
+    return {"form": forms.add(form), "leaves": [list(node.leaves) for node in parameter.nodes]}

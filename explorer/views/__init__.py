@@ -3,6 +3,7 @@
 Make one `TraceIndex` for a trace and hand it to every view: it keeps what they have in common.
 """
 
+from explorer.views.bottlenecks import Bottleneck, bottlenecks
 from explorer.views.comparing import (
     Counterparts,
     TraceDifference,
@@ -15,12 +16,11 @@ from explorer.views.costs import FIGURES, Measured, cost_strip, figure_bars, tim
 from explorer.views.details import details, match_details, near_misses, why_not
 from explorer.views.folds import fold_level, fold_levels, missed_folds, why_not_folded
 from explorer.views.index import TraceIndex
-from explorer.views.lints import Lint, lints
 from explorer.views.messages import RUN_MORE, SHOW_ALL, SHOW_MISSES
 from explorer.views.picture import ALL_MODES, COLOURS, GROUPINGS, MODES, Picture, picture
 from explorer.views.predicting import Answer, Question, QuestionKind, Verdict, check, question_about, questions
 from explorer.views.question_view import question_view
-from explorer.views.recording import Look, add_looks, empty_recording, recording
+from explorer.views.recording import PictureKey, add_looks, empty_recording, recording
 from explorer.views.static_svg import static_svg
 from explorer.views.steps import only_changing, steps
 from explorer.views.timings import (
@@ -52,12 +52,12 @@ __all__ = [
     "SHOW_ALL",
     "SHOW_MISSES",
     "Answer",
+    "Bottleneck",
     "Counterparts",
-    "Lint",
-    "Look",
     "Measured",
     "PatternTrial",
     "Picture",
+    "PictureKey",
     "Question",
     "QuestionKind",
     "SpeedUp",
@@ -65,6 +65,7 @@ __all__ = [
     "TraceIndex",
     "Verdict",
     "add_looks",
+    "bottlenecks",
     "check",
     "check_fits",
     "compare_table",
@@ -81,7 +82,6 @@ __all__ = [
     "layer_heat",
     "layer_table",
     "layers_note",
-    "lints",
     "match_details",
     "measurements",
     "memory_table",

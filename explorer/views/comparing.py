@@ -97,7 +97,7 @@ def _origins(index: TraceIndex, step: int) -> Mapping[int, _Origin]:
         found = dict(_origins(index, step - 1))
         entry = index.trace.steps[step]
         for rewrite in entry.rewrites if entry.error is None else ():
-            if not rewrite.place:
+            if not rewrite.parameter_path:
                 symbolic = _joined(found, rewrite.removed)
                 found |= {n: _Origin(symbolic, i, len(rewrite.added)) for i, n in enumerate(rewrite.added)}
         for group in entry.folds:
@@ -206,7 +206,7 @@ def compare_table(
     index: TraceIndex, other: TraceIndex, names: tuple[str, str] = ("this trace", "the other")
 ) -> TableView:
     """Figures at the end and what was done on the way, side by side, and how much the other trace has more or less."""
-    here, there = index.trace.figures(-1), other.trace.figures(-1)
+    here, there = index.trace.stats(-1), other.trace.stats(-1)
     rows: list[list[str]] = []
     for name, (title, _, text) in FIGURES.items():
         if name in here and name in there:
@@ -295,7 +295,7 @@ def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: S
 
 def _applied(step: Step) -> dict[_Rewrite, None]:
     done = step.rewrites if step.error is None else ()
-    return dict.fromkeys((rewrite.rule, rewrite.removed, rewrite.place) for rewrite in done)
+    return dict.fromkeys((rewrite.rule, rewrite.removed, rewrite.parameter_path) for rewrite in done)
 
 
 def _folded(step: Step) -> dict[_Fold, None]:

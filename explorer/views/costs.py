@@ -72,14 +72,14 @@ def cost_strip(
 
     `missing` says for a device why it has no time.
     """
-    figures, before = index.trace.figures(step), index.trace.figures(max(step - 1, 0))
+    stats, before = index.trace.stats(step), index.trace.stats(max(step - 1, 0))
     rows: list[list[str]] = []
     for name in IN_THE_STRIP:
         title, _, text = FIGURES[name]
-        if name in figures:
-            change = figures[name] - before.get(name, figures[name])
+        if name in stats:
+            change = stats[name] - before.get(name, stats[name])
             sign = "+" if change > 0 else "−"
-            rows.append([title, text(figures[name]) + (f" ({sign}{text(abs(change))})" if change else "")])
+            rows.append([title, text(stats[name]) + (f" ({sign}{text(abs(change))})" if change else "")])
     here: Measured = (times or {}).get(step, {})
     for device in TIMES:
         rows.append([NAMES_OF_TIMES[device], _time_text(here, device, (missing or {}).get(device, "not measured"))])
@@ -92,7 +92,7 @@ def figure_bars(index: TraceIndex, figure: str, *, fold_levels: bool = False) ->
     """A figure after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
     title, unit, text = _figure(figure)
     chosen = _chosen(index, fold_levels)
-    values = [(_label(step, fold_levels), index.trace.figures(step)[figure]) for step in chosen]
+    values = [(_label(step, fold_levels), index.trace.stats(step)[figure]) for step in chosen]
     bars = [_bar(label, value) for label, value in values]
     return {
         "version": VERSION,
@@ -110,7 +110,7 @@ def waterfall(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> B
     """What each changing step bought: by how much it changed a figure (less is negative). Raises: UnknownNameError."""
     title, unit, text = _figure(figure)
     chosen = _chosen(index, fold_levels)
-    values = [index.trace.figures(step)[figure] for step in chosen]
+    values = [index.trace.stats(step)[figure] for step in chosen]
     labels = [_label(step, fold_levels) for step in chosen]
     changes = [0, *(after - before for before, after in pairwise(values))]
     rows = [

@@ -56,8 +56,8 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
     rewrite = next((r for r in entry.rewrites if r.number == number), None)
     conflicts = [c for c in entry.lost if number in (c.loser, c.winner)]
     rows = [["rule", match.rule], ["root", str(match.root)], ["nodes", list_text(match.nodes)]]
-    if match.place:
-        rows.append(["inside of the parameter", match.place])
+    if match.parameter_path:
+        rows.append(["inside of the parameter", match.parameter_path])
     rows.append(["applied", "yes" if rewrite is not None else "no"])
     if rewrite is not None:
         rows.append(["made", list_text(rewrite.added or rewrite.became)])
@@ -201,9 +201,10 @@ def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> Sectio
     """The near misses of the step that began at these nodes."""
     here, rows, more = set(ids), list[list[str]](), dict[str, int]()
     for miss in index.step(step).refusals:
-        root = owner(miss.place) if miss.place else miss.refusal.root
+        root = owner(miss.parameter_path) if miss.parameter_path else miss.refusal.root
         if root == ids[0]:
-            rows.append([miss.refusal.pattern, miss.refusal.reason + (f" (in {miss.place})" if miss.place else "")])
+            where = f" (in {miss.parameter_path})" if miss.parameter_path else ""
+            rows.append([miss.refusal.pattern, miss.refusal.reason + where])
         if root in here:
             more[miss.refusal.pattern] = more.get(miss.refusal.pattern, 0) + 1
     counts = [f"{pattern}: {plural(count, 'near miss', 'near misses')} in this box." for pattern, count in more.items()]

@@ -127,13 +127,13 @@ def _add_matches(index: TraceIndex, step: int, add: _Add) -> None:
             why = wins[match.number][0].strategy
             add("winner", match.rule, nodes, f"won against {', '.join(losers)} ({why})")
         else:
-            add("match", match.rule, nodes, f"in {match.place}" if match.place else "")
+            add("match", match.rule, nodes, f"in {match.parameter_path}" if match.parameter_path else "")
 
 
 def near_miss_nodes(index: TraceIndex, step: int, miss: MatchRefused) -> tuple[int, ...]:
     """From the root of an attempt down to the node at which it stopped."""
-    if miss.place:
-        return (owner(miss.place),)
+    if miss.parameter_path:
+        return (owner(miss.parameter_path),)
     return _chain(index.step(max(step - 1, 0)).snapshot.graph.inputs, miss.refusal)
 
 

@@ -135,7 +135,7 @@ class TraceIndex:
                 found[[group.node, *group.members]] = number
             for rewrite in reversed(step.rewrites):
                 stands = (*rewrite.became, *rewrite.added)
-                if not rewrite.place and step.error is None and stands:
+                if not rewrite.parameter_path and step.error is None and stands:
                     found[list(rewrite.removed)] = found[stands[-1]]
         return found
 
@@ -193,7 +193,7 @@ class TraceIndex:
 
     def nodes_of(self, match: MatchFound) -> tuple[int, ...]:
         """The layers of a match, root first; for a match inside of a parameter the layer that has the parameter."""
-        return (owner(match.place),) if match.place else match.nodes
+        return (owner(match.parameter_path),) if match.parameter_path else match.nodes
 
 
 def owner(place: str) -> int:

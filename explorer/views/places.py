@@ -90,7 +90,7 @@ def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
 def origins_of(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
     """For each node that the step made, the nodes it made it of."""
     entry = index.step(step)
-    found = {node: rewrite.removed for rewrite in entry.rewrites if not rewrite.place for node in rewrite.added}
+    found = {node: r.removed for r in entry.rewrites if not r.parameter_path for node in r.added}
     return found | {group.node: group.members for group in entry.folds if group.members != (group.node,)}
 
 

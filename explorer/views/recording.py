@@ -10,7 +10,7 @@ from explorer.views.picture import picture
 from explorer.views.steps import steps
 from widgets.schema import VERSION, ColourBy, GroupBy, Mode, RecordingView
 
-Look = tuple[int, Mode, ColourBy, GroupBy]
+PictureKey = tuple[int, Mode, ColourBy, GroupBy]
 """A picture: which step, in which mode, coloured and grouped by what."""
 
 
@@ -24,7 +24,7 @@ def recording(
     checks: Mapping[int, StepCheck] | None = None,
 ) -> RecordingView:
     """Every step in these modes; keys are `step/mode` and, for details, `step/box`."""
-    looks: list[Look] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
+    looks: list[PictureKey] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
     made = empty_recording(index, title, checks)
     for look in looks:
         _add(made, index, f"{look[0]}/{look[1]}", look, None, {})
@@ -46,7 +46,7 @@ def empty_recording(index: TraceIndex, title: str, checks: Mapping[int, StepChec
 def add_looks(
     recorded: RecordingView,
     index: TraceIndex,
-    looks: Iterable[Look],
+    looks: Iterable[PictureKey],
     *,
     near_misses: str | None = None,
     times: Mapping[int, Mapping[int, float]] | None = None,
@@ -65,7 +65,7 @@ def _add(
     recorded: RecordingView,
     index: TraceIndex,
     key: str,
-    look: Look,
+    look: PictureKey,
     near_misses: str | None,
     times: Mapping[int, Mapping[int, float]],
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 import explorer
-from checks.saying import Said, is_whole, not_answered, say, something_else
+from checks.feedback import Feedback, is_integer, not_answered, show, something_else
 from explorer.backend import TorchBinomialLayer, TorchCircuit, TorchInputLayer
 from explorer.errors import CircuitError
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, InputLayer, ParameterNode, constant
@@ -21,20 +21,20 @@ MOST_COINS = 3_000
 
 def exercise_1(answer: Any) -> None:
     """A compile rule for CoinLayer."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
 def exercise_2(answer: Any) -> None:
     """A parameter whose rows sum to one and whose entries stay above a bound."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
 def exercise_3(answer: Any) -> None:
     """The smallest number of coins that underflows."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Check that a compiler has a rule for CoinLayer that returns the right values for each variable."""
     if answer is None:
         return not_answered("the compiler in which the rule of CoinLayer is registered")
@@ -42,96 +42,96 @@ def judge_1(answer: Any) -> Said:
         return something_else("a TorchCompiler with your rule in it", answer)
     coins = [known for known in answer.layer_rules.rules if known.__name__ == "CoinLayer"]
     if not coins:
-        return Said(False, "This compiler has no rule for CoinLayer; the error above names the decorator to use.")
+        return Feedback(False, "This compiler has no rule for CoinLayer; the error above names the decorator to use.")
     heads = constant([0.25, 0.6])
     try:
         layers = [coins[-1](scope=(v,), num_output_units=2, heads=heads) for v in (0, 1)]
-        made = answer.anew().compile_layer(layers[1])
+        made = answer.fresh_copy().compile_layer(layers[1])
         if not isinstance(made, TorchInputLayer):
             found = f"something of type {type(made).__name__}"
-            return Said(False, f"The rule should return a compiled input layer; it returns {found}.")
+            return Feedback(False, f"The rule should return a compiled input layer; it returns {found}.")
         if isinstance(made, TorchBinomialLayer) and made.probs is made.logits is None:
             hint = "compile a parameter with compiler.compile_parameter"
-            return Said(False, f"The compiled layer has neither probs nor logits; {hint}.")
+            return Feedback(False, f"The compiled layer has neither probs nor logits; {hint}.")
         if made.scope_idx != ((1,),):
             wanted = "a coin of variable 1 has scope_idx ((1,),)"
-            return Said(False, f"The compiled layer reads another variable: {wanted}; found {made.scope_idx}.")
+            return Feedback(False, f"The compiled layer reads another variable: {wanted}; found {made.scope_idx}.")
         found = _values_of_coins(answer, layers[1])
     except CircuitError as error:
         hint = " Is every parameter compiled? Compile a parameter with compiler.compile_parameter."
         is_symbolic = "Parameter' object has no attribute" in str(error)
-        return Said(False, f"The rule failed: {error}.{hint if is_symbolic else ''}")
+        return Feedback(False, f"The rule failed: {error}.{hint if is_symbolic else ''}")
     except Exception as error:  # noqa: BLE001 - a student's code may raise anything
-        return Said(False, f"Compiling and evaluating a coin failed: {type(error).__name__}: {error}.")
+        return Feedback(False, f"Compiling and evaluating a coin failed: {type(error).__name__}: {error}.")
     wanted_values = torch.tensor([[0.75, 0.4], [0.25, 0.6]])
     if torch.allclose(found, wanted_values, atol=CLOSE):
-        return Said(True, "Right: a layer is data, and the rule of its type determines what it computes.")
+        return Feedback(True, "Right: a layer is data, and the rule of its type determines what it computes.")
     if torch.allclose(found, wanted_values.flip(0), atol=CLOSE):
-        return Said(False, "Heads and tails are swapped: heads is the probability of the value 1.")
+        return Feedback(False, "Heads and tails are swapped: heads is the probability of the value 1.")
     asked = "Do you pass heads on as a probability or as a logit?"
     if getattr(made, "total_count", 1) != 1:
         asked = f"Is it one toss? {asked}"
-    return Said(
+    return Feedback(
         False,
         f"With heads = 0.25 the value 1 should have probability 0.25; your layer returns {found[1, 0]:.4g}. {asked}",
     )
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Check that a parameter is learnable, its rows sum to one, and every entry is above the bound."""
     if answer is None:
         return not_answered("a parameter node of shape (2, 4), such as SoftmaxParameter((TensorParameter((2, 4)),))")
     if not isinstance(answer, ParameterNode):
         return something_else("a parameter node", answer)
     if answer.shape != (2, 4):
-        return Said(False, f"The parameter should have shape (2, 4); it has {answer.shape}.")
+        return Feedback(False, f"The parameter should have shape (2, 4); it has {answer.shape}.")
     values: list[torch.Tensor] = []
     try:
         for seed, scale in ((0, 1.0), (1, 1.0), (2, 50.0)):
             compiled = _as_probabilities(answer, seed)
             learned = [name for leaf, name in compiled.leaf_names.items() if leaf.learnable]
             if not learned:
-                return Said(False, "None of its leaves is learnable: its value never changes.")
+                return Feedback(False, "None of its leaves is learnable: its value never changes.")
             state = compiled.leaf_state()
             compiled.load_leaf_state({name: state[name] * scale if name in learned else state[name] for name in state})
             values.append(compiled(torch.arange(4).unsqueeze(1)).detach().squeeze(1).T)
     except CircuitError as error:
-        return Said(False, f"The parameter cannot be compiled: {error}.")
+        return Feedback(False, f"The parameter cannot be compiled: {error}.")
     sums = torch.stack(values).sum(-1)
     if not sums.isfinite().all():
-        return Said(
+        return Feedback(
             False, "For some values of the leaf, not all entries are finite. Which operator accepts any number?"
         )
     if float((sums - 1).abs().max()) > CLOSE:
         worst = sums.flatten()[int((sums - 1).abs().argmax())]
-        return Said(False, f"A row sums to {worst:.4g}, not to 1. Which operators preserve the sum of a row?")
+        return Feedback(False, f"A row sums to {worst:.4g}, not to 1. Which operators preserve the sum of a row?")
     least = min(float(value.min()) for value in values)
     if least < SMALLEST - CLOSE:
-        return Said(
+        return Feedback(
             False, f"If the leaf holds large numbers, an entry falls to {least:.3g}; it must be at least {SMALLEST}."
         )
     if torch.allclose(values[0], values[1], atol=CLOSE):
-        return Said(False, "The value does not depend on the learnable leaf.")
-    return Said(
+        return Feedback(False, "The value does not depend on the learnable leaf.")
+    return Feedback(
         True, "Right: a parameter can be any expression, and this one is a mixture with the uniform distribution."
     )
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Check that a number of fair coins is the smallest whose probability is zero in single precision."""
     if answer is None:
         return not_answered("an integer, the number of fair coins")
-    if not is_whole(answer):
+    if not is_integer(answer):
         return something_else("an integer", answer)
     if not 2 <= int(answer) <= MOST_COINS:
-        return Said(False, f"Try between 2 and {MOST_COINS} coins.")
+        return Feedback(False, f"Try between 2 and {MOST_COINS} coins.")
     coins = int(answer)
     here, before = _fair_coins(coins), _fair_coins(coins - 1)
     if here > 0:
-        return Said(False, f"With {coins} coins the value is {here:.3g}: small, but not zero.")
+        return Feedback(False, f"With {coins} coins the value is {here:.3g}: small, but not zero.")
     if before == 0:
-        return Said(False, f"With {coins} coins the value is zero, but so it is with fewer.")
-    return Said(
+        return Feedback(False, f"With {coins} coins the value is zero, but so it is with fewer.")
+    return Feedback(
         True, f"Right: with one coin fewer the value is {before:.3g}, the smallest number that single precision has."
     )
 
@@ -139,7 +139,7 @@ def judge_3(answer: Any) -> Said:
 def _values_of_coins(compiler: explorer.TorchCompiler, layer: InputLayer) -> torch.Tensor:
     """Return the probabilities (value, unit) of a layer over variable 1, compiled by a compiler's rules."""
     builder = CircuitBuilder()
-    compiled = compiler.anew().compile(builder.build(builder.add(layer)))
+    compiled = compiler.fresh_copy().compile(builder.build(builder.add(layer)))
     values = compiled(torch.tensor([[0, 0], [0, 1]])).detach().squeeze(1)
     return values.exp().real if compiled.semiring.is_logarithmic else values
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import explorer
-from checks.saying import Said, not_answered, say, something_else
+from checks.feedback import Feedback, not_answered, show, something_else
 from explorer.backend import TorchLayer, TorchSumLayer
 from explorer.backend.parameters import TorchSoftmaxParameter
 from explorer.errors import CircuitError
@@ -17,20 +17,20 @@ COMPILED_ONLY: dict[str, Any] = {"optimize": False, "fold": False}
 
 def exercise_1(answer: Any) -> None:
     """A pattern of three entries."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
 def exercise_2(answer: Any) -> None:
     """A pattern with a condition on a weight."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
 def exercise_3(answer: Any) -> None:
     """A circuit in which one match is found and another one is blocked."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Check that a pattern matches `upper` over `middle` over `lower-product` in the circuit `near-misses`."""
     if answer is None:
         return not_answered("a LayerOptPattern of three entries")
@@ -46,22 +46,22 @@ def judge_1(answer: Any) -> Said:
         return _unusable(error)
     if isinstance(at_root, Refusal):
         where = f"At upper, layer {at_root.root}, it stops at entry {at_root.entry + 1}"
-        return Said(False, f"{where}: {at_root.reason}. Which entry comes first, the root or the input?")
+        return Feedback(False, f"{where}: {at_root.reason}. Which entry comes first, the root or the input?")
     if len(at_root) != 3:
-        return Said(False, f"At upper it matches {len(at_root)} layers, {list(at_root.nodes)}; expected three.")
-    return Said(
+        return Feedback(False, f"At upper it matches {len(at_root)} layers, {list(at_root.nodes)}; expected three.")
+    return Feedback(
         True, "Right: entries go from the root towards the inputs, and only the last one may have several inputs."
     )
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Check that a pattern matches a sum exactly if its weight is a softmax."""
     if answer is None:
         return not_answered("a LayerOptPattern of one entry with sub_patterns")
     if not isinstance(answer, LayerOptPattern):
         return something_else("a LayerOptPattern", answer)
     if len(answer.entries) != 1:
-        return Said(False, f"One entry is enough: the question is about one layer. Found {len(answer.entries)}.")
+        return Feedback(False, f"One entry is enough: the question is about one layer. Found {len(answer.entries)}.")
     if wrong := _no_compiled_types(answer):
         return wrong
     for name in ("kronecker", "conflict"):
@@ -76,13 +76,13 @@ def judge_2(answer: Any) -> Said:
                 f"layer {node} of {name}", layer, node in found, match_pattern(graph, answer, node)
             )
             if problem:
-                return Said(False, problem)
-    return Said(
+                return Feedback(False, problem)
+    return Feedback(
         True, "Right: a sub-pattern is matched on the parameter, and is_output says that the parameter must end there."
     )
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Check that SumCollapse matches at least once, and is blocked by several users at least once, in one step."""
     if answer is None:
         return not_answered("a circuit, as returned by builder.build")
@@ -91,16 +91,16 @@ def judge_3(answer: Any) -> Said:
     try:
         trace = explorer.record(answer, preset="handbook", fold=False)
     except CircuitError as error:
-        return Said(False, f"The circuit cannot be compiled: {error}.")
+        return Feedback(False, f"The circuit cannot be compiled: {error}.")
     (misses,) = trace.near_misses("SumCollapse", "optimize/round 1/fuse")
     blocked = [refusal for refusal in misses.refusals if refusal.kind is RefusalKind.SEVERAL_USERS]
     if not blocked:
         seen = ", ".join(f"{kind.value} ({count})" for (_, kind), count in misses.reasons.items())
         found = f"The near misses are: {seen}." if seen else "There is no near miss."
-        return Said(False, f"No attempt of SumCollapse is blocked by several users. {found}")
+        return Feedback(False, f"No attempt of SumCollapse is blocked by several users. {found}")
     if not misses.matched:
-        return Said(False, f"{blocked[0].reason.capitalize()}; but SumCollapse matches nowhere in this circuit.")
-    return Said(
+        return Feedback(False, f"{blocked[0].reason.capitalize()}; but SumCollapse matches nowhere in this circuit.")
+    return Feedback(
         True, "Right: only the users of the lower sum block a match; the upper one may have any number of them."
     )
 
@@ -109,27 +109,27 @@ def _softmax_problem(where: str, layer: TorchLayer, is_found: bool, result: obje
     """Return what is wrong with a pattern for sums whose weight is a softmax, at one layer; empty if nothing is."""
     if not isinstance(layer, TorchSumLayer):
         return f"It matches {where}, a {type(layer).__name__}; it should only match sums." if is_found else ""
-    said = f"{where}, a sum with weight {layer.weight}"
+    feedback = f"{where}, a sum with weight {layer.weight}"
     is_softmax = isinstance(layer.weight.output, TorchSoftmaxParameter)
     if is_found and not is_softmax:
-        return f"It matches {said}. This weight contains a softmax, but does not end in it."
+        return f"It matches {feedback}. This weight contains a softmax, but does not end in it."
     if is_softmax and not is_found:
         reason = result.reason if isinstance(result, Refusal) else "the matcher did not try it there"
-        return f"It does not match {said}: {reason}."
+        return f"It does not match {feedback}: {reason}."
     return ""
 
 
-def _no_compiled_types(pattern: LayerOptPattern) -> Said | None:
+def _no_compiled_types(pattern: LayerOptPattern) -> Feedback | None:
     """Return the problem if an entry of a pattern is not a type of compiled layers."""
     others = [entry.__name__ for entry in pattern.entries if not issubclass(entry, TorchLayer)]
     if not others:
         return None
-    return Said(False, f"{others[0]} is not a type of compiled layers, so it cannot match; see explorer.backend.")
+    return Feedback(False, f"{others[0]} is not a type of compiled layers, so it cannot match; see explorer.backend.")
 
 
-def _unusable(error: Exception) -> Said:
+def _unusable(error: Exception) -> Feedback:
     kind = "" if isinstance(error, CircuitError) else f"{type(error).__name__}: "
-    return Said(False, f"The matcher cannot use this pattern: {kind}{error}.")
+    return Feedback(False, f"The matcher cannot use this pattern: {kind}{error}.")
 
 
 def _layers(circuit: Circuit) -> Graph[TorchLayer]:

@@ -6,7 +6,7 @@ from reprlib import repr as short
 from typing import Any
 
 import explorer
-from checks.saying import Said, is_whole, not_answered, say, something_else
+from checks.feedback import Feedback, is_integer, not_answered, show, something_else
 from explorer.errors import CircuitError
 from explorer.symbolic import Circuit, CircuitBuilder
 from explorer.templates import CategoricalInput, sum_chain
@@ -26,10 +26,10 @@ BELOW = {"SumCollapse": "another sum", "Tucker": "a Kronecker layer", "Candecomp
 
 def exercise_1(answer: Any) -> None:
     """The longest chain of sums that five rounds collapse into one."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Compile that chain and the chain longer by one."""
     if answer is None:
         return not_answered("a number of sums")
@@ -39,13 +39,13 @@ def judge_1(answer: Any) -> Said:
     answer = int(answer)
     left = _sums_left(answer)
     if left > 1:
-        return Said(
+        return Feedback(
             False,
             f"Of {answer} sums, {left} are left after {ROUNDS} rounds. How many are left after each single round?",
         )
     if _sums_left(answer + 1) == 1:
-        return Said(False, f"{answer} sums do become one, but so does a longer chain.")
-    return Said(
+        return Feedback(False, f"{answer} sums do become one, but so does a longer chain.")
+    return Feedback(
         True,
         f"Right: {answer} sums become one in {ROUNDS} rounds, and of {answer + 1} sums {_sums_left(answer + 1)} are "
         f"left, because each round halves the chain and rounds up. {answer} are finished in the last "
@@ -57,7 +57,7 @@ def _sums_left(length: int) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rounds are cut short on purpose
         trace = explorer.record(sum_chain(length, num_units=2), preset="handbook", fold=False, max_rounds=ROUNDS)
-    return trace.figures(-1)["layers"] - 1
+    return trace.stats(-1)["layers"] - 1
 
 
 # ---------------------------------------------------------------------- which bottleneck pays
@@ -65,10 +65,10 @@ def _sums_left(length: int) -> int:
 
 def exercise_2(answer: Any) -> None:
     """The smallest width at which the default preset collapses a bottleneck."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Compile the bottleneck of that width, and the one narrower by one."""
     if answer is None:
         return not_answered("the width of the middle, an integer")
@@ -78,11 +78,11 @@ def judge_2(answer: Any) -> Said:
     answer = int(answer)
     trace = explorer.record(_bottleneck(answer), fold=False)
     if not _collapsed(trace):
-        return Said(False, f"With {answer} units in the middle, it stays two sums: {_declined(trace)}.")
+        return Feedback(False, f"With {answer} units in the middle, it stays two sums: {_declined(trace)}.")
     if answer > 1 and _collapsed(explorer.record(_bottleneck(answer - 1), fold=False)):
-        return Said(False, f"It collapses with {answer} units in the middle, but so it does with fewer.")
+        return Feedback(False, f"It collapses with {answer} units in the middle, but so it does with fewer.")
     before = explorer.record(_bottleneck(answer - 1), fold=False)
-    return Said(
+    return Feedback(
         True,
         f"Right: it collapses with {answer} units; with {answer - 1}, {_declined(before)}. By the operations "
         f"of the layers alone, {UNITS // 2} would break even; computing the product of the weights raises this, and "
@@ -109,10 +109,10 @@ def _declined(trace: Trace) -> str:
 
 def exercise_3(answer: Any) -> None:
     """A circuit in which all three rules are applied in the first round."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Compile the circuit and inspect the first fuse step."""
     what = "a circuit that mine returns, as built by b.build(...)"
     if answer is None:
@@ -120,34 +120,34 @@ def judge_3(answer: Any) -> Said:
     circuit = _made(answer)
     if circuit is None:
         return not_answered(what)
-    if isinstance(circuit, Said):
+    if isinstance(circuit, Feedback):
         return circuit
     if len(circuit.layers) > MOST_LAYERS:
-        return Said(False, f"The circuit has {len(circuit.layers)} layers; {MOST_LAYERS} are more than enough.")
+        return Feedback(False, f"The circuit has {len(circuit.layers)} layers; {MOST_LAYERS} are more than enough.")
     try:
         trace = explorer.record(circuit, preset="handbook", fold=False)
     except CircuitError as error:
-        return Said(False, f"The circuit cannot be compiled: {error}.")
+        return Feedback(False, f"The circuit cannot be compiled: {error}.")
     step = trace.step(FUSE)
     applied = dict.fromkeys(rewrite.rule for rewrite in step.rewrites)
     missing = [rule for rule in WANTED if rule not in applied]
     if not missing:
-        return Said(
+        return Feedback(
             True,
-            f"Right: all three in one round, {trace.figures('compile')['layers']} layers become "
-            f"{trace.figures(step)['layers']}, because no layer is in two of the three matches.",
+            f"Right: all three in one round, {trace.stats('compile')['layers']} layers become "
+            f"{trace.stats(step)['layers']}, because no layer is in two of the three matches.",
         )
     done = ", ".join(applied) or "nothing"
-    return Said(False, f"Round 1 applied {done}. " + " ".join(_why_missing(trace, rule) for rule in missing))
+    return Feedback(False, f"Round 1 applied {done}. " + " ".join(_why_missing(trace, rule) for rule in missing))
 
 
-def _made(answer: Callable[[], Any] | Any) -> Circuit | Said | None:
+def _made(answer: Callable[[], Any] | Any) -> Circuit | Feedback | None:
     """Return the circuit of an answer, or feedback on what is wrong with it; None if there is none yet."""
     if callable(answer):
         try:
             answer = answer()
         except Exception as error:  # noqa: BLE001 - a student's code may raise anything
-            return Said(False, f"Building the circuit failed: {type(error).__name__}: {error}")
+            return Feedback(False, f"Building the circuit failed: {type(error).__name__}: {error}")
     if answer is None or isinstance(answer, Circuit):
         return answer
     return something_else("a circuit of b.build(...)", answer)
@@ -172,10 +172,10 @@ def _why_missing(trace: Trace, rule: str) -> str:
 # ---------------------------------------------------------------------- both numbers
 
 
-def _no_number(answer: Any, of: str, most: int) -> Said | None:
+def _no_number(answer: Any, of: str, most: int) -> Feedback | None:
     """Return what is wrong if an answer is not an integer from 1 to `most`."""
-    if not is_whole(answer):
+    if not is_integer(answer):
         return something_else(f"an integer, the number of {of}", answer)
     if not 1 <= int(answer) <= most:
-        return Said(False, f"Expected a number of {of} from 1 to {most}; got {short(answer)}.")
+        return Feedback(False, f"Expected a number of {of} from 1 to {most}; got {short(answer)}.")
     return None

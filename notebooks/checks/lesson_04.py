@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import explorer
-from checks.saying import Said, is_whole, not_answered, say, something_else
+from checks.feedback import Feedback, is_integer, not_answered, show, something_else
 from explorer.symbolic import Circuit, CircuitBuilder, KroneckerParameter, Parameterization
 from explorer.templates import CategoricalInput
 from explorer.trace import Trace
@@ -28,10 +28,10 @@ KINDS = ("fewest", "more")
 
 def exercise_1(answer: Any) -> None:
     """A function that multiplies by a Kronecker product without building it."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Run it on factors that are not square, and track the sizes of the tensors that it creates."""
     what = "a tensor (batch, P * R) that two_steps returns"
     if answer is None:
@@ -46,24 +46,32 @@ def judge_1(answer: Any) -> Said:
         with watch:
             found = answer(A.clone(), B.clone(), x.clone())
     except Exception as error:  # noqa: BLE001 - a student's code may raise anything
-        return Said(False, f"It fails for A {(P, J)}, B {(R, Q)}, x {(BATCH, J * Q)}: {type(error).__name__}: {error}")
+        return Feedback(
+            False, f"It fails for A {(P, J)}, B {(R, Q)}, x {(BATCH, J * Q)}: {type(error).__name__}: {error}"
+        )
     if found is None:
         return not_answered(what)
     if not isinstance(found, Tensor):
         return something_else("a tensor", found)
     if tuple(found.shape) != (BATCH, P * R):
-        return Said(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; got {tuple(found.shape)}.")
+        return Feedback(False, f"For {BATCH} rows the shape must be {(BATCH, P * R)}; got {tuple(found.shape)}.")
     if not found.is_floating_point():
-        return Said(False, f"Expected floating-point numbers like those of x; got {found.dtype}.")
+        return Feedback(False, f"Expected floating-point numbers like those of x; got {found.dtype}.")
     found, wanted = found.to(x.dtype), x @ torch.kron(A, B).T
     if not torch.allclose(found, wanted, rtol=1e-4):
         ordered = found.reshape(BATCH, R, P).transpose(1, 2).reshape(BATCH, P * R)
         if torch.allclose(ordered, wanted, rtol=1e-4):
-            return Said(False, "The numbers are right, but in the wrong order: p must be the slow index of the result.")
-        return Said(False, "The values differ from those of (A kron B) x. Which index of x is the slow one, j or q?")
+            return Feedback(
+                False, "The numbers are right, but in the wrong order: p must be the slow index of the result."
+            )
+        return Feedback(
+            False, "The values differ from those of (A kron B) x. Which index of x is the slow one, j or q?"
+        )
     if watch.largest >= P * R * J * Q:
-        return Said(False, f"The values are right, but a tensor of {watch.largest:,} numbers was built on the way.")
-    return Said(True, f"Right: no tensor on the way had more than {watch.largest:,} of the {P * R * J * Q:,} numbers.")
+        return Feedback(False, f"The values are right, but a tensor of {watch.largest:,} numbers was built on the way.")
+    return Feedback(
+        True, f"Right: no tensor on the way had more than {watch.largest:,} of the {P * R * J * Q:,} numbers."
+    )
 
 
 class _Sizes(TorchDispatchMode):
@@ -83,26 +91,26 @@ class _Sizes(TorchDispatchMode):
 
 def exercise_2(answer: Any) -> None:
     """The smallest size of the factors that the default preset shatters."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Compile the sum of that size, and the one smaller by one."""
     if answer is None:
         return not_answered("the size p, an integer")
-    if not is_whole(answer):
+    if not is_integer(answer):
         return something_else("an integer", answer)
     if not 1 <= int(answer) <= LARGEST:
-        return Said(False, f"Expected a size from 1 to {LARGEST}; got {short(answer)}.")
+        return Feedback(False, f"Expected a size from 1 to {LARGEST}; got {short(answer)}.")
     answer = int(answer)
     applied, reason = _decision(answer)
     if not applied:
-        return Said(False, f"At p = {answer} the sum is not shattered: {reason}. The factors must be larger.")
+        return Feedback(False, f"At p = {answer} the sum is not shattered: {reason}. The factors must be larger.")
     if answer > 1:
         applied, reason = _decision(answer - 1)
         if applied:
-            return Said(False, f"At p = {answer} it is shattered, but so it is for smaller factors.")
-    return Said(
+            return Feedback(False, f"At p = {answer} it is shattered, but so it is for smaller factors.")
+    return Feedback(
         True,
         f"Right: one below, {reason}, because one more layer and twice the exponentials outweigh the saved "
         "multiplications.",
@@ -126,33 +134,33 @@ def _one_sum(a: tuple[int, int], b: tuple[int, int]) -> Circuit:
 
 def exercise_3(answer: Any) -> None:
     """Shapes of two factors for which shattering leaves the fewest operations, and for which it needs more."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Compile both and compare their operations before and after the step."""
     what = f"shapes ((P, J), (R, Q)) for {' and for '.join(KINDS)}"
     if answer is None:
         return not_answered(what)
     if not isinstance(answer, dict) or set(answer) != set(KINDS):
-        return Said(False, f"Expected a dictionary with the keys {' and '.join(KINDS)}; got {short(answer)}.")
+        return Feedback(False, f"Expected a dictionary with the keys {' and '.join(KINDS)}; got {short(answer)}.")
     if all(given is None for given in answer.values()):
         return not_answered(what)
     for kind in KINDS:
         problem = _no_shapes(answer[kind])
         if problem:
-            return Said(False, f"{kind}: {problem}")
+            return Feedback(False, f"{kind}: {problem}")
     before, fewest = _operations(answer["fewest"])
     _, more = _operations(answer["more"])
     least = min(_operations_by_formula(rows, columns) for rows in _divisors() for columns in _divisors())
     told = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
     if fewest > least:
-        return Said(False, f"{told} The first can be smaller: which sizes are in both terms of the formula?")
+        return Feedback(False, f"{told} The first can be smaller: which sizes are in both terms of the formula?")
     if more <= before:
-        return Said(
+        return Feedback(
             False, f"{told} The second must need more than the large matrix: what makes the vector in between long?"
         )
-    return Said(
+    return Feedback(
         True,
         f"Right: {told} The vector between the steps has P * Q units, so the first factor should be wide, not tall.",
     )
@@ -166,7 +174,7 @@ def _no_shapes(given: Callable[[], Any] | Any) -> str:
     for shape in given:
         if not isinstance(shape, tuple | list) or len(shape) != 2:
             return f"{form}; got {short(given)}."
-        if not all(is_whole(size) and size > 0 for size in shape):
+        if not all(is_integer(size) and size > 0 for size in shape):
             return f"{form}; got {short(given)}."
     (P, J), (R, Q) = given
     if (P * R, J * Q) != (SIDE, SIDE):
@@ -180,7 +188,7 @@ def _operations(shapes: Any) -> tuple[int, int]:
     trace: Trace = explorer.record(_one_sum(a, b), preset="handbook", fold=False, max_rounds=1)
     index = trace.step(SHATTER).index
     read = prod((a[1], b[1]))  # the input layer counts one operation per unit
-    return trace.figures(index - 1)["flops"] - read, trace.figures(index)["flops"] - read
+    return trace.stats(index - 1)["flops"] - read, trace.stats(index)["flops"] - read
 
 
 def _operations_by_formula(P: int, J: int) -> int:

@@ -5,7 +5,7 @@ from reprlib import repr as short
 from typing import Any, TypeGuard
 
 import explorer
-from checks.saying import Said, is_whole, not_answered, say, something_else
+from checks.feedback import Feedback, is_integer, not_answered, show, something_else
 from explorer.symbolic import Circuit, CircuitBuilder
 from explorer.templates import CategoricalInput
 from explorer.trace import Trace
@@ -20,15 +20,15 @@ NAMES = ("blackboard", "near-misses", "levels")
 
 def exercise_1(answer: Any) -> None:
     """The slices that the wide products read."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Compile the circuit and compare with its index table."""
     if answer is None:
         return not_answered("the rows of the table, each a list of slice numbers")
     if not _is_table(answer):
-        return Said(False, f"Expected a list of rows, each a list of integers; got {short(answer)}.")
+        return Feedback(False, f"Expected a list of rows, each a list of integers; got {short(answer)}.")
     circuit = _two_widths()
     trace = explorer.record(circuit, optimize=False)
     group = next(group for group in trace.fold_groups(1) if group.key["num_input_units"] == "4")
@@ -36,27 +36,29 @@ def judge_1(answer: Any) -> Said:
     given = [list(row) for row in answer]
     if given == wanted:
         members = ", ".join(circuit.names[member] for member in group.members)
-        return Said(True, f"Right: one row each for {members}, with slices counted among the wide coins only.")
+        return Feedback(True, f"Right: one row each for {members}, with slices counted among the wide coins only.")
     rows, columns = len(wanted), len(wanted[0])
     if len(given) != rows:
-        return Said(
+        return Feedback(
             False,
             f"There are {len(given)} rows. It should be one row per product of the group: which products share a key?",
         )
     if any(len(row) != columns for row in given):
-        return Said(False, "It should be one column per input: the arity says how many inputs each product has.")
+        return Feedback(False, "It should be one column per input: the arity says how many inputs each product has.")
     if given == [list(trace.graph_at("compile").inputs[member]) for member in group.members]:
-        return Said(False, "These are the numbers of the coins. A slice is the position within the folded layer.")
+        return Feedback(False, "These are the numbers of the coins. A slice is the position within the folded layer.")
     if given == [list(column) for column in zip(*wanted, strict=True)]:
-        return Said(False, "Rows and columns are swapped: it should be one row per product, one column per input.")
+        return Feedback(False, "Rows and columns are swapped: it should be one row per product, one column per input.")
     if given == wanted[::-1]:
-        return Said(False, "The rows are in the wrong order: slices follow the numbers of the layers.")
+        return Feedback(False, "The rows are in the wrong order: slices follow the numbers of the layers.")
     largest = len(trace.fold_groups(0)[0].members) - 1
     if any(not 0 <= piece <= largest for row in given for piece in row):
-        return Said(False, "There is no such slice. Which coins are in the folded layer that the wide products read?")
+        return Feedback(
+            False, "There is no such slice. Which coins are in the folded layer that the wide products read?"
+        )
     odd = next(i for i in range(rows) if given[i] != wanted[i])
     name = circuit.names[group.members[odd]]
-    return Said(False, f"Row {odd}, for {name}, is wrong: which coins does it read, and in which order?")
+    return Feedback(False, f"Row {odd}, for {name}, is wrong: which coins does it read, and in which order?")
 
 
 def _two_widths() -> Circuit:
@@ -70,7 +72,7 @@ def _two_widths() -> Circuit:
 
 def _is_table(given: Any) -> TypeGuard[Sequence[Sequence[int]]]:
     return isinstance(given, list | tuple) and all(
-        isinstance(row, list | tuple) and all(is_whole(piece) for piece in row) for row in given
+        isinstance(row, list | tuple) and all(is_integer(piece) for piece in row) for row in given
     )
 
 
@@ -79,30 +81,32 @@ def _is_table(given: Any) -> TypeGuard[Sequence[Sequence[int]]]:
 
 def exercise_2(answer: Any) -> None:
     """Pairs of coins whose products are read in a given way."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Compile the products of each answer and check how they read."""
     what = f"four pairs each for {', '.join(KINDS[:-1])} and {KINDS[-1]}"
     if answer is None:
         return not_answered(what)
     if not isinstance(answer, dict) or set(answer) != set(KINDS):
-        return Said(False, f"Expected a dictionary with the keys {', '.join(KINDS)}; got {short(answer)}.")
+        return Feedback(False, f"Expected a dictionary with the keys {', '.join(KINDS)}; got {short(answer)}.")
     if all(given is None for given in answer.values()):
         return not_answered(what)
     for kind in KINDS:
         problem = _no_pairs(answer[kind])
         if problem:
-            return Said(False, f"{kind}: {problem}")
+            return Feedback(False, f"{kind}: {problem}")
     found = {kind: _read_of(answer[kind]) for kind in KINDS}
     wrong = {kind: read for kind, read in found.items() if read != kind}
     if wrong:
         told = "; ".join(f"the pairs for {kind} are read as {read}" for kind, read in wrong.items())
-        return Said(
+        return Feedback(
             False, f"Not yet: {told}. Write the slices as a table, and go through it row by row, and column by column."
         )
-    return Said(True, "Right: row by row it is a view, column by column a transpose, and any other order is copied.")
+    return Feedback(
+        True, "Right: row by row it is a view, column by column a transpose, and any other order is copied."
+    )
 
 
 def _no_pairs(given: Any) -> str:
@@ -128,10 +132,10 @@ def _read_of(pairs: Sequence[Sequence[int]]) -> str | None:
 
 def exercise_3(answer: Any) -> None:
     """A function that groups the layers of a graph as folding does."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Run it on three circuits and compare with the compiler's groups."""
     what = "a list of groups that my_groups returns, each a list of layer numbers"
     if answer is None:
@@ -143,15 +147,15 @@ def judge_3(answer: Any) -> Said:
         try:
             given = answer(trace.circuit_at("compile").graph)
         except Exception as error:  # noqa: BLE001 - a student's code may raise anything
-            return Said(False, f"It fails for {name}: {type(error).__name__}: {error}")
+            return Feedback(False, f"It fails for {name}: {type(error).__name__}: {error}")
         if given is None:
             return not_answered(what)
         if not _is_table(given):
-            return Said(False, f"Expected a list of groups, each a list of layer numbers; got {short(given)}.")
+            return Feedback(False, f"Expected a list of groups, each a list of layer numbers; got {short(given)}.")
         problem = _other_groups(trace, given)
         if problem:
-            return Said(False, f"In {name}: {problem}")
-    return Said(
+            return Feedback(False, f"In {name}: {problem}")
+    return Feedback(
         True, f"Right: the same groups as the compiler's in {', '.join(NAMES)}, because level and key alone decide."
     )
 

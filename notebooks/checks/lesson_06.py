@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from checks.saying import Said, not_answered, say, something_else
+from checks.feedback import Feedback, not_answered, show, something_else
 from explorer.bench import Run, Setup, Timing, crossover, estimate
 from explorer.views import speed_up
 
@@ -22,10 +22,10 @@ VERDICTS = {"faster": "faster", "slower": "slower", "noise": "cannot tell"}
 
 def exercise_1(answer: Any) -> None:
     """A function of times that returns the interval of their median."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Compare it with the engine's estimate, for several numbers of repeats."""
     what = "an interval (low, high) that the function returns"
     if not callable(answer):
@@ -33,7 +33,7 @@ def judge_1(answer: Any) -> Said:
     for count in COUNTS:
         times = _times(count)
         found = _called(answer, list(times))
-        if isinstance(found, Said):
+        if isinstance(found, Feedback):
             return found
         if found is None and count == COUNTS[-1]:
             return not_answered(what)
@@ -41,8 +41,8 @@ def judge_1(answer: Any) -> Said:
         times = _times(count)
         problem = _wrong_interval(_called(answer, list(times)), times)
         if problem is not None:
-            return Said(False, f"With {count} {'time' if count == 1 else 'times'}: {problem}")
-    return Said(
+            return Feedback(False, f"With {count} {'time' if count == 1 else 'times'}: {problem}")
+    return Feedback(
         True,
         "Right: with six times it is the whole range, and with many it is narrow, because half of all times are below "
         "the median, whatever their distribution.",
@@ -93,26 +93,26 @@ def _place(ordered: Sequence[float], value: float) -> int | None:
 
 def exercise_2(answer: Any) -> None:
     """A function that compares two estimates."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Compare it with the engine's verdict, for several pairs of estimates."""
     what = '"faster", "slower" or "cannot tell", returned by the function'
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     told = [(name, before, after, _called(answer, before, after)) for name, before, after in _pairs()]
-    failed = next((found for *_, found in told if isinstance(found, Said)), None)
+    failed = next((found for *_, found in told if isinstance(found, Feedback)), None)
     if failed is not None:
         return failed
     if all(found is None for *_, found in told):
         return not_answered(what)
     for name, before, after, found in told:
         if not isinstance(found, str) or found not in VERDICTS.values():
-            return Said(False, f"Expected one of {', '.join(map(repr, VERDICTS.values()))}; got {found!r}.")
+            return Feedback(False, f"Expected one of {', '.join(map(repr, VERDICTS.values()))}; got {found!r}.")
         if found != VERDICTS[speed_up(before, after).tone]:
-            return Said(False, f"{found!r} is wrong if {name}: {_of(before)} before, {_of(after)} after.")
-    return Said(
+            return Feedback(False, f"{found!r} is wrong if {name}: {_of(before)} before, {_of(after)} after.")
+    return Feedback(
         True,
         "Right: a difference is significant only if two known intervals do not overlap, because otherwise both "
         "medians may be equal.",
@@ -148,17 +148,17 @@ def _of(found: Any) -> str:
 
 def exercise_3(answer: Any) -> None:
     """A function that returns the batch size at which two curves cross."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Compare it with the engine's crossover, for curves from formulas."""
     what = "a batch size that the function returns"
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     cases = _curves()
     told = [_called(answer, tuple(sizes), list(one), list(other)) for _, sizes, one, other in cases]
-    failed = next((found for found in told if isinstance(found, Said)), None)
+    failed = next((found for found in told if isinstance(found, Feedback)), None)
     if failed is not None:
         return failed
     if all(found is None for found in told):
@@ -167,8 +167,8 @@ def judge_3(answer: Any) -> Said:
         wanted = crossover(_run(sizes, one, other))
         problem = _wrong_crossing(found, wanted)
         if problem is not None:
-            return Said(False, f"{name}: {problem}")
-    return Said(
+            return Feedback(False, f"{name}: {problem}")
+    return Feedback(
         True,
         "Right: the gap log(one / other) is a straight line from one sign to the other, and where it is 0 the times "
         "are equal.",
@@ -223,7 +223,7 @@ def _called(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except Exception as error:  # noqa: BLE001 - a student's function may raise anything
-        return Said(False, f"The function failed: {type(error).__name__}: {error}")
+        return Feedback(False, f"The function failed: {type(error).__name__}: {error}")
 
 
 def _is_number(value: object) -> bool:

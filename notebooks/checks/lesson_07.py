@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from checks.saying import Said, not_answered, say, something_else
+from checks.feedback import Feedback, not_answered, show, something_else
 from explorer.errors import LimitWarning
 from explorer.rewrite import Query
 from explorer.tensor import FunctionGraph, NodeFinder, Variable, call, doubles, to_module
@@ -53,19 +53,19 @@ class Unwalked(FunctionGraph):
 
 def exercise_1(answer: Any) -> None:
     """The simplification with a NodeFinder."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Run the rewriter on four graphs that it must not traverse."""
     if answer is None:
         return not_answered("a class SimplifyFound whose apply does the simplification")
     made = _rewriter(answer)
-    if isinstance(made, Said):
+    if isinstance(made, Feedback):
         return made
     cases = _divisions()
     outcomes = [_tried(made, graph) for graph, _ in cases]
-    problem = next((found for found in outcomes if isinstance(found, Said)), None)
+    problem = next((found for found in outcomes if isinstance(found, Feedback)), None)
     if problem is not None:
         return problem
     if outcomes == [before for _, (before, _) in cases]:
@@ -74,19 +74,19 @@ def judge_1(answer: Any) -> Said:
         if outcome != wanted:
             what = "was left unchanged" if outcome == before else f"became {outcome}"
             hint = " It contains no product divided by one of its factors." if before == wanted else ""
-            return Said(False, f"{before} {what}.{hint}")
-    return Said(
+            return Feedback(False, f"{before} {what}.{hint}")
+    return Feedback(
         True,
         "Right: it simplifies the same as Simplify without visiting any other operator, because the NodeFinder is "
         "notified of every operator that is added or removed.",
     )
 
 
-def _rewriter(answer: Any) -> Rewriter | Said:
+def _rewriter(answer: Any) -> Rewriter | Feedback:
     try:
         made = answer() if isinstance(answer, type) and issubclass(answer, Rewriter) else answer
     except Exception as error:  # noqa: BLE001 - a student's code may raise anything
-        return Said(False, f"Creating the rewriter failed: {type(error).__name__}: {error}")
+        return Feedback(False, f"Creating the rewriter failed: {type(error).__name__}: {error}")
     if isinstance(made, Rewriter):
         return made
     return something_else("a subclass of Rewriter", answer)
@@ -109,20 +109,20 @@ def _divisions() -> list[tuple[FunctionGraph, tuple[str, str]]]:
     return found
 
 
-def _tried(made: Rewriter, graph: FunctionGraph) -> str | Said:
+def _tried(made: Rewriter, graph: FunctionGraph) -> str | Feedback:
     """Return the rewritten graph as text, or feedback on what is wrong."""
     before = _value(graph)
     try:
         made.rewrite(graph)
     except WalkedOverError:
-        return Said(False, "It calls graph.toposort(), which visits everything; use graph.get_nodes(div).")
+        return Feedback(False, "It calls graph.toposort(), which visits everything; use graph.get_nodes(div).")
     except Exception as error:  # noqa: BLE001 - a student's code may raise anything
-        return Said(False, f"It fails on {graph}: {type(error).__name__}: {error}")
+        return Feedback(False, f"It fails on {graph}: {type(error).__name__}: {error}")
     if graph.feature(NodeFinder) is None:
-        return Said(False, "The graph has no NodeFinder; attach one in add_requirements.")
+        return Feedback(False, "The graph has no NodeFinder; attach one in add_requirements.")
     after = _value(graph)
     if not abs(before - after) <= 1e-9 * abs(before):
-        return Said(False, f"The value changed, in {graph}.")
+        return Feedback(False, f"The value changed, in {graph}.")
     return repr(graph)
 
 
@@ -131,24 +131,24 @@ def _tried(made: Rewriter, graph: FunctionGraph) -> str | Said:
 
 def exercise_2(answer: Any) -> None:
     """Patterns that leave at most one division."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Apply the patterns to the fixpoint, on expressions of products and quotients."""
     if answer is None:
         return not_answered("a list of PatternSub")
     if isinstance(answer, PatternSub):
         answer = [answer]
     if not isinstance(answer, list | tuple) or not all(isinstance(one, PatternSub) for one in answer):
-        return Said(False, f"Expected a list of PatternSub; got {answer!r}.")
+        return Feedback(False, f"Expected a list of PatternSub; got {answer!r}.")
     if not answer:
         return not_answered("a list of PatternSub")
     for inputs, output in _quotients():
         problem = _brought(list(answer), _graph(inputs, output))
         if problem is not None:
             return problem
-    return Said(
+    return Feedback(
         True,
         f"Right: all {SEEDS} expressions end with at most one division, because each pattern moves a division towards "
         "the output or merges two of them, and none moves one back.",
@@ -170,7 +170,7 @@ def _random(random: Random, named: Sequence[Variable], depth: int) -> Variable:
     return operator(_random(random, named, depth - 1), _random(random, named, depth - 1))
 
 
-def _brought(patterns: list[PatternSub], graph: FunctionGraph) -> Said | None:
+def _brought(patterns: list[PatternSub], graph: FunctionGraph) -> Feedback | None:
     """Return what is wrong with the result of the patterns on a graph, if anything."""
     before, value = repr(graph), _value(graph)
     try:
@@ -178,15 +178,15 @@ def _brought(patterns: list[PatternSub], graph: FunctionGraph) -> Said | None:
             warnings.simplefilter("error", LimitWarning)
             EquilibriumRewriter(patterns).rewrite(graph)
     except LimitWarning:
-        return Said(False, f"On {before} the patterns never end: two of them undo each other's work.")
+        return Feedback(False, f"On {before} the patterns never end: two of them undo each other's work.")
     except Exception as error:  # noqa: BLE001 - a student's patterns may raise anything
-        return Said(False, f"On {before} they failed: {type(error).__name__}: {error}")
+        return Feedback(False, f"On {before} they failed: {type(error).__name__}: {error}")
     found = _value(graph)
     if not abs(found - value) <= 1e-9 * abs(value):
-        return Said(False, f"{before} became {graph}, which is not equal: it has a different value.")
+        return Feedback(False, f"{before} became {graph}, which is not equal: it has a different value.")
     divisions = sum(node.op == div for node in graph.nodes)
     if divisions > 1:
-        return Said(
+        return Feedback(
             False, f"{before} became {graph}, which has {divisions} divisions. Which pattern would match there?"
         )
     return None
@@ -197,10 +197,10 @@ def _brought(patterns: list[PatternSub], graph: FunctionGraph) -> Said | None:
 
 def exercise_3(answer: Any) -> None:
     """A database with three queries."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Run the results of the queries on two expressions."""
     if answer is None or (isinstance(answer, SequenceDB) and not list(answer.entries())):
         return not_answered("a SequenceDB with rewriters registered")
@@ -218,20 +218,20 @@ def judge_3(answer: Any) -> Said:
     try:
         problem = next((found for check in problems if (found := check()) is not None), None)
     except Exception as error:  # noqa: BLE001 - a student's database may contain anything
-        return Said(False, f"Running a query failed: {type(error).__name__}: {error}")
+        return Feedback(False, f"Running a query failed: {type(error).__name__}: {error}")
     if problem is not None:
         return problem
-    return Said(
+    return Feedback(
         True,
         "Right: one database serves three queries, because tags select what is applied and positions define the "
         "order, with overwriting after the marker.",
     )
 
 
-def _looked_after(database: SequenceDB) -> Said | None:
+def _looked_after(database: SequenceDB) -> Feedback | None:
     marks = [entry for entry in database.entries() if isinstance(entry.item, AddDestroyHandler)]
     if any("inplace" not in entry.tags for entry in marks):
-        return Said(
+        return Feedback(
             False, "AddDestroyHandler() is only needed for overwriting: tag it like the rewriter that overwrites."
         )
     first = min((entry.position for entry in marks), default=None)
@@ -239,9 +239,9 @@ def _looked_after(database: SequenceDB) -> Said | None:
         if "inplace" not in entry.tags or entry in marks:
             continue
         if first is None:
-            return Said(False, f"{entry.item.name} overwrites, but no entry before it attaches a destroy handler.")
+            return Feedback(False, f"{entry.item.name} overwrites, but no entry before it attaches a destroy handler.")
         if entry.position <= first:
-            return Said(
+            return Feedback(
                 False, f"{entry.item.name} overwrites, but comes before the entry that attaches the destroy handler."
             )
     return None
@@ -252,7 +252,7 @@ def _rewritten(database: SequenceDB, query: Query, graph: FunctionGraph) -> Func
     return graph
 
 
-def _wrong_result(database: SequenceDB, query: Query, name: str, wanted: str) -> Said | None:
+def _wrong_result(database: SequenceDB, query: Query, name: str, wanted: str) -> Feedback | None:
     x, y, z, _ = _named()
     graph = _graph((x, y, z), div(mul(add(y, z), x), add(y, z)))
     before = repr(graph)
@@ -260,18 +260,20 @@ def _wrong_result(database: SequenceDB, query: Query, name: str, wanted: str) ->
     if found == wanted:
         return None
     if not database.query(query).rule_names():
-        return Said(False, f"The query {name} returns no rewriter; which entries have this tag?")
+        return Feedback(False, f"The query {name} returns no rewriter; which entries have this tag?")
     if "*1" not in found and found != "[x]":
-        return Said(False, f"The query {name} rewrites {before} to {found}: are the two sums merged, and early enough?")
+        return Feedback(
+            False, f"The query {name} rewrites {before} to {found}: are the two sums merged, and early enough?"
+        )
     if name == "fast_run":
-        return Said(
+        return Feedback(
             False,
             f"The query fast_run rewrites {before} to {found}: there is still a division. What must come after what?",
         )
-    return Said(False, f"The query {name} does more than merging: {before} became {found}.")
+    return Feedback(False, f"The query {name} does more than merging: {before} became {found}.")
 
 
-def _overwrites(database: SequenceDB, query: Query, wanted: bool) -> Said | None:
+def _overwrites(database: SequenceDB, query: Query, wanted: bool) -> Feedback | None:
     """Return what is wrong with the overwriting of inputs in max(e^x, 0) + e^x, if anything."""
     (x,) = doubles("x")
     graph = _graph((x,), add(call(aten.relu.default, _exp(x)), _exp(x)))
@@ -279,13 +281,13 @@ def _overwrites(database: SequenceDB, query: Query, wanted: bool) -> Said | None
     found = _rewritten(database, query, graph)
     overwriting = [node.op.name for node in found.nodes if node.op.name.endswith("_")]
     if wanted and not overwriting:
-        return Said(False, f"With {query}, nothing is overwritten in {found}.")
+        return Feedback(False, f"With {query}, nothing is overwritten in {found}.")
     if not wanted and overwriting:
-        return Said(False, f"With {query}, {overwriting[0]} overwrites its input: {found}. Which tag marks that?")
+        return Feedback(False, f"With {query}, {overwriting[0]} overwrites its input: {found}. Which tag marks that?")
     if wanted and sum(node.op.name == "exp" for node in found.nodes) > 1:
-        return Said(False, f"With {query}, two equal exponentials are left: {found}. What must come before what?")
+        return Feedback(False, f"With {query}, two equal exponentials are left: {found}. What must come before what?")
     if _value(found) != value:
-        return Said(False, f"With {query}, the value changed, in {found}.")
+        return Feedback(False, f"With {query}, the value changed, in {found}.")
     return None
 
 

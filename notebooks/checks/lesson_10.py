@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import explorer
-from checks.saying import Said, not_answered, say, something_else
+from checks.feedback import Feedback, not_answered, show, something_else
 from explorer import CircuitBuilder, TorchCompiler
 from explorer.backend import TorchInnerLayer
 from explorer.compiler import layer_rule
@@ -44,16 +44,16 @@ class MeanLayer(InnerLayer):
 
 def exercise_1(answer: Any) -> None:
     """A compiled layer: the mean of its inputs."""
-    say(judge_1(answer))
+    show(grade_1(answer))
 
 
-def judge_1(answer: Any) -> Said:
+def grade_1(answer: Any) -> Feedback:
     """Compile circuits with it and compare with the mean computed directly, in two semirings, unfolded and folded."""
     what = "the outputs (F, B, K) that forward returns"
     if answer is None:
         return not_answered(what)
     if not isinstance(answer, type) or not issubclass(answer, TorchInnerLayer):
-        return Said(False, f"Expected the class of a compiled layer, a TorchInnerLayer; got {answer!r}.")
+        return Feedback(False, f"Expected the class of a compiled layer, a TorchInnerLayer; got {answer!r}.")
     for semiring in SEMIRINGS:
         for fold in (False, True):
             problem = _mean_problem(answer, semiring, fold)
@@ -61,8 +61,8 @@ def judge_1(answer: Any) -> Said:
                 continue
             if problem == "":
                 return not_answered(what)
-            return Said(False, f"Under {semiring}{', folded' if fold else ''}: {problem}")
-    return Said(
+            return Feedback(False, f"Under {semiring}{', folded' if fold else ''}: {problem}")
+    return Feedback(
         True,
         "Right: it is the mean under both semirings and in every slice, because the layer leaves the sum to the "
         "semiring.",
@@ -143,10 +143,10 @@ def _means() -> Circuit:
 
 def exercise_2(answer: Any) -> None:
     """A function that registers a rule: Kronecker layers of single units are Hadamard layers."""
-    say(judge_2(answer))
+    show(grade_2(answer))
 
 
-def judge_2(answer: Any) -> Said:
+def grade_2(answer: Any) -> Feedback:
     """Compile circuits with Kronecker layers of one unit and of several; the package's rules must not change."""
     what = "a rule, registered in compiler.rules.fuse"
     if answer is None:
@@ -161,7 +161,7 @@ def judge_2(answer: Any) -> Said:
             registry.rules = rules
 
 
-def _judge_rule(answer: Callable[[Any], Any], what: str) -> Said:
+def _judge_rule(answer: Callable[[Any], Any], what: str) -> Feedback:
     before = [set(registry.rules) for registry in OF_THE_PACKAGE]
     compiler = TorchCompiler(
         preset="handbook", fold=False, disable=("Tucker",)
@@ -170,9 +170,9 @@ def _judge_rule(answer: Callable[[Any], Any], what: str) -> Said:
     try:
         answer(compiler)
     except Exception as error:  # noqa: BLE001 - a student's function may raise anything
-        return Said(False, f"Registering failed: {type(error).__name__}: {error}")
+        return Feedback(False, f"Registering failed: {type(error).__name__}: {error}")
     if [set(registry.rules) for registry in OF_THE_PACKAGE] != before:
-        return Said(
+        return Feedback(
             False,
             "The rule was added to a registry of the package, for all compilers. Register it with this compiler only.",
         )
@@ -180,10 +180,10 @@ def _judge_rule(answer: Callable[[Any], Any], what: str) -> Said:
     if not own:
         return not_answered(what)
     for name, units in (("one unit each", 1), ("two units each", 2)):
-        problem = _rule_problem(compiler.anew(), own, units)
+        problem = _rule_problem(compiler.fresh_copy(), own, units)
         if problem is not None:
-            return Said(False, f"With Kronecker layers whose inputs have {name}: {problem}")
-    return Said(
+            return Feedback(False, f"With Kronecker layers whose inputs have {name}: {problem}")
+    return Feedback(
         True,
         f"Right: {', '.join(own)} replaces the Kronecker layers of single units and no others, because with single "
         "units there is only one product.",
@@ -230,7 +230,7 @@ def _kroneckers(units: int) -> Circuit:
 
 def exercise_3(answer: Any) -> None:
     """A rule on applications of relu: relu(relu(x)) is relu(x)."""
-    say(judge_3(answer))
+    show(grade_3(answer))
 
 
 def _chain(names: tuple[str, ...]) -> FunctionGraph:
@@ -252,7 +252,7 @@ CASES: tuple[tuple[tuple[str, ...], int], ...] = (
 """Chains of operators, and how many relus should be left."""
 
 
-def judge_3(answer: Any) -> Said:
+def grade_3(answer: Any) -> Feedback:
     """Run it as the only rule of a pass, in a separate registry."""
     what = "the replacement of relu(relu(x)), returned by the function"
     if answer is None:
@@ -270,8 +270,8 @@ def judge_3(answer: Any) -> Said:
     if given and all(found is None for found in given) and not any("failed" in problem for problem in problems):
         return not_answered(what)
     if problems:
-        return Said(False, problems[0])
-    return Said(
+        return Feedback(False, problems[0])
+    return Feedback(
         True,
         "Right: a relu of a relu is removed with identical bits, because the output of a relu is not negative; all "
         "others stay.",

@@ -11,7 +11,7 @@ import torch
 import explorer
 from explorer import bench
 from explorer.bench import candidates, layer_times
-from explorer.bench.sitting import PROGRESS_SECONDS
+from explorer.bench.measurement_run import PROGRESS_SECONDS
 from explorer.bench.usage import StoppedError, measure_usage
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
@@ -63,8 +63,8 @@ def test_every_default_step_gets_a_median_inside_its_interval_and_memory(digits)
         found = timing.estimate
         assert found is not None
         assert 0 < found.low <= found.median <= found.high
-        assert timing.planned_bytes == digits.figures(timing.step)["activation_bytes"] * 8
-        assert timing.layers == digits.figures(timing.step)["layers"]
+        assert timing.planned_bytes == digits.stats(timing.step)["activation_bytes"] * 8
+        assert timing.layers == digits.stats(timing.step)["layers"]
         assert timing.peak_bytes
         assert timing.operators
         assert timing.one_row
@@ -95,7 +95,7 @@ def test_a_step_that_gives_another_value_gets_no_time_but_the_reason(digits):
         wrong.tensors[0].add_(torch.randn(wrong.tensors[0].shape, generator=torch.Generator().manual_seed(0)))
 
     class Wrong:
-        graph, figures, reads = (getattr(digits.steps[-1].snapshot, name) for name in ("graph", "figures", "reads"))
+        graph, stats, reads = (getattr(digits.steps[-1].snapshot, name) for name in ("graph", "stats", "reads"))
 
         def circuit(self):
             return wrong

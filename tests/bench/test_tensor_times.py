@@ -10,7 +10,7 @@ import explorer
 from explorer.bench import measure_layers, measure_steps, measure_sweep
 from explorer.errors import CircuitError
 from explorer.timings import default_steps
-from explorer.views import TraceIndex, lints, step_bars
+from explorer.views import TraceIndex, bottlenecks, step_bars
 from tests.bench.test_step_times import median_of
 
 
@@ -29,8 +29,8 @@ def test_every_pass_that_changed_something_is_timed_with_the_arguments_of_the_tr
     for timing in run.timings:
         assert median_of(timing) > 0
         assert timing.batch_size == 4
-        assert timing.layers == trace.figures(timing.step)["operators"]
-        assert timing.planned_bytes == trace.figures(timing.step)["activation_bytes"]
+        assert timing.layers == trace.stats(timing.step)["operators"]
+        assert timing.planned_bytes == trace.stats(timing.step)["activation_bytes"]
         assert timing.one_row is None
     executed = [timing.operators or 0 for timing in run.timings]
     assert executed[0] - executed[-1] == 1  # the batch norm
@@ -76,7 +76,7 @@ def test_views_name_operators_and_have_no_lints_about_layers(trace):
     index = TraceIndex(trace)
     run = measure_steps(trace, max_seconds=1)
     assert step_bars(index, run)["table"]["columns"][1] == "operators"
-    assert {lint.kind for lint in lints(index, [run])} <= {"launch-bound"}
+    assert {bottleneck.kind for bottleneck in bottlenecks(index, [run])} <= {"launch-bound"}
 
 
 class Scaled(nn.Module):

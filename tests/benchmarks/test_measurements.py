@@ -113,8 +113,8 @@ def test_growth_is_measured_against_proportional(monkeypatch):
     low, high = sorted(benchmarks.deviations_from_proportional(times))
     assert math.isclose(low, -high)
     assert "170" in text_of(benchmarks.growth_table(times))
-    figures = benchmarks.compile_to_json((), times)
-    assert figures["growth"][1]["case"] == "S2"
+    stats = benchmarks.compile_to_json((), times)
+    assert stats["growth"][1]["case"] == "S2"
     assert compile_times.deviations_from_proportional(times) == benchmarks.deviations_from_proportional(times)
 
 

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.backend import (
-    AddressBook,
     FoldIndexInfo,
+    ParameterStore,
     ReadKind,
     TorchCircuit,
     TorchLayer,
+    allocate_parameters,
     foldwise_initializer_,
     leaf_nodes,
     leaf_seed,
-    settle,
 )
 from explorer.backend.parameters import (
     TorchParameter,
@@ -166,10 +166,12 @@ def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
 
 def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, like: TorchCircuit) -> TorchCircuit:
     """A module of these layers with the values of a compiled circuit."""
-    book, names = AddressBook(), circuit.leaf_names
+    store, names = ParameterStore(), circuit.leaf_names
     state = like.leaf_state()
     values = {leaf: state[name] for leaf, name in names.items()}
-    return TorchCircuit(graph, info, like.semiring, settle(book, leaf_nodes(graph), names, 0, values), book, names)
+    return TorchCircuit(
+        graph, info, like.semiring, allocate_parameters(store, leaf_nodes(graph), names, 0, values), store, names
+    )
 
 
 @settings(max_examples=15)

@@ -89,7 +89,11 @@ class Watcher:
 
     @property
     def refused(self) -> list[MatchRefused]:
-        return [MatchRefused(refusal, event.place) for event in self.of(AttemptsRefused) for refusal in event.refusals]
+        return [
+            MatchRefused(refusal, event.parameter_path)
+            for event in self.of(AttemptsRefused)
+            for refusal in event.refusals
+        ]
 
     @property
     def lost(self) -> list[MatchLost]:
@@ -129,9 +133,9 @@ class Watcher:
         """The reasons for which a pattern was refused, in order."""
         return [event.refusal.reason for event in self.refused if event.refusal.pattern == pattern]
 
-    def figures(self) -> list[dict[str, int]]:
+    def stats(self) -> list[dict[str, int]]:
         """The counts after each step."""
-        return [dict(event.snapshot.figures) for event in self.of(StepEnded)]
+        return [dict(event.snapshot.stats) for event in self.of(StepEnded)]
 
 
 def watched(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:

@@ -121,7 +121,7 @@ def test_a_listener_changes_nothing(circuit: Circuit, seed: int):
         seen, watcher = watched(circuit, preset=preset)
         assert str(seen.graph) == str(alone.graph)
         assert np.array_equal(output(seen, x), output(alone, x))
-        assert watcher.figures()[-1]["layers"] == len(alone.layers)  # and the figures can be asked for
+        assert watcher.stats()[-1]["layers"] == len(alone.layers)  # and the figures can be asked for
 
 
 @settings(max_examples=10)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.notebooks.lessons import NUMBERS, module
 
-PREFIX = "judge_"
+PREFIX = "grade_"
 EXERCISES = [
     (lesson, name.removeprefix(PREFIX))
     for lesson in NUMBERS
@@ -20,9 +20,9 @@ def test_every_lesson_has_exercises() -> None:
 @pytest.mark.parametrize(("lesson", "number"), EXERCISES)
 def test_the_solution_is_right(lesson: str, number: str) -> None:
     solution = getattr(module(f"solutions.lesson_{lesson}"), f"solution_{number}")()
-    said = getattr(module(f"checks.lesson_{lesson}"), f"judge_{number}")(solution)
-    assert said.right, said.text
-    assert said.text.startswith("Right: ")
+    feedback = getattr(module(f"checks.lesson_{lesson}"), f"grade_{number}")(solution)
+    assert feedback.right, feedback.text
+    assert feedback.text.startswith("Right: ")
 
 
 @pytest.mark.parametrize(("lesson", "number"), EXERCISES)

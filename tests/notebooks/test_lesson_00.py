@@ -23,9 +23,9 @@ solutions = module("solutions.lesson_00")
     ],
 )
 def test_feedback_names_the_expected_type(number: int, answer: Any, expected: str) -> None:
-    said = getattr(checks, f"judge_{number}")(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = getattr(checks, f"judge_{number}")(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def _coin(builder: CircuitBuilder, variable: int, *heads: float) -> int:
@@ -65,9 +65,9 @@ def _two_units() -> Circuit:
     ],
 )
 def test_feedback_on_wrong_circuits(answer: Circuit, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def _blackboard() -> torch.Tensor:
@@ -96,16 +96,16 @@ def _blackboard() -> torch.Tensor:
     ],
 )
 def test_feedback_names_the_quantity_of_a_wrong_number(wrong: Any, expected: str) -> None:
-    said = checks.judge_2(wrong(_blackboard()))
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(wrong(_blackboard()))
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 @pytest.mark.parametrize(
     "kind", [float, np.float32, torch.tensor, lambda value: torch.tensor([[value]]), lambda value: np.array([value])]
 )
 def test_the_right_number_is_accepted_in_any_form(kind: Any) -> None:
-    assert checks.judge_2(kind(solutions.solution_2())).right
+    assert checks.grade_2(kind(solutions.solution_2())).right
 
 
 def _mended(second: str) -> Circuit:
@@ -141,18 +141,18 @@ def _mended(second: str) -> Circuit:
     ],
 )
 def test_feedback_on_a_wrong_fix_says_where_it_differs(second: str, expected: str) -> None:
-    said = checks.judge_3(_mended(second))
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(_mended(second))
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 @pytest.mark.parametrize("second", ["heads", "other weights", "the same coin"])
 def test_feedback_on_a_wrong_fix_does_not_reveal_the_right_value(second: str) -> None:
     table = checks._table(_mended("fair"), 2)
-    text = checks.judge_3(_mended(second)).text
-    assert checks.judge_3(_mended("fair")).right
+    text = checks.grade_3(_mended(second)).text
+    assert checks.grade_3(_mended("fair")).right
     assert [value for value in table.flatten().tolist() if f"{value:.4g}" in text] == []
 
 
 def test_infinite_values_are_not_a_distribution() -> None:
-    assert "Not all four values are finite" in checks.judge_1(_agreeing(weight=(float("inf"), 0.5))).text
+    assert "Not all four values are finite" in checks.grade_1(_agreeing(weight=(float("inf"), 0.5))).text

@@ -74,14 +74,14 @@ def _tails(compiler: Any, layer: Any) -> TorchBinomialLayer:
     ],
 )
 def test_feedback_on_a_wrong_rule(rule: Callable[[Any, Any], Any], expected: str) -> None:
-    said = checks.judge_1(_compiler(rule))
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(_compiler(rule))
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 @pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
 def test_the_rule_of_the_coin_is_right_in_any_semiring(semiring: str) -> None:
-    assert checks.judge_1(_compiler(_coin, semiring)).right
+    assert checks.grade_1(_compiler(_coin, semiring)).right
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_the_rule_of_the_coin_is_right_in_any_semiring(semiring: str) -> None:
     ],
 )
 def test_feedback_without_a_compiler_or_a_rule(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 SOFTMAX = SoftmaxParameter((TensorParameter((2, 4)),))
@@ -120,9 +120,9 @@ def _mixed(share: float, floor: float, of: ParameterNode = SOFTMAX) -> Parameter
     ],
 )
 def test_feedback_on_a_wrong_parameter(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_feedback_on_a_wrong_parameter(answer: Any, expected: str) -> None:
     ],
 )
 def test_feedback_on_a_wrong_number_of_coins(answer: Any, expected: str) -> None:
-    said = checks.judge_3(answer)
-    assert not said.right
-    assert expected in said.text
-    assert str(solutions.solution_3()) not in said.text or answer == 150.0
+    feedback = checks.grade_3(answer)
+    assert not feedback.right
+    assert expected in feedback.text
+    assert str(solutions.solution_3()) not in feedback.text or answer == 150.0
 
 
 def test_an_integer_of_numpy_is_accepted() -> None:
-    assert checks.judge_3(np.int64(solutions.solution_3())).right
+    assert checks.grade_3(np.int64(solutions.solution_3())).right

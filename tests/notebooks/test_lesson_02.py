@@ -34,9 +34,9 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
     ],
 )
 def test_feedback_on_a_wrong_pattern_quotes_the_matcher(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern], ...]:
@@ -61,9 +61,9 @@ def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern]
     ],
 )
 def test_feedback_on_a_wrong_sub_pattern_says_where_it_fails(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def _tower(sums: int, read_again: int | None) -> Circuit:
@@ -88,6 +88,6 @@ def _tower(sums: int, read_again: int | None) -> Circuit:
     ],
 )
 def test_feedback_names_what_a_circuit_lacks(answer: Any, expected: str) -> None:
-    said = checks.judge_3(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(answer)
+    assert not feedback.right
+    assert expected in feedback.text

@@ -30,10 +30,10 @@ checks = module("checks.lesson_03")
     ],
 )
 def test_feedback_on_a_chain_of_the_wrong_length(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
-    assert "32" not in said.text.replace("32.0", "")
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
+    assert "32" not in feedback.text.replace("32.0", "")
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_feedback_on_a_chain_of_the_wrong_length(answer: Any, expected: str) -> 
     ],
 )
 def test_feedback_on_a_wrong_width(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
-    assert " 189 " not in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
+    assert " 189 " not in feedback.text
 
 
 def test_integers_of_numpy_are_accepted() -> None:
-    assert checks.judge_1(np.int64(32)).right
-    assert checks.judge_2(np.int64(189)).right
+    assert checks.grade_1(np.int64(32)).right
+    assert checks.grade_2(np.int64(189)).right
 
 
 def _circuit(make: Callable[[CircuitBuilder, list[int]], tuple[int, ...]]) -> Circuit:
@@ -64,11 +64,11 @@ def _circuit(make: Callable[[CircuitBuilder, list[int]], tuple[int, ...]]) -> Ci
 
 
 def test_feedback_names_a_rule_without_its_layers() -> None:
-    said = checks.judge_3(_circuit(lambda b, x: (b.sum(b.sum(x[0], num_units=3), num_units=3),)))
-    assert not said.right
-    assert "applied SumCollapse." in said.text
-    assert "Tucker did not match: no sum with one input reads a Kronecker layer." in said.text
-    assert "Candecomp did not match: no sum with one input reads a Hadamard layer." in said.text
+    feedback = checks.grade_3(_circuit(lambda b, x: (b.sum(b.sum(x[0], num_units=3), num_units=3),)))
+    assert not feedback.right
+    assert "applied SumCollapse." in feedback.text
+    assert "Tucker did not match: no sum with one input reads a Kronecker layer." in feedback.text
+    assert "Candecomp did not match: no sum with one input reads a Hadamard layer." in feedback.text
 
 
 def test_feedback_names_the_winner_over_a_rule_that_lost() -> None:
@@ -76,9 +76,9 @@ def test_feedback_names_the_winner_over_a_rule_that_lost() -> None:
         low = b.sum(b.hadamard(x[0], x[1]), num_units=3)
         return b.sum(low, num_units=3), b.sum(b.kronecker(x[2], x[3]), num_units=3)
 
-    said = checks.judge_3(_circuit(rivals))
-    assert not said.right
-    assert "but lost to SumCollapse" in said.text
+    feedback = checks.grade_3(_circuit(rivals))
+    assert not feedback.right
+    assert "but lost to SumCollapse" in feedback.text
 
 
 def test_feedback_says_why_a_rule_was_blocked() -> None:
@@ -86,10 +86,10 @@ def test_feedback_says_why_a_rule_was_blocked() -> None:
         product = b.hadamard(x[0], x[1])
         return b.sum(product, num_units=3), b.sum(product, num_units=3)
 
-    said = checks.judge_3(_circuit(blocked))
-    assert not said.right
+    feedback = checks.grade_3(_circuit(blocked))
+    assert not feedback.right
     reason = "node 4 is read by 2 nodes; only the first entry may be read by more than one"
-    assert f"Candecomp came close: {reason}." in said.text
+    assert f"Candecomp came close: {reason}." in feedback.text
 
 
 def test_feedback_quotes_the_near_miss_that_came_furthest() -> None:
@@ -97,22 +97,22 @@ def test_feedback_quotes_the_near_miss_that_came_furthest() -> None:
         product = b.hadamard(x[0], x[1])
         return b.sum(product, x[2], num_units=3), b.sum(product, num_units=3), b.sum(x[3], num_units=3)
 
-    assert "Candecomp came close: node 4 is read by 2 nodes; " in checks.judge_3(_circuit(several)).text
+    assert "Candecomp came close: node 4 is read by 2 nodes; " in checks.grade_3(_circuit(several)).text
 
 
 def test_feedback_without_sums_after_a_failure_and_on_a_wrong_type() -> None:
-    assert "the circuit has none" in checks.judge_3(_circuit(lambda b, x: (b.hadamard(*x),))).text
-    assert "Building the circuit failed" in checks.judge_3(lambda: CircuitBuilder().sum(7, num_units=1)).text
-    assert "got something of type int" in checks.judge_3(3).text
-    assert "got something of type dict" in checks.judge_3({}).text
-    assert checks.judge_3(lambda: None).text.startswith("Not answered yet")
+    assert "the circuit has none" in checks.grade_3(_circuit(lambda b, x: (b.hadamard(*x),))).text
+    assert "Building the circuit failed" in checks.grade_3(lambda: CircuitBuilder().sum(7, num_units=1)).text
+    assert "got something of type int" in checks.grade_3(3).text
+    assert "got something of type dict" in checks.grade_3({}).text
+    assert checks.grade_3(lambda: None).text.startswith("Not answered yet")
 
 
 @pytest.mark.parametrize(("mine", "expected"), [(lambda: 1 / 0, "ZeroDivisionError"), (lambda b: b, "TypeError")])
 def test_feedback_on_a_function_that_raises(mine: Any, expected: str) -> None:
-    said = checks.judge_3(mine)
-    assert not said.right
-    assert f"Building the circuit failed: {expected}: " in said.text
+    feedback = checks.grade_3(mine)
+    assert not feedback.right
+    assert f"Building the circuit failed: {expected}: " in feedback.text
 
 
 def test_feedback_on_a_circuit_that_cannot_be_compiled() -> None:
@@ -120,14 +120,14 @@ def test_feedback_on_a_circuit_that_cannot_be_compiled() -> None:
         coin = module("solutions.lesson_01").CoinLayer(scope=(0,), num_output_units=1, heads=constant([0.5]))
         return (b.sum(b.add(coin), num_units=1),)
 
-    assert "The circuit cannot be compiled: " in checks.judge_3(_circuit(odd)).text
+    assert "The circuit cannot be compiled: " in checks.grade_3(_circuit(odd)).text
 
 
 def test_a_large_circuit_is_refused() -> None:
     def wide(b: CircuitBuilder, x: list[int]) -> tuple[int, ...]:
         return tuple(b.sum(x[0], num_units=3) for _ in range(40))
 
-    assert "are more than enough" in checks.judge_3(_circuit(wide)).text
+    assert "are more than enough" in checks.grade_3(_circuit(wide)).text
 
 
 @pytest.mark.parametrize("lesson", ["03_fusion", "04_shattering", "05_folding"])

@@ -13,8 +13,8 @@ checks = module("checks.lesson_04")
 
 
 def test_the_unfilled_template_is_not_graded() -> None:
-    assert checks.judge_1(lambda A, B, x: None).text.startswith("Not answered yet")
-    assert checks.judge_3({"fewest": None, "more": None}).text.startswith("Not answered yet")
+    assert checks.grade_1(lambda A, B, x: None).text.startswith("Not answered yet")
+    assert checks.grade_3({"fewest": None, "more": None}).text.startswith("Not answered yet")
 
 
 def _large(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
@@ -55,9 +55,9 @@ def _wrong_shape(A: Tensor, B: Tensor, x: Tensor) -> Tensor:
     ],
 )
 def test_feedback_on_a_wrong_product(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_feedback_on_a_wrong_product(answer: Any, expected: str) -> None:
     ],
 )
 def test_feedback_on_a_wrong_size(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
-    assert " 12 " not in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
+    assert " 12 " not in feedback.text
 
 
 def test_a_size_of_numpy_is_accepted() -> None:
-    assert checks.judge_2(np.int64(12)).right
+    assert checks.grade_2(np.int64(12)).right
 
 
 GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
@@ -102,6 +102,6 @@ GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
     ],
 )
 def test_feedback_on_wrong_shapes(answer: Any, expected: str) -> None:
-    said = checks.judge_3(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(answer)
+    assert not feedback.right
+    assert expected in feedback.text

@@ -31,9 +31,9 @@ checks = module("checks.lesson_05")
     ],
 )
 def test_feedback_on_a_wrong_table(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 VIEW, COLUMNS = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 4), (1, 5), (2, 6), (3, 7)]
@@ -55,14 +55,14 @@ ODD = [(0, 7), (1, 6), (2, 5), (3, 4)]
     ],
 )
 def test_feedback_on_wrong_pairs(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def test_unfilled_templates_are_not_graded() -> None:
-    assert checks.judge_2({"view": None, "transpose": None, "gather": None}).text.startswith("Not answered yet")
-    assert checks.judge_3(lambda graph: None).text.startswith("Not answered yet")
+    assert checks.grade_2({"view": None, "transpose": None, "gather": None}).text.startswith("Not answered yet")
+    assert checks.grade_3(lambda graph: None).text.startswith("Not answered yet")
 
 
 def _by(key: Any) -> Any:
@@ -94,9 +94,9 @@ def _by(key: Any) -> Any:
     ],
 )
 def test_feedback_on_wrong_groups(answer: Any, expected: str) -> None:
-    said = checks.judge_3(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 @pytest.mark.parametrize("trace", ["near", "mixed", "waiting"])

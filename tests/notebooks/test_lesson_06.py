@@ -44,9 +44,9 @@ def test_feedback_on_non_functions_and_functions_that_raise(number: int) -> None
     "given", ["", "x", (), (None, None), (1, 2, 3), [math.inf, math.nan], {}, True, 10**400, torch.ones(2), object()]
 )
 def test_feedback_on_answers_of_a_wrong_type(number: int, given: Any) -> None:
-    said = getattr(checks, f"judge_{number}")(lambda *arguments: given)
-    assert not said.right
-    assert "xpected" in said.text or "even their whole range" in said.text
+    feedback = getattr(checks, f"judge_{number}")(lambda *arguments: given)
+    assert not feedback.right
+    assert "xpected" in feedback.text or "even their whole range" in feedback.text
 
 
 def _interval(times: list[float], share: float, sort: bool = True, few: Any = None) -> Any:
@@ -72,9 +72,9 @@ def _interval(times: list[float], share: float, sort: bool = True, few: Any = No
     ],
 )
 def test_feedback_on_a_wrong_interval(function: Callable[[list[float]], Any], expected: str) -> None:
-    said = checks.judge_1(function)
-    assert not said.right
-    assert any(part in said.text for part in expected.split("|"))
+    feedback = checks.grade_1(function)
+    assert not feedback.right
+    assert any(part in feedback.text for part in expected.split("|"))
 
 
 def _by_medians(before: Any, after: Any) -> str:
@@ -106,9 +106,9 @@ def _touching_counts(before: Any, after: Any) -> str:
     ],
 )
 def test_feedback_on_a_wrong_verdict(function: Callable[[Any, Any], str], expected: str) -> None:
-    said = checks.judge_2(function)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(function)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def _linear(sizes: Any, one: Any, other: Any) -> float | None:
@@ -142,6 +142,6 @@ def _first(sizes: Any, one: Any, other: Any) -> float | None:
     ],
 )
 def test_feedback_on_a_wrong_crossing_names_the_curves(function: Callable[..., Any], expected: str) -> None:
-    said = checks.judge_3(function)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(function)
+    assert not feedback.right
+    assert expected in feedback.text

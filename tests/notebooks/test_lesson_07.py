@@ -34,9 +34,9 @@ def test_an_empty_answer_is_not_graded(number: int, answer: Any, capsys: pytest.
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("answer", [3, "x", (None,), {}, object(), int, len, div, Rewriter, PatternSub, SequenceDB])
 def test_feedback_on_answers_of_a_wrong_type(number: int, answer: Any) -> None:
-    said = getattr(checks, f"judge_{number}")(answer)
-    assert not said.right
-    assert "xpected" in said.text or "Creating the rewriter failed" in said.text
+    feedback = getattr(checks, f"judge_{number}")(answer)
+    assert not feedback.right
+    assert "xpected" in feedback.text or "Creating the rewriter failed" in feedback.text
 
 
 # ---------------------------------------------------------------------- looking up divisions
@@ -106,9 +106,9 @@ class Detached(Rewriter):
     ],
 )
 def test_feedback_on_a_wrong_rewriter(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 # ---------------------------------------------------------------------- at most one division
@@ -133,9 +133,9 @@ LEFT = PatternSub((mul, (div, "a", "b"), "c"), (div, (mul, "a", "c"), "b"))
     ],
 )
 def test_feedback_on_patterns_that_miss_the_form(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 # ---------------------------------------------------------------------- a database
@@ -178,18 +178,18 @@ HANDLER, OVER = (49.5, "fast_run", "inplace"), (50, "fast_run", "inplace")
     ],
 )
 def test_feedback_on_a_wrong_database_names_the_query(parts: Any, expected: str) -> None:
-    said = checks.judge_3(_database(*parts))
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(_database(*parts))
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def test_a_second_merge_that_comes_late_does_not_help() -> None:
     made = _database((), SIMPLE, HANDLER, OVER)
     made.register("merge3", MergeRewriter(), 100, "fast_run", "fast_compile")
-    said = checks.judge_3(made)
-    assert not said.right
-    assert "early enough" in said.text
+    feedback = checks.grade_3(made)
+    assert not feedback.right
+    assert "early enough" in feedback.text
 
 
 def test_feedback_on_a_list_instead_of_a_database() -> None:
-    assert "something of type list" in checks.judge_3([1]).text
+    assert "something of type list" in checks.grade_3([1]).text

@@ -29,7 +29,7 @@ def test_the_global_generator_is_unchanged() -> None:
     torch.manual_seed(3)
     wanted = torch.rand(2)
     torch.manual_seed(3)
-    checks.judge_3(solutions.solution_3())
+    checks.grade_3(solutions.solution_3())
     assert torch.equal(torch.rand(2), wanted)
 
 
@@ -81,9 +81,9 @@ def _no_none(weight: Any, bias: Any, gamma: Any, beta: Any, mean: Any, var: Any,
     ],
 )
 def test_feedback_on_a_wrong_convolution(answer: Any, expected: str) -> None:
-    said = checks.judge_1(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 # ---------------------------------------------------------------------- a pipeline in YAML
@@ -112,10 +112,10 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
     ],
 )
 def test_feedback_on_a_wrong_pipeline(answer: Any, expected: str) -> None:
-    said = checks.judge_2(answer)
-    assert not said.right
-    assert expected in said.text
-    assert "known are: EmptyPass" not in said.text
+    feedback = checks.grade_2(answer)
+    assert not feedback.right
+    assert expected in feedback.text
+    assert "known are: EmptyPass" not in feedback.text
 
 
 # ---------------------------------------------------------------------- scale and offset
@@ -139,11 +139,11 @@ def test_feedback_on_a_wrong_pipeline(answer: Any, expected: str) -> None:
     ],
 )
 def test_feedback_on_a_wrong_quantization(answer: Any, expected: str) -> None:
-    said = checks.judge_3(answer)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(answer)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def test_a_pair_of_numbers_is_accepted() -> None:
-    assert checks.judge_3((4 / 255, -64)).right
-    assert checks.judge_3((np.float64(4 / 255), np.int64(-64))).right
+    assert checks.grade_3((4 / 255, -64)).right
+    assert checks.grade_3((np.float64(4 / 255), np.int64(-64))).right

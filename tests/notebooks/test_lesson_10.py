@@ -43,9 +43,9 @@ def test_an_empty_answer_is_not_graded(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_feedback_on_a_wrong_type(number: int) -> None:
-    said = getattr(checks, f"judge_{number}")(3)
-    assert not said.right
-    assert "xpected" in said.text
+    feedback = getattr(checks, f"judge_{number}")(3)
+    assert not feedback.right
+    assert "xpected" in feedback.text
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_feedback_on_a_wrong_type(number: int) -> None:
     ],
 )
 def test_feedback_on_a_wrong_mean(forward: Callable[[Any, Tensor], Any], expected: str) -> None:
-    said = checks.judge_1(_mean(forward))
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_1(_mean(forward))
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def _register(config: Mapping[str, Any], kind: type = TorchKroneckerLayer, units: Any = None) -> Callable[[Any], None]:
@@ -87,9 +87,9 @@ def _fails_on_a_match(compiler: Any) -> None:
 
 
 def test_feedback_on_a_layer_without_forward() -> None:
-    said = checks.judge_1(TorchInnerLayer)
-    assert not said.right
-    assert "does not define forward" in said.text
+    feedback = checks.grade_1(TorchInnerLayer)
+    assert not feedback.right
+    assert "does not define forward" in feedback.text
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_feedback_on_a_layer_without_forward() -> None:
     ],
 )
 def test_feedback_on_a_rule_that_matches_too_much_or_too_little(register: Callable[[Any], None], expected: str) -> None:
-    said = checks.judge_2(register)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_2(register)
+    assert not feedback.right
+    assert expected in feedback.text
 
 
 def test_a_rule_for_all_compilers_is_refused_and_removed() -> None:
@@ -119,9 +119,9 @@ def test_a_rule_for_all_compilers_is_refused_and_removed() -> None:
         rules = Rules
 
     before = list(DEFAULT_LAYER_FUSE_OPT_RULES.rules)
-    said = checks.judge_2(lambda compiler: _register({"num_input_units": 1})(Everybody))
-    assert not said.right
-    assert "to a registry of the package" in said.text
+    feedback = checks.grade_2(lambda compiler: _register({"num_input_units": 1})(Everybody))
+    assert not feedback.right
+    assert "to a registry of the package" in feedback.text
     assert list(DEFAULT_LAYER_FUSE_OPT_RULES.rules) == before
 
 
@@ -146,6 +146,6 @@ def _inner_is_relu(node: Any) -> bool:
     ],
 )
 def test_feedback_on_a_wrong_rule_for_relus(rule: Callable[[Any], Any], expected: str) -> None:
-    said = checks.judge_3(rule)
-    assert not said.right
-    assert expected in said.text
+    feedback = checks.grade_3(rule)
+    assert not feedback.right
+    assert expected in feedback.text

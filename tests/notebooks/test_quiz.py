@@ -104,8 +104,8 @@ class TestTheFiles:
 class TestLessonsZeroAndOne:
     def test_1_layers_after_fusing_and_folding(self) -> None:
         trace = explorer.record(made_by(1)["circuit"], preset="handbook")
-        assert trace.figures("compile")["layers"] == 10
-        fused, folded = (trace.figures(step)["layers"] for step in (FUSE, -1))
+        assert trace.stats("compile")["layers"] == 10
+        fused, folded = (trace.stats(step)["layers"] for step in (FUSE, -1))
         says(1, f"{fused} layers after the first fuse step, {folded} after folding")
         assert [len(group.members) for group in trace.fold_groups()] == [4, 2, 1]
 
@@ -116,7 +116,7 @@ class TestLessonsZeroAndOne:
             assert traces["lse-sum"].why_not("CategoricalLogSoftmax", node, FUSE).applied
             declined = traces["sum-product"].why_not("CategoricalLogSoftmax", node, FUSE)
             assert declined.reason.startswith("the rule declined")
-        (layers,) = {trace.figures(-1)["layers"] for trace in traces.values()}
+        (layers,) = {trace.stats(-1)["layers"] for trace in traces.values()}
         says(2, "Only under `lse-sum`", f"Both end with {layers} layers")
 
 
@@ -182,7 +182,7 @@ class TestLessonThree:
     def test_8_tucker_saves_exponentials_and_no_multiplication(self) -> None:
         trace = handbook(made_by(8)["circuit"])
         assert applied(trace) == ["Tucker"]
-        before, after = trace.figures("compile"), trace.figures(-1)
+        before, after = trace.stats("compile"), trace.stats(-1)
         assert before["flops"] == after["flops"]
         says(8, f"{before['transcendentals']} before, {after['transcendentals']} after; the flops stay the same")
 
@@ -192,12 +192,12 @@ class TestLessonThree:
         assert lost.loser.rule == "Candecomp"
         assert applied(trace) == ["SumCollapse", "Candecomp"]
         assert [rewrite.rule for rewrite in trace.step("optimize/round 2/fuse").rewrites] == ["Candecomp"]
-        says(9, f"`SumCollapse`; {trace.figures(-1)['layers']} layers are left")
+        says(9, f"`SumCollapse`; {trace.stats(-1)['layers']} layers are left")
 
     def test_10_rounds_halve_a_chain(self) -> None:
         trace = handbook(made_by(10)["circuit"])
         rounds = [step for step in trace.steps if step.path.endswith("fuse")]
-        left = [trace.figures(step)["layers"] - 1 for step in rounds]
+        left = [trace.stats(step)["layers"] - 1 for step in rounds]
         assert len(rounds) == 5
         says(10, f"{', '.join(map(str, left))}: five rounds")
 
@@ -207,9 +207,9 @@ class TestLessonThree:
             assert f"| {name} | {' | '.join(map(str, widths))} |" in QUESTIONS[11]
             trace, either = handbook(sums_of(widths)), explorer.record(sums_of(widths), fold=False)
             # A multiplication and an addition each; the input layer counts one operation a unit.
-            two, one = ((trace.figures(step)["flops"] - widths[0]) // 2 for step in ("compile", -1))
+            two, one = ((trace.stats(step)["flops"] - widths[0]) // 2 for step in ("compile", -1))
             assert f"| {name} | {two:,} | {one:,} |" in ANSWERS[11]
-            collapsed += [name] * (either.figures(-1)["layers"] == 2)
+            collapsed += [name] * (either.stats(-1)["layers"] == 2)
         (name,) = collapsed
         says(11, f"Only *{name}* is collapsed")
 
@@ -219,7 +219,7 @@ class TestLessonThree:
         for strategy in ("largest-match", "lowest-cost"):
             trace = handbook(made["circuit"], strategy=strategy)
             says(12, f"`{strategy}`: `{applied(trace)[0]}`")
-            layers[strategy] = trace.figures(-1)["layers"]
+            layers[strategy] = trace.stats(-1)["layers"]
             told = str(trace.conflicts())
         changes = re.search(r"the other changes the cost by (\S+), this one by (\S+)\)", told)
         assert changes
@@ -240,8 +240,8 @@ class TestLessonFour:
     def test_14_two_steps_save_multiplications_and_double_exponentials(self) -> None:
         circuit = kronecker_sum((8, 8), (8, 8))
         trace = handbook(circuit)
-        before, after = trace.figures("compile"), trace.figures(-1)
-        one, two = ((figures["flops"] - 64) // 2 for figures in (before, after))
+        before, after = trace.stats("compile"), trace.stats(-1)
+        one, two = ((stats["flops"] - 64) // 2 for stats in (before, after))
         says(14, f"{one:,} in one step, {two:,} in two")
         says(14, f"{after['transcendentals']} exponentials and logarithms instead of {before['transcendentals']}")
         assert after["layers"] == before["layers"] + 1
@@ -252,15 +252,15 @@ class TestLessonFour:
         found = []
         for a, b in (((1, 16), (16, 1)), ((16, 1), (1, 16))):
             trace = handbook(kronecker_sum(a, b))
-            found += [(trace.figures(-1)["flops"] - 16) // 2]
+            found += [(trace.stats(-1)["flops"] - 16) // 2]
             assert f"| {a[0]} × {a[1]} | {b[0]} × {b[1]} |" in QUESTIONS[15]
-            large = (trace.figures("compile")["flops"] - 16) // 2
+            large = (trace.stats("compile")["flops"] - 16) // 2
         says(15, f"{found[0]} and {found[1]}; the matrix product takes {large}")
 
 
-def cost(figures: Any) -> float:
-    work = figures["flops"] + TRANSCENDENTAL_FLOPS * figures["transcendentals"]
-    return work + figures["parameter_flops"] / BATCH_SIZE + LAYER_OVERHEAD_FLOPS * figures["layers"]
+def cost(stats: Any) -> float:
+    work = stats["flops"] + TRANSCENDENTAL_FLOPS * stats["transcendentals"]
+    return work + stats["parameter_flops"] / BATCH_SIZE + LAYER_OVERHEAD_FLOPS * stats["layers"]
 
 
 class TestLessonFive:
@@ -297,13 +297,13 @@ class TestLessonFive:
             )
             (group,) = trace.fold_groups(1)
             says(18, f"{name}: {group.read}.")
-            copying += [name] * (trace.figures(-1)["copied_bytes"] > 0)
+            copying += [name] * (trace.stats(-1)["copied_bytes"] > 0)
         says(18, f"Only {copying[0]} copies")
         assert len(copying) == 1
 
     def test_19_a_chain_does_not_fold(self) -> None:
         trace = explorer.record(made_by(19)["circuit"], **UNOPTIMIZED)
-        before, after = trace.figures("compile"), trace.figures(-1)
+        before, after = trace.stats("compile"), trace.stats(-1)
         assert before["layers"] == 17
         assert [len(group.members) for group in trace.fold_groups()] == [6] + [1] * 11
         says(19, f"The six input layers fold, the other eleven do not: {after['layers']} layers")

@@ -41,7 +41,7 @@ def test_the_logarithm_of_a_softmax_is_a_log_softmax(preset: str, axis: int):
     layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=3, logits=log_softmax(2, 3, axis=axis))
     module, watcher = optimized(b.build(b.add(layer)), preset=preset)
     assert watcher.applied() == {"LogSoftmax": 1}
-    assert only(watcher.found).place == "0.logits"
+    assert only(watcher.found).parameter_path == "0.logits"
     assert repr(only(module.layers).logits) == "Tensor>LogSoftmax(2, 3)"
     assert only(module.layers).logits.output.axis == axis
 
@@ -122,7 +122,7 @@ def test_a_sum_over_an_outer_product_as_weight_and_twice_in_one_circuit(preset: 
     sums = [b.sum(node, num_units=2, weight=weight()) for node in x]
     _, watcher = optimized(b.build(b.hadamard(*sums)), preset=preset)
     assert watcher.applied() == {"ReduceSumOuterProduct": 2}
-    assert [(event.number, event.place) for event in watcher.found] == [(0, "2.weight"), (1, "3.weight")]
+    assert [(event.number, event.parameter_path) for event in watcher.found] == [(0, "2.weight"), (1, "3.weight")]
 
 
 @EACH_PRESET
@@ -137,7 +137,7 @@ def test_the_parameters_of_an_observed_layer_are_optimized_too(preset: str):
     circuit = b.build(b.hadamard(*layers))
     module, watcher = optimized(circuit, preset=preset)
     assert watcher.applied() == {"LogSoftmax": 1, "ReduceSumOuterProduct": 1}
-    assert [event.place for event in watcher.found] == ["0.layer.logits", "1.layer.weight"]
+    assert [event.parameter_path for event in watcher.found] == ["0.layer.logits", "1.layer.weight"]
     first = module.layers[0]
     assert isinstance(first, TorchEvidenceLayer)
     assert isinstance(first.layer, TorchCategoricalLayer)

@@ -145,7 +145,7 @@ def test_listeners_are_told_of_matches_conflicts_refusals_and_rewrites():
         AttemptsRefused,
         Rewritten,
     ]
-    assert [(e.number, e.rule, e.nodes, e.place) for e in watcher.found] == [
+    assert [(e.number, e.rule, e.nodes, e.parameter_path) for e in watcher.found] == [
         (5, "AB", (1, 0), "12.weight"),
         (6, "AA", (2, 1), "12.weight"),
     ]
@@ -156,7 +156,13 @@ def test_listeners_are_told_of_matches_conflicts_refusals_and_rewrites():
         ("AB", RefusalKind.WRONG_TYPE),
     ]
     done = only(watcher.of(Rewritten))
-    assert (done.number, done.rule, done.removed, done.added, done.place) == (6, "AA", (2, 1), (100,), "12.weight")
+    assert (done.number, done.rule, done.removed, done.added, done.parameter_path) == (
+        6,
+        "AA",
+        (2, 1),
+        (100,),
+        "12.weight",
+    )
     assert done.seconds >= 0
 
 

@@ -309,7 +309,7 @@ def in_double(graph: FunctionGraph) -> FunctionGraph:
         single = isinstance(data, Tensor) and data.dtype is torch.float32
         made[constant] = Constant(data.double(), constant.name) if single else constant
     for node in graph.toposort():
-        new = apply_op(node.op, [made[v] for v in node.inputs], node.place)
+        new = apply_op(node.op, [made[v] for v in node.inputs], node.location)
         made.update(zip(node.outputs, new.outputs, strict=True))
     return FunctionGraph([made[v] for v in graph.inputs], [made[v] for v in graph.outputs])
 

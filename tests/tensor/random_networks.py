@@ -15,15 +15,15 @@ LARGEST = 400
 class _Weights:
     """Makes the constants of a network, each of its own name; they are parameters where it is trained."""
 
-    def __init__(self, dtype: torch.dtype, trained: bool, seed: int) -> None:
-        self.dtype, self.trained = dtype, trained
+    def __init__(self, dtype: torch.dtype, requires_grad: bool, seed: int) -> None:
+        self.dtype, self.requires_grad = dtype, requires_grad
         self.generator = torch.Generator().manual_seed(seed)
         self.count = 0
 
     def __call__(self, *shape: int, low: float = -1.0, learned: bool = True) -> Constant:
         data = torch.rand(shape, generator=self.generator, dtype=torch.float64) * (1.5 - low) + low
         self.count += 1
-        if self.trained and learned:
+        if self.requires_grad and learned:
             return Constant(torch.nn.Parameter(data.to(self.dtype)), f"w{self.count}", trainable=True)
         return Constant(data.to(self.dtype), f"c{self.count}")
 
@@ -47,7 +47,7 @@ def _norm(draw: Any, x: Variable, weights: _Weights) -> Variable:
     channels = _shape(x)[1]
     affine = [weights(channels, low=0.5), weights(channels)]
     held = [weights(channels, learned=False), weights(channels, low=0.5, learned=False)]
-    if weights.trained and draw(st.booleans()):
+    if weights.requires_grad and draw(st.booleans()):
         return call(aten._native_batch_norm_legit_functional.default, x, *affine, *held, True, 0.1, 1e-3)[0]
     return call(aten._native_batch_norm_legit_no_training.default, x, *affine, *held, 0.1, 1e-3)[0]
 
@@ -122,11 +122,13 @@ PICTURES = (*ANY, _conv, _conv, _norm, _norm, _pool)
 
 
 @st.composite
-def networks(draw: Any, dtype: torch.dtype = torch.float64, trained: bool = False, longest: int = 9) -> FunctionGraph:
+def networks(
+    draw: Any, dtype: torch.dtype = torch.float64, requires_grad: bool = False, longest: int = 9
+) -> FunctionGraph:
     """A network of up to so many layers on one picture; its last values are an output, some others too."""
     x = Variable(TensorType(dtype, (2, 4, 4, 3)), name="x")
-    weights = _Weights(dtype, trained, draw(st.integers(0, 99)))
-    known: list[Variable] = [_conv(draw, x, weights) if trained else x]
+    weights = _Weights(dtype, requires_grad, draw(st.integers(0, 99)))
+    known: list[Variable] = [_conv(draw, x, weights) if requires_grad else x]
     for _ in range(draw(st.integers(2, longest))):
         x_ = known[draw(st.integers(max(0, len(known) - 3), len(known) - 1))]
         alike = [v for v in known if v is not x_ and v.type == x_.type]

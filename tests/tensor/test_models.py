@@ -161,8 +161,8 @@ def test_what_core_level_takes_apart():
 
 def test_operators_know_the_module_and_the_line_they_come_from():
     node = named(imported("resnet18"), "conv2d")[1]
-    assert node.place.module == "4.conv1"
-    assert node.place.line.startswith("models.py:")
+    assert node.location.module == "4.conv1"
+    assert node.location.line.startswith("models.py:")
 
 
 def test_constants_have_the_names_and_values_of_parameters_and_buffers():
@@ -221,7 +221,7 @@ class Small(nn.Module):
         return self.top(F.adaptive_avg_pool2d(self.units(self.stem(x)), 1).flatten(1))
 
 
-def trained(module, steps=2):
+def requires_grad(module, steps=2):
     """The losses of a few steps of gradient descent."""
     generator = torch.Generator().manual_seed(3)
     descent = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
@@ -250,7 +250,7 @@ def test_training_through_the_graph_changes_parameters_and_statistics_as_trainin
     assert sorted(c.name for c in graph.constants if c.trainable) == sorted(parameters + changed)
     computed = to_module(graph)
     before = copy.deepcopy(original.state_dict())
-    assert trained(computed) == pytest.approx(trained(original), rel=1e-12)
+    assert requires_grad(computed) == pytest.approx(requires_grad(original), rel=1e-12)
     after = computed.state_dict()
     for name, value in original.state_dict().items():
         assert torch.allclose(after[name], value, rtol=1e-9, atol=1e-12), name

@@ -12,7 +12,7 @@ from explorer.tensor.passes import passes
 from explorer.tensor.recording.record import record_module
 from explorer.tensor.torch_io.nhwc import activation_transposes, nhwc_rewriter
 from tests.tensor.models import PICTURES, example, exported, imported, model, plain_kernels, stirred
-from tests.tensor.test_models import Small, trained
+from tests.tensor.test_models import Small, requires_grad
 
 SINKING = ("EliminateNoop", "FoldChannelShuffle", "SinkCode", "OptimizeTransposeIntoReshape", "TransposeConstants")
 
@@ -141,7 +141,7 @@ def test_a_graph_with_channels_last_trains_as_the_module():
     sunk(graph)
     graph.verify()
     computed = to_module(graph)
-    assert trained(computed) == pytest.approx(trained(original), rel=1e-10)
+    assert requires_grad(computed) == pytest.approx(requires_grad(original), rel=1e-10)
 
 
 def test_a_module_with_channels_last_compiles_and_can_be_exported_again():

@@ -7,7 +7,7 @@ from torch import nn
 from explorer.rewrite import PassManager
 from explorer.tensor import Constant, FunctionGraph, Op, call, from_module
 from explorer.tensor.ir.scalars import double
-from explorer.tensor.ir.variables import NOWHERE, SourcePlace
+from explorer.tensor.ir.variables import NOWHERE, SourceLocation
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rewriting import PatternSub, TopoRewriter
@@ -15,12 +15,12 @@ from tests.tensor.models import imported, plain_kernels
 
 aten = torch.ops.aten
 neg = Op.of(aten.neg.default)
-HERE, THERE, ELSEWHERE = (SourcePlace(module=name) for name in ("here", "there", "elsewhere"))
+HERE, THERE, ELSEWHERE = (SourceLocation(module=name) for name in ("here", "there", "elsewhere"))
 
 
 def nowhere(graph):
     """The applications of which nobody knows where they come from."""
-    return [node for node in graph.nodes if node.place == NOWHERE]
+    return [node for node in graph.nodes if node.location == NOWHERE]
 
 
 def small_net():
@@ -42,8 +42,8 @@ def test_after_the_default_passes_nothing_comes_from_nowhere(name):
 
 def two_places():
     x = double("x")
-    below = call(aten.neg.default, x, place=THERE)
-    return FunctionGraph([x], [call(aten.exp.default, below, place=HERE)])
+    below = call(aten.neg.default, x, location=THERE)
+    return FunctionGraph([x], [call(aten.exp.default, below, location=HERE)])
 
 
 def test_what_a_pattern_makes_comes_from_where_its_root_does():
@@ -52,25 +52,25 @@ def test_what_a_pattern_makes_comes_from_where_its_root_does():
         (aten.exp.default, (aten.neg.default, "a")), (aten.reciprocal.default, (aten.exp.default, "a")), name="Upside"
     )
     TopoRewriter(rule).rewrite(graph)
-    assert [(node.op.name, node.place) for node in graph.toposort()] == [("exp", HERE), ("reciprocal", HERE)]
+    assert [(node.op.name, node.location) for node in graph.toposort()] == [("exp", HERE), ("reciprocal", HERE)]
 
 
 def test_a_place_that_was_told_stays_and_is_kept_by_undo():
     graph = two_places()
     exp = graph.outputs[0]
-    new = neg(call(aten.tanh.default, graph.toposort()[0].outputs[0], place=ELSEWHERE))
+    new = neg(call(aten.tanh.default, graph.toposort()[0].outputs[0], location=ELSEWHERE))
     graph.replace_validate(exp, new)
     wanted = [("neg", THERE), ("tanh", ELSEWHERE), ("neg", HERE)]
-    assert [(node.op.name, node.place) for node in graph.toposort()] == wanted
+    assert [(node.op.name, node.location) for node in graph.toposort()] == wanted
     graph.undo(0)
-    assert [node.place for node in graph.toposort()] == [THERE, HERE]
+    assert [node.location for node in graph.toposort()] == [THERE, HERE]
     graph.replace_validate(exp, new)
-    assert [(node.op.name, node.place) for node in graph.toposort()] == wanted
+    assert [(node.op.name, node.location) for node in graph.toposort()] == wanted
 
 
 def test_what_stands_for_an_input_or_a_constant_comes_from_where_it_is_read():
     graph = two_places()
     graph.replace_validate(graph.inputs[0], neg(graph.inputs[0]))
-    assert [node.place for node in graph.toposort()] == [THERE, THERE, HERE]
+    assert [node.location for node in graph.toposort()] == [THERE, THERE, HERE]
     graph.replace_validate(graph.toposort()[1].outputs[0], Constant(torch.tensor(1.0).double()))
-    assert [node.place for node in graph.toposort()] == [HERE]
+    assert [node.location for node in graph.toposort()] == [HERE]

@@ -76,7 +76,7 @@ def test_log_of_softmax_by_hand_is_three_steps():
     titles = [[n.title for n in trace.graph_at(path).nodes.values()] for path, _ in done]
     assert [len(names) for names in titles] == [5, 3, 2]
     assert titles[-1] == ["Input", "log_softmax"]
-    assert [str(found) for found in trace.enablings()] == ["exp_over_sum made work for log_of_softmax: once"]
+    assert [str(found) for found in trace.rule_interactions()] == ["exp_over_sum made work for log_of_softmax: once"]
     assert all(check.ok for check in trace.check())
     torch.testing.assert_close(trace.compiled(*given), torch.log_softmax(given[0], 1))
 
@@ -193,7 +193,7 @@ def test_constants_are_parameters_of_the_operators_that_read_them():
     shapes = {name: (p.shape, p.nodes[0].leaves) for name, p in convolution.parameters.items()}
     assert shapes == {"weight": ((4, 3, 3, 3), ("0.weight",)), "bias": ((4,), ("0.bias",))}
     assert convolution.about["module"] == "0"
-    assert dict(trace.figures(0)) == {
+    assert dict(trace.stats(0)) == {
         "operators": 2,
         "constants": 2,
         "parameters": 112,

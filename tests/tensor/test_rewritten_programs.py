@@ -222,12 +222,12 @@ def test_a_rewritten_program_as_an_fx_module_runs_and_knows_where_it_comes_from(
     assert [node.target for node in calls] == [node.op.target for node in graph.toposort()]
     for emitted, node in zip(calls, graph.toposort(), strict=True):
         if node.op.name in ("conv2d", "linear", "addmm"):
-            assert emitted.meta["stack_trace"] == node.place.stack
+            assert emitted.meta["stack_trace"] == node.location.stack
             paths = [path for path, _ in emitted.meta["nn_module_stack"].values()]
-            assert paths[-1].removeprefix("L['self'].") == node.place.module
-            assert Path(__file__).name in node.place.stack
-            assert node.place.line.startswith(Path(__file__).name)
-            assert node.place.module in ("conv", "first", "top")
+            assert paths[-1].removeprefix("L['self'].") == node.location.module
+            assert Path(__file__).name in node.location.stack
+            assert node.location.line.startswith(Path(__file__).name)
+            assert node.location.module in ("conv", "first", "top")
 
 
 def steps_of_descent(call, module, steps=2):
@@ -254,10 +254,10 @@ def test_a_rewritten_program_trains_as_the_module_does(picture, form):
     torch.compiler.reset()
     assert found == pytest.approx(steps_of_descent(original, original), rel=1e-12)
     assert found[0] != pytest.approx(found[1])
-    trained = dict(original.named_parameters())
-    assert dict(program.named_parameters()).keys() == trained.keys()
+    requires_grad = dict(original.named_parameters())
+    assert dict(program.named_parameters()).keys() == requires_grad.keys()
     for name, parameter in program.named_parameters():
-        torch.testing.assert_close(parameter, trained[name], rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(parameter, requires_grad[name], rtol=1e-10, atol=1e-12)
     if form != "fx":  # the buffers that a call of an fx module changes are among its results
         for name, buffer in original.named_buffers():
             torch.testing.assert_close(program.get_buffer(name), buffer, rtol=1e-10, atol=1e-12)

@@ -242,8 +242,8 @@ def test_several_results_and_random_ones():
 
 def test_what_is_trained_or_would_grow_is_declined_with_the_reason():
     v = tensor("v", 4)
-    trained = mul(v, call(aten.exp.default, constant(4, trainable=True)))
-    assert declined(constants.evaluate_constant, [v], trained) == "w is trained, so it is not known yet"
+    requires_grad = mul(v, call(aten.exp.default, constant(4, trainable=True)))
+    assert declined(constants.evaluate_constant, [v], requires_grad) == "w is trained, so it is not known yet"
     wide = tensor("wide", 600, 600)
     outer = mul(wide, call(aten.mul.Tensor, constant(600, 1), constant(1, 600, name="u")))
     reason = declined(constants.evaluate_constant, [wide], outer)

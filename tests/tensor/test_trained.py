@@ -25,7 +25,7 @@ def parameter(*shape):
 def test_what_depends_on_what_is_trained_is_marked():
     x = tensor(2, 2)
     first, other = call(aten.relu.default, x), call(aten.mul.Tensor, x, parameter(2, 2))
-    assert [first.trained, other.trained] == [False, True]
+    assert [first.requires_grad, other.requires_grad] == [False, True]
     assert trained_among(first) is None
     found = trained_among(first, call(aten.neg.default, other))
     assert found is not None

@@ -68,7 +68,7 @@ def state(graph):
         "nodes": {node: tuple(node.inputs) for node in graph.nodes},
         "outputs": tuple(graph.outputs),
         "clients": {v: set(v.clients) for v in variables if v.clients},
-        "trained": {v: v.trained for v in variables},
+        "trained": {v: v.requires_grad for v in variables},
         "labels": dict(graph.order._label),
         "made by": dict(graph.made_by),
         "changes": graph.checkpoint(),
@@ -225,10 +225,10 @@ def test_what_was_marked_as_trained_is_not_when_it_is_taken_back():
     before = state(graph)
     weight = Constant(torch.nn.Parameter(torch.ones((), dtype=torch.float64)), "w", trainable=True)
     graph.replace(graph.inputs[0], mul(graph.inputs[0], weight))
-    assert graph.outputs[0].trained
+    assert graph.outputs[0].requires_grad
     graph.undo(0)
     assert state(graph) == before
-    assert not graph.outputs[0].trained
+    assert not graph.outputs[0].requires_grad
 
 
 @node_rewriter([aten.neg.default])

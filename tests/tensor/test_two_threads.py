@@ -14,7 +14,7 @@ def recorded(seed: int) -> list[int]:
     sizes = 3 + seed % 5, 4 + seed // 5
     module = nn.Sequential(nn.Linear(*sizes), nn.ReLU(), nn.ReLU(), nn.Linear(sizes[1], 2)).eval()
     trace = explorer.record(module, (torch.randn(2, sizes[0]),), FunctionPassPipeline.of("OptimizeClips"))
-    return [trace.figures(step)["operators"] for step in range(len(trace.steps))]
+    return [trace.stats(step)["operators"] for step in range(len(trace.steps))]
 
 
 def test_threads_record_side_by_side():

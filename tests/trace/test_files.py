@@ -27,7 +27,7 @@ def test_a_loaded_trace_holds_the_same_graphs_matches_and_answers(name, tmp_path
     assert str(loaded) == str(trace)
     for step in trace.steps:
         assert str(loaded.graph_at(step.index)) == str(trace.graph_at(step.index))
-        assert loaded.figures(step.index) == trace.figures(step.index)
+        assert loaded.stats(step.index) == trace.stats(step.index)
         assert loaded.step(step.index).matches == step.matches
         assert loaded.step(step.index).rewrites == step.rewrites
         assert loaded.step(step.index).lost == step.lost
@@ -217,7 +217,7 @@ VERSION_1 = Path(__file__).parent
 def test_a_circuit_trace_of_version_1_is_still_read():
     trace = explorer.Trace.load(VERSION_1 / "version_1_circuit.trace.json.gz")
     assert len(trace.steps) == 11
-    assert trace.figures(-1)["layers"] == 4
+    assert trace.stats(-1)["layers"] == 4
     assert str(trace.lineage(12)).splitlines()[1:] == [
         "  stands for symbolic layers 12",
         "  became step 3 (optimize/round 1/fuse): Candecomp: 12, 11 -> 16",

@@ -200,7 +200,7 @@ def test_rule_stats_add_up(conflict):
 
 
 def test_figures_follow_the_graph(blackboard):
-    first, last = blackboard.figures(0), blackboard.figures(-1)
+    first, last = blackboard.stats(0), blackboard.stats(-1)
     assert (first["layers"], last["layers"]) == (13, 4)
     assert first["parameters"] == last["parameters"]
 

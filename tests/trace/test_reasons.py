@@ -26,8 +26,8 @@ def as_loaded(trace, changes):
     return Trace(trace.subject, None, trace.options, trace.rules, steps)
 
 
-def refused(pattern, root, place="", kind=RefusalKind.SEVERAL_USERS):
-    return MatchRefused(Refusal(pattern, root, 1, root, kind, 3), place)
+def refused(pattern, root, parameter_path="", kind=RefusalKind.SEVERAL_USERS):
+    return MatchRefused(Refusal(pattern, root, 1, root, kind, 3), parameter_path)
 
 
 def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):

@@ -53,5 +53,5 @@ def test_words_of_a_picture_cover_no_box_and_no_other_words(name):
             own = (x, y - 7, x + width, y + 7)
             assert not any(own[0] < r and own[2] > x0 and own[1] < b and own[3] > t for x0, t, r, b in boxes)
             boxes.append(own)
-    if index.trace.figures(-1)["copied_bytes"]:
+    if index.trace.stats(-1)["copied_bytes"]:
         assert found  # a read that copies is told at its line

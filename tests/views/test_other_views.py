@@ -315,7 +315,7 @@ def test_the_waterfall_adds_up():
     for figure in ("layers", "flops", "copied_bytes"):
         for levels in (False, True):
             bars = waterfall(index_of("digits"), figure, fold_levels=levels)
-            first, last = (index_of("digits").trace.figures(step)[figure] for step in (0, -1))
+            first, last = (index_of("digits").trace.stats(step)[figure] for step in (0, -1))
             assert sum(bar["value"] or 0 for bar in bars["bars"]) == last - first
     assert waterfall(index_of("conflict"), "layers")["table"] == snapshot(
         {

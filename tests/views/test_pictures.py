@@ -399,7 +399,7 @@ def test_bytes_of_the_edges_add_up_to_the_figure_of_the_step():
         index = index_of(name)
         last = every_step(name)[-1]
         copied = sum(edge["copied_bytes"] for edge in picture(index, last).view["edges"])
-        assert copied == index.trace.figures(last)["copied_bytes"]
+        assert copied == index.trace.stats(last)["copied_bytes"]
 
 
 def test_a_step_at_which_no_pattern_matched_says_which_came_closest():

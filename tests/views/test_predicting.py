@@ -325,7 +325,7 @@ class TestOneQuestion:
         said = {}
         for step, figure in ((3, "flops"), (10, "layers"), (11, "copied_bytes"), (10, "parameters")):
             question = question_about(index, "figure", step, figure=figure)
-            before, after = (index.trace.figures(at)[figure] for at in (step - 1, step))
+            before, after = (index.trace.stats(at)[figure] for at in (step - 1, step))
             true = "more" if after > before else "fewer" if after < before else "the same"
             assert [choice for choice in question.choices if check(index, question, choice).right] == [true]
             said[question.text] = [*lines(check(index, question, true)), check(index, question, "more").text[:15]]

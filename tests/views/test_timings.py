@@ -25,6 +25,7 @@ from explorer.timings import (
     Timing,
 )
 from explorer.views import (
+    bottlenecks,
     conditions,
     cost_strip,
     crossover_text,
@@ -32,7 +33,6 @@ from explorer.views import (
     layer_heat,
     layer_table,
     layers_note,
-    lints,
     measurements,
     memory_table,
     mode_bars,
@@ -291,57 +291,61 @@ def test_a_run_of_another_compilation_is_refused():
 def test_many_small_operators_are_launch_bound():
     last = bench.default_steps(index_of("conflict").trace)[-1]
     slow = step_timing(last, 0.5, operators=100, one_row=0.4)
-    (lint,) = lints(index_of("conflict"), [run_of(STEPS, slow)])
-    assert (lint.kind, lint.device) == ("launch-bound", "cpu")
-    assert lint.text == (
+    (bottleneck,) = bottlenecks(index_of("conflict"), [run_of(STEPS, slow)])
+    assert (bottleneck.kind, bottleneck.device) == ("launch-bound", "cpu")
+    assert bottleneck.text == (
         "one row takes 400 µs, 256 rows 500 µs; the 100 operators take 5 µs each, and the smallest one that this "
         "device can do takes 1 µs."
     )
-    assert lint.advice == "Give larger batches, which cost nearly nothing."  # it is folded already
-    (before,) = lints(index_of("conflict"), [run_of(STEPS, step_timing(0, 0.5, operators=100, one_row=0.4))], step=0)
+    assert bottleneck.advice == "Give larger batches, which cost nearly nothing."  # it is folded already
+    (before,) = bottlenecks(
+        index_of("conflict"), [run_of(STEPS, step_timing(0, 0.5, operators=100, one_row=0.4))], step=0
+    )
     assert before.advice == "Fold, or give larger batches, which cost nearly nothing."
     busy = replace(slow, one_row=0.1)
-    assert lints(index_of("conflict"), [run_of(STEPS, busy)]) == ()
+    assert bottlenecks(index_of("conflict"), [run_of(STEPS, busy)]) == ()
     few = replace(slow, operators=10)  # 50 µs each: the operators themselves are large
-    assert lints(index_of("conflict"), [run_of(STEPS, few)]) == ()
-    assert lints(index_of("conflict"), [run_of(STEPS, slow)], step=0) == ()  # it is about another state
+    assert bottlenecks(index_of("conflict"), [run_of(STEPS, few)]) == ()
+    assert bottlenecks(index_of("conflict"), [run_of(STEPS, slow)], step=0) == ()  # it is about another state
 
 
 def test_a_sweep_says_up_to_which_batch_rows_cost_nothing():
     last = bench.default_steps(index_of("conflict").trace)[-1]
     run = sweep({1: 1.0, 4: 1.1, 16: 1.3, 64: 4.0}, {})
     run = replace(run, timings=tuple(replace(t, step=last, operators=5, one_row=1.0) for t in run.timings))
-    (lint,) = lints(index_of("conflict"), [run])
-    assert str(lint).startswith("launch-bound in small batches on the CPU: 16 rows take 1.3 ms, and 1 take 1 ms. Below")
+    (bottleneck,) = bottlenecks(index_of("conflict"), [run])
+    assert str(bottleneck).startswith(
+        "launch-bound in small batches on the CPU: 16 rows take 1.3 ms, and 1 take 1 ms. Below"
+    )
 
 
 def test_reads_that_copy_for_long_are_gather_bound():
     index = index_of("conflict")
     nodes = list(index.trace.graph_at(-1).nodes)
     times = dict(zip(nodes, (1.0, 6.0, 3.0), strict=True))
-    (lint,) = lints(index, [layers_run(index, times, {nodes[1]: 3.0, nodes[2]: 1.0})])
-    assert (lint.kind, lint.text) == (
+    (bottleneck,) = bottlenecks(index, [layers_run(index, times, {nodes[1]: 3.0, nodes[2]: 1.0})])
+    assert (bottleneck.kind, bottleneck.text) == (
         "gather-bound",
         f"copying inputs to where they are read takes 4 ms of 11 ms (36%); the longest, 3 ms, is that of layer "
         f"{nodes[1]}.",
     )
-    assert lints(index, [layers_run(index, times, {nodes[1]: 1.0})]) == ()
+    assert bottlenecks(index, [layers_run(index, times, {nodes[1]: 1.0})]) == ()
 
 
 def test_moving_more_than_computing_is_memory_bound():
     """The folded digits move 2 (9,476 + copies) bytes a row; with 1e6 bytes a second that is most of the time."""
     index = index_of("digits")
-    figures = index.trace.figures(-1)
-    moved = 2 * (figures["activation_bytes"] + figures["copied_bytes"]) * 256 + 4 * figures["parameters"]
+    stats = index.trace.stats(-1)
+    moved = 2 * (stats["activation_bytes"] + stats["copied_bytes"]) * 256 + 4 * stats["parameters"]
     last = bench.default_steps(index.trace)[-1]
     path = index.step(last).path
     timing = Timing(path, CPU, 256, about(1000.0), step=last, operators=80, one_row=1.0)
     slow = replace(SETUP, limits={"cpu": Limits(0.001, moved / 0.8, 1e12)})  # moving takes 0.8 s of 1 s
-    found = {lint.kind: lint for lint in lints(index, [run_of(STEPS, timing, setup=slow)])}
+    found = {bottleneck.kind: bottleneck for bottleneck in bottlenecks(index, [run_of(STEPS, timing, setup=slow)])}
     assert "(80%)" in found["memory-bound"].text
     for share in (0.2, 3.0):  # of little it is not the memory's time; three times as much cannot have been moved in it
         other = replace(SETUP, limits={"cpu": Limits(0.001, moved / share, 1e12)})
-        assert lints(index, [run_of(STEPS, timing, setup=other)]) == ()
+        assert bottlenecks(index, [run_of(STEPS, timing, setup=other)]) == ()
 
 
 def test_a_real_run_goes_through_every_view():
@@ -355,4 +359,4 @@ def test_a_real_run_goes_through_every_view():
         assert view["bars"]
         assert view["table"]["rows"]
     assert len(layer_table(index, layers)["rows"]) == len(index.trace.graph_at(-1).nodes) + 2
-    assert isinstance(lints(index, [steps, layers, swept]), tuple)
+    assert isinstance(bottlenecks(index, [steps, layers, swept]), tuple)

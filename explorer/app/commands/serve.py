@@ -49,14 +49,14 @@ def open_dashboard(
         from explorer.app.dashboard.serving import ServeOptions, check_port, free_port
         from explorer.app.dashboard.serving import serve as run
         from explorer.app.session.library import Library
-        from explorer.app.session.place import Place
+        from explorer.app.session.view_state import ViewState
         from explorer.templates import gallery
 
-    place, files = Place(), ()
+    place, files = ViewState(), ()
     if source is not None and source not in gallery.names() and Path(source).is_file():
-        place, files = Place(circuit=Path(source).name), (Path(source),)
+        place, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
-        place = Place(circuit=source)
+        place = ViewState(circuit=source)
     Library(folder, files).open(place.circuit)  # a name that does not exist is told here, not in the browser
     if port is not None:
         check_port(address, port)

@@ -37,7 +37,7 @@ def show(
     lineage: Annotated[
         int | None, typer.Option(metavar="NODE", help="where a node comes from and what became of it")
     ] = None,
-    figures: Annotated[
+    stats: Annotated[
         bool, typer.Option("--figures", help="layers, folds, parameters, FLOPs, bytes: of --step or of all steps")
     ] = False,
     rules: Annotated[bool, typer.Option("--rules", help="what each rule did")] = False,
@@ -52,7 +52,7 @@ def show(
     at = _step(step)
     limit = None if everything else SHOWN_OF_EACH
     questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [
-        (at is not None and not (graph or figures or conflicts), lambda: [_step_text(trace, at or 0, limit)]),
+        (at is not None and not (graph or stats or conflicts), lambda: [_step_text(trace, at or 0, limit)]),
         (graph, lambda: [trace.graph_at(-1 if at is None else at)]),
         (why_not is not None, lambda: [trace.why_not(*why_not, step=at)] if why_not else []),
         (near_misses is not None, lambda: _near_misses(trace, near_misses or "all", at)),
@@ -60,8 +60,8 @@ def show(
         (folds, lambda: _folds(trace)),
         (why_not_folded is not None, lambda: [trace.why_not_folded(*why_not_folded)] if why_not_folded else []),
         (lineage is not None, lambda: [trace.lineage(lineage)] if lineage is not None else []),
-        (rules, lambda: [_rules_table(trace), *map(str, trace.enablings())]),
-        (figures, lambda: [_figures_table(trace, at)]),
+        (rules, lambda: [_rules_table(trace), *map(str, trace.rule_interactions())]),
+        (stats, lambda: [_stats_table(trace, at)]),
     ]
     asked = [answer for wanted, answer in questions if wanted] or [lambda: [trace]]
     console = results()
@@ -99,7 +99,7 @@ def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
     lines = [f"step {step.index}: {step.path} ({step.seconds * 1000:.1f} ms)", f"  {step.summary}"]
     by_rule: dict[str, list[str]] = {}
     for rewrite in step.rewrites:
-        place = f" in {rewrite.place}" if rewrite.place else ""
+        place = f" in {rewrite.parameter_path}" if rewrite.parameter_path else ""
         line = f"  {rewrite.rule}{place}: {_ids(rewrite.removed)} -> {_ids(rewrite.added)}"
         by_rule.setdefault(rewrite.rule, []).append(line)
     for rule, rewrites in by_rule.items():
@@ -137,16 +137,16 @@ def _rules_table(trace: "Trace") -> Table:
     return table
 
 
-def _figures_table(trace: "Trace", at: int | str | None) -> Table:
+def _stats_table(trace: "Trace", at: int | str | None) -> Table:
     """One column for each figure, one row for each step."""
     steps = trace.steps if at is None else (trace.step(at),)
     table = Table(title="After each step, for one example")
     table.add_column("step", justify="right")
     table.add_column("path", overflow="fold")
-    names = list(dict.fromkeys(name for step in steps for name in step.snapshot.figures))
+    names = list(dict.fromkeys(name for step in steps for name in step.snapshot.stats))
     for name in names:
         table.add_column(HEADINGS.get(name, name.replace("_", " ")), justify="right", overflow="fold")
     for step in steps:
-        figures = step.snapshot.figures
-        table.add_row(str(step.index), step.path, *(f"{figures[name]:,}" if name in figures else "" for name in names))
+        stats = step.snapshot.stats
+        table.add_row(str(step.index), step.path, *(f"{stats[name]:,}" if name in stats else "" for name in names))
     return table

@@ -52,7 +52,7 @@ def time(
         from explorer import bench as b
         from explorer.app.session.opening import circuit_of
         from explorer.compiler import options_of
-        from explorer.views import TraceIndex, lints
+        from explorer.views import TraceIndex, bottlenecks
 
     trace, name = _trace(source, level, batch), Path(source).name
     kind = "training" if training else "forward"
@@ -83,9 +83,9 @@ def time(
     index = TraceIndex(trace)
     for run in runs:
         _print_run(index, run)
-    found = lints(index, runs, last)
-    for lint in found:
-        results().print(str(lint), markup=False, soft_wrap=True)
+    found = bottlenecks(index, runs, last)
+    for bottleneck in found:
+        results().print(str(bottleneck), markup=False, soft_wrap=True)
     if runs and not found and not trace.is_tensor:
         results().print("Neither launch-bound, gather-bound nor memory-bound by what was measured.", markup=False)
     if runs:

@@ -14,7 +14,7 @@ from explorer.app.notebook.ask import AskWidget, question_options
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fold_html
 from explorer.app.session.session import Session
 from explorer.errors import CircuitError
-from explorer.views import MODES, Look, add_looks, empty_recording, fold_level
+from explorer.views import MODES, PictureKey, add_looks, empty_recording, fold_level
 from widgets.jupyter import BarsWidget
 from widgets.page import RECORDED_MODES
 from widgets.schema import EmbeddedView, GraphOptions, PlaceView, RecordingView
@@ -32,7 +32,7 @@ class CourseRecorder:
         self._keys: list[tuple[Any, ...]] = []
         self._sessions: list[Session] = []
         """The first session of each trace: a session holds what its pictures are drawn from."""
-        self._looks: list[dict[Look, None]] = []
+        self._looks: list[dict[PictureKey, None]] = []
 
     def begin(self) -> None:
         """From now on what is displayed says beside the widget what it shows."""
@@ -101,7 +101,7 @@ class CourseRecorder:
     def question(self, widget: AskWidget) -> EmbeddedView:
         """A question over its picture, and the one step that answers it."""
         asking, revealing = widget.view["asking"], widget.view["revealing"]
-        looks: list[Look] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
+        looks: list[PictureKey] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
         for mode in RECORDED_MODES:
             looks.append((revealing["step"], mode, revealing["colour_by"], revealing["group_by"]))
         own: GraphOptions = {**_options_of(widget.graph), "actions": False}
@@ -116,7 +116,7 @@ class CourseRecorder:
 
     # ------------------------------------------------------------------ recordings
 
-    def _number(self, session: Session, looks: list[Look]) -> int:
+    def _number(self, session: Session, looks: list[PictureKey]) -> int:
         """The number of the recording that holds these pictures of a trace."""
         key = (session.opened.trace, session.look.near_misses, session.findings.layer_times)
         if key not in self._keys:

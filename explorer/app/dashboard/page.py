@@ -16,18 +16,18 @@ from bokeh.document import Document
 from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import Header
 from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_place
-from explorer.app.session.place import MOST_ROUNDS, Place, place_of_query
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import MOST_ROUNDS, ViewState, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import BrowserHost, GraphPane, StepsPane
@@ -76,31 +76,35 @@ CHROME_HEIGHT = 162
 class Dashboard:
     """The panes of one reader. `opened` is the opened trace of the view state, if there is one already."""
 
-    def __init__(self, library: Library, place: Place, problem: str = "", opened: Opened | None = None) -> None:
+    def __init__(self, library: Library, place: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
         self.is_loaded = self._following = False
-        self.messages = Messages(cancel=lambda: self.desk.background.cancel())
+        self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
         session = Session(opened or open_place(library, place), place)
-        self.desk = Desk(session, library, partial(_deliver, document), self._show_job)
-        self.desk.say, self.desk.hush, self.desk.open_tool = self.messages.say, self.messages.clear, self.open_tool
+        self.workspace = Workspace(session, library, partial(_deliver, document), self._show_job)
+        self.workspace.say, self.workspace.clear_message, self.workspace.open_tool = (
+            self.messages.say,
+            self.messages.clear,
+            self.open_tool,
+        )
         self.browser = BrowserHost()
-        self.desk.copy = self._copy
+        self.workspace.copy = self._copy
         self.graph = GraphPane(options=_options(False))
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
-        self.costs = CostStrip(self.desk)
-        self.header = Header(self.desk)
-        self.drawer = Drawer(self.desk, self._make_room)
+        self.costs = CostStrip(self.workspace)
+        self.header = Header(self.workspace)
+        self.drawer = Drawer(self.workspace, self._make_room)
         requests = {
             "why-not": partial(self.open_tool, "why-not"),
             "timing": partial(self.open_tool, "time"),
-            "cancel": self.desk.background.cancel,
+            "cancel": self.workspace.background.cancel,
             RUN_MORE: self._run_more,
         }
-        self.link = GraphLink(session, self.graph, requests, self.desk.guard)
+        self.link = GraphLink(session, self.graph, requests, self.workspace.guard)
         self.other_link: GraphLink | None = None
         self._unlisten: Callable[[], None] = _nothing
-        self.steps.param.watch(self.desk.guard(lambda event: session.go(event.new)), "step")
+        self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
         )
@@ -115,9 +119,9 @@ class Dashboard:
         if self.is_loaded:
             return
         self.is_loaded = True
-        check_values(self.desk, ask_first=True)
-        if self.desk.session.place.other is not None:
-            self.desk.open_other(self.desk.session.place.other)
+        check_values(self.workspace, ask_first=True)
+        if self.workspace.session.place.other is not None:
+            self.workspace.open_other(self.workspace.session.place.other)
 
     def fill(self, page: pmui.Page) -> None:
         """Place the panes in a page."""
@@ -135,13 +139,13 @@ class Dashboard:
 
     def close(self) -> None:
         """Cancel the work of a closed page."""
-        self.desk.background.cancel()
-        self.desk.quiet_background.cancel()
+        self.workspace.background.cancel()
+        self.workspace.quiet_background.cancel()
 
     # ------------------------------------------------------------------ session -> panes
 
     def _changed(self, names: frozenset[str]) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         if names & {"trace", "step"}:
             self.messages.forget_note()
         if names & {"trace", "checks"}:
@@ -151,16 +155,16 @@ class Dashboard:
         self.costs.changed(names)
         self.header.changed(names)
         if names & {"trace"}:
-            self.desk.other = None if session.place.other is None else self.desk.other
+            self.workspace.other = None if session.place.other is None else self.workspace.other
             if self.is_loaded:
-                check_values(self.desk, ask_first=True)
+                check_values(self.workspace, ask_first=True)
         if names & {"other", "trace"}:
             self._show_other()
-        if self.desk.other is not None:
+        if self.workspace.other is not None:
             if "step" in names:
-                self._step_together(session, self.desk.other)
+                self._step_together(session, self.workspace.other)
             if names & {"step", "selection"}:
-                self._follow(session, self.desk.other)
+                self._follow(session, self.workspace.other)
         self.drawer.changed(names)
         self._write_link()
 
@@ -171,20 +175,20 @@ class Dashboard:
         if self.other_link is not None:
             self.other_link.close()
             self.other_link = None
-        other = self.desk.other
+        other = self.workspace.other
         if other is None:
             self.graphs[:] = [self.graph]
         else:
             pane = GraphPane()
-            self.other_link = GraphLink(other, pane, {}, self.desk.guard)
+            self.other_link = GraphLink(other, pane, {}, self.workspace.guard)
             self.graphs[:] = [self.graph, pane]
-            self._step_together(self.desk.session, other)
+            self._step_together(self.workspace.session, other)
             self._unlisten = other.listen(partial(self._other_changed, other))
         self._make_room(bool(self.drawer.open_name))
 
     def _other_changed(self, other: Session, names: frozenset[str]) -> None:
         """Apply the reader's actions in the right graph to the left one and to the link."""
-        session = self.desk.session
+        session = self.workspace.session
         if "step" in names:
             self._step_together(other, session)
         if names & {"step", "selection"}:
@@ -212,7 +216,7 @@ class Dashboard:
 
     def _write_link(self) -> None:
         if pn.state.location is not None:
-            query = self.desk.session.place.query()
+            query = self.workspace.session.place.query()
             if pn.state.location.search != f"?{query}":
                 pn.state.location.search = f"?{query}"
 
@@ -228,13 +232,13 @@ class Dashboard:
         self.drawer.open(name)
 
     def _run_more(self) -> None:
-        opened = self.desk.session.opened
+        opened = self.workspace.session.opened
         rounds = min(2 * opened.options.max_rounds + 1, MOST_ROUNDS)
-        self.desk.recompile(replace(opened.options, max_rounds=rounds))
+        self.workspace.recompile(replace(opened.options, max_rounds=rounds))
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
-            pane.options = _options(is_open, narrow=self.desk.other is not None)
+            pane.options = _options(is_open, narrow=self.workspace.other is not None)
 
     def _copy(self, text: str) -> None:
         self.browser.put_on_clipboard(text)
@@ -268,7 +272,7 @@ def _deliver(document: Document | None, action: Callable[[], None]) -> None:
         document.add_next_tick_callback(action)
 
 
-def make_page(library: Library, default: Place | None = None) -> pmui.Page:
+def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
     """Make the page of one browser session, with the view state of its link.
 
     The default circuit is shown at once; anything else is opened in the background, with progress. An invalid link, or
@@ -285,22 +289,25 @@ def make_page(library: Library, default: Place | None = None) -> pmui.Page:
     )
     with edit_readonly(page):  # otherwise every action of a reader is sent to the pages of all readers, twice
         page.busy = False
-    default = default or Place()
+    default = default or ViewState()
     query = pn.state.location.search if pn.state.location is not None else ""
     place, problem = default, ""
     try:
-        place = place_of_query(query) if query else default
+        place = view_state_of_query(query) if query else default
     except CircuitError as error:
         problem = f"The link cannot be read: {error}"
-    if replace(place, options=Place().options, step=0, selection=(), look=Place().look, other=None) == Place():
+    if (
+        replace(place, options=ViewState().options, step=0, selection=(), look=ViewState().look, other=None)
+        == ViewState()
+    ):
         start = "The link cannot be opened: " if query else ""
-        _fill(page, library, (place, problem), (default, ""), (Place(), ""), start=start)
+        _fill(page, library, (place, problem), (default, ""), (ViewState(), ""), start=start)
     else:
         _open_beside(page, library, place, default)
     return page
 
 
-def _fill(page: pmui.Page, library: Library, *places: tuple[Place, str], start: str = "") -> None:
+def _fill(page: pmui.Page, library: Library, *places: tuple[ViewState, str], start: str = "") -> None:
     """Fill a page with the first view state that can be opened; `start` names the problem shown above it."""
     problem = ""
     for place, known in places:
@@ -324,9 +331,9 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
         pn.state.on_session_destroyed(lambda _: dashboard.close())
 
 
-def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place) -> None:
+def _open_beside(page: pmui.Page, library: Library, place: ViewState, default: ViewState) -> None:
     """Open a view state in the background; meanwhile the page shows its progress, with Cancel."""
-    fallback = default if default != place else Place()
+    fallback = default if default != place else ViewState()
     messages = Messages(cancel=lambda: background.cancel())
     background = Background(partial(_deliver, pn.state.curdoc), messages.show_job)
     page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
@@ -335,7 +342,7 @@ def _open_beside(page: pmui.Page, library: Library, place: Place, default: Place
         return open_place(library, place, job.hear)
 
     def instead(problem: str) -> None:
-        _fill(page, library, (fallback, problem), (Place(), problem))
+        _fill(page, library, (fallback, problem), (ViewState(), problem))
 
     def failed(error: Exception) -> None:
         instead(f"The link cannot be opened: {error}")

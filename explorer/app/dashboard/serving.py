@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.app.session.library import MAX_UPLOAD_BYTES
-from explorer.app.session.place import Place
+from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
 LOCAL = "127.0.0.1"
@@ -15,7 +15,7 @@ LOCAL = "127.0.0.1"
 class ServeOptions:
     """Where to listen, what to open first, which files to offer; `hosts` are further names of this machine."""
 
-    place: Place
+    place: ViewState
     port: int
     address: str = LOCAL
     show: bool = True

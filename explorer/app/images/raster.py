@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.app.images.sheet import Place, Png, Point, Sheet, fitting_size, mixed_colour, text_width, wrapped_lines
+from explorer.app.images.sheet import Png, Point, Rect, Sheet, fitting_size, mixed_colour, text_width, wrapped_lines
 from explorer.views import Picture
 from explorer.views.frame import frames_of
 from explorer.views.lines import Line, lines
@@ -87,7 +87,7 @@ class _View:
     top: float
     scale: float
 
-    def draw(self, rows: Sequence[Place]) -> None:
+    def draw(self, rows: Sequence[Rect]) -> None:
         s = self.scale
         moved = [(self.left + x * s, self.top + y * s, w * s, h * s) for x, y, w, h in rows]
         place = {node["id"]: at for node, at in zip(self.view["nodes"], moved, strict=True)}
@@ -107,7 +107,7 @@ class _View:
         for node in self.view["nodes"]:
             self._node(node, place[node["id"]], letters.get(f"category-{node['category']}", ""))
 
-    def _node(self, node: NodeView, place: Place, letter: str) -> None:
+    def _node(self, node: NodeView, place: Rect, letter: str) -> None:
         sheet, s = self.sheet, self.scale
         x, y, w, h = place
         box = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
@@ -131,7 +131,7 @@ class _View:
         if s >= READABLE:
             self._words(node, box, ink, letter)
 
-    def _words(self, node: NodeView, box: Place, ink: str, letter: str) -> None:
+    def _words(self, node: NodeView, box: Rect, ink: str, letter: str) -> None:
         sheet, s = self.sheet, self.scale
         left, top, right, bottom = box
         kinds = ("sum", "product") if node["kind"] == "fused" else (node["kind"],)
@@ -184,7 +184,7 @@ class _View:
         """A point of the picture on the sheet."""
         return self.left + point[0] * self.scale, self.top + point[1] * self.scale
 
-    def _hull(self, hull: HullView, places: Sequence[Place]) -> None:
+    def _hull(self, hull: HullView, places: Sequence[Rect]) -> None:
         pad = HULL_PADS[hull["kind"]] * self.scale
         box = (
             min(x - w / 2 for x, _, w, _ in places) - pad,

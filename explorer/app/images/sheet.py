@@ -42,7 +42,7 @@ GLYPHS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
 """Signs of the kinds of nodes, and of changes in time, as lines in a square of side 1."""
 
 Point = tuple[float, float]
-Place = tuple[float, float, float, float]
+Rect = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Sheet:
         elif text:
             self._texts.append((x, y, text.translate(PLAIN), size, colour, anchor))
 
-    def box(self, box: Place, radius: float, fill: str, line: str, weight: float, dash: Sequence[float] = ()) -> None:
+    def box(self, box: Rect, radius: float, fill: str, line: str, weight: float, dash: Sequence[float] = ()) -> None:
         """A filled box with a line round it."""
         scaled = [value * self.k for value in box]
         if dash:
@@ -85,7 +85,7 @@ class Sheet:
             grown, radius * self.k + half, fill=fill, outline=line, width=max(1, round(2 * half))
         )
 
-    def outline(self, box: Place, radius: float, colour: str, weight: float, dash: Sequence[float] = ()) -> None:
+    def outline(self, box: Rect, radius: float, colour: str, weight: float, dash: Sequence[float] = ()) -> None:
         """A line round a box, nothing inside."""
         self.line(rounded(box, radius), colour, weight, dash)
 
@@ -103,7 +103,7 @@ class Sheet:
         corners = [(bx, by), (bx - dx - dy / 2, by - dy + dx / 2), (bx - dx + dy / 2, by - dy - dx / 2)]
         self._draw.polygon([(x * self.k, y * self.k) for x, y in corners], fill=colour)
 
-    def hatch(self, box: Place, radius: float, gap: float, colour: str, rising: bool) -> None:
+    def hatch(self, box: Rect, radius: float, gap: float, colour: str, rising: bool) -> None:
         """Slanted lines inside of a box with round corners."""
         image, draw, _, chops = _pillow()
         inset = 2 * self.k
@@ -181,7 +181,7 @@ def mixed_colour(one: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
 
 
-def rounded(box: Place, radius: float) -> list[Point]:
+def rounded(box: Rect, radius: float) -> list[Point]:
     """Points of a closed line round a box with round corners."""
     left, top, right, bottom = box
     r = max(0.0, min(radius, (right - left) / 2, (bottom - top) / 2))

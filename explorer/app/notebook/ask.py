@@ -42,7 +42,7 @@ def ask(
     - `matches`: does `pattern` match at `node`? The answer is yes or no.
     - `winner`: which of two matches in conflict is applied, of those that `node` is part of? One of two choices.
     - `layers-left`: how many layers, or operators, are left after the step? A number.
-    - `figure`: is the figure (a name of `trace.figures(step)`) more, the same or fewer after the step? A choice.
+    - `figure`: is the figure (a name of `trace.stats(step)`) more, the same or fewer after the step? A choice.
 
     What is left out is chosen: the first step, node and pattern that raise such a question. `height` is that of the
     picture in pixels.

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 from explorer.app.needs import require_ui
 from explorer.app.session.opening import Opened, opened_trace
-from explorer.app.session.place import Look, Place
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.backend import TorchCircuit
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
@@ -59,7 +59,7 @@ def show(
     not there; MissingPackageError without the packages of Jupyter.
     """
     require_ui("anywidget", "ipywidgets", "PIL")
-    look = Look(mode, colour_by, group_by, near_misses)
+    look = DisplayOptions(mode, colour_by, group_by, near_misses)
     if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
         return _show_bars(cast(BarsView, thing))
     if isinstance(thing, Run):
@@ -81,7 +81,7 @@ def show(
         at, number = _place_of_match(trace, match, step)
     else:
         at = trace.step(0 if step is None else step).index
-    session = Session(opened, Place(circuit=opened.name, options=opened.options, step=at))
+    session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=at))
     session.change_look(**{name: getattr(look, name) for name in ("mode", "colour_by", "group_by", "near_misses")})
     if timing is not None:
         note = _colour_by_time(session, timing)

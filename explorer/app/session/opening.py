@@ -8,8 +8,8 @@ from explorer.app.session.library import Library
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
-from explorer.app.session.place import Place
 from explorer.app.session.tensor_opening import tensor_trace
+from explorer.app.session.view_state import ViewState
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
@@ -43,7 +43,7 @@ class Opened:
         return self.trace.compiled is not None
 
 
-def open_place(library: Library, place: Place, listener: Listener | None = None) -> Opened:
+def open_place(library: Library, place: ViewState, listener: Listener | None = None) -> Opened:
     """Open what a link names; `listener` receives every event of a compilation and ends it by raising.
 
     A compilation that fails returns the trace up to the failure. Raises: the errors of opening, building and
@@ -59,7 +59,7 @@ def open_place(library: Library, place: Place, listener: Listener | None = None)
     return opened
 
 
-def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Opened:
+def _open(library: Library, place: ViewState, listeners: tuple[Listener, ...]) -> Opened:
     item = library.open(place.circuit)
     if isinstance(item, Trace) and item.is_tensor:
         if place.again:
@@ -91,7 +91,7 @@ def _open(library: Library, place: Place, listeners: tuple[Listener, ...]) -> Op
     return Opened(place.circuit, trace, place.options)
 
 
-def _open_tensor(circuit: Circuit, place: Place, listeners: tuple[Listener, ...]) -> Opened:
+def _open_tensor(circuit: Circuit, place: ViewState, listeners: tuple[Listener, ...]) -> Opened:
     """Compile the tensor level of a circuit; if a rule fails, return the trace up to the failure."""
     compiler = TorchCompiler(place.options)
     error = ""
@@ -114,14 +114,14 @@ def circuit_of(trace: Trace) -> Circuit:
     return circuit_from_json(trace.circuit_json, "the circuit in the trace")
 
 
-def opened_trace(trace: Trace, name: str) -> tuple[Opened, Place]:
+def opened_trace(trace: Trace, name: str) -> tuple[Opened, ViewState]:
     """Wrap an existing trace with its view state, for notebooks."""
     tensor = TensorOptions(level=TENSOR_LEVEL) if trace.is_tensor else TensorOptions()
     opened = Opened(name, trace, options_of(trace), tensor=tensor)
-    return opened, replace(Place(), circuit=name, options=opened.options, tensor=tensor)
+    return opened, replace(ViewState(), circuit=name, options=opened.options, tensor=tensor)
 
 
-def forms_of(place: Place) -> tuple[tuple[PatternForm, str], ...]:
+def forms_of(place: ViewState) -> tuple[tuple[PatternForm, str], ...]:
     """Return the applied patterns of a link, each with its replacement. Raises: FormError, FileFormatError."""
     read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in place.form]
     return tuple(zip(map(PatternForm.from_json, read), place.replacement, strict=True))
@@ -138,7 +138,7 @@ def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
 def unused_skips(trace: Trace) -> tuple[str, ...]:
     """Return the entries of `skip` that matched nothing: a typo, or a node of a different compilation."""
     refused = {
-        f"{miss.refusal.pattern}@{miss.place.split('.')[0] if miss.place else miss.refusal.root}"
+        f"{miss.refusal.pattern}@{miss.parameter_path.split('.')[0] if miss.parameter_path else miss.refusal.root}"
         for step in trace.steps
         for miss in step.refusals
         if miss.refusal.found == SWITCHED_OFF

@@ -63,7 +63,7 @@ def apply_form(trace: Trace, form: PatternForm, replacement: str, listeners: Seq
     replacement that does not fit; CircuitError for a loaded trace; RuleError if the rule fails.
     """
     pattern = build_pattern(form)
-    compiler = _compiler(trace).anew()
+    compiler = _compiler(trace).fresh_copy()
     compiler.listeners = tuple(listeners)
     if form.name in compiler.rules.names:
         error = FormError(f"name: there is already a rule named {form.name!r}; choose a different name")

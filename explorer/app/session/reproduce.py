@@ -69,7 +69,7 @@ def python_of(
     code += _search(0 if step is None else step, after)
     if replacement is None:
         return code
-    compiler = "compiler.anew()" if applied else f"explorer.TorchCompiler({_arguments(chosen)})"
+    compiler = "compiler.fresh_copy()" if applied else f"explorer.TorchCompiler({_arguments(chosen)})"
     return code + _apply(form, compiler, replacement)
 
 

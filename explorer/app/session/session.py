@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.app.session.opening import Opened
-from explorer.app.session.place import Look, Place, check_look
+from explorer.app.session.view_state import DisplayOptions, ViewState, check_look
 from explorer.errors import CircuitError, unknown_name
 from explorer.trace import StepCheck
 from explorer.views import (
@@ -45,7 +45,7 @@ class Findings:
 class Session:
     """One reader of one trace. Do not share it between threads."""
 
-    def __init__(self, opened: Opened, place: Place) -> None:
+    def __init__(self, opened: Opened, place: ViewState) -> None:
         self.opened = opened
         self.place = self._possible(opened, place)
         self.findings = Findings()
@@ -67,7 +67,7 @@ class Session:
         return self.place.step
 
     @property
-    def look(self) -> Look:
+    def look(self) -> DisplayOptions:
         """How the step is displayed."""
         return self.place.look
 
@@ -83,7 +83,7 @@ class Session:
 
     # ------------------------------------------------------------------ actions
 
-    def open(self, opened: Opened, place: Place) -> None:
+    def open(self, opened: Opened, place: ViewState) -> None:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
         self.findings, self.trial = Findings(), None
@@ -145,7 +145,7 @@ class Session:
             self.trial = trial
             self._tell("trial")
 
-    def compare_with(self, other: Place | None) -> None:
+    def compare_with(self, other: ViewState | None) -> None:
         """Set the view state of the trace to compare with; the host opens it."""
         self.place = replace(self.place, other=other)
         self._tell("other")
@@ -213,7 +213,7 @@ class Session:
 
     # ------------------------------------------------------------------ helpers
 
-    def _possible(self, opened: Opened, place: Place) -> Place:
+    def _possible(self, opened: Opened, place: ViewState) -> ViewState:
         """Replace a step that the trace does not have; a link may name a step of a different trace."""
         last = len(opened.trace.steps) - 1
         known = [rule.pattern for rule in opened.trace.rules]

@@ -15,7 +15,7 @@ from explorer.tensor.facts.bounds import (
     never_negative,
     value_range,
 )
-from explorer.tensor.facts.copies import SAME_STRIDES, bare, goes_by_memory, without_copy
+from explorer.tensor.facts.copies import SAME_STRIDES, goes_by_memory, replace_unless_aliased, without_copy
 from explorer.tensor.facts.dtypes import (
     have_dtype_of,
     holds,
@@ -27,7 +27,7 @@ from explorer.tensor.facts.dtypes import (
 )
 from explorer.tensor.facts.elementwise import BINARY, BINARY_COMPUTING, COMPUTING, SELECTING, UNARY, keeps_bits
 from explorer.tensor.facts.owners import only_user, owned_by, read_once
-from explorer.tensor.facts.replacing import instead, reapplied
+from explorer.tensor.facts.replacing import reapplied, replace_with
 from explorer.tensor.facts.shapes import (
     COPIES,
     MOVES,
@@ -83,7 +83,6 @@ __all__ = [
     "Slice",
     "axes_of",
     "axis_of",
-    "bare",
     "bounded",
     "channel_kept",
     "clip",
@@ -94,7 +93,6 @@ __all__ = [
     "gradient_on_ties",
     "have_dtype_of",
     "holds",
-    "instead",
     "inverse",
     "is_floating",
     "is_known",
@@ -114,6 +112,8 @@ __all__ = [
     "plain",
     "read_once",
     "reapplied",
+    "replace_unless_aliased",
+    "replace_with",
     "reshape",
     "rounds_exactly",
     "shape_of",

@@ -8,11 +8,11 @@ import torch
 
 from explorer.tensor.facts.dtypes import is_floating
 from explorer.tensor.facts.elementwise import keeps_bits
-from explorer.tensor.facts.replacing import instead
+from explorer.tensor.facts.replacing import replace_with
 from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import plain
 from explorer.tensor.graph.rewrites import Declined
-from explorer.tensor.graph.strides import looks_at_strides, who_sees
+from explorer.tensor.graph.strides import first_stride_sensitive_user, is_stride_sensitive
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
 from explorer.tensor.ir.result_types import MOVES_DATA
@@ -40,10 +40,10 @@ def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "l
 
     With `rounding`, what adds up or computes the same numbers in another order does not count.
     """
-    found = bare(node, source)
+    found = replace_unless_aliased(node, source)
     if isinstance(found, Declined) or _lies_alike(node, source):
         return found
-    seen = who_sees(node.outputs[0], source, _draws_numbers if rounding else goes_by_memory)
+    seen = first_stride_sensitive_user(node.outputs[0], source, _draws_numbers if rounding else goes_by_memory)
     return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
 
 
@@ -68,7 +68,7 @@ def _lies_alike(node: Apply, source: Variable) -> bool:
     keeps = node.op.target in (aten.clone.default, aten._to_copy.default)
     kept = node.op.attributes.get("memory_format") in (None, torch.preserve_format)
     owner = source.owner
-    return keeps and kept and owner is not None and not looks_at_strides(owner.op) and not _is_view(source)
+    return keeps and kept and owner is not None and not is_stride_sensitive(owner.op) and not _is_view(source)
 
 
 def _is_view(variable: Variable) -> bool:
@@ -76,7 +76,7 @@ def _is_view(variable: Variable) -> bool:
     return owner is not None and bool(shared_inputs(owner)[variable.index])
 
 
-def bare(node: Apply, source: Variable) -> "list[Variable] | Declined":
+def replace_unless_aliased(node: Apply, source: Variable) -> "list[Variable] | Declined":
     """A source as the replacement of its copy, if no output of the graph becomes memory of the caller by that."""
     copied = all(node.inputs[i] is not source for i in shared_inputs(node)[0])
     if copied and any(client is None for view in memory_views(node.outputs[0]) for client, _ in view.clients):
@@ -84,4 +84,4 @@ def bare(node: Apply, source: Variable) -> "list[Variable] | Declined":
         if root is not None:
             what = root.name or ("a constant" if isinstance(root, Constant) else "an input")
             return Declined(f"an output of the graph would share its memory with {what}")
-    return instead(node, source)
+    return replace_with(node, source)

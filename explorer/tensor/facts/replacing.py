@@ -8,7 +8,7 @@ from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.variables import Apply, Variable
 
 
-def instead(node: Apply, new: Variable) -> "list[Variable] | Declined":
+def replace_with(node: Apply, new: Variable) -> "list[Variable] | Declined":
     """A variable as the replacement of the one result of a node, if it has the same type."""
     old = node.outputs[0]
     if new.type == old.type:
@@ -19,4 +19,4 @@ def instead(node: Apply, new: Variable) -> "list[Variable] | Declined":
 def reapplied(node: Apply, inputs: Sequence[Variable], **attributes: Any) -> Variable:
     """The operator of a node, which has one result, with some attributes changed and on other inputs."""
     op = node.op.changed(**attributes) if attributes else node.op
-    return apply_op(op, inputs, node.place).outputs[0]
+    return apply_op(op, inputs, node.location).outputs[0]

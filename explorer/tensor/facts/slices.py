@@ -37,7 +37,7 @@ class Slice:
     stop: int
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether it is all of the tensor."""
         return self.start == 0 and self.stop == shape_of(self.source)[self.axis]
 

@@ -9,13 +9,13 @@ def trained_among(*variables: Variable) -> Variable | None:
 
     It looks only at what is marked: nothing where nothing is trained.
     """
-    waiting = [variable for variable in reversed(variables) if variable.trained]
+    waiting = [variable for variable in reversed(variables) if variable.requires_grad]
     seen = set(waiting)
     while waiting:
         current = waiting.pop()
         if current.owner is None:
             return current
-        above = [v for v in current.owner.inputs if v.trained and v not in seen]
+        above = [v for v in current.owner.inputs if v.requires_grad and v not in seen]
         seen.update(above)
         waiting.extend(reversed(above))
     return None

@@ -191,7 +191,7 @@ class DestroyHandler(Feature):
             raise InconsistencyError(
                 f"what reads a value must run before it is overwritten, and cannot: {error}"
             ) from error
-        self._positions = {node: float(place) for place, node in enumerate(order, start=1)}
+        self._positions = {node: float(location) for location, node in enumerate(order, start=1)}
 
 
 def _readers(node: Apply) -> dict[Apply, None]:

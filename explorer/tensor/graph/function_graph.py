@@ -16,7 +16,7 @@ from explorer.tensor.graph.observing import NO_OBSERVER, GraphObserver
 from explorer.tensor.graph.order import Order
 from explorer.tensor.graph.text import lines
 from explorer.tensor.graph.transactions import Naming, Transactions
-from explorer.tensor.graph.wiring import Change, take_in
+from explorer.tensor.graph.wiring import Change, import_variable
 from explorer.tensor.ir.cloning import cloned
 from explorer.tensor.ir.sorting import toposorted
 from explorer.tensor.ir.variables import Apply, Constant, Variable, expression
@@ -74,7 +74,7 @@ class FunctionGraph:
                 raise GraphError(f"{variable} is the result of {variable.owner.op.name}; an input has no owner")
             self.number(variable)
         for variable in outputs:
-            take_in(self, variable)
+            import_variable(self, variable)
             variable.clients[(None, len(self.outputs))] = None
             self.outputs.append(variable)
 

@@ -29,12 +29,12 @@ class Order:
         """Give a new application a label above all it reads, if possible below a given place."""
         low = max((self._label[source][0] for source in _sources(node)), default=0.0)
         if below is not None and below - low > TOO_CLOSE:
-            place = (low + below) / 2
+            location = (low + below) / 2
         else:
-            place = low + GAP if below is not None else max(low, self._last) + GAP
+            location = low + GAP if below is not None else max(low, self._last) + GAP
         self._given += 1
-        self._last = max(self._last, place)
-        self._label[node] = (place, self._given)
+        self._last = max(self._last, location)
+        self._label[node] = (location, self._given)
 
     def remove(self, node: Apply) -> None:
         """Forget an application, if it is known."""

@@ -42,13 +42,13 @@ MOST_BELOW = 256
 """Users of a result are followed through this many applications; with more, one of them counts as sensitive."""
 
 
-def looks_at_strides(op: Op) -> bool:
+def is_stride_sensitive(op: Op) -> bool:
     """Whether the values of an operator, or whether it runs at all, depend on the strides of its tensors."""
     other_numbers = op.target is aten.view.dtype
     return other_numbers or op.packet in LOOKS_AT_STRIDES or op.target.namespace not in OWN
 
 
-def who_sees(copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
+def first_stride_sensitive_user(copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
     """The first user that would notice if a copy had the strides of its source, an output too; None if there is none.
 
     `does` tells whether an operator that accepts any strides nevertheless depends on them.
@@ -144,7 +144,7 @@ class _Strides:
 
     def _changed(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
         """The results of an operator whose strides change if those of some variables do; None if it refuses them."""
-        if looks_at_strides(client.op) or not _are_tensors(client):
+        if is_stride_sensitive(client.op) or not _are_tensors(client):
             return None
         strides = tuple(other.get(v, own) for v, own in zip(client.inputs, self.of(*client.inputs), strict=True))
         results = _results(client.op, _types(client), strides)
@@ -177,7 +177,7 @@ class KeepStrides(Feature):
             self.on_import(graph, node, "attached")
 
     def on_import(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
-        if not looks_at_strides(node.op):
+        if not is_stride_sensitive(node.op):
             return
         if node in self._given:
             self._suspects[node] = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from explorer.errors import CircuitError, CycleError, GraphError, InconsistencyError, RuleError, TypeMismatchError
-from explorer.tensor.graph.wiring import Change, Raised, make, name_of, number_leaves, put_back, read_at
+from explorer.tensor.graph.wiring import Change, ErrorCollector, make, name_of, number_leaves, read_at, revert_change
 from explorer.tensor.ir.sorting import toposorted
 from explorer.tensor.ir.variables import Apply, Variable
 
@@ -137,10 +137,10 @@ class Transactions:
         if node is not None:
             blocked = graph.order.path(new, [node])
             if blocked is not None:
-                reader, instead = f"%{node.id} {node.op.name}", f"in place of {_short(old)}: a cycle"
+                reader, replace_with = f"%{node.id} {node.op.name}", f"in place of {_short(old)}: a cycle"
                 if new.owner is node:
-                    raise CycleError(f"{reader} would read its own result {instead}")
-                raise CycleError(f"{_short(new)} depends on {reader}, which would read it {instead}")
+                    raise CycleError(f"{reader} would read its own result {replace_with}")
+                raise CycleError(f"{_short(new)} depends on {reader}, which would read it {replace_with}")
         coming = toposorted([new], stop=graph.nodes)
         back = next((owner for owner in coming if owner in self._gone), None)
         if back is not None:
@@ -173,15 +173,15 @@ class Transactions:
         if worst is not None:
             raise worst
 
-    def _take_back(self, mark: int) -> Raised:
+    def _take_back(self, mark: int) -> ErrorCollector:
         """Take back all changes since a mark, and give what features raised as they were told."""
-        raised = Raised()
+        raised = ErrorCollector()
         while len(self.changes) > mark:
             change = self.changes[-1]
             if isinstance(change, Naming):
                 self._set_layout(change.variable, change.old)
             else:
-                put_back(self._graph, change, raised)
+                revert_change(self._graph, change, raised)
             self.changes.pop()
         while self._gone and next(reversed(self._gone.values())) > mark:
             self._gone.popitem()
@@ -193,7 +193,7 @@ def text_of(error: BaseException) -> str:
     return str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
 
 
-def _worse(error: BaseException, raised: Raised) -> BaseException | None:
+def _worse(error: BaseException, raised: ErrorCollector) -> BaseException | None:
     """What features raised besides, if the error is only a refusal, or if it must not be held up; else a note of it."""
     found = raised.worst()
     if found is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from explorer.errors import GraphError
 from explorer.tensor.graph.order import Label
 from explorer.tensor.ir.sorting import toposorted
-from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable
+from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
 if TYPE_CHECKING:
     from explorer.tensor.graph.function_graph import FunctionGraph
@@ -28,19 +28,19 @@ class Change:
     old: Variable
     new: Variable
     reason: object
-    came: Sequence[Apply] = field(default=(), repr=False)
+    added: Sequence[Apply] = field(default=(), repr=False)
     """What came into the graph with the new variable, inputs first."""
-    went: list[Apply] = field(default_factory=list[Apply], repr=False)
+    removed: list[Apply] = field(default_factory=list[Apply], repr=False)
     """What went with the old one, inputs last; filled in while the change is made, as are the next ones."""
     labels: dict[Apply, Label] = field(default_factory=dict[Apply, Label], repr=False)
     """The labels that applications had in the order of the graph, where they have none or another one now."""
     named: list[Apply] = field(default_factory=list[Apply], repr=False)
     """What never was in the graph before."""
-    trained: list[Variable] = field(default_factory=list[Variable], repr=False)
+    requires_grad: list[Variable] = field(default_factory=list[Variable], repr=False)
     """What depends on what is trained since then."""
 
 
-class Raised(list[BaseException]):
+class ErrorCollector(list[BaseException]):
     """What features raised: `with` it goes on behind an error, which it keeps."""
 
     def __enter__(self) -> None:
@@ -85,7 +85,7 @@ def number_leaves(graph: "FunctionGraph", variable: Variable, coming: Iterable[A
             graph.number(leaf)
 
 
-def take_in(graph: "FunctionGraph", variable: Variable) -> None:
+def import_variable(graph: "FunctionGraph", variable: Variable) -> None:
     """Take in what a variable needs and is not in the graph yet. Raises: GraphError, as `number_leaves`."""
     coming = toposorted([variable], stop=graph.nodes)
     number_leaves(graph, variable, coming)
@@ -93,7 +93,7 @@ def take_in(graph: "FunctionGraph", variable: Variable) -> None:
         _number(graph, node)
         graph.order.add(node)
         _enter(graph, node)
-    raised = Raised()
+    raised = ErrorCollector()
     for node in coming:
         for feature in graph.features:
             with raised:
@@ -106,15 +106,15 @@ def take_in(graph: "FunctionGraph", variable: Variable) -> None:
 def make(graph: "FunctionGraph", change: Change) -> None:
     """Make a change whose leaves have numbers. Raises: what features raise, when all were told of all of it."""
     node, index, old, new = change.node, change.index, change.old, change.new
-    place, below = _place_of(change), graph.order.label(node) if node is not None else None
-    for coming in change.came:
+    location, below = _place_of(change), graph.order.label(node) if node is not None else None
+    for coming in change.added:
         if coming.id < 0:
             change.named.append(coming)
         if coming.draw < 0 and old.owner is not None:
             coming.draw = old.owner.draw if coming.op.is_random else -1
         _number(graph, coming)
-        if coming.place == NOWHERE:
-            coming.place = place
+        if coming.location == NOWHERE:
+            coming.location = location
         if change.reason is not None:
             graph.made_by.setdefault(coming, name_of(change.reason))
         graph.order.add(coming, below)
@@ -126,35 +126,35 @@ def make(graph: "FunctionGraph", change: Change) -> None:
     _rewire(graph, node, index, old, new)
     _mark_trained(change)
     _drop(graph, change)
-    told = Raised()
-    _tell(graph, told, change.came, change.went, change.reason)
+    told = ErrorCollector()
+    _tell(graph, told, change.added, change.removed, change.reason)
     _tell_rewired(graph, told, node, index, old, new, change.reason)
     worst = told.worst()
     if worst is not None:
         raise worst
 
 
-def put_back(graph: "FunctionGraph", change: Change, raised: Raised) -> None:
+def revert_change(graph: "FunctionGraph", change: Change, raised: ErrorCollector) -> None:
     """Undo the last change that was made, also if it was broken off; what features raise is kept in `raised`."""
-    for gone in reversed(change.went):
+    for gone in reversed(change.removed):
         _enter(graph, gone)
     _rewire(graph, change.node, change.index, change.new, change.old)
-    for variable in change.trained:
-        variable.trained = False
+    for variable in change.requires_grad:
+        variable.requires_grad = False
     graph.order.restore(change.labels)
-    for came in reversed(change.came):
-        _leave(graph, came)
+    for added in reversed(change.added):
+        _leave(graph, added)
     for node in change.named:
         graph.made_by.pop(node, None)
     reason = ("undo", change.reason)
-    _tell(graph, raised, change.went[::-1], change.came[::-1], reason)
+    _tell(graph, raised, change.removed[::-1], change.added[::-1], reason)
     _tell_rewired(graph, raised, change.node, change.index, change.new, change.old, reason)
 
 
-def _place_of(change: Change) -> SourcePlace:
+def _place_of(change: Change) -> SourceLocation:
     """Where in the user's program that comes from what is replaced; if it comes from nowhere, what reads it."""
-    replaced = change.old.owner.place if change.old.owner is not None else NOWHERE
-    return change.node.place if replaced == NOWHERE and change.node is not None else replaced
+    replaced = change.old.owner.location if change.old.owner is not None else NOWHERE
+    return change.node.location if replaced == NOWHERE and change.node is not None else replaced
 
 
 def _number(graph: "FunctionGraph", node: Apply) -> None:
@@ -191,12 +191,12 @@ def _rewire(graph: "FunctionGraph", node: Apply | None, index: int, old: Variabl
 
 def _mark_trained(change: Change) -> None:
     """What depends on the application may depend on what is trained, if the new variable does."""
-    waiting = [change.node] if change.node is not None and change.new.trained else []
+    waiting = [change.node] if change.node is not None and change.new.requires_grad else []
     while waiting:
-        found = [variable for variable in waiting.pop().outputs if not variable.trained]
+        found = [variable for variable in waiting.pop().outputs if not variable.requires_grad]
         for variable in found:
-            change.trained.append(variable)
-            variable.trained = True
+            change.requires_grad.append(variable)
+            variable.requires_grad = True
             waiting.extend(client for client, _ in variable.clients if client is not None)
 
 
@@ -209,17 +209,19 @@ def _drop(graph: "FunctionGraph", change: Change) -> None:
             continue
         for node, label in graph.order.labels([owner]).items():
             change.labels.setdefault(node, label)  # if it was raised before it went, it goes back below that
-        change.went.append(owner)
+        change.removed.append(owner)
         _leave(graph, owner)
         waiting.extend(owner.inputs)
 
 
-def _tell(graph: "FunctionGraph", raised: Raised, came: Iterable[Apply], went: Iterable[Apply], reason: object) -> None:
-    for node in came:
+def _tell(
+    graph: "FunctionGraph", raised: ErrorCollector, added: Iterable[Apply], removed: Iterable[Apply], reason: object
+) -> None:
+    for node in added:
         for feature in graph.features:
             with raised:
                 feature.on_import(graph, node, reason)
-    for node in went:
+    for node in removed:
         for feature in graph.features:
             with raised:
                 feature.on_prune(graph, node, reason)
@@ -227,7 +229,7 @@ def _tell(graph: "FunctionGraph", raised: Raised, came: Iterable[Apply], went: I
 
 def _tell_rewired(
     graph: "FunctionGraph",
-    raised: Raised,
+    raised: ErrorCollector,
     node: Apply | None,
     index: int,
     old: Variable,

@@ -8,7 +8,7 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, Variable]:
     """Copies of all variables from inputs to outputs; constants are shared in content, not in identity."""
-    copies: dict[Variable, Variable] = {v: Variable(v.type, None, 0, v.name, v.device, v.trained) for v in inputs}
+    copies: dict[Variable, Variable] = {v: Variable(v.type, None, 0, v.name, v.device, v.requires_grad) for v in inputs}
 
     def copied(variable: Variable) -> Variable:
         if variable not in copies:
@@ -22,8 +22,8 @@ def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Vari
         return copies[variable]
 
     for node in toposorted(outputs):
-        new = Apply(node.op, [copied(v) for v in node.inputs], place=node.place, draw=node.draw)
-        new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.trained) for v in node.outputs]
+        new = Apply(node.op, [copied(v) for v in node.inputs], location=node.location, draw=node.draw)
+        new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.requires_grad) for v in node.outputs]
         copies.update(zip(node.outputs, new.outputs, strict=True))
     for variable in outputs:
         copied(variable)

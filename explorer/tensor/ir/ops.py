@@ -12,7 +12,7 @@ from explorer.tensor.ir.numbers import NATURAL, PythonNumber, operands, takes_nu
 from explorer.tensor.ir.result_types import check_inputs, infer_types, with_names
 from explorer.tensor.ir.schemas import bound, call_kernel, exact, flat_results, frozen, schema_defaults, takes_tensor
 from explorer.tensor.ir.types import ValueType
-from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable
+from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
 
 class Slot:
@@ -176,7 +176,7 @@ def slots(count: int) -> tuple[Slot, ...]:
 def apply_op(
     op: Op,
     inputs: Sequence["Variable | float"],
-    place: SourcePlace = NOWHERE,
+    location: SourceLocation = NOWHERE,
     known: Sequence[ValueType] | None = None,
 ) -> Apply:
     """Apply an operator to variables; numbers become constants that act in it as the numbers do.
@@ -190,11 +190,11 @@ def apply_op(
     variables = [value if isinstance(value, Variable) else number_constant(value, given) for value in inputs]
     if not takes_numbers(op.target):
         variables = [_plain(variable) for variable in variables]
-    node = Apply(op, variables, place=place)
+    node = Apply(op, variables, location=location)
     types = op.result_types([variable.type for variable in variables], known)
     device = _device(op, variables)
-    trained = any(variable.trained for variable in variables)
-    node.outputs = [Variable(kind, node, i, "", device, trained) for i, kind in enumerate(types)]
+    requires_grad = any(variable.requires_grad for variable in variables)
+    node.outputs = [Variable(kind, node, i, "", device, requires_grad) for i, kind in enumerate(types)]
     return node
 
 
@@ -218,13 +218,13 @@ def _plain(variable: Variable) -> Variable:
     return variable
 
 
-def call(target: OpOverload, *args: Any, place: SourcePlace = NOWHERE, **kwargs: Any) -> Any:
+def call(target: OpOverload, *args: Any, location: SourceLocation = NOWHERE, **kwargs: Any) -> Any:
     """Apply an overload as one would call it, with variables for tensors: the result, or a tuple of several.
 
     A number where the schema takes a tensor becomes a constant.
     Raises: OperatorError for arguments that do not fit, in number, name or type.
     """
-    node = make_apply(target, args, kwargs, place)
+    node = make_apply(target, args, kwargs, location)
     return node.outputs[0] if len(node.outputs) == 1 else tuple(node.outputs)
 
 
@@ -232,7 +232,7 @@ def make_apply(
     target: OpOverload,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    place: SourcePlace = NOWHERE,
+    location: SourceLocation = NOWHERE,
     known: Sequence[ValueType] | None = None,
 ) -> Apply:
     """Apply an overload as one would call it; `known` is as in `apply_op`. Raises: OperatorError."""
@@ -244,7 +244,7 @@ def make_apply(
         if isinstance(value, int | float | complex) and takes_tensor(target, name):
             value = number_constant(value, variables)
         arguments.append((name, _opened(value, inputs)))
-    return apply_op(Op(target, tuple(arguments)), inputs, place, known)
+    return apply_op(Op(target, tuple(arguments)), inputs, location, known)
 
 
 def _variables_in(value: Any) -> list[Variable]:

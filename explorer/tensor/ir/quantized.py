@@ -28,7 +28,7 @@ from explorer.errors import OperatorError
 from explorer.tensor.ir.ops import apply_op, call
 from explorer.tensor.ir.schemas import bound
 from explorer.tensor.ir.types import Quantization, TensorType
-from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourcePlace, Variable
+from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
 aten = torch.ops.aten
 
@@ -167,31 +167,31 @@ adaptive_avg_pool2d = _operator(
 
 
 def quantize(
-    variable: Variable, to: Quantization, dtype: torch.dtype = torch.int8, place: SourcePlace = NOWHERE
+    variable: Variable, to: Quantization, dtype: torch.dtype = torch.int8, location: SourceLocation = NOWHERE
 ) -> Variable:
     """Real numbers as a quantized tensor."""
-    return call(quantize_op, variable, to.scale, to.offset, dtype, place=place)
+    return call(quantize_op, variable, to.scale, to.offset, dtype, location=location)
 
 
-def dequantize(variable: Variable, place: SourcePlace = NOWHERE) -> Variable:
+def dequantize(variable: Variable, location: SourceLocation = NOWHERE) -> Variable:
     """The real numbers that a quantized tensor stands for. Raises: OperatorError."""
     of = quantization_of(variable)
-    return call(dequantize_op, variable, of.scale, of.offset, place=place)
+    return call(dequantize_op, variable, of.scale, of.offset, location=location)
 
 
-def rescale(variable: Variable, to: Quantization, place: SourcePlace = NOWHERE) -> Variable:
+def rescale(variable: Variable, to: Quantization, location: SourceLocation = NOWHERE) -> Variable:
     """A quantized tensor with another scale and offset; itself if they are the same. Raises: OperatorError."""
     of = quantization_of(variable)
     if of == to:
         return variable
-    return call(rescale_op, variable, of.scale, of.offset, to.scale, to.offset, place=place)
+    return call(rescale_op, variable, of.scale, of.offset, to.scale, to.offset, location=location)
 
 
 def quantized(
     target: OpOverload,
     inputs: Sequence[Variable],
     to: Quantization,
-    place: SourcePlace = NOWHERE,
+    location: SourceLocation = NOWHERE,
     **settings: Any,
 ) -> Variable:
     """A quantized operator on quantized tensors, whose scales and offsets are taken from their types.
@@ -208,7 +208,7 @@ def quantized(
     for name, value in values.items():
         of = value.tensor_type.quantization if value is not None else None
         scales |= {f"{name}_scale": of and of.scale, f"{name}_offset": of and of.offset}
-    return call(target, place=place, **values, **settings, **scales, out_scale=to.scale, out_offset=to.offset)
+    return call(target, location=location, **values, **settings, **scales, out_scale=to.scale, out_offset=to.offset)
 
 
 def requantized(node: Apply, inputs: Sequence[Variable], to: Quantization | None = None) -> Variable:
@@ -223,7 +223,7 @@ def requantized(node: Apply, inputs: Sequence[Variable], to: Quantization | None
             changes |= {f"{name}_scale": of and of.scale, f"{name}_offset": of and of.offset}
     if to is not None:
         changes |= {"out_scale": to.scale, "out_offset": to.offset}
-    return apply_op(node.op.changed(**changes), inputs, node.place).outputs[0]
+    return apply_op(node.op.changed(**changes), inputs, node.location).outputs[0]
 
 
 def quantization_of(variable: Variable) -> Quantization:

@@ -21,7 +21,7 @@ PYTORCH = str(Path(torch.__file__).parent)
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePlace:
+class SourceLocation:
     """Where in the user's program an operator comes from: the innermost frames, and the path of the module."""
 
     stack: str = ""
@@ -44,13 +44,13 @@ class SourcePlace:
         return fallback
 
 
-NOWHERE = SourcePlace()
+NOWHERE = SourceLocation()
 
 
 class Variable:
     """A value on an edge. Compared by identity: two calls of an operator on the same inputs are two variables."""
 
-    __slots__ = ("clients", "device", "index", "name", "owner", "trained", "type")
+    __slots__ = ("clients", "device", "index", "name", "owner", "requires_grad", "type")
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Variable:
         index: int = 0,
         name: str = "",
         device: torch.device | None = None,
-        trained: bool = False,
+        requires_grad: bool = False,
     ) -> None:
         self.type = type
         self.device = device
         """Where it lies; None if what it is made of does not tell, as a constant of no axes on the processor."""
-        self.trained = trained
+        self.requires_grad = requires_grad
         """Whether it may depend on what gets a gradient: a trainable constant, an input; what does is always marked."""
         self.owner = owner
         self.index = index
@@ -150,7 +150,7 @@ class Apply:
     op: "Op"
     inputs: list[Variable]
     outputs: list[Variable] = field(default_factory=list[Variable])
-    place: SourcePlace = NOWHERE
+    location: SourceLocation = NOWHERE
     id: int = -1
     draw: int = -1
 

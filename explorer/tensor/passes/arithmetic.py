@@ -9,7 +9,15 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import instead, is_short, known_tensor, rounds_exactly, splat, splat_number, without_copy
+from explorer.tensor.facts import (
+    is_short,
+    known_tensor,
+    replace_with,
+    rounds_exactly,
+    splat,
+    splat_number,
+    without_copy,
+)
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import call
@@ -74,7 +82,7 @@ def small_powers(node: Apply) -> Rewrite:
     if exponent == 1:
         return without_copy(node, x) if x.type == node.outputs[0].type else False
     if exponent == 2 and x.type == node.outputs[0].type:
-        return instead(node, call(aten.mul.Tensor, x, x, place=node.place))
+        return replace_with(node, call(aten.mul.Tensor, x, x, location=node.location))
     return [splat(node.outputs[0].tensor_type, 1, node.outputs[0])] if exponent == 0 else False
 
 
@@ -87,7 +95,7 @@ def constant_to_the_right(node: Apply) -> Rewrite:
     if not is_commutative(node.op) or _place_matters(node):
         return False
     if _is_number(left) and not _is_number(right):
-        return instead(node, call(node.op.target, right, left, place=node.place))
+        return replace_with(node, call(node.op.target, right, left, location=node.location))
     return False
 
 

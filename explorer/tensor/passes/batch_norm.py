@@ -7,7 +7,15 @@ FoldBatchNormalizationWithArithmeticChain, FoldArithmeticChainUnderConvIntoBN.
 
 import torch
 
-from explorer.tensor.facts import constant_like, instead, keeps_digits, known_tensor, read_once, shape_of, without_copy
+from explorer.tensor.facts import (
+    constant_like,
+    keeps_digits,
+    known_tensor,
+    read_once,
+    replace_with,
+    shape_of,
+    without_copy,
+)
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
@@ -108,7 +116,7 @@ def arithmetic_into_batch_norm(node: Apply) -> Rewrite:
         return infinite
     if not keeps_digits(node.outputs[0].tensor_type.dtype, weight, a, old.weight):
         return Declined("a scale would be too small for its dtype", old.node)
-    return instead(node, changed_batch_norm(old, weight, bias))
+    return replace_with(node, changed_batch_norm(old, weight, bias))
 
 
 @arithmetic_under_conv.rule(ARITHMETIC)
@@ -129,7 +137,7 @@ def arithmetic_under_convolution(node: Apply) -> Rewrite:
     if isinstance(found, Declined):
         return found
     _, a, b = found
-    return _not_finite(node, a, b) or instead(node, new_batch_norm(below, a, b, axis))
+    return _not_finite(node, a, b) or replace_with(node, new_batch_norm(below, a, b, axis))
 
 
 def _not_finite(node: Apply, *numbers: torch.Tensor) -> Declined | None:
@@ -209,4 +217,4 @@ def _with_parameters(conv: Apply, weight: Variable, bias: Variable) -> Variable:
     """The same convolution with another weight and bias."""
     given = conv.op.bind(conv.inputs)
     given["weight"], given["bias"] = weight, bias
-    return call(conv.op.target, **given, place=conv.place)
+    return call(conv.op.target, **given, location=conv.location)

@@ -150,17 +150,17 @@ def changed_batch_norm(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor)
         stored = before.data.dtype if isinstance(before, Constant) else kind
         label = before.name if isinstance(before, Constant) else ""
         given[name] = Constant(data.to(stored), label)
-    return _first(call(node.op.target, **given, place=node.place))
+    return _first(call(node.op.target, **given, location=node.location))
 
 
 def batch_norm_on(old: BatchNorm, source: Variable, axis: int) -> Variable:
     """The same batch norm of another variable, whose channels lie at `axis`."""
     node = old.node
     if axis == old.axis:
-        return apply_op(node.op, [source, *node.inputs[1:]], node.place).outputs[0]
+        return apply_op(node.op, [source, *node.inputs[1:]], node.location).outputs[0]
     names = ("weight", "bias", "running_mean", "running_var")
     parts = {name: node.input_of(name) for name in names}
-    return call(library.batch_norm, source, **parts, eps=old.eps, axis=axis, place=node.place)
+    return call(library.batch_norm, source, **parts, eps=old.eps, axis=axis, location=node.location)
 
 
 def new_batch_norm(source: Variable, weight: torch.Tensor, bias: torch.Tensor, axis: int) -> Variable:

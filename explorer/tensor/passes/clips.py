@@ -14,8 +14,8 @@ from explorer.tensor.facts import (
     clip,
     clip_bounds,
     gradient_on_ties,
-    instead,
     owned_by,
+    replace_with,
     shape_of,
     splat_number,
     value_range,
@@ -102,7 +102,7 @@ def min_max_is_clip(node: Apply) -> Rewrite:
     low, high = (inner_number, outer_number) if node.op.target in MIN else (outer_number, inner_number)
     if low > high:
         return Declined(f"the bounds {low:g} and {high:g} leave one number only", inner_node)
-    return gradient_on_ties(node) or instead(node, clip(source, low, high))
+    return gradient_on_ties(node) or replace_with(node, clip(source, low, high))
 
 
 @leaky.rule(MAX)
@@ -126,5 +126,7 @@ def max_is_leaky_relu(node: Apply) -> Rewrite:
             continue
         if not x.tensor_type.dtype.is_floating_point:
             continue
-        return gradient_on_ties(node) or instead(node, call(aten.leaky_relu.default, x, slope, place=node.place))
+        return gradient_on_ties(node) or replace_with(
+            node, call(aten.leaky_relu.default, x, slope, location=node.location)
+        )
     return near or False

@@ -16,11 +16,11 @@ from explorer.tensor.facts import (
     SPLITS,
     Slice,
     axis_of,
-    instead,
     only_user,
     owned_by,
     permute,
     read_once,
+    replace_with,
     reshape,
     shape_of,
     slice_of,
@@ -72,7 +72,7 @@ def merge_concats(node: Apply) -> Rewrite:
     outer = only_user(node.outputs[0])
     if outer is not None and _joined_alike(node.outputs[0], outer, axis) is node:
         return False
-    return instead(node, concat(_flattened(node, axis), axis))
+    return replace_with(node, concat(_flattened(node, axis), axis))
 
 
 def _joined_alike(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
@@ -132,7 +132,7 @@ def reshape_below_concat(node: Apply) -> Rewrite:
             and prod(shape_of(s)[candidate + 1 :]) == prod(shape_of(v)[axis + 1 :])
             for s, v in zip(sources, node.inputs, strict=True)
         ):
-            return instead(node, reshape(concat(sources, candidate), shape_of(node.outputs[0])))
+            return replace_with(node, reshape(concat(sources, candidate), shape_of(node.outputs[0])))
     return Declined("no axis of the reshaped tensors runs as the joined one", node)
 
 

@@ -3,7 +3,7 @@
 Source: Glow, MergePadIntoConvolution. Negative padding cuts off numbers that the convolution would see, so it stays.
 """
 
-from explorer.tensor.facts import instead, owned_by, reapplied, shape_of
+from explorer.tensor.facts import owned_by, reapplied, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
@@ -38,4 +38,4 @@ def pad_into_convolution(node: Apply) -> Rewrite:
     own = tuple(node.op["padding"])
     own = own * len(inner) if len(own) == 1 else own
     total = [old + pads[axis][0] for old, axis in zip(own, inner, strict=True)]
-    return instead(node, reapplied(node, [pad.inputs[0], *node.inputs[1:]], padding=total))
+    return replace_with(node, reapplied(node, [pad.inputs[0], *node.inputs[1:]], padding=total))

@@ -29,7 +29,7 @@ def max_pool_without_indices(node: Apply) -> Rewrite:
         return False
     op = node.op
     given = [op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode")]
-    return [call(aten.max_pool2d.default, node.inputs[0], *given, place=node.place), None]
+    return [call(aten.max_pool2d.default, node.inputs[0], *given, location=node.location), None]
 
 
 @indices.rule([aten.max.dim, aten.min.dim])
@@ -40,7 +40,7 @@ def extremum_without_index(node: Apply) -> Rewrite:
     """
     if node.outputs[1].clients or not node.inputs[0].tensor_type.shape:
         return False
-    if (trained := gradient_on_ties(node)) is not None:
-        return trained
+    if (requires_grad := gradient_on_ties(node)) is not None:
+        return requires_grad
     target = aten.amax.default if node.op.target is aten.max.dim else aten.amin.default
-    return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"], place=node.place), None]
+    return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"], location=node.location), None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from explorer.tensor.facts import instead, keeps_digits, known_tensor, owned_by, read_once
+from explorer.tensor.facts import keeps_digits, known_tensor, owned_by, read_once, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
@@ -54,7 +54,7 @@ def arithmetic_into_layer_norm(node: Apply) -> Rewrite:
         for name, data in new.items():
             label = given[name].name if isinstance(given[name], Constant) else ""
             given[name] = Constant(data.to(kind), label)
-        return instead(node, call(norm.op.target, **given, place=norm.place))
+        return replace_with(node, call(norm.op.target, **given, location=norm.location))
     return False
 
 

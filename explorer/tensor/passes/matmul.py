@@ -14,13 +14,13 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     RESHAPES,
     constant_like,
-    instead,
     inverse,
     known_tensor,
     only_user,
     owned_by,
     permutation_of,
     read_once,
+    replace_with,
     reshape,
     shape_of,
 )
@@ -132,7 +132,7 @@ class MergeMatMul(Rewriter):
         given = first.op.bind(first.inputs)
         for i, (name, _, axis) in enumerate(ways[0].joined):
             given[name] = _joined([way.joined[i][1] for way in ways], axis)
-        product = call(first.op.target, **given, place=first.place)
+        product = call(first.op.target, **given, location=first.location)
         axis = ways[0].axis
         sizes = [shape_of(node.outputs[0])[axis] for node in members]
         pieces = call(aten.split_with_sizes.default, product, sizes, axis)
@@ -208,9 +208,9 @@ def add_into_linear(node: Apply) -> Rewrite:
         data = known_tensor(weight)
         if data is not None:
             turned = constant_like(weight, data.t())
-            return instead(node, call(aten.linear.default, x, turned, row, place=below.place))
+            return replace_with(node, call(aten.linear.default, x, turned, row, location=below.location))
         if len(shape_of(x)) == 2:
-            return instead(node, call(aten.addmm.default, row, x, weight, place=below.place))
+            return replace_with(node, call(aten.addmm.default, row, x, weight, location=below.location))
     return False
 
 
@@ -227,8 +227,8 @@ transpose_into = passes.new(
 @transpose_into.rule([aten.mm.default, aten.matmul.default, aten.linear.default, aten.addmm.default])
 def transpose_into_weight(node: Apply) -> Rewrite:
     """reshape(T(x)) W is reshape(x) W' where the rows of W' stand in the order in which x has its numbers."""
-    place = 1 if node.op.target is aten.addmm.default else 0
-    flat, weight = node.inputs[place], node.inputs[place + 1]
+    location = 1 if node.op.target is aten.addmm.default else 0
+    flat, weight = node.inputs[location], node.inputs[location + 1]
     flattening = owned_by(flat, *RESHAPES)
     order = permutation_of(flattening.inputs[0]) if flattening is not None else None
     turned = flattening.inputs[0].owner if flattening is not None else None
@@ -247,5 +247,5 @@ def transpose_into_weight(node: Apply) -> Rewrite:
     else:
         rows = data.reshape(*shape[1:], -1).permute(*back, len(back)).reshape(data.shape)
     inputs = list(node.inputs)
-    inputs[place], inputs[place + 1] = reshape(turned.inputs[0], shape_of(flat)), constant_like(weight, rows)
-    return instead(node, apply_op(node.op, inputs, node.place).outputs[0])
+    inputs[location], inputs[location + 1] = reshape(turned.inputs[0], shape_of(flat)), constant_like(weight, rows)
+    return replace_with(node, apply_op(node.op, inputs, node.location).outputs[0])

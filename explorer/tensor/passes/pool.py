@@ -32,8 +32,8 @@ def relu_below_max_pool(node: Apply) -> Rewrite:
     if may_hold_padding_only(node.op):
         return Declined("a window may hold padding only, which counts as -inf", node)
     passes_on_bounds = above.op.target in (aten.clamp.default, aten.clip.default)
-    if passes_on_bounds and (trained := gradient_on_ties(above)) is not None:
-        return trained
-    pooled = apply_op(node.op, [above.inputs[0]], node.place)
-    new = apply_op(above.op, pooled.outputs[:1], above.place).outputs[0]
+    if passes_on_bounds and (requires_grad := gradient_on_ties(above)) is not None:
+        return requires_grad
+    pooled = apply_op(node.op, [above.inputs[0]], node.location)
+    new = apply_op(above.op, pooled.outputs[:1], above.location).outputs[0]
     return [new, *[None] * (len(node.outputs) - 1)]

@@ -13,7 +13,16 @@ Source: Glow, Quantization specific optimizations.
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import bare, instead, is_known, owned_by, read_once, reapplied, splat, splat_number
+from explorer.tensor.facts import (
+    is_known,
+    owned_by,
+    read_once,
+    reapplied,
+    replace_unless_aliased,
+    replace_with,
+    splat,
+    splat_number,
+)
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
@@ -39,21 +48,21 @@ def quantize_of_dequantize(node: Apply) -> Rewrite:
     source = above.inputs[0]
     if not q.is_quantized_in_8_bits(source) or not q.is_quantized_in_8_bits(node.outputs[0]):
         return Declined(NOT_8_BITS, node)
-    return bare(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_quantize(node: Apply) -> Rewrite:
     """dequantize(quantize(x)) is x: leaves out the rounding, and the clipping, whose size nothing bounds."""
     above = owned_by(node.inputs[0], q.quantize_op)
-    return False if above is None else bare(node, above.inputs[0])
+    return False if above is None else replace_unless_aliased(node, above.inputs[0])
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_rescale(node: Apply) -> Rewrite:
     """dequantize(rescale(x)) is dequantize(x): leaves out the rounding and the clipping of the rescale."""
     above = owned_by(node.inputs[0], q.rescale_op)
-    return False if above is None else instead(node, q.dequantize(above.inputs[0], node.place))
+    return False if above is None else replace_with(node, q.dequantize(above.inputs[0], node.location))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
@@ -61,7 +70,11 @@ def rescale_to_the_same(node: Apply) -> Rewrite:
     """A rescale to the scale and offset that are there already does nothing."""
     if node.inputs[0].type != node.outputs[0].type:
         return False
-    return bare(node, node.inputs[0]) if q.is_quantized_in_8_bits(node.inputs[0]) else Declined(NOT_8_BITS, node)
+    return (
+        replace_unless_aliased(node, node.inputs[0])
+        if q.is_quantized_in_8_bits(node.inputs[0])
+        else Declined(NOT_8_BITS, node)
+    )
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
@@ -70,7 +83,7 @@ def rescale_of_rescale(node: Apply) -> Rewrite:
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
         return above
-    return instead(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0]), node.place))
+    return replace_with(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0]), node.location))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
@@ -79,7 +92,7 @@ def rescale_of_quantize(node: Apply) -> Rewrite:
     above = read_once_from(node.inputs[0], (q.quantize_op,))
     if not isinstance(above, Apply):
         return above
-    return instead(node, q.quantize(above.inputs[0], q.quantization_of(node.outputs[0]), place=above.place))
+    return replace_with(node, q.quantize(above.inputs[0], q.quantization_of(node.outputs[0]), location=above.location))
 
 
 # ---------------------------------------------------------------------- what is known
@@ -92,7 +105,7 @@ def quantize_constant(node: Apply) -> Rewrite:
     if not isinstance(source, Constant) or not is_known(source):
         return False
     kind = node.outputs[0].tensor_type
-    return instead(node, q.quantized_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))
+    return replace_with(node, q.quantized_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))
 
 
 @node_rewriter([q.quantize_op, q.dequantize_op, q.rescale_op], exactness=Exactness.EXACT)
@@ -103,7 +116,7 @@ def convert_splat(node: Apply) -> Rewrite:
     if number is None or not isinstance(kind, TensorType):
         return False
     (converted,) = node.op.run([torch.tensor(number, dtype=node.inputs[0].tensor_type.dtype)])
-    return instead(node, splat(kind, converted.item(), node.inputs[0]))
+    return replace_with(node, splat(kind, converted.item(), node.inputs[0]))
 
 
 # ---------------------------------------------------------------------- the greatest of two
@@ -118,7 +131,7 @@ def rescale_above_max(node: Apply) -> Rewrite:
     if any(v.tensor_type.quantization != above.outputs[0].tensor_type.quantization for v in above.inputs):
         return Declined("the greatest number is rounded too: its inputs have other scales than its result", above)
     to = q.quantization_of(node.outputs[0])
-    return instead(node, q.requantized(above, [q.rescale(v, to, node.place) for v in above.inputs], to))
+    return replace_with(node, q.requantized(above, [q.rescale(v, to, node.location) for v in above.inputs], to))
 
 
 @node_rewriter([q.maximum], exactness=Exactness.EXACT)
@@ -131,7 +144,7 @@ def max_with_splat(node: Apply) -> Rewrite:
         found = q.real(torch.tensor(number, dtype=other.tensor_type.dtype), *_parts(other)).item()
         least, _ = q.real_range(q.quantization_of(x))
         if found <= least:
-            return bare(node, x)
+            return replace_unless_aliased(node, x)
         return Declined(f"{found:g} is above {least:g}, the least number of the other input", node)
     return False
 
@@ -143,7 +156,7 @@ def relu_of_never_negative(node: Apply) -> Rewrite:
     least, _ = q.real_range(q.quantization_of(source))
     if least < 0:
         return Declined(f"its input can hold {least:g}", node)
-    return bare(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
 
 
 def _parts(variable: Variable) -> tuple[float, int]:
@@ -166,7 +179,7 @@ def rescale_into_result(node: Apply) -> Rewrite:
     above = read_once_from(node.inputs[0], TAKES_ANY_RESULT)
     if not isinstance(above, Apply):
         return above
-    return instead(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
+    return replace_with(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
 
 
 @node_rewriter(TAKES_ANY_INPUT, exactness=Exactness.LOSSY)
@@ -176,7 +189,7 @@ def rescale_into_input(node: Apply) -> Rewrite:
     if not any(above):
         return False
     inputs = [v if found is None else found.inputs[0] for v, found in zip(node.inputs, above, strict=True)]
-    return instead(node, q.requantized(node, inputs))
+    return replace_with(node, q.requantized(node, inputs))
 
 
 # ---------------------------------------------------------------------- below operators
@@ -191,7 +204,7 @@ def rescale_below_picks(node: Apply) -> Rewrite:
     if node.op.name not in MOVES_DATA:
         return False
     moved = reapplied(node, [above.inputs[0]])
-    return instead(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.place))
+    return replace_with(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.location))
 
 
 @node_rewriter([q.avg_pool2d], exactness=Exactness.LOSSY)
@@ -204,7 +217,7 @@ def rescale_below_average(node: Apply) -> Rewrite:
         return Declined("its result has another scale than its input", node)
     source = above.inputs[0]
     averaged = q.requantized(node, [source], q.quantization_of(source))
-    return instead(node, q.rescale(averaged, q.quantization_of(node.outputs[0]), above.place))
+    return replace_with(node, q.rescale(averaged, q.quantization_of(node.outputs[0]), above.location))
 
 
 # ---------------------------------------------------------------------- the passes
@@ -275,5 +288,5 @@ def relu_above_dequantize(node: Apply) -> Rewrite:
     if not read_once(node.inputs[0]) or not read_once(above.inputs[0]):
         return Declined("what the linear layer gives is read elsewhere too", layer)
     integers = above.inputs[0]
-    found = q.quantized(q.relu, [integers], q.quantization_of(integers), node.place)
-    return instead(node, q.dequantize(found, above.place))
+    found = q.quantized(q.relu, [integers], q.quantization_of(integers), node.location)
+    return replace_with(node, q.dequantize(found, above.location))

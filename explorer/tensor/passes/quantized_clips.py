@@ -7,7 +7,16 @@ import torch
 
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, RELUS, bare, clip_bounds, instead, only_user, owned_by, read_once
+from explorer.tensor.facts import (
+    CLIPS,
+    RELUS,
+    clip_bounds,
+    only_user,
+    owned_by,
+    read_once,
+    replace_unless_aliased,
+    replace_with,
+)
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.types import Quantization
@@ -28,7 +37,7 @@ def clip_of_narrower_integers(node: Apply) -> Rewrite:
     low, high = q.real_range(q.quantization_of(source))
     if low < node.op["min"] or high > node.op["max"]:
         return Declined(f"its input can hold numbers from {low:g} to {high:g}", node)
-    return bare(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.place))
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
 
 
 def _around(node: Apply, of: Quantization) -> "bool | None":
@@ -50,7 +59,7 @@ def quantize_without_clip(node: Apply) -> Rewrite:
         return False
     if not around:
         return Declined("the clip is narrower than the range of the integers", above)
-    return instead(node, q.quantize(above.inputs[0], to, place=node.place))
+    return replace_with(node, q.quantize(above.inputs[0], to, location=node.location))
 
 
 @node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)
@@ -61,7 +70,7 @@ def clip_of_dequantize(node: Apply) -> Rewrite:
         return False
     if not _around(node, q.quantization_of(above.inputs[0])):
         return Declined("the clip is narrower than the range of the integers", node)
-    return instead(node, node.inputs[0])
+    return replace_with(node, node.inputs[0])
 
 
 def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
@@ -88,7 +97,7 @@ def quantize_to_range_of_clip(node: Apply) -> Rewrite:
     to = _narrowed(above, q.quantization_of(node.outputs[0]))
     if isinstance(to, Declined):
         return to
-    made = q.quantize(above.inputs[0], to, place=node.place)
+    made = q.quantize(above.inputs[0], to, location=node.location)
     return {reader.outputs[0]: q.requantized(reader, [made if v is node.outputs[0] else v for v in reader.inputs])}
 
 
@@ -104,7 +113,7 @@ def operator_to_range_of_clip(node: Apply) -> Rewrite:
     to = _narrowed(node, q.quantization_of(above.inputs[0]))
     if isinstance(to, Declined):
         return to
-    return instead(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.place))
+    return replace_with(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.location))
 
 
 RULES: tuple[LocalRewriter, ...] = (

@@ -4,7 +4,7 @@ Source: Glow, OptimizeConcatQuantization.
 """
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import instead, owned_by, read_once, reapplied
+from explorer.tensor.facts import owned_by, read_once, reapplied, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.variables import Apply
@@ -31,4 +31,4 @@ def quantize_of_concat(node: Apply) -> Rewrite:
     if not all(map(q.is_quantized_in_8_bits, (*sources, node.outputs[0]))):
         return Declined("some of the integers have not 8 bits", join)
     to = q.quantization_of(node.outputs[0])
-    return instead(node, reapplied(join, [q.rescale(source, to, node.place) for source in sources]))
+    return replace_with(node, reapplied(join, [q.rescale(source, to, node.location) for source in sources]))

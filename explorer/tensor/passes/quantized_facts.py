@@ -11,7 +11,7 @@ from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir import library
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.types import Quantization
-from explorer.tensor.ir.variables import Apply, SourcePlace, Variable
+from explorer.tensor.ir.variables import Apply, SourceLocation, Variable
 
 aten = torch.ops.aten
 
@@ -34,8 +34,8 @@ def read_once_from(variable: Variable, targets: Sequence[OpOverload]) -> "Apply 
     return above if read_once(variable) else Declined(f"what {above.op.name} gives is read elsewhere too", above)
 
 
-def quantized_clip(variable: Variable, low: float, high: float, to: Quantization, place: SourcePlace) -> Variable:
+def quantized_clip(variable: Variable, low: float, high: float, to: Quantization, location: SourceLocation) -> Variable:
     """A quantized tensor between two bounds; a relu if that is all."""
     if (low, high) == (0.0, float("inf")):
-        return q.quantized(q.relu, [variable], to, place)
-    return q.quantized(q.clip, [variable], to, place, min=low, max=high)
+        return q.quantized(q.relu, [variable], to, location)
+    return q.quantized(q.clip, [variable], to, location, min=low, max=high)

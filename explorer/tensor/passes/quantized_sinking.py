@@ -8,12 +8,12 @@ from explorer.tensor.facts import (
     RESHAPES,
     TRANSPOSES,
     constant_like,
-    instead,
     known_tensor,
     owned_by,
     permutation_of,
     permute,
     reapplied,
+    replace_with,
     reshape,
     shape_of,
 )
@@ -41,7 +41,7 @@ def transpose_below_conversion(node: Apply) -> Rewrite:
         return False
     if node.op.target is q.quantize_op and not _all_read_alike(node.inputs[0], node):
         return Declined("the transposed tensor is read in floating point too", above)
-    return instead(node, permute(reapplied(node, [above.inputs[0]]), order))
+    return replace_with(node, permute(reapplied(node, [above.inputs[0]]), order))
 
 
 @sink_code.rule([q.quantize_op], exactness=Exactness.EXACT)
@@ -52,7 +52,7 @@ def reshape_below_quantize(node: Apply) -> Rewrite:
         return False
     if not _all_read_alike(node.inputs[0], node):
         return Declined("the reshaped tensor is read in floating point too", above)
-    return instead(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+    return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
@@ -64,4 +64,4 @@ def transpose_quantized_constant(node: Apply) -> Rewrite:
     order, data = permutation_of(node.outputs[0]), known_tensor(above.inputs[0])
     if order is None or data is None:
         return False
-    return instead(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))
+    return replace_with(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))

@@ -14,7 +14,7 @@ import torch
 
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, instead, owned_by, read_once, reapplied, shape_of
+from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, owned_by, read_once, reapplied, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
@@ -70,7 +70,7 @@ def raise_pairs(node: Apply) -> Rewrite:
         if reader is None or schema_name(reader) != DEQUANTIZE or read_pair(reader) != of:
             what = "the graph gives" if reader is None else f"{reader.op.name} reads"
             return Declined(f"{what} its integers with another meaning, or as they are", reader or node)
-    made = q.dequantize(q.quantize(node.inputs[0], of, place=node.place), node.place)
+    made = q.dequantize(q.quantize(node.inputs[0], of, location=node.location), node.location)
     return {reader.outputs[0]: made for reader in readers if reader is not None}
 
 
@@ -89,7 +89,7 @@ def raise_constant(node: Apply) -> Rewrite:
         return Declined("its integers are neither quantized here nor a constant of int8 or int32", node)
     if not torch.iinfo(source.data.dtype).min <= of.offset <= torch.iinfo(source.data.dtype).max:
         return Declined(f"the offset {of.offset} is no {source.data.dtype}", node)
-    return instead(node, q.dequantize(q.with_quantization(source, of), node.place))
+    return replace_with(node, q.dequantize(q.with_quantization(source, of), node.location))
 
 
 def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
@@ -151,7 +151,9 @@ def quantize_above_clip(node: Apply) -> Rewrite:
     if isinstance(sources := _raisable(above), Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return instead(node, quantized_clip(q.quantize(inner.inputs[0], to, place=node.place), *bounds, to, inner.place))
+    return replace_with(
+        node, quantized_clip(q.quantize(inner.inputs[0], to, location=node.location), *bounds, to, inner.location)
+    )
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":
@@ -180,7 +182,7 @@ def raise_operator(node: Apply) -> Rewrite:
     if isinstance(sources, Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return instead(node, q.quantized(kind.target, sources, to, inner.place, **settings))
+    return replace_with(node, q.quantized(kind.target, sources, to, inner.location, **settings))
 
 
 @raising.rule(PICKING, exactness=Exactness.EXACT)
@@ -189,7 +191,7 @@ def dequantize_below_picks(node: Apply) -> Rewrite:
     above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or node.op.name not in MOVES_DATA:
         return False
-    return instead(node, q.dequantize(reapplied(node, [above.inputs[0]]), above.place))
+    return replace_with(node, q.dequantize(reapplied(node, [above.inputs[0]]), above.location))
 
 
 raising.add(quantize_of_concat, quantize_of_dequantize)

@@ -5,7 +5,7 @@ Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling wants the chan
 
 import torch
 
-from explorer.tensor.facts import instead, reshape, shape_of
+from explorer.tensor.facts import replace_with, reshape, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
@@ -27,5 +27,5 @@ def mean_is_average_pool(node: Apply) -> Rewrite:
         return Declined("it is not over the last two axes", node)
     if node.op["dtype"] not in (None, kind.dtype):
         return Declined("it is computed in another type", node)
-    pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]), place=node.place)
-    return instead(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))
+    pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]), location=node.location)
+    return replace_with(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))

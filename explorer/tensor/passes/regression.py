@@ -4,7 +4,7 @@ Source: Glow, Optimizing of regression nodes in the inference mode.
 """
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import bare
+from explorer.tensor.facts import replace_unless_aliased
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.library import regression_op
 from explorer.tensor.ir.variables import Apply
@@ -16,4 +16,4 @@ regression = passes.new("OptimizeRegression", "In inference, a regression passes
 @regression.rule([regression_op], exactness=Exactness.EXACT)
 def regression_is_its_input(node: Apply) -> Rewrite:
     """regression(x, expected) gives x; what is expected matters to the gradient only."""
-    return bare(node, node.inputs[0])
+    return replace_unless_aliased(node, node.inputs[0])

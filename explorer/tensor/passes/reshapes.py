@@ -9,11 +9,11 @@ from explorer.tensor.facts import (
     RESHAPES,
     SELECTING,
     constant_like,
-    instead,
     keeps_bits,
     known_tensor,
     owned_by,
     reapplied,
+    replace_with,
     reshape,
     shape_of,
 )
@@ -33,7 +33,7 @@ def reshape_constant(node: Apply) -> Rewrite:
     data = known_tensor(node.inputs[0])
     if data is None:
         return False
-    return instead(node, constant_like(node.inputs[0], data.reshape(shape_of(node.outputs[0]))))
+    return replace_with(node, constant_like(node.inputs[0], data.reshape(shape_of(node.outputs[0]))))
 
 
 def _sink(node: Apply) -> Rewrite:
@@ -42,7 +42,7 @@ def _sink(node: Apply) -> Rewrite:
         return False
     if len(above.outputs[0].clients) > 1:
         return Declined("the reshape is read by others too, and would be done again below each of them", above)
-    return instead(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+    return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @sink_reshapes.rule(SELECTING, exactness=Exactness.EXACT)

@@ -3,7 +3,7 @@
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import RESHAPES, TRANSPOSES, instead, owned_by, permutation_of, shape_of
+from explorer.tensor.facts import RESHAPES, TRANSPOSES, owned_by, permutation_of, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.library import channel_shuffle_op
 from explorer.tensor.ir.ops import call
@@ -53,4 +53,4 @@ def channel_shuffle(node: Apply) -> Rewrite:
     groups, rest = divided[axis], divided[axis + 1]
     if divided != (*shape[:axis], groups, rest, *shape[axis + 1 :]) or shape[axis : axis + 1] != (groups * rest,):
         return Declined("the first reshape does not divide one axis in two", first)
-    return instead(node, shuffle(source, groups, axis))
+    return replace_with(node, shuffle(source, groups, axis))

@@ -22,7 +22,6 @@ from explorer.tensor.facts import (
     clip,
     clip_bounds,
     constant_like,
-    instead,
     inverse,
     keeps_bits,
     known_tensor,
@@ -33,6 +32,7 @@ from explorer.tensor.facts import (
     permuted,
     read_once,
     reapplied,
+    replace_with,
     reshape,
     shape_of,
     splat,
@@ -76,7 +76,7 @@ def _below_one(node: Apply) -> Rewrite:
     source, order = found
     if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
         return Declined("it asks for a layout of the memory, which a transpose changes", node)
-    return instead(node, permute(reapplied(node, [source]), order))
+    return replace_with(node, permute(reapplied(node, [source]), order))
 
 
 @sink_code.rule(SELECTING, exactness=Exactness.EXACT)
@@ -101,7 +101,7 @@ def transpose_below_prelu(node: Apply) -> Rewrite:
     slopes = node.inputs[1].tensor_type.size
     if slopes != 1 and order[1] != 1:
         return Declined(f"it has {slopes} slopes along axis 1, which the transpose moves", node)
-    return instead(node, permute(reapplied(node, [source, node.inputs[1]]), order))
+    return replace_with(node, permute(reapplied(node, [source, node.inputs[1]]), order))
 
 
 @sink_code.rule(None)
@@ -147,7 +147,7 @@ def _below_both(node: Apply) -> Rewrite:
         if back is None:
             return Declined("its other input is neither transposed nor a constant", node)
         sources.append(back)
-    return instead(node, permute(reapplied(node, sources), order))
+    return replace_with(node, permute(reapplied(node, sources), order))
 
 
 def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | None:
@@ -177,7 +177,7 @@ def transpose_below_concat(node: Apply) -> Rewrite:
         return Declined("its inputs are transposed in different ways", node)
     sources = [v.owner.inputs[0] for v in node.inputs if v.owner is not None]
     axis = order[axis_of(node.op["dim"], len(order))]
-    return instead(node, permute(reapplied(node, sources, dim=axis), order))
+    return replace_with(node, permute(reapplied(node, sources, dim=axis), order))
 
 
 @sink_code.rule([*SPLITS, *SLICES], exactness=Exactness.EXACT)
@@ -188,7 +188,7 @@ def transpose_below_slice(node: Apply) -> Rewrite:
         return False
     source, order = found
     axis = order[axis_of(node.op["dim"], len(order))]
-    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source], node.place).outputs]
+    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source], node.location).outputs]
 
 
 @sink_code.rule([aten.repeat.default, aten.tile.default])
@@ -203,7 +203,7 @@ def transpose_below_tile(node: Apply) -> Rewrite:
     if len(counts) > len(order):
         return Declined("it adds axes", node)
     counts = (1,) * (len(order) - len(counts)) + tuple(counts)
-    return instead(node, permute(reapplied(node, [source], **{name: permuted(counts, inverse(order))}), order))
+    return replace_with(node, permute(reapplied(node, [source], **{name: permuted(counts, inverse(order))}), order))
 
 
 def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -241,7 +241,7 @@ def transpose_below_pad(node: Apply) -> Rewrite:
     if padding_value(node) is None:
         return Declined(f"padding by {node.op['mode']} works on the last axes only", node)
     pads = permuted(pads_by_axis(node.op["pad"], len(order)), inverse(order))
-    return instead(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
+    return replace_with(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
 
 
 @sink_code.rule(None)
@@ -256,7 +256,7 @@ def transpose_below_channel_shuffle(node: Apply) -> Rewrite:
     groups, axis = shuffle_of(node)
     if axis >= len(order):
         return False
-    return instead(node, permute(shuffle(source, groups, order[axis]), order))
+    return replace_with(node, permute(shuffle(source, groups, order[axis]), order))
 
 
 @sink_code.rule(None)
@@ -286,8 +286,8 @@ def clip_below_relu(node: Apply) -> Rewrite:
         return Declined(f"the upper bound {high:g} is below 0: it would come out instead of 0", above)
     relu, low = reapplied(node, [above.inputs[0]]), max(low, 0.0)
     if above.op.target in (aten.clamp.default, aten.clip.default):
-        return instead(node, clip(relu, low, high))
-    return instead(node, call(aten.hardtanh.default, relu, low, high))  # no gradient on the bounds
+        return replace_with(node, clip(relu, low, high))
+    return replace_with(node, call(aten.hardtanh.default, relu, low, high))  # no gradient on the bounds
 
 
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
@@ -300,7 +300,7 @@ def relu_below_concat(node: Apply) -> Rewrite:
     if not all(read_once(v) for v in node.inputs):
         return Declined("one of the relus is read elsewhere too", node)
     joined = reapplied(node, [found.inputs[0] for found in above if found is not None])
-    return instead(node, apply_op(first.op, [joined], first.place).outputs[0])
+    return replace_with(node, apply_op(first.op, [joined], first.location).outputs[0])
 
 
 @sink_code.rule([aten.slice.Tensor])
@@ -313,4 +313,4 @@ def batch_norm_below_slice(node: Apply) -> Rewrite:
         return Declined("the slice takes some of the channels", node)
     if only_user(node.inputs[0]) is not node:
         return Declined("the batch norm is read elsewhere too", old.node)
-    return instead(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))
+    return replace_with(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))

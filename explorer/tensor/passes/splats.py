@@ -6,7 +6,17 @@ Source: Glow, OptimizeSplat.
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, PARTS, RELUS, RESHAPES, TRANSPOSES, instead, read_once, splat, splat_number
+from explorer.tensor.facts import (
+    CLIPS,
+    PARTS,
+    RELUS,
+    RESHAPES,
+    TRANSPOSES,
+    read_once,
+    replace_with,
+    splat,
+    splat_number,
+)
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
@@ -22,7 +32,7 @@ MOVING = (*PARTS, *TRANSPOSES, aten.expand.default)
 def part_of_splat(node: Apply) -> Rewrite:
     """A slice, a transpose or an expansion of one number everywhere is one number everywhere."""
     number = splat_number(node.inputs[0])
-    return False if number is None else instead(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
+    return False if number is None else replace_with(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule(RESHAPES, exactness=Exactness.EXACT)
@@ -33,7 +43,7 @@ def reshape_of_splat(node: Apply) -> Rewrite:
         return False
     if not read_once(node.inputs[0]):
         return Declined("the tensor is read in its own shape too", node)
-    return instead(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
+    return replace_with(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule((*CLIPS, *RELUS), exactness=Exactness.EXACT)
@@ -43,4 +53,4 @@ def clip_of_splat(node: Apply) -> Rewrite:
     if number is None:
         return False
     (clipped,) = node.op.run([torch.tensor(number, dtype=node.inputs[0].tensor_type.dtype)])
-    return instead(node, splat(node.outputs[0].tensor_type, clipped.item(), node.inputs[0]))
+    return replace_with(node, splat(node.outputs[0].tensor_type, clipped.item(), node.inputs[0]))

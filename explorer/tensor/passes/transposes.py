@@ -3,9 +3,9 @@
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     TRANSPOSES,
-    instead,
     known_tensor,
     permutation_of,
+    replace_with,
 )
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.variables import Apply, Constant
@@ -29,4 +29,4 @@ def transpose_constant(node: Apply) -> Rewrite:
     if data is None or order is None:
         return False
     made = Constant(data.permute(order), node.inputs[0].name, False, kind.layout, kind.quantization)
-    return instead(node, made)
+    return replace_with(node, made)

@@ -77,18 +77,18 @@ class Delta(Feature):
 
     # ------------------------------------------------------------------ what is asked of it
 
-    def came_and_went(self) -> tuple[list[Apply], list[Apply]]:
+    def added_and_removed(self) -> tuple[list[Apply], list[Apply]]:
         """The applications that came in the present transaction, and those that went, each in order."""
         nodes = self._graph.nodes
-        came: list[Apply] = []
-        went: list[Apply] = []
+        added: list[Apply] = []
+        removed: list[Apply] = []
         for node, before in self._touched.items():
             if before is None:
                 if node in nodes:
-                    came.append(node)
+                    added.append(node)
             elif node not in nodes:
-                went.append(node)
-        return came, went
+                removed.append(node)
+        return added, removed
 
     def touched(self) -> list[int]:
         """The applications that were drawn when the step began, and that the present transaction touched."""

@@ -123,9 +123,9 @@ class Observer(Feature):
         matched: Sequence[Apply],
     ) -> None:
         delta, rule = self.delta, name_of(reason)
-        came, went = delta.came_and_went()
+        arrived, left = delta.added_and_removed()
         root = _root(old)
-        removed = [node.id for node in went]
+        removed = [node.id for node in left]
         if len(removed) > 1:
             removed.sort(key=lambda number: (number != root, number))
         looked = [node.id for node in matched] or ([] if root is None else [root])
@@ -138,7 +138,7 @@ class Observer(Feature):
             looked = delta.touched()
         added, gone = delta.exits()
         added = [number for number in added if number not in self._fresh]
-        added += [node.id for node in (graph.order.sorted(came) if len(came) > 1 else came)]
+        added += [node.id for node in (graph.order.sorted(arrived) if len(arrived) > 1 else arrived)]
         results = [self._id(variable) for variable in new]
         if len(added) > 1 and results and results[0] in added:  # what stands for the root is the last
             added.remove(results[0])

@@ -15,7 +15,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.figures import figures
+from explorer.tensor.recording.stats import stats
 from explorer.tensor.torch_io.exporting import to_module
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
@@ -151,10 +151,10 @@ class GraphState:
             value = state.value
             if isinstance(value, Apply):
                 node = Apply(
-                    value.op, [made[read] for read in state.reads], place=value.place, id=number, draw=value.draw
+                    value.op, [made[read] for read in state.reads], location=value.location, id=number, draw=value.draw
                 )
                 node.outputs = [
-                    Variable(kind, node, v.index, v.name, v.device, v.trained)
+                    Variable(kind, node, v.index, v.name, v.device, v.requires_grad)
                     for v, kind in zip(value.outputs, state.types, strict=True)
                 ]
                 made.update({(number, i): v for i, v in enumerate(node.outputs)})
@@ -162,7 +162,7 @@ class GraphState:
                 made[(number, 0)] = constant = Constant(value.data, value.name, value.trainable)
                 constant.type = state.types[0]
             else:
-                made[(number, 0)] = Variable(state.types[0], None, 0, value.name, value.device, value.trained)
+                made[(number, 0)] = Variable(state.types[0], None, 0, value.name, value.device, value.requires_grad)
         declared = [n for n in sorted(order) if not isinstance(self.nodes[n].value, Apply | Constant)]
         inputs = [made[(number, 0)] for number in declared]
         graph = FunctionGraph(inputs, [made[read] for read in self.output_reads], clone=False)
@@ -198,13 +198,13 @@ class TensorSnapshot:
         return {}
 
     @cached_property
-    def _figures(self) -> Mapping[str, int]:
-        return figures(self.state)
+    def _stats(self) -> Mapping[str, int]:
+        return stats(self.state)
 
     @property
-    def figures(self) -> Mapping[str, int]:
+    def stats(self) -> Mapping[str, int]:
         """Operators, constants, bytes."""
-        return self._figures
+        return self._stats
 
     def circuit(self) -> Any:
         """A module that computes this state."""
@@ -229,8 +229,8 @@ def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Seq
     if isinstance(value, Apply):
         config: dict[str, Any] = {name: _plain(setting) for name, setting in value.op.settings.items()}
         config |= _results(types)
-        place = value.place
-        about = {"module": place.module, "source": place.line}
+        location = value.location
+        about = {"module": location.module, "source": location.line}
         kind = str(value.op.target).replace("::", ".")
         parameters: dict[str, ParameterRecord] = {}
         for name, variable in zip(value.op.input_names(), inputs, strict=True):

@@ -48,17 +48,17 @@ class SequenceDB(RewriteDatabase[Rewriter]):
             if position is not None:
                 raise RuleError(f"{name!r} is given two positions, {tags[0]} and {position}; give one")
             position, tags = tags[0], tags[1:]
-        place = self._place("last" if position is None else position)
+        location = self._place("last" if position is None else position)
         for tag, least in self.not_before.items():
-            why = f"what has this tag must stand behind position {least:g}, and position {place:g} is not"
+            why = f"what has this tag must stand behind position {least:g}, and position {location:g} is not"
             marked = any(entry.position == least for entry in self.entries())
-            if place > least or (place == least and not marked):
+            if location > least or (location == least and not marked):
                 continue
             if tag in tags:
                 raise RuleError(f"{name!r} is tagged {tag!r}: {why}")
             if isinstance(rewriter, RewriteDatabase):
                 rewriter.refuse(tag, why)
-        self._register(name, rewriter, tags, place)
+        self._register(name, rewriter, tags, location)
 
     def _accepts(self, item: object) -> bool:
         return isinstance(item, Rewriter | SequenceDB | EquilibriumDB | SweepDB)

@@ -39,7 +39,7 @@ class OpSub(LocalRewriter):
     def transform(self, node: Apply) -> Rewrite:
         if node.op != self.op1:
             return False
-        return apply_op(self.op2, node.inputs, node.place).outputs
+        return apply_op(self.op2, node.inputs, node.location).outputs
 
 
 class OpRemove(LocalRewriter):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from explorer.errors import OperatorError
-from explorer.tensor.facts import full_like, holds, instead, is_floating, number_of, read_once, shape_of
+from explorer.tensor.facts import full_like, holds, is_floating, number_of, read_once, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
@@ -76,7 +76,7 @@ class Builder:
         self.operators += 1
         self.inverses += target in INVERSES
         self.numbers += sum(not isinstance(value, Variable) for value in inputs) if target in BINARY else 0
-        return call(target, *inputs, place=self.node.place)
+        return call(target, *inputs, location=self.node.location)
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
@@ -150,7 +150,7 @@ def _rewritten(node: Apply, family: Family) -> Rewrite:
         except OperatorError as error:
             return Declined(f"it cannot be written so: {error}")
         if builder.cost < terms.cost:
-            return instead(node, made)
+            return replace_with(node, made)
         if not terms.shared:
             return False
     return False

@@ -3,7 +3,7 @@
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import instead, owned_by, without_copy
+from explorer.tensor.facts import owned_by, replace_with, without_copy
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
@@ -26,7 +26,7 @@ def to_cast(node: Apply) -> Rewrite:
         return Declined("it asks for an order in memory")
     kept = {name: settings[name] for name in OTHER_SETTINGS if settings.get(name) is not None}
     dtype = node.outputs[0].tensor_type.dtype
-    return instead(node, call(aten._to_copy.default, node.inputs[0], dtype=dtype, place=node.place, **kept))
+    return replace_with(node, call(aten._to_copy.default, node.inputs[0], dtype=dtype, location=node.location, **kept))
 
 
 @register_canonicalize
@@ -57,7 +57,7 @@ def merge_casts(node: Apply) -> Rewrite:
         return Declined(f"from {first} to {last} the way over {middle} may round otherwise", below)
     if last == first:
         return without_copy(node, below.inputs[0])
-    return instead(node, call(aten._to_copy.default, below.inputs[0], dtype=last, place=node.place))
+    return replace_with(node, call(aten._to_copy.default, below.inputs[0], dtype=last, location=node.location))
 
 
 def _moves(node: Apply) -> str:

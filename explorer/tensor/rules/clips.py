@@ -3,7 +3,7 @@
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, instead, owned_by
+from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, owned_by, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
@@ -27,8 +27,8 @@ def to_clamp(node: Apply) -> Rewrite:
     flat = node.op.target in CLIPS
     low = settings.get("min_val", settings.get("min", 0 if node.op.name == "relu6" else None))
     high = settings.get("max_val", settings.get("max", 6 if node.op.name == "relu6" else None))
-    made = call(aten.clamp.default, node.inputs[0], low, high, place=node.place)
-    return (gradient_on_ties(node) if flat else None) or instead(node, made)
+    made = call(aten.clamp.default, node.inputs[0], low, high, location=node.location)
+    return (gradient_on_ties(node) if flat else None) or replace_with(node, made)
 
 
 @register_canonicalize
@@ -45,4 +45,4 @@ def merge_clips(node: Apply) -> Rewrite:
     alike = (
         node.op.target in CLAMPS and above.op.target in CLAMPS and max(inner[0], outer[0]) <= min(inner[1], outer[1])
     )
-    return (None if alike else gradient_on_ties(node)) or instead(node, bounded(above.inputs[0], low, high))
+    return (None if alike else gradient_on_ties(node)) or replace_with(node, bounded(above.inputs[0], low, high))

@@ -38,10 +38,12 @@ def evaluate_constant(node: Apply) -> Rewrite:
         return False
     made = [_made(variable) for variable in node.inputs]
     if any(tensor is None for tensor in made):
-        trained = [v for v in node.inputs if isinstance(v, Constant) and v.trainable]
-        if not trained or any(tensor is None and v not in trained for v, tensor in zip(node.inputs, made, strict=True)):
+        requires_grad = [v for v in node.inputs if isinstance(v, Constant) and v.trainable]
+        if not requires_grad or any(
+            tensor is None and v not in requires_grad for v, tensor in zip(node.inputs, made, strict=True)
+        ):
             return False
-        return Declined(f"{trained[0].name or 'a constant'} is trained, so it is not known yet")
+        return Declined(f"{requires_grad[0].name or 'a constant'} is trained, so it is not known yet")
     kinds = [variable.type for variable in node.outputs]
     if not all(isinstance(kind, TensorType) for kind in kinds):
         return Declined("a result of it is no tensor")

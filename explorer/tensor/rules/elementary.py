@@ -5,7 +5,7 @@ from math import copysign
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import full_like, have_dtype_of, instead, is_short, number_of, owned_by, shape_of
+from explorer.tensor.facts import full_like, have_dtype_of, is_short, number_of, owned_by, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
@@ -44,7 +44,7 @@ RENAMED = {
 def to_one_name(node: Apply) -> Rewrite:
     """Second names are the first one, and a product with a number is one with a constant that holds it."""
     values = node.op.bind(node.inputs)
-    return instead(node, call(RENAMED[node.op.target], place=node.place, **values))
+    return replace_with(node, call(RENAMED[node.op.target], location=node.location, **values))
 
 
 @register_canonicalize
@@ -53,15 +53,15 @@ def rsub_to_sub(node: Apply) -> Rewrite:
     """rsub(x, y) is sub(y, x)."""
     values = node.op.bind(node.inputs)
     alpha = values["alpha"]
-    made = call(aten.sub.Tensor, values["other"], values["self"], alpha=alpha, place=node.place)
-    return instead(node, made)
+    made = call(aten.sub.Tensor, values["other"], values["self"], alpha=alpha, location=node.location)
+    return replace_with(node, made)
 
 
 @register_canonicalize
 @node_rewriter([aten.square.default], exactness=EXACT)
 def square_to_pow(node: Apply) -> Rewrite:
     """square(x) is x ** 2, which is how PyTorch computes it."""
-    return instead(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, place=node.place))
+    return replace_with(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, location=node.location))
 
 
 ROUNDED_FIRST = "the product would be rounded to 16 bits, or overflow, before the sum; now both are computed in 32"
@@ -78,8 +78,8 @@ def alpha_to_mul(node: Apply) -> Rewrite:
         return Declined("the multiple would be calculated in another dtype than the sum")
     if is_short(node.outputs[0]):
         return Declined(ROUNDED_FIRST)
-    scaled = call(aten.mul.Tensor, node.inputs[1], alpha, place=node.place)
-    return instead(node, call(node.op.target, node.inputs[0], scaled, place=node.place))
+    scaled = call(aten.mul.Tensor, node.inputs[1], alpha, location=node.location)
+    return replace_with(node, call(node.op.target, node.inputs[0], scaled, location=node.location))
 
 
 @register_canonicalize
@@ -92,10 +92,10 @@ def addcmul_to_add(node: Apply) -> Rewrite:
         return Declined("the product would be calculated in another dtype than the sum")
     if is_short(node.outputs[0]):
         return Declined(ROUNDED_FIRST)
-    product = call(target, first, second, place=node.place)
+    product = call(target, first, second, location=node.location)
     if node.op["value"] != 1:
-        product = call(aten.mul.Tensor, product, node.op["value"], place=node.place)
-    return instead(node, call(aten.add.Tensor, start, product, place=node.place))
+        product = call(aten.mul.Tensor, product, node.op["value"], location=node.location)
+    return replace_with(node, call(aten.add.Tensor, start, product, location=node.location))
 
 
 @register_canonicalize
@@ -104,9 +104,9 @@ def matmul_to_mm(node: Apply) -> Rewrite:
     """A product of matrices is mm, one of as many pairs of matrices bmm."""
     left, right = (shape_of(v) for v in node.inputs)
     if len(left) == len(right) == 2:
-        return instead(node, call(aten.mm.default, *node.inputs, place=node.place))
+        return replace_with(node, call(aten.mm.default, *node.inputs, location=node.location))
     if len(left) == len(right) == 3 and left[0] == right[0]:
-        return instead(node, call(aten.bmm.default, *node.inputs, place=node.place))
+        return replace_with(node, call(aten.bmm.default, *node.inputs, location=node.location))
     return False
 
 
@@ -125,7 +125,7 @@ TWICE = (
 def drop_second_time(node: Apply) -> Rewrite:
     """relu, abs, floor, ceil, round and sign give the same when applied to their own result."""
     below = owned_by(node.inputs[0], node.op.target)
-    return instead(node, node.inputs[0]) if below is not None else False
+    return replace_with(node, node.inputs[0]) if below is not None else False
 
 
 @register_canonicalize
@@ -133,7 +133,7 @@ def drop_second_time(node: Apply) -> Rewrite:
 def drop_two_negations(node: Apply) -> Rewrite:
     """What is negated twice is as it was."""
     below = owned_by(node.inputs[0], node.op.target)
-    return instead(node, below.inputs[0]) if below is not None else False
+    return replace_with(node, below.inputs[0]) if below is not None else False
 
 
 @register_canonicalize
@@ -142,8 +142,8 @@ def drop_first_power(node: Apply) -> Rewrite:
     """The first power, x ** 1, is x, and x ** 0 is 1 for every x."""
     exponent = node.op["exponent"]
     if exponent == 0:
-        return instead(node, full_like(node.outputs[0], 1))
-    return instead(node, node.inputs[0]) if exponent == 1 else False
+        return replace_with(node, full_like(node.outputs[0], 1))
+    return replace_with(node, node.inputs[0]) if exponent == 1 else False
 
 
 @register_canonicalize
@@ -156,7 +156,7 @@ def compare_with_itself(node: Apply) -> Rewrite:
     kind = left.tensor_type.dtype
     if kind.is_floating_point or kind.is_complex:
         return Declined("it asks for NaN")
-    return instead(node, full_like(node.outputs[0], node.op.target is aten.eq.Tensor))
+    return replace_with(node, full_like(node.outputs[0], node.op.target is aten.eq.Tensor))
 
 
 @register_canonicalize
@@ -171,8 +171,8 @@ def drop_known_truth(node: Apply) -> Rewrite:
         if not isinstance(value, bool) or other.tensor_type.dtype is not torch.bool:
             continue  # beside whole numbers, true is 1
         if value is not node.op.name.endswith("_or"):
-            return instead(node, other)
-        return instead(node, full_like(node.outputs[0], value))
+            return replace_with(node, other)
+        return replace_with(node, full_like(node.outputs[0], value))
     return False
 
 

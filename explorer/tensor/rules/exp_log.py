@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import axes_of, instead, is_real, never_negative, number_of, owned_by, shape_of
+from explorer.tensor.facts import axes_of, is_real, never_negative, number_of, owned_by, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
@@ -48,7 +48,7 @@ def exp_of_log(node: Apply) -> Rewrite:
         return False
     if not never_negative(below.inputs[0]):
         return Declined("the number may be negative, and its log NaN", below)
-    return instead(node, below.inputs[0])
+    return replace_with(node, below.inputs[0])
 
 
 @register_canonicalize
@@ -58,7 +58,7 @@ def to_softmax(node: Apply) -> Rewrite:
     target = aten.softmax.int if node.op.name == "_softmax" else aten.log_softmax.int
     dtype = node.outputs[0].tensor_type.dtype
     cast = dtype if dtype != node.inputs[0].tensor_type.dtype else None
-    return instead(node, call(target, node.inputs[0], node.op["dim"], cast, place=node.place))
+    return replace_with(node, call(target, node.inputs[0], node.op["dim"], cast, location=node.location))
 
 
 # ---------------------------------------------------------------------- softmax and logsumexp
@@ -71,8 +71,8 @@ def log_of_softmax(node: Apply) -> Rewrite:
     below = owned_by(node.inputs[0], aten.softmax.int)
     if below is None:
         return False
-    made = call(aten.log_softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], place=node.place)
-    return instead(node, made)
+    made = call(aten.log_softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], location=node.location)
+    return replace_with(node, made)
 
 
 @register_stabilize
@@ -82,7 +82,9 @@ def exp_of_log_softmax(node: Apply) -> Rewrite:
     below = owned_by(node.inputs[0], aten.log_softmax.int)
     if below is None:
         return False
-    return instead(node, call(aten.softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], place=node.place))
+    return replace_with(
+        node, call(aten.softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], location=node.location)
+    )
 
 
 @register_stabilize
@@ -93,7 +95,7 @@ def log_of_sum_of_exp(node: Apply) -> Rewrite:
     powers = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
     if total is None or powers is None or not shape_of(powers.inputs[0]) or not is_real(powers.inputs[0]):
         return False
-    return instead(node, _logsumexp(powers.inputs[0], total, node))
+    return replace_with(node, _logsumexp(powers.inputs[0], total, node))
 
 
 @register_stabilize
@@ -116,8 +118,8 @@ def logsumexp_by_hand(node: Apply) -> Rewrite:
             return Declined("what is added is not what is subtracted", moved)
         if shape_of(source) != shape_of(moved.outputs[0]):
             return Declined("what is subtracted has more axes than what it is subtracted from", moved)
-        made = call(aten.logsumexp.default, source, list(_dims(found)), found.op["keepdim"], place=node.place)
-        return instead(node, made)
+        made = call(aten.logsumexp.default, source, list(_dims(found)), found.op["keepdim"], location=node.location)
+        return replace_with(node, made)
     return False
 
 
@@ -134,7 +136,7 @@ def exp_over_sum(node: Apply) -> Rewrite:
     dims = _dims(total)
     if len(dims) != 1 or not total.op["keepdim"]:
         return Declined("the sum is not over one axis that is kept", total)
-    return instead(node, call(aten.softmax.int, powers.inputs[0], dims[0], place=node.place))
+    return replace_with(node, call(aten.softmax.int, powers.inputs[0], dims[0], location=node.location))
 
 
 @register_stabilize
@@ -150,7 +152,7 @@ def softmax_of_shifted(node: Apply) -> Rewrite:
     dims = axes_of(node.op["dim"], len(shape_of(source)))
     if not _constant_along(shift, source, dims):
         return Declined("what is taken out differs along the axis", moved)
-    return instead(node, call(node.op.target, source, node.op["dim"], node.op["dtype"], place=node.place))
+    return replace_with(node, call(node.op.target, source, node.op["dim"], node.op["dtype"], location=node.location))
 
 
 @register_stabilize
@@ -164,7 +166,7 @@ def minus_logsumexp(node: Apply) -> Rewrite:
     dims = _dims(below)
     if len(dims) != 1 or not below.op["keepdim"]:
         return Declined("the sum is not over one axis that is kept", below)
-    return instead(node, call(aten.log_softmax.int, source, dims[0], place=node.place))
+    return replace_with(node, call(aten.log_softmax.int, source, dims[0], location=node.location))
 
 
 # ---------------------------------------------------------------------- log1p, expm1, sigmoid
@@ -224,7 +226,7 @@ def one_over_to_reciprocal(node: Apply) -> Rewrite:
     """1 / x is reciprocal(x), so that patterns need to know one of them."""
     if number_of(node.inputs[0]) != 1 or shape_of(node.inputs[1]) != shape_of(node.outputs[0]):
         return False
-    return instead(node, call(aten.reciprocal.default, node.inputs[1], place=node.place))
+    return replace_with(node, call(aten.reciprocal.default, node.inputs[1], location=node.location))
 
 
 # ---------------------------------------------------------------------- helpers
@@ -238,7 +240,7 @@ def _dims(node: Apply) -> tuple[int, ...]:
 def _logsumexp(source: Variable, total: Apply, node: Apply) -> Variable:
     """The logsumexp over the axes of a sum."""
     keep = total.op.attributes.get("keepdim", False)
-    return call(aten.logsumexp.default, source, list(_dims(total)), keep, place=node.place)
+    return call(aten.logsumexp.default, source, list(_dims(total)), keep, location=node.location)
 
 
 def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) -> bool:

@@ -12,12 +12,12 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     have_dtype_of,
     holds,
-    instead,
     is_floating,
     is_real,
     number_of,
     owned_by,
     read_once,
+    replace_with,
     shape_of,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
@@ -46,9 +46,9 @@ def pow_to_mul(node: Apply) -> Rewrite:
         return False
     source, exponent = node.inputs[0], node.op["exponent"]
     if exponent == 2:
-        return instead(node, call(aten.mul.Tensor, source, source, place=node.place))
+        return replace_with(node, call(aten.mul.Tensor, source, source, location=node.location))
     target = {0.5: aten.sqrt.default, -0.5: aten.rsqrt.default, -1: aten.reciprocal.default}.get(exponent)
-    return instead(node, call(target, source, place=node.place)) if target is not None else False
+    return replace_with(node, call(target, source, location=node.location)) if target is not None else False
 
 
 _rule(
@@ -84,8 +84,8 @@ def mul_of_exps(node: Apply) -> Rewrite:
         return Declined("one of the two is smaller, and the sum would not be")
     if not have_dtype_of(node.outputs[0], *left.inputs, *right.inputs):
         return Declined("the dtypes differ")
-    total = call(aten.add.Tensor, left.inputs[0], right.inputs[0], place=node.place)
-    return instead(node, call(aten.exp.default, total, place=node.place))
+    total = call(aten.add.Tensor, left.inputs[0], right.inputs[0], location=node.location)
+    return replace_with(node, call(aten.exp.default, total, location=node.location))
 
 
 @register_specialize
@@ -106,7 +106,7 @@ def mul_into_alpha(node: Apply) -> Rewrite:
                     return Declined("the dtypes differ", found)
                 if not isfinite(value) or not holds(node.outputs[0].tensor_type.dtype, value):
                     return Declined(f"a sum cannot have the factor {value}", found)
-                return instead(node, call(node.op.target, start, other, alpha=value, place=node.place))
+                return replace_with(node, call(node.op.target, start, other, alpha=value, location=node.location))
     return False
 
 
@@ -123,7 +123,7 @@ def add_of_product(node: Apply) -> Rewrite:
         if not have_dtype_of(node.outputs[0], start, *found.inputs):
             return Declined("the dtypes differ", found)
         target = aten.addcmul.default if found.op.name == "mul" else aten.addcdiv.default
-        return instead(node, call(target, start, *found.inputs, place=node.place))
+        return replace_with(node, call(target, start, *found.inputs, location=node.location))
     return False
 
 
@@ -142,7 +142,7 @@ def add_to_matmul(node: Apply) -> Rewrite:
         if start.tensor_type.dtype != product.tensor_type.dtype:
             return Declined("the dtypes differ", found)
         target = aten.addmm.default if found.op.name == "mm" else aten.baddbmm.default
-        return instead(node, call(target, start, *found.inputs, place=node.place))
+        return replace_with(node, call(target, start, *found.inputs, location=node.location))
     return False
 
 
@@ -160,7 +160,7 @@ def add_to_linear(node: Apply) -> Rewrite:
             return Declined("what is added is not one number for each output", found)
         if not have_dtype_of(node.outputs[0], bias, *found.inputs):
             return Declined("the dtypes differ", found)
-        return instead(node, call(aten.linear.default, *found.inputs, bias, place=node.place))
+        return replace_with(node, call(aten.linear.default, *found.inputs, bias, location=node.location))
     return False
 
 
@@ -189,7 +189,7 @@ def sum_of_slices(node: Apply) -> Rewrite:
         rows.append(part.op["index"] % shape_of(source)[dim])
     if sorted(rows) != list(range(shape_of(source)[dim])):
         return Declined(f"the slices are {sorted(rows)} of {shape_of(source)[dim]}")
-    return instead(node, call(aten.sum.dim_IntList, source, [dim], place=node.place))
+    return replace_with(node, call(aten.sum.dim_IntList, source, [dim], location=node.location))
 
 
 def _terms_of(root: Apply) -> list[Variable]:

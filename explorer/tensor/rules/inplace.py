@@ -47,7 +47,7 @@ class WriteOverInput(LocalRewriter):
             return Declined(f"{goal.name or 'what it reads'} is {what} of the graph, and not its own")
         if goal.type != node.outputs[0].type:
             return Declined(f"a {node.outputs[0].type} cannot be written over a {goal.type}", goal.owner)
-        return apply_op(Op(target, node.op.arguments), inputs, node.place).outputs
+        return apply_op(Op(target, node.op.arguments), inputs, node.location).outputs
 
 
 @cache

@@ -10,7 +10,6 @@ from explorer.tensor.facts import (
     RESHAPES,
     SLICES,
     TRANSPOSES,
-    instead,
     known_tensor,
     number_of,
     owned_by,
@@ -18,6 +17,7 @@ from explorer.tensor.facts import (
     permute,
     permuted,
     read_once,
+    replace_with,
     reshape,
     shape_of,
     slice_of,
@@ -40,7 +40,9 @@ EXACT = Exactness.EXACT
 @node_rewriter([target for target in RESHAPES if target is not aten.reshape.default], exactness=EXACT)
 def to_reshape(node: Apply) -> Rewrite:
     """view, flatten, squeeze and unsqueeze are reshapes: the numbers stay in their order."""
-    return instead(node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
+    return replace_with(
+        node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), location=node.location)
+    )
 
 
 @register_canonicalize
@@ -50,21 +52,23 @@ def to_permute(node: Apply) -> Rewrite:
     order = permutation_of(node.outputs[0])
     if order is None:
         return False
-    return instead(node, call(aten.permute.default, node.inputs[0], list(order), place=node.place))
+    return replace_with(node, call(aten.permute.default, node.inputs[0], list(order), location=node.location))
 
 
 @register_canonicalize
 @node_rewriter([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
 def to_expand(node: Apply) -> Rewrite:
     """expand_as and broadcast_to are expand with the shape written out."""
-    return instead(node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0])), place=node.place))
+    return replace_with(
+        node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0])), location=node.location)
+    )
 
 
 @register_canonicalize
 @node_rewriter(RESHAPES, exactness=EXACT)
 def drop_same_shape(node: Apply) -> Rewrite:
     """A reshape to the shape that is there already does nothing."""
-    return instead(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
+    return replace_with(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
 
 
 @register_canonicalize
@@ -80,7 +84,7 @@ def drop_single_tile(node: Apply) -> Rewrite:
 def drop_same_order(node: Apply) -> Rewrite:
     """A transpose that leaves every axis where it is does nothing."""
     order = permutation_of(node.outputs[0])
-    return instead(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
+    return replace_with(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
 
 
 @register_canonicalize
@@ -90,7 +94,7 @@ def merge_reshapes(node: Apply) -> Rewrite:
     below = owned_by(node.inputs[0], *RESHAPES)
     if below is None:
         return False
-    return instead(node, reshape(below.inputs[0], shape_of(node.outputs[0])))
+    return replace_with(node, reshape(below.inputs[0], shape_of(node.outputs[0])))
 
 
 @register_canonicalize
@@ -101,7 +105,7 @@ def merge_transposes(node: Apply) -> Rewrite:
     below = node.inputs[0].owner
     if outer is None or inner is None or below is None:
         return False
-    return instead(node, permute(below.inputs[0], permuted(inner, outer)))
+    return replace_with(node, permute(below.inputs[0], permuted(inner, outer)))
 
 
 @register_canonicalize
@@ -111,7 +115,7 @@ def merge_expands(node: Apply) -> Rewrite:
     below = owned_by(node.inputs[0], aten.expand.default)
     if below is None:
         return False
-    return instead(node, call(aten.expand.default, below.inputs[0], list(shape_of(node.outputs[0]))))
+    return replace_with(node, call(aten.expand.default, below.inputs[0], list(shape_of(node.outputs[0]))))
 
 
 @register_canonicalize
@@ -122,7 +126,7 @@ def transpose_into_reshape(node: Apply) -> Rewrite:
     if order is None or order == tuple(range(len(order))):
         return False
     long = [axis for axis in order if shape[axis] != 1]
-    return instead(node, reshape(node.inputs[0], shape_of(node.outputs[0]))) if long == sorted(long) else False
+    return replace_with(node, reshape(node.inputs[0], shape_of(node.outputs[0]))) if long == sorted(long) else False
 
 
 @register_canonicalize
@@ -139,10 +143,10 @@ def permute_before_reshape(node: Apply) -> Rewrite:
     if not read_once(node.inputs[0]):
         return Declined("the reshape below is read elsewhere too", below)
     long = [axis for axis, size in enumerate(inner) if size != 1]
-    place = {axis: long[i] for i, axis in enumerate(axis for axis, size in enumerate(middle) if size != 1)}
-    order = [place[dim] for dim in permutation_of(node.outputs[0]) or () if dim in place]
+    location = {axis: long[i] for i, axis in enumerate(axis for axis, size in enumerate(middle) if size != 1)}
+    order = [location[dim] for dim in permutation_of(node.outputs[0]) or () if dim in location]
     order += [axis for axis, size in enumerate(inner) if size == 1]
-    return instead(node, reshape(permute(source, order), shape_of(node.outputs[0])))
+    return replace_with(node, reshape(permute(source, order), shape_of(node.outputs[0])))
 
 
 COPIES = (aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.default)
@@ -176,10 +180,10 @@ def drop_alias(node: Apply) -> Rewrite:
     """What alias and lift_fresh give is their input; detach does where no gradient passes."""
     source = node.inputs[0]
     if node.op.target is aten.detach.default:
-        trained = trained_among(source)
-        if trained is not None:
-            return Declined(f"it keeps the gradient from {trained.name or 'a parameter'}")
-    return instead(node, source)
+        requires_grad = trained_among(source)
+        if requires_grad is not None:
+            return Declined(f"it keeps the gradient from {requires_grad.name or 'a parameter'}")
+    return replace_with(node, source)
 
 
 @register_canonicalize
@@ -199,7 +203,7 @@ def drop_dropout(node: Apply) -> Rewrite:
 def drop_whole_slice(node: Apply) -> Rewrite:
     """A slice of everything is what it is taken from."""
     part = slice_of(node.outputs[0])
-    return instead(node, node.inputs[0]) if part is not None and part.is_whole else False
+    return replace_with(node, node.inputs[0]) if part is not None and part.is_integer else False
 
 
 @register_canonicalize
@@ -235,7 +239,7 @@ def _range(node: Apply) -> Variable | None:
     dim = node.op["dim"]
     if len(rows) == shape_of(source)[dim]:
         return source
-    return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), place=node.place)
+    return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), location=node.location)
 
 
 @register_canonicalize
@@ -254,7 +258,9 @@ def merge_selects(node: Apply) -> Rewrite:
     if not read_once(node.inputs[0]):
         return Declined("the selection below is read elsewhere too", below)
     both = Constant(inner.reshape(-1)[outer.reshape(-1)], below.inputs[1].name or node.inputs[1].name)
-    return instead(node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both, place=node.place))
+    return replace_with(
+        node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both, location=node.location)
+    )
 
 
 @register_canonicalize
@@ -264,7 +270,7 @@ def merge_slices(node: Apply) -> Rewrite:
     outer, inner = slice_of(node.outputs[0]), slice_of(node.inputs[0])
     if outer is None or inner is None or outer.axis != inner.axis or owned_by(node.inputs[0], *SLICES) is None:
         return False
-    return instead(node, sliced(inner.source, inner.axis, inner.start + outer.start, inner.start + outer.stop))
+    return replace_with(node, sliced(inner.source, inner.axis, inner.start + outer.start, inner.start + outer.stop))
 
 
 @register_canonicalize

@@ -143,10 +143,10 @@ def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None
     values = node.op.bind([numbers[v] if v in numbers else made[v] for v in node.inputs])
     args, kwargs = split_call(node.op.target, values)
     result = program.call_function(kernel(node.op.target), args, kwargs)
-    if node.place.stack:
-        result.meta["stack_trace"] = node.place.stack
-    if node.place.module:
-        result.meta["nn_module_stack"] = {node.place.module: (node.place.module, nn.Module)}
+    if node.location.stack:
+        result.meta["stack_trace"] = node.location.stack
+    if node.location.module:
+        result.meta["nn_module_stack"] = {node.location.module: (node.location.module, nn.Module)}
     _emit_parts(program, result, nested_results(node.op.target, node.outputs), made)
 
 

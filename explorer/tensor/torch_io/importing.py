@@ -23,7 +23,7 @@ from explorer.tensor.ir.ops import make_apply
 from explorer.tensor.ir.quantized import name_quantization
 from explorer.tensor.ir.schemas import flat_results, nested_results
 from explorer.tensor.ir.types import TensorType, ValueType, type_of
-from explorer.tensor.ir.variables import Constant, SourcePlace, Variable
+from explorer.tensor.ir.variables import Constant, SourceLocation, Variable
 from explorer.tensor.torch_io.gradient_modes import DETACH, detached_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
 
@@ -258,11 +258,11 @@ def _result_types(node: fx.Node) -> list[ValueType] | None:
     return list(map(type_of, results)) if all(isinstance(value, torch.Tensor) for value in results) else None
 
 
-def _place(node: fx.Node) -> SourcePlace:
+def _place(node: fx.Node) -> SourceLocation:
     stack = node.meta.get("stack_trace") or ""
     modules = node.meta.get("nn_module_stack") or {}
     paths = [entry[0] for entry in modules.values()]
-    return SourcePlace(stack, paths[-1].removeprefix("L['self'].") if paths else "")
+    return SourceLocation(stack, paths[-1].removeprefix("L['self'].") if paths else "")
 
 
 def _where(node: fx.Node) -> str:

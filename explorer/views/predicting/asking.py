@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unknown_name
-from explorer.symbolic.checks import is_whole
+from explorer.symbolic.checks import is_integer
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.conflicts import check_winner, question_about_conflict, winner_questions
 from explorer.views.predicting.counts import check_figure, check_layers, figure_question, layers_question
@@ -65,7 +65,7 @@ def question_about(
             raise CircuitError(f"a question of kind {kind!r} takes no {name}; leave out {name}={value!r}")
     entry = None if step is None else askable(index, step)
     if node is not None:
-        if not is_whole(node):
+        if not is_integer(node):
             raise DataTypeError(f"node is the number of a {noun_of(index)}; found {node!r}")
         node = int(node)
         index.trace.lineage(node)  # raises for a node that never was
@@ -98,7 +98,7 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
         if not isinstance(answer, bool | np.bool_) and not (isinstance(answer, str) and answer in YES_OR_NO):
             raise DataTypeError(f"the answer is yes or no (True or False); found {answer!r}")
         return check_match(index, question, YES_OR_NO[answer] if isinstance(answer, str) else bool(answer))
-    if not is_whole(answer):
+    if not is_integer(answer):
         raise DataTypeError(f"the answer is a number of {noun_of(index)}s; found {answer!r}")
     return check_layers(index, question, int(cast(int, answer)))
 
@@ -111,7 +111,7 @@ def _layers_of(index: TraceIndex, answer: object) -> list[int]:
         given = list(cast("Iterable[object]", answer))
     except TypeError as error:  # an array without axes says only then that it is no list
         raise DataTypeError(f"the answer is a list of layers; found {answer!r}") from error
-    others = [node for node in given if not is_whole(node)]
+    others = [node for node in given if not is_integer(node)]
     if others:
         raise DataTypeError(f"the answer is a list of layers, by their numbers; found {others[0]!r} in it")
     nodes = [int(cast(int, node)) for node in given]

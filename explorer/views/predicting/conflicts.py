@@ -13,7 +13,7 @@ def winner_questions(index: TraceIndex, step: Step) -> Iterator[Question]:
     """About each conflict between two matches on layers."""
     for lost in step.lost if step.error is None else ():
         loser, winner = step.matches[lost.loser], step.matches[lost.winner]
-        if lost.place or (loser.rule, loser.nodes) == (winner.rule, winner.nodes):
+        if lost.parameter_path or (loser.rule, loser.nodes) == (winner.rule, winner.nodes):
             continue
         choices = sorted((match.nodes, _match_text(match.rule, match.nodes)) for match in (loser, winner))
         text = f"Both of these matches want {noun_of(index)} {lost.node}. Which one is applied?"

@@ -36,7 +36,7 @@ def layers_left(index: TraceIndex, question: Question) -> int:
 def _count(index: TraceIndex, step: int) -> int:
     """How many layers there are after a step; at the tensor level operators, which inputs and constants are not."""
     if index.trace.is_tensor:
-        return index.trace.figures(step)["operators"]
+        return index.trace.stats(step)["operators"]
     return int(np.count_nonzero(index.state(step).present))
 
 
@@ -47,7 +47,7 @@ def _why_so_many(index: TraceIndex, step: Step) -> str:
         return f"On this level, {step.summary}."
     done: dict[tuple[str, int, int], int] = {}
     for rewrite in step.rewrites:
-        if not rewrite.place:
+        if not rewrite.parameter_path:
             key = (rewrite.rule, len(rewrite.removed), len(rewrite.added))
             done[key] = done.get(key, 0) + 1
     if not done:
@@ -77,41 +77,39 @@ def figure_question(index: TraceIndex, step: Step | None, figure: str | None) ->
     """
     steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
     if figure is None:
-        found = next(
-            ((one, name) for one in steps for name in _figures(index, one) if _changes(index, one, name)), None
-        )
+        found = next(((one, name) for one in steps for name in _stats(index, one) if _changes(index, one, name)), None)
         if found is None:
             raise CircuitError(f"no figure changes in {where(step)}; name one to ask about: {', '.join(FIGURES)}")
         step, figure = found
     elif step is None:
-        step = next((one for one in steps if figure in _figures(index, one) and _changes(index, one, figure)), None)
+        step = next((one for one in steps if figure in _stats(index, one) and _changes(index, one, figure)), None)
     step = step or first_that_changes(index)
-    known = _figures(index, step)
+    known = _stats(index, step)
     if figure not in known:
         raise unknown_name(f"figure of {where(step)}", figure, known)
     title, _, text = FIGURES[figure]
     asked = (
-        f"{title[0].upper()}{title[1:]}: {text(index.trace.figures(step.index - 1)[figure])} now. "
+        f"{title[0].upper()}{title[1:]}: {text(index.trace.stats(step.index - 1)[figure])} now. "
         f"More, the same, or fewer after this step ({path_text(step.path)})?"
     )
     choices, grouping = (MORE, SAME, FEWER), grouping_of(index, step)
     return Question("figure", asked, step.index, choices=choices, group_by=grouping, figure=figure)
 
 
-def _figures(index: TraceIndex, step: Step) -> list[str]:
-    before, after = (index.trace.figures(at) for at in (step.index - 1, step.index))
+def _stats(index: TraceIndex, step: Step) -> list[str]:
+    before, after = (index.trace.stats(at) for at in (step.index - 1, step.index))
     return [name for name in FIGURES if name in before and name in after]
 
 
 def _changes(index: TraceIndex, step: Step, figure: str) -> bool:
-    return index.trace.figures(step.index - 1)[figure] != index.trace.figures(step.index)[figure]
+    return index.trace.stats(step.index - 1)[figure] != index.trace.stats(step.index)[figure]
 
 
 def check_figure(index: TraceIndex, question: Question, answer: str) -> Verdict:
     """Hold one of the choices against the figure before and after."""
     title, _, text = FIGURES[question.figure]
     step = index.step(question.step)
-    before, after = (index.trace.figures(at)[question.figure] for at in (step.index - 1, step.index))
+    before, after = (index.trace.stats(at)[question.figure] for at in (step.index - 1, step.index))
     true = MORE if after > before else FEWER if after < before else SAME
     said = "Right" if answer == true else f"No, {true}"
     change = f"{text(before)} before, {text(after)} after" if after != before else f"{text(after)} before and after"

@@ -17,7 +17,7 @@ def match_questions(index: TraceIndex, step: Step) -> list[Question]:
         if rule.kind == "parameter":
             continue
         match = next((m for m in step.matches if m.rule == rule.name), None)
-        misses = [r.refusal for r in step.refusals if r.refusal.pattern == rule.pattern and not r.place]
+        misses = [r.refusal for r in step.refusals if r.refusal.pattern == rule.pattern and not r.parameter_path]
         misses = [refusal for refusal in misses if refusal.kind is not RefusalKind.DECLINED]
         if match is not None:
             found.append((match.root, rule.pattern))
@@ -72,7 +72,11 @@ def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
     (node,) = question.nodes
     found = index.trace.why_not(question.pattern, node, question.step)
     match = next(
-        (m for m in index.step(question.step).matches if m.rule == question.pattern and m.root == node and not m.place),
+        (
+            m
+            for m in index.step(question.step).matches
+            if m.rule == question.pattern and m.root == node and not m.parameter_path
+        ),
         None,
     )
     fits = found.matched or _is_left_alone(index, found.refusal)

@@ -271,9 +271,9 @@ def test_bench_prints_what_showing_a_trace_takes_beside_its_budget(tmp_path):
     path = tmp_path / "views.json"
     output = run("bench", "views", "blackboard", "conflict", "--no-browser", "--json", str(path)).stdout
     assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 100 ms.*kept", output)
-    figures = json.loads(path.read_text())["statistics"]
-    assert [figure["what"] for figure in figures if figure["circuit"] == "conflict"] == ["exported page"]
-    steps = [figure for figure in figures if figure["what"] == "a step, slowest"]
+    stats = json.loads(path.read_text())["statistics"]
+    assert [figure["what"] for figure in stats if figure["circuit"] == "conflict"] == ["exported page"]
+    steps = [figure for figure in stats if figure["what"] == "a step, slowest"]
     assert [(figure["budget"], figure["unit"]) for figure in steps] == [(100.0, "ms")] * 2
     assert all(0 < figure["value"] < 1000 for figure in steps)
 
@@ -283,9 +283,9 @@ def test_bench_says_which_browser_is_missing(monkeypatch):
 
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CHROMIUM", raising=False)
-    figures = measure_pages({"digits": ("<p>", 170)})
-    assert {figure.value for figure in figures} == {None}
-    assert all("Chromium" in figure.why or "Playwright" in figure.why for figure in figures)
+    stats = measure_pages({"digits": ("<p>", 170)})
+    assert {figure.value for figure in stats} == {None}
+    assert all("Chromium" in figure.why or "Playwright" in figure.why for figure in stats)
 
 
 def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):

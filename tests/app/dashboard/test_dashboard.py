@@ -14,14 +14,14 @@ from panel.util.parameters import edit_readonly
 
 import explorer
 from explorer.app.dashboard import page as dashboard
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.page import Dashboard, make_page, new_library
 from explorer.app.dashboard.panes.tools import TOOLS
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_place
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
-from explorer.app.session.place import Look, Place
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import ValueRangeError
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
@@ -40,42 +40,42 @@ def errors_of(made: Dashboard) -> str:
     return text if 'role="alert"' in text else ""
 
 
-def wait_for_work(desk: Desk, delivered: "Queue[Callable[[], None]]") -> None:
+def wait_for_work(workspace: Workspace, delivered: "Queue[Callable[[], None]]") -> None:
     """Do here what is delivered from the work, until nothing runs any more."""
-    while desk.background.job:
+    while workspace.background.job:
         delivered.get(timeout=20)()
 
 
 PLACES = {
-    "digits": Place(circuit="digits", step=3),
-    "conflict": Place(circuit="conflict", step=3),
-    "blackboard": Place(circuit="blackboard", step=8),
-    "a file": Place(circuit="c.trace.json", step=3),
-    "the tensor level": Place(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
-    "neither optimized nor folded": Place(circuit="hmm", options=CompilerOptions(optimize=False, fold=False)),
+    "digits": ViewState(circuit="digits", step=3),
+    "conflict": ViewState(circuit="conflict", step=3),
+    "blackboard": ViewState(circuit="blackboard", step=8),
+    "a file": ViewState(circuit="c.trace.json", step=3),
+    "the tensor level": ViewState(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
+    "neither optimized nor folded": ViewState(circuit="hmm", options=CompilerOptions(optimize=False, fold=False)),
 }
 
 
 @pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place: Place) -> None:
+def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place: ViewState) -> None:
     made = Dashboard(Library(folder), place)
-    last = len(made.desk.session.opened.trace.steps) - 1
+    last = len(made.workspace.session.opened.trace.steps) - 1
     for tool in TOOLS:
         made.open_tool(tool.name)
         assert errors_of(made) == ""
         assert (made.drawer.open_name, made.drawer.body.visible) == (tool.name, True)
         assert made.drawer.buttons.value == [tool.name]
-        made.desk.session.select([next(iter(made.desk.session.boxes))])
+        made.workspace.session.select([next(iter(made.workspace.session.boxes))])
         for step in (0, last, min(place.step, last)):
-            made.desk.session.go(step)
+            made.workspace.session.go(step)
             assert errors_of(made) == "", (tool.name, step)
         made.open_tool("")
         assert (made.drawer.open_name, made.drawer.body.visible, made.drawer.buttons.value) == ("", False, [])
 
 
 def test_the_button_of_the_open_tool_closes_it_and_another_one_changes_it() -> None:
-    made = Dashboard(Library(), Place(circuit="blackboard"))
+    made = Dashboard(Library(), ViewState(circuit="blackboard"))
     made.drawer.buttons.value = ["cost"]
     assert made.drawer.open_name == "cost"
     made.drawer.buttons.value = ["cost", "folds"]
@@ -88,31 +88,31 @@ def test_a_tool_that_raises_says_so_and_the_page_goes_on(monkeypatch: pytest.Mon
     def broken(*_: object) -> None:
         raise ZeroDivisionError("<b>on purpose</b>")
 
-    made = Dashboard(Library(), Place(circuit="blackboard"))
+    made = Dashboard(Library(), ViewState(circuit="blackboard"))
     monkeypatch.setattr("explorer.app.dashboard.panes.folds.fold_levels", broken)
     made.drawer.buttons.value = ["folds"]
     said = errors_of(made)
     assert "Something went wrong in the explorer itself: ZeroDivisionError: &lt;b&gt;on purpose&lt;/b&gt;" in said
     assert "<summary>Report</summary>" in said
     made.graph.step = 3
-    assert made.desk.session.step == 3
+    assert made.workspace.session.step == 3
     made.messages.clear()
     assert (errors_of(made), made.messages.view.visible) == ("", False)
 
 
 def test_what_the_reader_does_in_the_drawing_and_the_tree_moves_everything() -> None:
-    made = Dashboard(Library(), Place(circuit="digits"))
+    made = Dashboard(Library(), ViewState(circuit="digits"))
     made.graph.step = 3
     assert (made.steps.step, json.loads(made.graph.picture)["step"]) == (3, 3)
     made.steps.step = 8
     assert (made.graph.step, json.loads(made.graph.picture)["step"]) == (8, 8)
     made.graph.view = {"mode": "nonsense"}
     assert "no mode named" in errors_of(made)
-    assert made.desk.session.look == Look()
+    assert made.workspace.session.look == DisplayOptions()
 
 
 def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
-    made = Dashboard(Library(folder), Place(circuit="c.trace.json"))
+    made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
     made.open_tool("time")
     made.drawer._made["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]
     assert "compile it again first" in errors_of(made)
@@ -149,27 +149,27 @@ def set_busy() -> Iterator[None]:
 
 
 def test_why_not_says_where_no_pattern_was_tried() -> None:
-    made = Dashboard(Library(), Place(circuit="digits", step=11))
+    made = Dashboard(Library(), ViewState(circuit="digits", step=11))
     made.open_tool("why-not")
-    made.desk.session.select([next(iter(made.desk.session.boxes))])
+    made.workspace.session.select([next(iter(made.workspace.session.boxes))])
     tool = made.drawer._made["why-not"]
     assert "was never tried while node" in tool.answer.object  # type: ignore[attr-defined]
     assert errors_of(made) == ""
 
 
 @pytest.fixture
-def desk() -> Iterator[tuple[Desk, list[tuple[str, str, str]], Callable[[], None]]]:
-    place = Place(circuit="conflict")
+def workspace() -> Iterator[tuple[Workspace, list[tuple[str, str, str]], Callable[[], None]]]:
+    place = ViewState(circuit="conflict")
     delivered: Queue[Callable[[], None]] = Queue()
-    made = Desk(Session(open_place(Library(), place), place), Library(), delivered.put, lambda job: None)
+    made = Workspace(Session(open_place(Library(), place), place), Library(), delivered.put, lambda job: None)
     said: list[tuple[str, str, str]] = []
     made.say = lambda text, tone, report: said.append((text, tone, report))
     yield made, said, lambda: wait_for_work(made, delivered)
     made.background.cancel()
 
 
-def test_the_guard_tells_typed_errors_in_a_line_and_others_with_a_report(desk: Any, caplog: Any) -> None:
-    made, said, _ = desk
+def test_the_guard_tells_typed_errors_in_a_line_and_others_with_a_report(workspace: Any, caplog: Any) -> None:
+    made, said, _ = workspace
 
     def typed(value: int) -> None:
         raise ValueRangeError(f"{value} is too large")
@@ -190,30 +190,30 @@ def test_the_guard_tells_typed_errors_in_a_line_and_others_with_a_report(desk: A
     assert said[2] == ("done", "info", "")
 
 
-def test_compiling_again_keeps_the_step_and_the_view(desk: Any) -> None:
-    made, said, wait = desk
+def test_compiling_again_keeps_the_step_and_the_view(workspace: Any) -> None:
+    made, said, wait = workspace
     made.session.go(3)
     made.session.change_look(mode="after", colour_by="kind")
     made.recompile(CompilerOptions(strategy="first-match"))
     wait()
     assert said == []
     assert made.session.opened.trace.options["strategy"] == "first-match"
-    assert (made.session.step, made.session.look) == (3, Look(mode="after", colour_by="kind"))
+    assert (made.session.step, made.session.look) == (3, DisplayOptions(mode="after", colour_by="kind"))
     assert made.session.place.options == CompilerOptions(strategy="first-match")
 
 
-def test_what_cannot_be_opened_is_said_and_what_is_open_stays(desk: Any) -> None:
-    made, said, wait = desk
+def test_what_cannot_be_opened_is_said_and_what_is_open_stays(workspace: Any) -> None:
+    made, said, wait = workspace
     before = made.session.opened
-    made.open(Place(circuit="nothing"))
+    made.open(ViewState(circuit="nothing"))
     wait()
     assert [(text.split(";")[0], tone) for text, tone, _ in said] == [("no circuit or trace named 'nothing'", "error")]
     assert made.session.opened is before
 
 
-def test_another_trace_is_put_beside_and_taken_away(desk: Any) -> None:
-    made, _, wait = desk
-    made.open_other(Place(circuit="blackboard", other=Place()))
+def test_another_trace_is_put_beside_and_taken_away(workspace: Any) -> None:
+    made, _, wait = workspace
+    made.open_other(ViewState(circuit="blackboard", other=ViewState()))
     wait()
     assert made.other.opened.name == "blackboard"
     assert made.session.place.other.circuit == "blackboard"

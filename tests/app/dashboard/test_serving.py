@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from explorer.app.dashboard.serving import LOCAL, ServeOptions, check_port, free_port, serve
-from explorer.app.session.place import Place
+from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
 
@@ -21,14 +21,14 @@ def asked_of_panel(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> di
 
 
 def test_the_server_is_bound_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asked_of_panel(monkeypatch, ServeOptions(Place(), 5099, show=False))
+    asked = asked_of_panel(monkeypatch, ServeOptions(ViewState(), 5099, show=False))
     assert asked["address"] == "127.0.0.1"
     assert asked["websocket_origin"] == ["127.0.0.1:5099", "localhost:5099"]
     assert list(asked["pages"]) == ["/"]
 
 
 def test_another_address_is_used_only_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asked_of_panel(monkeypatch, ServeOptions(Place(), 5099, address="192.0.2.7", show=False))
+    asked = asked_of_panel(monkeypatch, ServeOptions(ViewState(), 5099, address="192.0.2.7", show=False))
     assert asked["address"] == "192.0.2.7"
     assert asked["websocket_origin"][:3] == ["192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099"]
     assert all(origin.endswith(":5099") and "*" not in origin for origin in asked["websocket_origin"])
@@ -54,4 +54,4 @@ def test_a_free_port_can_be_listened_on() -> None:
 
 
 def test_the_address_of_the_page_names_the_place() -> None:
-    assert ServeOptions(Place(step=3), 5006).url == "http://127.0.0.1:5006/?circuit=digits&step=3"
+    assert ServeOptions(ViewState(step=3), 5006).url == "http://127.0.0.1:5006/?circuit=digits&step=3"

@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, WATERFALL, TimeTool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_place
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
-from explorer.app.session.place import Place
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import ViewState
 
 
 class Reader:
@@ -23,11 +23,11 @@ class Reader:
 
     def __init__(self) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
-        place = Place(circuit="digits")
+        place = ViewState(circuit="digits")
         library = Library()
         session = Session(open_place(library, place, lambda event: None), place)
-        self.desk = Desk(session, library, self.waiting.put, lambda job: None)
-        self.tool = TimeTool(self.desk)
+        self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
+        self.tool = TimeTool(self.workspace)
         self.tool.seconds.value = 5
         self.tool.batch.value = 1024  # so that a measurement takes longer than it is silent
 
@@ -44,7 +44,7 @@ class Reader:
 
     def leave(self) -> None:
         """End what runs, and wait for it: a thread that measures must not outlive the test."""
-        self.desk.background.cancel()
+        self.workspace.background.cancel()
         while any(thread.name == "Timing" for thread in threading.enumerate()):
             try:
                 self.waiting.get(timeout=0.1)()
@@ -68,21 +68,21 @@ def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished
 
 def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> None:
     live = reader.measure(MODES, lambda: "Still measuring." in reader.tool.bars.bars)[-1]
-    reader.desk.background.cancel()
+    reader.workspace.background.cancel()
     assert "Cancelled; these are the times so far." in reader.tool.words.object
     kept = json.loads(reader.tool.bars.bars)
     assert kept["bars"] == live["bars"]
     assert not kept["note"].startswith("Still measuring.")
     reader.measure(MODES, lambda: True)
     assert reader.tool.bars.bars == ""  # a new measurement begins with none
-    reader.desk.background.cancel()
+    reader.workspace.background.cancel()
     assert "Cancelled before anything was timed." in reader.tool.words.object
 
 
 def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reader: Reader) -> None:
-    place = Place(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
+    place = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
     reader.tool.what.value = LAYERS
-    reader.desk.session.open(open_place(reader.desk.library, place), place)
+    reader.workspace.session.open(open_place(reader.workspace.library, place), place)
     reader.tool.changed(frozenset({"trace"}))
     assert set(reader.tool.what.options.values()) == {STEPS, WATERFALL}
     assert reader.tool.what.value == STEPS

@@ -136,7 +136,7 @@ def test_the_drawing_says_what_python_says(conflict: Trace, tensor: Trace) -> No
 
 def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
     left = explorer.ask(tensor, "layers-left")
-    before, after = (tensor.figures(step)["operators"] for step in (left.question.step - 1, left.question.step))
+    before, after = (tensor.stats(step)["operators"] for step in (left.question.step - 1, left.question.step))
     assert left.question.text.startswith(f"There are {before} operators now. How many are left after this step (")
     assert left.check(after).right
     assert f"{before} operators" not in left.check(after).text

@@ -131,7 +131,7 @@ class TestOtherThings:
         reads = [edge["label"] for edge in made["edges"]]
         assert reads == (["gather 4 KiB", "gather 4 KiB", "view", "view"] if fold else [""] * 4)
         wanted = digits if fold else explorer.record(explorer.gallery.load_named("digits"), fold=False)
-        assert widget.trace.figures(0) == wanted.figures(-1)
+        assert widget.trace.stats(0) == wanted.stats(-1)
 
     def test_a_match_is_selected_and_told_about(self, conflict: Trace) -> None:
         lost = conflict.conflicts()[0].loser

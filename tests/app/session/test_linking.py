@@ -9,8 +9,8 @@ import pytest
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink, UserChangeCallback
 from explorer.app.session.opening import Opened, open_place
-from explorer.app.session.place import Look, Place
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import UnknownNameError
 from explorer.views import SHOW_ALL, SHOW_MISSES
 
@@ -55,12 +55,12 @@ class Host:
 
 @pytest.fixture(scope="module")
 def opened() -> Opened:
-    return open_place(Library(), Place(circuit="digits"))
+    return open_place(Library(), ViewState(circuit="digits"))
 
 
 @pytest.fixture
 def linked(opened: Opened) -> tuple[Session, Host, list[frozenset[str]]]:
-    session, host, told = Session(opened, Place(step=3)), Host(), []
+    session, host, told = Session(opened, ViewState(step=3)), Host(), []
     GraphLink(session, host)
     session.listen(told.append)
     host.did()
@@ -71,7 +71,7 @@ Linked = tuple[Session, Host, list[frozenset[str]]]
 
 
 def test_at_first_everything_is_drawn(opened: Opened) -> None:
-    session, host = Session(opened, Place(step=3, look=Look(mode="after"))), Host()
+    session, host = Session(opened, ViewState(step=3, look=DisplayOptions(mode="after"))), Host()
     GraphLink(session, host)
     assert sorted(host.did()) == ["details", "picture", "state", "steps"]
     assert (host.step, host.view["mode"], host.view["zoom"]) == (3, "after", {"k": 2})
@@ -93,13 +93,13 @@ def test_what_the_reader_changes_changes_the_session_once(linked: Linked) -> Non
     assert host.did() == ["state", "details"]
     assert host.details["id"] == box
     host.reader({"view": {"mode": "after", "colour_by": "kind", "group_by": "none", "hull": "h1", "tab": "x"}})
-    assert session.look == Look(mode="after", colour_by="kind", group_by="none")
+    assert session.look == DisplayOptions(mode="after", colour_by="kind", group_by="none")
     assert host.picture["group_by"] == "none"
 
 
 def test_what_changes_together_is_applied_together(linked: Linked) -> None:
     session, host, _ = linked
-    box = next(iter(Session(session.opened, Place(step=8, look=Look(mode="after"))).boxes))
+    box = next(iter(Session(session.opened, ViewState(step=8, look=DisplayOptions(mode="after"))).boxes))
     host.reader({"selection": [box], "step": 8, "view": {"mode": "after"}})
     assert (session.step, session.selection, session.look.mode) == (8, (box,), "after")
     assert (host.step, host.selection, host.view["mode"]) == (8, [box], "after")
@@ -133,7 +133,7 @@ def test_requests_go_to_who_answers_them(opened: Opened) -> None:
     asked: list[str] = []
     answers: dict[str, Callable[[], None]] = {name: lambda name=name: asked.append(name) for name in ("why-not", "x")}
     host = Host()
-    GraphLink(Session(opened, Place()), host, answers)
+    GraphLink(Session(opened, ViewState()), host, answers)
     for request in ({"name": "why-not", "n": 1}, {"name": "x", "n": 1}, {"name": "foreign", "n": 1}, {}):
         host.reader({"request": request})
     assert asked == ["why-not", "x"]
@@ -172,13 +172,13 @@ def test_a_guard_wraps_what_the_reader_does(opened: Opened) -> None:
         return guarded
 
     host = Host()
-    GraphLink(Session(opened, Place()), host, guard=guard)
+    GraphLink(Session(opened, ViewState()), host, guard=guard)
     host.reader({"view": {"mode": "x"}})
     assert [str(error) for error in failed] == ["no mode named 'x'; known are: diff, before, after, side, plain"]
 
 
 def test_a_closed_link_draws_nothing_more(opened: Opened) -> None:
-    session, host = Session(opened, Place()), Host()
+    session, host = Session(opened, ViewState()), Host()
     link = GraphLink(session, host)
     host.did()
     link.close()

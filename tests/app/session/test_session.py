@@ -4,8 +4,8 @@ import pytest
 
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_place
-from explorer.app.session.place import Look, Place
 from explorer.app.session.session import KEPT_PICTURES, Session, require_live
+from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.trace import StepCheck
@@ -16,12 +16,12 @@ FUSE, LEVEL_0, LEVEL_1 = "optimize/round 1/fuse", "fold/level 0", "fold/level 1"
 
 @pytest.fixture(scope="module")
 def digits() -> Opened:
-    return open_place(Library(), Place(circuit="digits"))
+    return open_place(Library(), ViewState(circuit="digits"))
 
 
 @pytest.fixture(scope="module")
 def blackboard() -> Opened:
-    return open_place(Library(), Place(circuit="blackboard"))
+    return open_place(Library(), ViewState(circuit="blackboard"))
 
 
 class Heard(list[frozenset[str]]):
@@ -42,7 +42,7 @@ def node_box(session: Session, node: int) -> str:
 
 
 def test_going_tells_the_step_and_a_selection_that_changed_with_it(digits: Opened) -> None:
-    session = Session(digits, Place())
+    session = Session(digits, ViewState())
     heard = Heard(session)
     session.go(FUSE)
     assert (session.step, heard.only()) == (3, {"step"})
@@ -59,7 +59,7 @@ def test_going_tells_the_step_and_a_selection_that_changed_with_it(digits: Opene
 
 
 def test_a_step_that_is_not_there_changes_nothing(digits: Opened) -> None:
-    session = Session(digits, Place(step=3))
+    session = Session(digits, ViewState(step=3))
     heard = Heard(session)
     for step in (99, -99, "fold/level 99"):
         with pytest.raises(UnknownNameError):
@@ -68,7 +68,7 @@ def test_a_step_that_is_not_there_changes_nothing(digits: Opened) -> None:
 
 
 def test_selecting_passes_over_what_is_not_there_and_repeats(digits: Opened) -> None:
-    session = Session(digits, Place())
+    session = Session(digits, ViewState())
     heard = Heard(session)
     first, second, *_ = session.boxes
     session.select([second, "nothing", first, second])
@@ -80,7 +80,7 @@ def test_selecting_passes_over_what_is_not_there_and_repeats(digits: Opened) -> 
 
 
 def test_the_selection_follows_a_fuse_to_the_layer_that_was_made(digits: Opened) -> None:
-    session = Session(digits, Place(look=Look(group_by="none", mode="after")))
+    session = Session(digits, ViewState(look=DisplayOptions(group_by="none", mode="after")))
     step = digits.trace.step(FUSE)
     rewrite = next(rewrite for rewrite in step.rewrites if rewrite.rule == "Candecomp")
     session.go(step.index - 1)
@@ -93,7 +93,7 @@ def test_the_selection_follows_a_fuse_to_the_layer_that_was_made(digits: Opened)
 
 
 def test_the_selection_follows_a_layer_into_its_fold_and_back(digits: Opened) -> None:
-    session = Session(digits, Place(look=Look(group_by="none", mode="after")))
+    session = Session(digits, ViewState(look=DisplayOptions(group_by="none", mode="after")))
     step = digits.trace.step(LEVEL_1)
     group = next(group for group in step.folds if len(group.members) > 1)
     session.go(step.index - 1)
@@ -105,23 +105,23 @@ def test_the_selection_follows_a_layer_into_its_fold_and_back(digits: Opened) ->
 
 
 def test_a_link_may_name_a_step_or_near_misses_that_the_trace_has_not(digits: Opened) -> None:
-    session = Session(digits, Place(step=10**6, look=Look(near_misses="NoPattern")))
+    session = Session(digits, ViewState(step=10**6, look=DisplayOptions(near_misses="NoPattern")))
     assert session.step == len(digits.trace.steps) - 1
-    assert session.look == Look()
-    assert Session(digits, Place(look=Look(near_misses="Candecomp"))).look.near_misses == "Candecomp"
+    assert session.look == DisplayOptions()
+    assert Session(digits, ViewState(look=DisplayOptions(near_misses="Candecomp"))).look.near_misses == "Candecomp"
 
 
 def test_boxes_of_a_link_that_are_not_there_are_no_selection_of_nodes(digits: Opened) -> None:
-    session = Session(digits, Place(selection=("nothing",)))
+    session = Session(digits, ViewState(selection=("nothing",)))
     assert session.selection == session.selected_nodes == ()
     assert session.details() is None
 
 
 def test_changing_the_look_tells_it_and_keeps_what_is_selected(digits: Opened) -> None:
-    session = Session(digits, Place(step=3))
+    session = Session(digits, ViewState(step=3))
     heard = Heard(session)
     session.change_look(mode="after", colour_by="kind")
-    assert (session.look, heard.only()) == (Look(mode="after", colour_by="kind"), {"look"})
+    assert (session.look, heard.only()) == (DisplayOptions(mode="after", colour_by="kind"), {"look"})
     session.change_look(mode="after")
     assert heard == []
     session.select([next(box for box, nodes in session.boxes.items() if len(nodes) == 16)])
@@ -137,16 +137,16 @@ def test_changing_the_look_tells_it_and_keeps_what_is_selected(digits: Opened) -
     "look", [{"mode": "x"}, {"colour_by": "x"}, {"group_by": "x"}, {"near_misses": "NoPattern"}], ids=str
 )
 def test_a_look_that_there_is_not_changes_nothing(digits: Opened, look: dict[str, str]) -> None:
-    session = Session(digits, Place(step=3))
+    session = Session(digits, ViewState(step=3))
     heard = Heard(session)
     with pytest.raises(UnknownNameError, match="known are"):
         session.change_look(**look)
-    assert (session.look, heard) == (Look(), [])
+    assert (session.look, heard) == (DisplayOptions(), [])
     assert session.picture().view["step"] == 3
 
 
 def test_a_trial_is_drawn_until_it_ends(blackboard: Opened) -> None:
-    session = Session(blackboard, Place())
+    session = Session(blackboard, ViewState())
     heard = Heard(session)
     plain = session.picture().view
     session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
@@ -160,7 +160,7 @@ def test_a_trial_is_drawn_until_it_ends(blackboard: Opened) -> None:
 
 
 def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Opened) -> None:
-    session = Session(blackboard, Place(look=Look(group_by="none")))
+    session = Session(blackboard, ViewState(look=DisplayOptions(group_by="none")))
     session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
     session.select_nodes([7])
     heard = Heard(session)
@@ -171,12 +171,12 @@ def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Open
 
 
 def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard: Opened) -> None:
-    session = Session(digits, Place(step=8))
+    session = Session(digits, ViewState(step=8))
     session.select([next(iter(session.boxes))])
     session.found(missing={"cuda": "none here"})
     before = session.picture()
     heard = Heard(session)
-    session.open(blackboard, Place(circuit="blackboard", step=99, options=CompilerOptions(fold=False)))
+    session.open(blackboard, ViewState(circuit="blackboard", step=99, options=CompilerOptions(fold=False)))
     told = heard.only()
     assert told >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
     assert session.step == len(blackboard.trace.steps) - 1
@@ -186,7 +186,7 @@ def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard
 
 
 def test_what_is_found_tells_checks_or_times(digits: Opened) -> None:
-    session = Session(digits, Place())
+    session = Session(digits, ViewState())
     heard = Heard(session)
     check = StepCheck(3, digits.trace.steps[3].path, 0.0, "exact", 0.0)
     session.found(checks={3: check})
@@ -199,7 +199,7 @@ def test_what_is_found_tells_checks_or_times(digits: Opened) -> None:
 
 
 def test_pictures_are_kept_and_made_anew_after_times(digits: Opened) -> None:
-    session = Session(digits, Place(look=Look(colour_by="time", group_by="none")))
+    session = Session(digits, ViewState(look=DisplayOptions(colour_by="time", group_by="none")))
     first = session.picture()
     assert session.picture() is first
     assert all(node["fill"] is None for node in first.view["nodes"])
@@ -212,7 +212,7 @@ def test_pictures_are_kept_and_made_anew_after_times(digits: Opened) -> None:
 
 
 def test_only_so_many_pictures_are_kept(blackboard: Opened) -> None:
-    session = Session(blackboard, Place())
+    session = Session(blackboard, ViewState())
     first = session.picture()
     for mode in ("after", "before"):
         session.change_look(mode=mode)
@@ -232,16 +232,16 @@ def test_only_so_many_pictures_are_kept(blackboard: Opened) -> None:
 
 
 def test_a_comparison_is_noted_for_the_link(digits: Opened) -> None:
-    session = Session(digits, Place())
+    session = Session(digits, ViewState())
     heard = Heard(session)
-    session.compare_with(Place(circuit="hmm"))
+    session.compare_with(ViewState(circuit="hmm"))
     assert heard.only() == {"other"}
     assert session.place.query() == "circuit=digits&vs.circuit=hmm"
 
 
 def test_a_trace_from_a_file_cannot_be_run(digits: Opened, tmp_path) -> None:
-    require_live(Session(digits, Place()))
+    require_live(Session(digits, ViewState()))
     digits.trace.save(tmp_path / "d.trace.json")
-    loaded = open_place(Library(tmp_path), Place(circuit="d.trace.json"))
+    loaded = open_place(Library(tmp_path), ViewState(circuit="d.trace.json"))
     with pytest.raises(CircuitError, match="compile it again first"):
-        require_live(Session(loaded, Place()))
+        require_live(Session(loaded, ViewState()))

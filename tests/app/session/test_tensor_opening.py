@@ -7,14 +7,14 @@ import pytest
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_place
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
-from explorer.app.session.place import Place, place_of_query
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
+from explorer.app.session.view_state import ViewState, view_state_of_query
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.trace import Trace
 
-PLACE = Place(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL), step=2)
+PLACE = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL), step=2)
 SHORT = replace(
     PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("CSE", "ConstantFold:until_fixed_point"), one_by_one=True)
 )
@@ -28,21 +28,21 @@ def opened():
 def test_a_link_holds_level_passes_and_mode():
     assert PLACE.query() == "circuit=conflict&step=2&level=tensor"
     for place in (PLACE, SHORT, replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, compile_for="train"))):
-        assert place_of_query(place.query()) == place
+        assert view_state_of_query(place.query()) == place
 
 
 @pytest.mark.parametrize("query", ["level=buffers", "level=tensor&compile_for=fun"])
 def test_an_unknown_level_or_mode_in_a_link_is_an_error(query):
     with pytest.raises(UnknownNameError, match="known are"):
-        place_of_query(f"circuit=conflict&{query}")
+        view_state_of_query(f"circuit=conflict&{query}")
 
 
 def test_a_circuit_is_opened_at_the_tensor_level(opened):
     assert opened.trace.is_tensor
     assert opened.is_live
     assert opened.tensor.level == TENSOR_LEVEL
-    figures = [opened.trace.figures(step)["operators"] for step in (0, -1)]
-    assert figures[1] < figures[0]
+    stats = [opened.trace.stats(step)["operators"] for step in (0, -1)]
+    assert stats[1] < stats[0]
     assert all(check.ok for check in opened.trace.check())
 
 
@@ -76,12 +76,12 @@ def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path
     path = tmp_path / "conflict.trace.json.gz"
     opened.trace.save(path)
     library = Library(tmp_path)
-    read = open_place(library, Place(circuit=path.name))
+    read = open_place(library, ViewState(circuit=path.name))
     assert read.tensor.level == TENSOR_LEVEL
     assert not read.is_live
-    assert Session(read, Place(circuit=path.name, step=2)).picture().view["nodes"]
+    assert Session(read, ViewState(circuit=path.name, step=2)).picture().view["nodes"]
     with pytest.raises(CircuitError, match="record it again in Python"):
-        open_place(library, Place(circuit=path.name, again=True))
+        open_place(library, ViewState(circuit=path.name, again=True))
 
 
 @pytest.mark.parametrize("place", [PLACE, SHORT])

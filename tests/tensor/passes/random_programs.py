@@ -10,7 +10,7 @@ from tests.tensor.passes.checking import aten, constant, full, tensor
 SIZES = (1, 2, 3, 4, 6)
 
 
-def random_graph(seed, dtype, length=12, trained=False):
+def random_graph(seed, dtype, length=12, requires_grad=False):
     """A graph of about so many operators on one or two inputs, with one to three outputs.
 
     Of integers it has only operators that PyTorch has for them. If it is trained, its first value is a product with a
@@ -21,11 +21,11 @@ def random_graph(seed, dtype, length=12, trained=False):
     shape = tuple(source.choice(SIZES) for _ in range(4))
     inputs = [tensor(*shape, dtype=dtype), tensor(*shape, dtype=dtype, name="y")]
     values = list(inputs)
-    if trained:
+    if requires_grad:
         values.append(call(aten.mul.Tensor, inputs[0], _parameter(shape, dtype, seed)))
     while len(values) < length:
         x = values[-1] if source.random() < 0.7 else source.choice(values[-4:])
-        values.append(source.choice([*steps, *TRAINED_STEPS] if trained else steps)(source, x, values, dtype))
+        values.append(source.choice([*steps, *TRAINED_STEPS] if requires_grad else steps)(source, x, values, dtype))
     outputs = [values[-1], *source.sample(values[2:], source.randint(0, 2))]
     return FunctionGraph(inputs, list(dict.fromkeys(outputs)))
 

@@ -63,7 +63,7 @@ def test_a_network_keeps_its_values_in_inference_and_comes_back(dtype, data):
 
 
 @settings(max_examples=20)
-@given(graph=networks(trained=True))
+@given(graph=networks(requires_grad=True))
 def test_a_network_keeps_its_values_and_gradients_in_training_and_comes_back(graph):
     plain = random_values(graph, 0)
     before, text, mark = results(graph, plain), graph.text(), graph.checkpoint()

@@ -119,9 +119,9 @@ def test_a_relu_stays_where_the_places_of_the_greatest_numbers_are_read(dtype):
 def test_in_inference_a_regression_passes_its_input_on(dtype):
     x, expected = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="expected")
     graph = FunctionGraph([x, expected], [call(regression_op, call(aten.relu.default, x), expected)])
-    trained = graph.clone()
-    PassManager(OPTIMIZATION_PIPELINE, passes).run(trained, CompilationMode.TRAIN)
-    assert ops(trained) == ["relu", "regression"]
+    requires_grad = graph.clone()
+    PassManager(OPTIMIZATION_PIPELINE, passes).run(requires_grad, CompilationMode.TRAIN)
+    assert ops(requires_grad) == ["relu", "regression"]
     run(graph, "OptimizeRegression")
     assert ops(graph) == ["relu"]
 

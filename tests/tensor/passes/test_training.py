@@ -42,7 +42,7 @@ def assert_same_gradients(found, wanted):
 @seeded(40)
 def test_random_programs_keep_their_gradients_where_numbers_are_equal(seed):
     torch.manual_seed(seed)
-    graph = random_graph(seed, DOUBLE, length=5 + seed % 8, trained=True)
+    graph = random_graph(seed, DOUBLE, length=5 + seed % 8, requires_grad=True)
     given = [torch.randint(-2, 3, v.tensor_type.shape).to(DOUBLE) for v in graph.inputs]
     wanted = gradients(graph, given)
     PassManager(GLOW_PIPELINE, passes).run(graph, CompilationMode.TRAIN)

@@ -111,7 +111,7 @@ def test_a_graph_refuses_inputs_that_are_quantized_otherwise_than_the_operator_s
         node.op(x, x)
     with pytest.raises(OperatorError, match="it is a f32"):
         node.op(x, reals())
-    plain = call(aten.alias.default, reals(), place=node.place)
+    plain = call(aten.alias.default, reals(), location=node.location)
     with pytest.raises(OperatorError, match="a quantized tensor is needed"):
         quantized.dequantize(plain)
     with pytest.raises(OperatorError, match="is no quantized operator"):

@@ -5,12 +5,12 @@ from dataclasses import replace
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import STRATEGIES
-from explorer.app.session.place import Place
+from explorer.app.session.view_state import ViewState
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import compare_table, first_difference_of_traces
 
@@ -37,33 +37,33 @@ class CompareTool(Tool):
     title = "Compare"
     help = "Two traces side by side: different options, rules or circuits. The selection is shown in both."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.variant = pmui.Select(label="Compare with", options=[], size="small", width=260)
         self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=200)
-        self.start = pmui.Button(label="Start comparing", size="small", on_click=desk.guard(self._start))
+        self.start = pmui.Button(label="Start comparing", size="small", on_click=workspace.guard(self._start))
         self.stop = pmui.Button(
             label="Stop comparing",
             size="small",
             variant="outlined",
-            on_click=desk.guard(lambda _: desk.show_other(None)),
+            on_click=workspace.guard(lambda _: workspace.show_other(None)),
         )
         self.use = pmui.Button(
-            label="Continue with the other", size="small", variant="text", on_click=desk.guard(self._use)
+            label="Continue with the other", size="small", variant="text", on_click=workspace.guard(self._use)
         )
         self.words = html_pane()
         self.table = html_pane()
-        super().__init__(desk)
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         controls = line(self.variant, self.circuit, self.start, self.stop, self.use)
         return column(controls, self.words, self.table)
 
     def changed(self, names: frozenset[str]) -> None:
-        session, other = self.desk.session, self.desk.other
+        session, other = self.workspace.session, self.workspace.other
         if "trace" in names:
             self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))
             self.variant.param.update(options=["the same options", *self._variants], value=self._telling())
-            self.circuit.param.update(options=list(self.desk.library.names()), value=session.place.circuit)
+            self.circuit.param.update(options=list(self.workspace.library.names()), value=session.place.circuit)
         self.stop.disabled = self.use.disabled = other is None
         if not names & {"trace", "other", "step"}:
             return
@@ -77,20 +77,20 @@ class CompareTool(Tool):
 
     def _telling(self) -> str:
         """The variant most likely to differ: without the most-applied rule, otherwise the first one."""
-        stats = [found for found in self.desk.session.opened.trace.rule_stats() if found.applied]
+        stats = [found for found in self.workspace.session.opened.trace.rule_stats() if found.applied]
         best = max(stats, key=lambda found: found.applied, default=None)
         name = "" if best is None else f"without rule {best.rule}"
         return name if name in self._variants else next(iter(self._variants))
 
     def _start(self, _: object) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         options = self._variants.get(self.variant.value, session.opened.options)
         same = self.circuit.value == session.place.circuit
-        place = session.place if same else Place(circuit=self.circuit.value, look=session.look)
-        self.desk.open_other(replace(place, options=options, again=True))
+        place = session.place if same else ViewState(circuit=self.circuit.value, look=session.look)
+        self.workspace.open_other(replace(place, options=options, again=True))
 
     def _use(self, _: object) -> None:
-        other = self.desk.other
+        other = self.workspace.other
         if other is not None:
-            self.desk.show_other(None)
-            self.desk.session.open(other.opened, other.place)
+            self.workspace.show_other(None)
+            self.workspace.session.open(other.opened, other.place)

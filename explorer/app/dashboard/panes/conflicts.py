@@ -5,10 +5,10 @@ from dataclasses import replace
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import STRATEGIES
 from widgets.schema import TableView
 
@@ -22,21 +22,21 @@ class ConflictsTool(Tool):
     title = "Conflicts"
     help = "Matches that shared a node: which one won and why. Try a different strategy."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
-        self.use = pmui.Button(label="Use it", size="small", on_click=desk.guard(self._use))
+        self.use = pmui.Button(label="Use it", size="small", on_click=workspace.guard(self._use))
         self.compare = pmui.Button(
-            label="Compare with it", size="small", variant="outlined", on_click=desk.guard(self._compare)
+            label="Compare with it", size="small", variant="outlined", on_click=workspace.guard(self._compare)
         )
         self.table = html_pane()
-        super().__init__(desk)
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         controls = line(self.strategy, self.use, self.compare)
         return column(controls, self.table)
 
     def changed(self, names: frozenset[str]) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         if "trace" in names:
             self.strategy.value = session.opened.options.strategy
         if not names & {"trace", "step"}:
@@ -63,13 +63,13 @@ class ConflictsTool(Tool):
         self.table.object = table_html(table, count)
 
     def _use(self, _: object) -> None:
-        self.desk.recompile(replace(self.desk.session.opened.options, strategy=self.strategy.value))
+        self.workspace.recompile(replace(self.workspace.session.opened.options, strategy=self.strategy.value))
 
     def _compare(self, _: object) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         options = replace(session.opened.options, strategy=self.strategy.value)
-        self.desk.open_other(replace(session.place, options=options, again=True))
-        self.desk.open_tool("compare")
+        self.workspace.open_other(replace(session.place, options=options, again=True))
+        self.workspace.open_tool("compare")
 
 
 def _nodes(nodes: tuple[int, ...]) -> str:

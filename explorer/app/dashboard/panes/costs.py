@@ -7,10 +7,10 @@ import panel as pn
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.values import check_values
+from explorer.app.dashboard.workspace import Workspace
 from explorer.views import FIGURES, figure_bars, waterfall
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
@@ -33,24 +33,30 @@ def strip_html(costs: SectionView) -> str:
 class CostStrip:
     """The line under the graph: statistics of the step, measured times, the difference of the output."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.figures = pn.pane.HTML("", stylesheets=[STRIP_STYLE], margin=(0, 8), styles={"flex": "1 1 400px"})
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.stats = pn.pane.HTML("", stylesheets=[STRIP_STYLE], margin=(0, 8), styles={"flex": "1 1 400px"})
         self.check = pmui.Button(
-            label="Check values", size="small", variant="text", on_click=desk.guard(lambda _: check_values(desk))
+            label="Check values",
+            size="small",
+            variant="text",
+            on_click=workspace.guard(lambda _: check_values(workspace)),
         )
         self.time = pmui.Button(
-            label="Time it", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("time"))
+            label="Time it",
+            size="small",
+            variant="text",
+            on_click=workspace.guard(lambda _: workspace.open_tool("time")),
         )
         self.view = pn.FlexBox(
-            self.figures, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
+            self.stats, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
         )
 
     def changed(self, names: frozenset[str]) -> None:
         """Show the statistics of the step."""
-        session = self.desk.session
+        session = self.workspace.session
         if names & {"trace", "step", "times", "checks"}:
-            self.figures.object = strip_html(session.costs())
+            self.stats.object = strip_html(session.costs())
             self.check.visible = session.opened.is_live and not session.findings.checks
 
 
@@ -61,7 +67,7 @@ class CostTool(Tool):
     title = "Cost"
     help = "What each step cost and bought: layers, parameters, operations, bytes."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._filling = False
         self.figure = pmui.Select(label="Figure", options={}, size="small", width=230)
         self.kind = pmui.RadioButtonGroup(
@@ -70,8 +76,8 @@ class CostTool(Tool):
         self.levels = pmui.Checkbox(label="Each level of folding", value=False)
         self.bars = BarsPane()
         for control in (self.figure, self.kind, self.levels):
-            control.param.watch(desk.guard(lambda _: self.draw()), "value")
-        super().__init__(desk)
+            control.param.watch(workspace.guard(lambda _: self.draw()), "value")
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         controls: Any = line(self.figure, self.kind, self.levels)
@@ -80,12 +86,12 @@ class CostTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
-        has = self.desk.session.index.trace.figures(0)
+        has = self.workspace.session.index.trace.stats(0)
         known = {title.capitalize(): name for name, (title, _, _) in FIGURES.items() if name in has}
         kept = self.figure.value if self.figure.value in known.values() else next(iter(known.values()))
         self._filling = True
         self.figure.param.update(options=known, value=kept)
-        self.levels.visible = not self.desk.session.opened.trace.is_tensor
+        self.levels.visible = not self.workspace.session.opened.trace.is_tensor
         self._filling = False
         self.draw()
 
@@ -94,4 +100,4 @@ class CostTool(Tool):
         if self._filling:
             return
         draw = figure_bars if self.kind.value == "course" else waterfall
-        self.bars.show_bars(draw(self.desk.session.index, self.figure.value, fold_levels=self.levels.value))
+        self.bars.show_bars(draw(self.workspace.session.index, self.figure.value, fold_levels=self.levels.value))

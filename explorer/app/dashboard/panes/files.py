@@ -8,13 +8,13 @@ from tempfile import TemporaryDirectory
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.images.raster import picture_png
 from explorer.app.session.library import MAX_UPLOAD_BYTES
-from explorer.app.session.place import Place
+from explorer.app.session.view_state import ViewState
 from explorer.views import recording, static_svg
 from widgets import page_html
 
@@ -26,7 +26,7 @@ class FilesTool(Tool):
     title = "Files"
     help = "Open a circuit or trace file; export the image, page, trace or code."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.upload = pmui.FileInput(
             label="Open a circuit or trace (.json, .json.gz)",
             accept=".json,.gz",
@@ -34,71 +34,71 @@ class FilesTool(Tool):
             size="small",
             variant="outlined",
         )
-        self.upload.param.watch(desk.guard(lambda _: self._uploaded()), "value")
+        self.upload.param.watch(workspace.guard(lambda _: self._uploaded()), "value")
         self.again = pmui.Button(
-            label="Compile this trace again", size="small", variant="outlined", on_click=desk.guard(self._again)
+            label="Compile this trace again", size="small", variant="outlined", on_click=workspace.guard(self._again)
         )
         self.code = html_pane()
-        self.copy = pmui.Button(label="Copy as Python", size="small", on_click=desk.guard(self._copy))
-        super().__init__(desk)
+        self.copy = pmui.Button(label="Copy as Python", size="small", on_click=workspace.guard(self._copy))
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         downloads = [
-            _download(self.desk, "Picture (SVG)", "svg", self._name, self._svg),
-            _download(self.desk, "Picture (PNG)", "png", self._name, self._png),
-            _download(self.desk, "Page (HTML)", "html", self._name, self._page),
-            _download(self.desk, "Trace", "trace.json.gz", self._name, self._trace),
+            _download(self.workspace, "Picture (SVG)", "svg", self._name, self._svg),
+            _download(self.workspace, "Picture (PNG)", "png", self._name, self._png),
+            _download(self.workspace, "Page (HTML)", "html", self._name, self._page),
+            _download(self.workspace, "Trace", "trace.json.gz", self._name, self._trace),
         ]
         files = line(self.upload, self.again, *(download for download in downloads))
         return column(files, line(self.copy), self.code)
 
     def changed(self, names: frozenset[str]) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         self.again.disabled = session.opened.is_live
-        self.code.object = code_html(self.desk.python())
+        self.code.object = code_html(self.workspace.python())
 
     def _uploaded(self) -> None:
         if not self.upload.value:
             return
         name, raw = Path(str(self.upload.filename or "upload.json")).name, self.upload.value
-        library = self.desk.library
-        self.desk.background.start(
+        library = self.workspace.library
+        self.workspace.background.start(
             f"Reading {name}",
             lambda job: library.upload(name, raw),
-            lambda known: self.desk.open(Place(circuit=known)),
-            self.desk.failed,
+            lambda known: self.workspace.open(ViewState(circuit=known)),
+            self.workspace.failed,
         )
 
     def _again(self, _: object) -> None:
-        self.desk.recompile(self.desk.session.opened.options)
+        self.workspace.recompile(self.workspace.session.opened.options)
 
     def _copy(self, _: object) -> None:
-        self.desk.copy(self.desk.python())
+        self.workspace.copy(self.workspace.python())
 
     def _name(self) -> str:
-        session = self.desk.session
+        session = self.workspace.session
         return f"{session.opened.name.split('.')[0]}-step-{session.step}"
 
     def _svg(self) -> bytes:
-        return static_svg(self.desk.session.picture()).encode()
+        return static_svg(self.workspace.session.picture()).encode()
 
     def _png(self) -> bytes:
-        return picture_png(self.desk.session.picture()).data
+        return picture_png(self.workspace.session.picture()).data
 
     def _page(self) -> bytes:
-        session = self.desk.session
+        session = self.workspace.session
         found = recording(session.index, session.opened.name, modes=("diff", "before", "after"))
         return page_html(found).encode()
 
     def _trace(self) -> bytes:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "trace.json.gz"
-            self.desk.session.opened.trace.save(path)
+            self.workspace.session.opened.trace.save(path)
             return path.read_bytes()
 
 
 def _download(
-    desk: Desk, label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]
+    workspace: Workspace, label: str, ending: str, name: Callable[[], str], make: Callable[[], bytes]
 ) -> pmui.FileDownload:
     """A button that creates its file when it is pressed."""
     button = pmui.FileDownload(label=label, filename=f"picture.{ending}", size="small", variant="outlined")
@@ -108,7 +108,7 @@ def _download(
         try:
             return BytesIO(make())
         except Exception as error:  # noqa: BLE001  # it is shown in the page and written to the file
-            desk.failed(error)
+            workspace.failed(error)
             return BytesIO(str(error).encode())
 
     button.callback = made

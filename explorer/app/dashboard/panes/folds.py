@@ -5,10 +5,10 @@ from html import escape
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
 from explorer.errors import UnknownNameError
 from explorer.views import fold_level, fold_levels, missed_folds, why_not_folded
@@ -25,7 +25,7 @@ class FoldsTool(Tool):
     help = "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed."
     looks_at = (COMPILED,)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.level = pmui.Select(label="Level", options=[], size="small", width=110)
         self.group = pmui.Select(label="Group", options={}, size="small", width=260)
         self.all_slices = pmui.Checkbox(label="All slices", value=False)
@@ -33,10 +33,10 @@ class FoldsTool(Tool):
         self.index = html_pane()
         self.missed = html_pane()
         self._filling = False
-        self.level.param.watch(desk.guard(lambda _: self._level_chosen()), "value")
-        self.group.param.watch(desk.guard(lambda _: self._group_chosen()), "value")
-        self.all_slices.param.watch(desk.guard(lambda _: self._draw()), "value")
-        super().__init__(desk)
+        self.level.param.watch(workspace.guard(lambda _: self._level_chosen()), "value")
+        self.group.param.watch(workspace.guard(lambda _: self._group_chosen()), "value")
+        self.all_slices.param.watch(workspace.guard(lambda _: self._draw()), "value")
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         left = column(line(self.level, self.group, self.all_slices), self.facts)
@@ -44,7 +44,7 @@ class FoldsTool(Tool):
         return columns(left, right)
 
     def changed(self, names: frozenset[str]) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         levels = list(fold_levels(session.index))
         self._filling = True
         if "trace" in names:
@@ -61,7 +61,7 @@ class FoldsTool(Tool):
         self._draw()
 
     def _groups(self) -> list[FoldGroupView]:
-        return [] if self.level.value is None else fold_level(self.desk.session.index, self.level.value)["groups"]
+        return [] if self.level.value is None else fold_level(self.workspace.session.index, self.level.value)["groups"]
 
     def _fill_groups(self) -> None:
         groups = self._groups()
@@ -82,7 +82,7 @@ class FoldsTool(Tool):
             self._draw()
 
     def _draw(self) -> None:
-        index = self.desk.session.index
+        index = self.workspace.session.index
         group = next((g for g in self._groups() if g["node"] == self.group.value), None)
         if group is None:
             self.facts.object = "<p>Nothing was folded: folding is disabled, or no two layers had equal keys.</p>"
@@ -108,7 +108,7 @@ class FoldsTool(Tool):
 
     def _pair(self) -> list[str]:
         """Whether two selected boxes were folded together, and if not, why."""
-        session = self.desk.session
+        session = self.workspace.session
         before = {group.node: group.members[0] for group in session.opened.trace.fold_groups()}
         nodes = [session.boxes[box][0] for box in session.selection]
         if len(nodes) < 2:

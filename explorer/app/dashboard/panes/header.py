@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import panel_material_ui as pmui
 
-from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import LEVELS
-from explorer.app.session.place import Place
+from explorer.app.session.view_state import ViewState
 from explorer.backend import SEMIRINGS
 from explorer.bench import why_no_cuda
 from explorer.options import PRESETS
@@ -18,8 +18,8 @@ DEVICES = {"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)}
 class Header:
     """Selects the circuit and options to open; follows the session."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
         self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=180, searchable=False)
         self.semiring = pmui.Select(
             label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
@@ -27,7 +27,10 @@ class Header:
         self.level = pmui.Select(label="Level", options=list(LEVELS), size="small", width=110)
         self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
         self.edit = pmui.Button(
-            label="Edit", size="small", variant="text", on_click=desk.guard(lambda _: desk.open_tool("pipeline"))
+            label="Edit",
+            size="small",
+            variant="text",
+            on_click=workspace.guard(lambda _: workspace.open_tool("pipeline")),
         )
         reason = why_no_cuda()
         missing = [] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices]
@@ -39,19 +42,19 @@ class Header:
             size="small",
             width=150,
         )
-        self.device.param.watch(desk.guard(lambda event: setattr(desk, "devices", event.new)), "value")
+        self.device.param.watch(workspace.guard(lambda event: setattr(workspace, "devices", event.new)), "value")
         self._filling = False
         for control in (self.circuit, self.level, self.semiring, self.preset):
-            control.param.watch(desk.guard(lambda event: self._chosen(event.obj)), "value")
+            control.param.watch(workspace.guard(lambda event: self._chosen(event.obj)), "value")
         self.items = [self.circuit, self.level, self.semiring, self.preset, self.edit, self.device]
 
     def changed(self, names: frozenset[str]) -> None:
         """Show the open circuit and its options."""
         if "trace" not in names:
             return
-        opened = self.desk.session.opened
+        opened = self.workspace.session.opened
         self._filling = True
-        known = list(self.desk.library.names())
+        known = list(self.workspace.library.names())
         self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
         self.level.value = opened.tensor.level
         fixed = opened.trace.is_tensor and not opened.is_live
@@ -65,16 +68,16 @@ class Header:
         if self._filling:
             return
         if control is self.circuit:
-            self.desk.open(Place(circuit=self.circuit.value))
+            self.workspace.open(ViewState(circuit=self.circuit.value))
             return
         if control is self.level:
-            place = self.desk.session.place
+            place = self.workspace.session.place
             tensor = replace(place.tensor, level=self.level.value)
-            self.desk.open(Place(circuit=place.circuit, options=place.options, tensor=tensor))
+            self.workspace.open(ViewState(circuit=place.circuit, options=place.options, tensor=tensor))
             return
-        options = self.desk.session.opened.options
+        options = self.workspace.session.opened.options
         if control is self.preset:
             options = options.with_preset(self.preset.value)
         else:
             options = replace(options, semiring=self.semiring.value)
-        self.desk.recompile(options)
+        self.workspace.recompile(options)

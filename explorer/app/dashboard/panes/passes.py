@@ -8,9 +8,9 @@ import panel as pn
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.pipeline_draft import PipelineDraft
 from explorer.app.session.tensor_opening import chosen_pipeline
 from explorer.rewrite import (
@@ -33,11 +33,11 @@ MODES = {
 class PassesForm:
     """Edits a draft of the pipeline, which runs only on request."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
         self.draft = PipelineDraft()
         self._filling = False
-        guard = desk.guard
+        guard = workspace.guard
         self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
         self.convergence = pmui.Select(label="Enabled", options=list(CONVERGENCE), width=200, **SMALL)
         self.modes = pmui.Select(label="To", options=list(MODES), width=150, **SMALL)
@@ -79,7 +79,7 @@ class PassesForm:
         """Show the pipeline that the trace was recorded with."""
         from explorer.tensor.passes import passes
 
-        opened = self.desk.session.opened
+        opened = self.workspace.session.opened
         self.new.param.update(options=list(passes.names), value=self.new.value or passes.names[0])
         self.mode.value = opened.tensor.compile_for
         self.one_by_one.value = opened.tensor.one_by_one
@@ -128,11 +128,11 @@ class PassesForm:
         self._edit(self.draft.insert(at, self.new.value, self.new.options), at)
 
     def _run(self) -> None:
-        place = self.desk.session.place
+        place = self.workspace.session.place
         tensor = replace(
             place.tensor, passes=self.draft.texts, compile_for=self.mode.value, one_by_one=self.one_by_one.value
         )
-        self.desk.open(replace(place, tensor=tensor, other=None))
+        self.workspace.open(replace(place, tensor=tensor, other=None))
 
     def _yaml(self) -> BytesIO:
         return BytesIO(pipeline_to_yaml(self.draft.pipeline).encode())
@@ -145,4 +145,4 @@ class PassesForm:
         self._edit(PipelineDraft.of(found), 0)
 
     def _button(self, label: str, press: Any) -> pmui.Button:
-        return pmui.Button(label=label, variant="text", on_click=self.desk.guard(lambda _: press()), **SMALL)
+        return pmui.Button(label=label, variant="text", on_click=self.workspace.guard(lambda _: press()), **SMALL)

@@ -13,10 +13,10 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
 from explorer.app.dashboard.panes.tool import CLOSED, Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.app.session.options import COMPILED
 from explorer.app.session.pattern_form import (
@@ -32,8 +32,8 @@ from explorer.app.session.pattern_form import (
     parameters_of_type,
 )
 from explorer.app.session.pattern_use import apply_form, explain_pattern, replacements, try_pattern
-from explorer.app.session.place import Place
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
 Part = TypeVar("Part")
@@ -49,25 +49,25 @@ class PatternTool(Tool):
     help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
     looks_at = (COMPILED,)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.form = START
         self.rows = column()
         self.words = html_pane()
         self.answer = html_pane()
         self.code = html_pane()
         self.replacement = pmui.Select(label="Replacement of a match", options=[], width=220, **SMALL)
-        self.apply = pmui.Button(label="Apply", on_click=desk.guard(self._apply), **SMALL)
+        self.apply = pmui.Button(label="Apply", on_click=workspace.guard(self._apply), **SMALL)
         self.beside = pmui.Button(
-            label="Apply and compare", variant="outlined", on_click=desk.guard(self._apply_beside), **SMALL
+            label="Apply and compare", variant="outlined", on_click=workspace.guard(self._apply_beside), **SMALL
         )
         self.copy = pmui.Button(
             label="Copy as Python",
             variant="outlined",
-            on_click=desk.guard(lambda _: desk.copy(self._python())),
+            on_click=workspace.guard(lambda _: workspace.copy(self._python())),
             **SMALL,
         )
-        self.clear = pmui.Button(label="End the trial", variant="text", on_click=desk.guard(self._clear), **SMALL)
-        super().__init__(desk)
+        self.clear = pmui.Button(label="End the trial", variant="text", on_click=workspace.guard(self._clear), **SMALL)
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         buttons = line(self.replacement, self.apply, self.beside, self.copy, self.clear)
@@ -77,7 +77,7 @@ class PatternTool(Tool):
 
     def changed(self, names: frozenset[str]) -> None:
         if CLOSED in names:  # the drawing over the graph ends with the form
-            self.desk.session.try_pattern(None)
+            self.workspace.session.try_pattern(None)
         if "trace" in names:
             self._draw()
         if names & {"trace", "step"}:
@@ -99,7 +99,7 @@ class PatternTool(Tool):
         name = _text("Name", form.name, self._guarded(lambda value: self._set(replace(self.form, name=value))), 170)
         is_output = pmui.Checkbox(label="the first layer is an output", value=form.is_output, **SMALL)
         is_output.param.watch(
-            self.desk.guard(lambda event: self._set(replace(self.form, is_output=event.new))), "value"
+            self.workspace.guard(lambda event: self._set(replace(self.form, is_output=event.new))), "value"
         )
         add = _button("Add a layer below", self._guarded(lambda: self._layers((*self.form.entries, form.entries[-1]))))
         self.rows[:] = [
@@ -241,12 +241,12 @@ class PatternTool(Tool):
         return column(*rows)
 
     def _guarded(self, action: Callable[..., None]) -> Callable[..., None]:
-        return self.desk.guard(action)
+        return self.workspace.guard(action)
 
     # ------------------------------------------------------------------ matches
 
     def _try(self) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         try:
             trial = try_pattern(session.opened.trace, session.step, self.form)
             options = list(replacements(self.form))
@@ -267,7 +267,7 @@ class PatternTool(Tool):
 
     def _ask(self) -> None:
         """Show why the pattern does not match at the selected box."""
-        session = self.desk.session
+        session = self.workspace.session
         nodes = session.selected_nodes
         self.answer.object = ""
         if not nodes or session.trial is None:
@@ -280,19 +280,19 @@ class PatternTool(Tool):
         self.answer.object = f"<h3>At node {nodes[0]}</h3>{lines_html(lines)}"
 
     def _python(self) -> str:
-        return self.desk.python(form=self.form, replacement=self.replacement.value)
+        return self.workspace.python(form=self.form, replacement=self.replacement.value)
 
     # ------------------------------------------------------------------ applying it
 
     def _applied(self, then: Callable[[Opened], None]) -> None:
-        before, form, replacement = self.desk.session.opened, self.form, self.replacement.value
+        before, form, replacement = self.workspace.session.opened, self.form, self.replacement.value
 
         def work(job: Job) -> Opened:
             made = apply_form(before.trace, form, replacement)
             job.check()
             return Opened(before.name, made, before.options)
 
-        self.desk.background.start(f"Applying {form.name}", work, then, self.desk.failed)
+        self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.failed)
 
     def _apply(self, _: object) -> None:
         place = self._place()
@@ -300,21 +300,21 @@ class PatternTool(Tool):
 
         def show(opened: Opened) -> None:
             used = (step.index for step in opened.trace.steps if any(match.rule == name for match in step.matches))
-            self.desk.session.open(opened, replace(place, step=next(used, 0)))
+            self.workspace.session.open(opened, replace(place, step=next(used, 0)))
 
         self._applied(show)
 
     def _apply_beside(self, _: object) -> None:
         def show(opened: Opened) -> None:
-            self.desk.show_other(Session(opened, place))
-            self.desk.open_tool("compare")
+            self.workspace.show_other(Session(opened, place))
+            self.workspace.open_tool("compare")
 
         place = self._place()
         self._applied(show)
 
-    def _place(self) -> Place:
+    def _place(self) -> ViewState:
         """The view state of the new trace: the open one, with this pattern applied."""
-        place = self.desk.session.place
+        place = self.workspace.session.place
         form = json.dumps(self.form.to_json(), separators=(",", ":"))
         return replace(
             place,
@@ -326,7 +326,7 @@ class PatternTool(Tool):
         )
 
     def _clear(self, _: object) -> None:
-        self.desk.open_tool("")
+        self.workspace.open_tool("")
 
 
 def _has_gaps(form: PatternForm) -> bool:

@@ -6,11 +6,11 @@ from typing import Any
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line
 from explorer.app.dashboard.panes.passes import PassesForm
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import forms_of
 from explorer.app.session.options import STRATEGIES
 from explorer.fold import SCHEDULERS
@@ -25,7 +25,7 @@ class PipelineTool(Tool):
     title = "Pipeline"
     help = "Which rules apply, in how many rounds. Disable a rule, a match, a step or folding, and compile again."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=160)
         self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
@@ -36,23 +36,23 @@ class PipelineTool(Tool):
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
         self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=420)
         self.skip_step = pmui.Button(
-            label="Disable this step", size="small", variant="outlined", on_click=desk.guard(self._skip_step)
+            label="Disable this step", size="small", variant="outlined", on_click=workspace.guard(self._skip_step)
         )
         self.skip_match = pmui.Button(
             label="Disable the selected match",
             size="small",
             variant="outlined",
-            on_click=desk.guard(self._skip_match),
+            on_click=workspace.guard(self._skip_match),
         )
-        self.apply = pmui.Button(label="Compile again", size="small", on_click=desk.guard(self._apply))
+        self.apply = pmui.Button(label="Compile again", size="small", on_click=workspace.guard(self._apply))
         self.compare = pmui.Button(
-            label="Compare with this", size="small", variant="outlined", on_click=desk.guard(self._compare)
+            label="Compare with this", size="small", variant="outlined", on_click=workspace.guard(self._compare)
         )
-        self.reset = pmui.Button(label="Reset", size="small", variant="text", on_click=desk.guard(self._reset))
+        self.reset = pmui.Button(label="Reset", size="small", variant="text", on_click=workspace.guard(self._reset))
         self.words = html_pane()
-        self.preset.param.watch(desk.guard(lambda _: self._preset_chosen()), "value")
-        self.passes = PassesForm(desk)
-        super().__init__(desk)
+        self.preset.param.watch(workspace.guard(lambda _: self._preset_chosen()), "value")
+        self.passes = PassesForm(workspace)
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         choices = line(self.preset, self.strategy, self.max_rounds, self.levels, self.seed)
@@ -66,12 +66,12 @@ class PipelineTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
-        is_tensor = self.desk.session.opened.trace.is_tensor
+        is_tensor = self.workspace.session.opened.trace.is_tensor
         self.of_rules.visible, self.of_passes.visible = not is_tensor, is_tensor
         if is_tensor:
             self.passes.fill()
         else:
-            self._fill(self.desk.session.opened.options)
+            self._fill(self.workspace.session.opened.options)
 
     # ------------------------------------------------------------------ form -> options
 
@@ -83,7 +83,7 @@ class PipelineTool(Tool):
         values = {name: control.value for name, control in self._controls.items()}
         for name in (name for name, value in values.items() if value is None):  # an emptied field
             values[name] = getattr(default, name)
-        return replace(self.desk.session.opened.options, **values, disable=disable)
+        return replace(self.workspace.session.opened.options, **values, disable=disable)
 
     @property
     def _controls(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class PipelineTool(Tool):
             if name in self._controls:
                 self._controls[name].value = value
         self._fill_rules(options)
-        applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.desk.session.place)]
+        applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.workspace.session.place)]
         self.words.object = lines_html([_said(options), *applied])
 
     def _fill_rules(self, options: CompilerOptions) -> None:
@@ -112,18 +112,22 @@ class PipelineTool(Tool):
     # ------------------------------------------------------------------ buttons
 
     def _skip_step(self, _: object) -> None:
-        path = self.desk.session.index.step(self.desk.session.step).path
+        path = self.workspace.session.index.step(self.workspace.session.step).path
         if "/" not in path:
-            self.desk.note(f"“{path}” cannot be disabled: without it there is no circuit.")
+            self.workspace.note(f"“{path}” cannot be disabled: without it there is no circuit.")
             return
         self._add_skip(path)
 
     def _skip_match(self, _: object) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         nodes = set(session.selected_nodes)
-        found = [m for m in session.index.step(session.step).matches if not m.place and not nodes.isdisjoint(m.nodes)]
+        found = [
+            m
+            for m in session.index.step(session.step).matches
+            if not m.parameter_path and not nodes.isdisjoint(m.nodes)
+        ]
         if not found:
-            self.desk.note("Select a box that is part of a match of this step, then disable the match.")
+            self.workspace.note("Select a box that is part of a match of this step, then disable the match.")
             return
         for match in found:
             self._add_skip(f"{match.rule}@{match.root}")
@@ -134,15 +138,15 @@ class PipelineTool(Tool):
         self.words.object = lines_html([f"{entry} will be disabled: compile again, or compare."])
 
     def _apply(self, _: object) -> None:
-        self.desk.recompile(self.options)
+        self.workspace.recompile(self.options)
 
     def _compare(self, _: object) -> None:
-        session = self.desk.session
-        self.desk.open_other(replace(session.place, options=self.options, again=True))
-        self.desk.open_tool("compare")
+        session = self.workspace.session
+        self.workspace.open_other(replace(session.place, options=self.options, again=True))
+        self.workspace.open_tool("compare")
 
     def _reset(self, _: object) -> None:
-        self._fill(self.desk.session.opened.options)
+        self._fill(self.workspace.session.opened.options)
 
 
 def _said(options: CompilerOptions) -> str:

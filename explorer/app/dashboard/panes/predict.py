@@ -6,12 +6,12 @@ from html import escape
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
-from explorer.app.session.place import Look
+from explorer.app.session.view_state import DisplayOptions
 from explorer.views import Question, Verdict, check, questions
 
 
@@ -23,22 +23,26 @@ class PredictTool(Tool):
     help = "Predict what the step will do before you see it; the answer is checked against the trace."
     looks_at = (COMPILED,)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.choice = pmui.Select(label="Question", options=[], size="small", width=520)
-        self.begin = pmui.Button(label="Ask me", size="small", on_click=desk.guard(self._begin))
+        self.begin = pmui.Button(label="Ask me", size="small", on_click=workspace.guard(self._begin))
         self.text = html_pane()
         self.options = pmui.RadioBoxGroup(label="Answer", options=[], visible=False)
         self.number = pmui.IntInput(
             label="Layers", value=0, start=0, size="small", sx=TYPED_NUMBER, width=140, visible=False
         )
-        self.check = pmui.Button(label="Check", size="small", visible=False, on_click=desk.guard(self._check))
+        self.check = pmui.Button(label="Check", size="small", visible=False, on_click=workspace.guard(self._check))
         self.reveal = pmui.Button(
-            label="Show the step", size="small", variant="outlined", visible=False, on_click=desk.guard(self._reveal)
+            label="Show the step",
+            size="small",
+            variant="outlined",
+            visible=False,
+            on_click=workspace.guard(self._reveal),
         )
         self.verdict = html_pane()
         self._asked: Question | None = None
-        self._look: Look | None = None
-        super().__init__(desk)
+        self._look: DisplayOptions | None = None
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         answer = line(self.options, self.number, self.check, self.reveal)
@@ -49,18 +53,18 @@ class PredictTool(Tool):
             self._leave()
         elif "trace" in names and OPENED not in names:
             self._end()
-        elif self._asked is not None and self.desk.session.step != self._asked.after_step:
+        elif self._asked is not None and self.workspace.session.step != self._asked.after_step:
             look = self._look  # the reader moved on: the question is over
             self._end()
             if look is not None:
-                self.desk.session.change_look(**asdict(look))
+                self.workspace.session.change_look(**asdict(look))
         if self._asked is None and names & {"trace", "step"}:
             self._list()
         if self._asked is not None and self._asked.kind == "fold-with" and "selection" in names:
             self._say_selection()
 
     def _list(self) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         self._questions = {question.text: question for question in questions(session.index, session.step)}
         texts = list(self._questions)
         self.choice.param.update(options=texts, value=texts[0] if texts else None)
@@ -68,7 +72,7 @@ class PredictTool(Tool):
         self.text.object = "" if texts else "<p>Nothing to predict here: choose a step that changes something.</p>"
 
     def _begin(self, _: object) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         question = self._questions[self.choice.value]
         if self._look is None:
             self._look = session.look
@@ -87,7 +91,7 @@ class PredictTool(Tool):
             self._say_selection()
 
     def _say_selection(self) -> None:
-        count = len(self.desk.session.selected_nodes)
+        count = len(self.workspace.session.selected_nodes)
         self.text.object = (
             f"<h3>{escape(self._asked.text if self._asked else '')}</h3>"
             f"<p>Click the boxes (Shift adds to the selection), then Check. {count:,} selected.</p>"
@@ -95,7 +99,7 @@ class PredictTool(Tool):
 
     def _answer(self, question: Question) -> object:
         if question.kind == "fold-with":
-            return tuple(self.desk.session.selected_nodes)
+            return tuple(self.workspace.session.selected_nodes)
         if question.choices:
             return self.options.value
         return number(self.number, 0)
@@ -104,11 +108,11 @@ class PredictTool(Tool):
         question = self._asked
         if question is None:
             return
-        verdict: Verdict = check(self.desk.session.index, question, self._answer(question))  # type: ignore[arg-type]
+        verdict: Verdict = check(self.workspace.session.index, question, self._answer(question))  # type: ignore[arg-type]
         sign = "good" if verdict.right else "bad"
         self.verdict.object = f'<p class="{sign}" role="status">{escape(verdict.text)}</p>'
         if verdict.nodes:
-            self.desk.session.select_nodes(verdict.nodes)
+            self.workspace.session.select_nodes(verdict.nodes)
         self.reveal.visible = True
 
     def _reveal(self, _: object) -> None:
@@ -120,8 +124,8 @@ class PredictTool(Tool):
         question, look = self._asked, self._look
         self._end()
         if question is not None and look is not None:
-            self.desk.session.change_look(**asdict(look))
-            self.desk.session.go(question.step)
+            self.workspace.session.change_look(**asdict(look))
+            self.workspace.session.go(question.step)
 
     def _end(self) -> None:
         self._asked = self._look = None

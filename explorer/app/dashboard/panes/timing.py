@@ -13,10 +13,10 @@ from bokeh.plotting import figure
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import circuit_of
 from explorer.app.session.session import require_live
 from explorer.bench import (
@@ -34,12 +34,12 @@ from explorer.timings import CPU, CUDA, Run, Setup
 from explorer.trace import Trace
 from explorer.views import (
     TraceIndex,
+    bottlenecks,
     conditions,
     crossover_text,
     layer_heat,
     layer_table,
     layers_note,
-    lints,
     measurements,
     memory_table,
     mode_bars,
@@ -73,7 +73,7 @@ class TimeTool(Tool):
     title = "Time"
     help = "Measured times on this machine: medians with their confidence intervals; outputs are compared first."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.missing = why_no_cuda()
         self.what = pmui.Select(label="What", options=WHAT, value=STEPS, size="small", width=230)
         self.kind = pmui.Select(
@@ -88,16 +88,16 @@ class TimeTool(Tool):
         self.seconds = pmui.IntInput(
             label="Time limit, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
         )
-        self.start = pmui.Button(label="Measure", size="small", on_click=desk.guard(self._start))
+        self.start = pmui.Button(label="Measure", size="small", on_click=workspace.guard(self._start))
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
-        self.recorded.param.watch(desk.guard(lambda _: self._open_recorded()), "value")
+        self.recorded.param.watch(workspace.guard(lambda _: self._open_recorded()), "value")
         self.bars = BarsPane()
         self.chart = column()
         self.words = html_pane()
         self.facts = html_pane()
         self._files: dict[str, RecordedFile] = {}
         self._so_far: tuple[Run, str] | None = None
-        super().__init__(desk)
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         controls: tuple[Any, ...] = (self.what, self.kind, self.batch, self.threads, self.seconds)
@@ -106,7 +106,7 @@ class TimeTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
-        is_tensor = self.desk.session.opened.trace.is_tensor
+        is_tensor = self.workspace.session.opened.trace.is_tensor
         offered = OF_STEPS if is_tensor else WHAT
         kept = self.what.value if self.what.value in offered.values() else STEPS
         self.what.param.update(options=offered, value=kept)
@@ -120,11 +120,11 @@ class TimeTool(Tool):
     # ------------------------------------------------------------------ measuring
 
     def _start(self, _: object) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         require_live(session)
         opened, step, what = session.opened, session.step, self.what.value
         settings: dict[str, Any] = {
-            "devices": self.desk.devices,
+            "devices": self.workspace.devices,
             "kind": self.kind.value,
             "num_threads": number(self.threads, 1),
             "max_seconds": float(number(self.seconds, 10)),
@@ -161,16 +161,16 @@ class TimeTool(Tool):
 
         def failed(error: Exception) -> None:
             self._clear()
-            self.desk.failed(error)
+            self.workspace.failed(error)
 
-        self.desk.background.cancel()
+        self.workspace.background.cancel()
         self._clear()
         self.bars.visible = what != LAYERS
-        self.desk.background.start("Timing", work, done, failed, show_at_once=True, cancelled=cancelled)
+        self.workspace.background.start("Timing", work, done, failed, show_at_once=True, cancelled=cancelled)
 
     def _keep(self, run: Run, step: int) -> None:
         """Show times in the cost strip, and times of layers as colours of the graph."""
-        session = self.desk.session
+        session = self.workspace.session
         if run.subject == "steps":
             session.found(times=measurements(session.index, run), missing=dict(run.missing))
         if run.subject == "layers" and run.devices:
@@ -184,15 +184,15 @@ class TimeTool(Tool):
         if file is None:
             return
         if file.error:
-            self.desk.note(file.error)
+            self.workspace.note(file.error)
             return
-        session = self.desk.session
+        session = self.workspace.session
         for run in file.runs:
             if run.circuit == session.opened.name:
                 self._show(run, STEPS if run.subject == "steps" else run.subject, session.step)
                 return
         circuits = ", ".join(dict.fromkeys(run.circuit for run in file.runs))
-        self.desk.note(f"{file.path.name} contains runs of {circuits}, but none of {session.opened.name}.")
+        self.workspace.note(f"{file.path.name} contains runs of {circuits}, but none of {session.opened.name}.")
 
     # ------------------------------------------------------------------ showing
 
@@ -205,7 +205,7 @@ class TimeTool(Tool):
         """Draw the bars of the times so far; layers get a table at the end."""
         if what == LAYERS:
             return
-        bars = _bars(self.desk.session.index, run, what)
+        bars = _bars(self.workspace.session.index, run, what)
         bars["note"] = f"Still measuring. {bars['note']}".strip()
         self.bars.show_bars(bars)
         self._so_far = run, what
@@ -214,7 +214,7 @@ class TimeTool(Tool):
         """Keep the drawing after Cancel."""
         said = "Cancelled; these are the times so far."
         if self._so_far is not None:
-            self.bars.show_bars(_bars(self.desk.session.index, *self._so_far))
+            self.bars.show_bars(_bars(self.workspace.session.index, *self._so_far))
         elif what == LAYERS:
             said = "Cancelled; the table of layers is complete only at the end."
         else:
@@ -222,14 +222,14 @@ class TimeTool(Tool):
         self.words.object = lines_html([said])
 
     def _show(self, run: Run, what: str, step: int) -> None:
-        index = self.desk.session.index
+        index = self.workspace.session.index
         self._so_far = None
         self.chart[:] = [sweep_chart(run)] if run.subject == "sweep" else []
         self.bars.visible = run.subject != "layers"
         if self.bars.visible:
             self.bars.show_bars(_bars(index, run, what))
-        advice = lints(index, [run], step)
-        said = "".join(f"<p>{escape(str(lint))}</p>" for lint in advice)
+        advice = bottlenecks(index, [run], step)
+        said = "".join(f"<p>{escape(str(bottleneck))}</p>" for bottleneck in advice)
         note = [crossover_text(run)] if run.subject == "sweep" else []
         note += [layers_note(run)] if run.subject == "layers" else []
         self.words.object = lines_html(note) + said

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import LEVELS
 
 OPENED, CLOSED = "opened", "closed"
@@ -24,8 +24,8 @@ class Tool(ABC):
     looks_at: ClassVar[tuple[str, ...]] = LEVELS
     """The levels whose traces it supports."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
         self.view = self.build()
 
     @abstractmethod

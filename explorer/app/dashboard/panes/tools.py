@@ -7,7 +7,6 @@ import panel as pn
 import panel_material_ui as pmui
 from param.parameterized import Event
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.compare import CompareTool
 from explorer.app.dashboard.panes.conflicts import ConflictsTool
 from explorer.app.dashboard.panes.costs import CostTool
@@ -20,6 +19,7 @@ from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.timing import TimeTool
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.dashboard.panes.why_not import WhyNotTool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.session import EVENTS
 
 TOOLS: tuple[type[Tool], ...] = (
@@ -41,8 +41,8 @@ DRAWER_HEIGHT = "max(270px, 36vh)"
 class Drawer:
     """The tools of the dashboard. `on_open` receives whether a tool is open, so that the graph can make room."""
 
-    def __init__(self, desk: Desk, on_open: Callable[[bool], None]) -> None:
-        self.desk = desk
+    def __init__(self, workspace: Workspace, on_open: Callable[[bool], None]) -> None:
+        self.workspace = workspace
         self.on_open = on_open
         self.open_name = self._shown = ""
         self._made: dict[str, Tool] = {}
@@ -52,7 +52,7 @@ class Drawer:
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.buttons.param.watch(desk.guard(self._pressed), "value")
+        self.buttons.param.watch(workspace.guard(self._pressed), "value")
         self.body = pn.Column(
             sizing_mode="stretch_width", styles={"height": DRAWER_HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
         )
@@ -65,7 +65,7 @@ class Drawer:
         self.buttons.value = [name] if name else []
         if name:
             if name not in self._made:
-                self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.desk)
+                self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.workspace)
             self._shown = ""
             self.changed(EVENTS | {OPENED})
         self.body.visible = bool(name)
@@ -76,7 +76,7 @@ class Drawer:
         tool = self._made.get(self.open_name)
         if tool is None:
             return
-        level = self.desk.session.opened.tensor.level
+        level = self.workspace.session.opened.tensor.level
         fits = level in tool.looks_at
         shown = f"{tool.name} {level}"
         if self._shown != shown:
@@ -85,7 +85,7 @@ class Drawer:
             self.body[:] = [html_pane(f"<p>{escape(words)}</p>"), *([tool.view] if fits else [])]
             names = EVENTS | {OPENED} if fits else names
         if fits or CLOSED in names:
-            self.desk.guard(tool.changed)(names)
+            self.workspace.guard(tool.changed)(names)
 
     def _pressed(self, event: Event) -> None:
         """Open the tool of a button, or close it if it is open."""

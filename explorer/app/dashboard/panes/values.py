@@ -1,7 +1,7 @@
 """The equivalence badge: the output after every step compared with the unoptimized circuit's, on a fixed batch."""
 
 from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.desk import Desk
+from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.bench import random_inputs
 from explorer.trace import StepCheck
@@ -11,18 +11,18 @@ AT_ONCE = 1_500
 """Up to this many layers the values are checked without a request."""
 
 
-def check_values(desk: Desk, ask_first: bool = False) -> None:
+def check_values(workspace: Workspace, ask_first: bool = False) -> None:
     """Check the values of every step in the background; with `ask_first` only if that is quick."""
-    opened = desk.session.opened
+    opened = workspace.session.opened
     if not opened.is_live or (ask_first and len(opened.trace.steps[0].snapshot.graph.nodes) > AT_ONCE):
         return
 
     def shown(checks: dict[int, StepCheck]) -> None:
-        if desk.session.opened is opened:
-            desk.session.found(checks=checks)
+        if workspace.session.opened is opened:
+            workspace.session.found(checks=checks)
 
-    background = desk.quiet_background if ask_first else desk.background
-    background.start("Checking values", lambda job: _checked(opened, job), shown, desk.failed)
+    background = workspace.quiet_background if ask_first else workspace.background
+    background.start("Checking values", lambda job: _checked(opened, job), shown, workspace.failed)
 
 
 def _checked(opened: Opened, job: Job) -> dict[int, StepCheck]:

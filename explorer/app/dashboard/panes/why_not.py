@@ -5,10 +5,10 @@ from html import escape
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.desk import Desk
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, section_html
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.workspace import Workspace
 from explorer.errors import CircuitError
 from explorer.views import near_misses, why_not
 
@@ -20,21 +20,21 @@ class WhyNotTool(Tool):
     title = "Why not"
     help = "Why a pattern was not applied at the selected node, and where it nearly matched."
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self.pattern = pmui.Select(label="Pattern", options=[], size="small", width=230)
         self.show = pmui.Checkbox(label="Draw its near misses on the graph", value=False)
         self.answer = html_pane()
         self.misses = html_pane()
-        self.pattern.param.watch(desk.guard(lambda _: self._chosen()), "value")
-        self.show.param.watch(desk.guard(lambda _: self._chosen()), "value")
-        super().__init__(desk)
+        self.pattern.param.watch(workspace.guard(lambda _: self._chosen()), "value")
+        self.show.param.watch(workspace.guard(lambda _: self._chosen()), "value")
+        super().__init__(workspace)
 
     def build(self) -> Viewable:
         left = column(line(self.pattern, self.show), self.answer)
         return columns(left, column(self.misses))
 
     def changed(self, names: frozenset[str]) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         if "trace" in names:
             patterns = [rule.pattern for rule in session.opened.trace.rules]
             kept = self.pattern.value if self.pattern.value in patterns else None
@@ -50,16 +50,16 @@ class WhyNotTool(Tool):
 
     def _likely(self, patterns: list[str]) -> str | None:
         """The initial pattern: the one with the most near misses at the step."""
-        found = self.desk.session.opened.trace.near_misses(None, self.desk.session.step)
+        found = self.workspace.session.opened.trace.near_misses(None, self.workspace.session.step)
         best = max(found, key=lambda misses: len(misses.refusals), default=None)
         return best.pattern if best is not None else next(iter(patterns), None)
 
     def _chosen(self) -> None:
-        self.desk.session.change_look(near_misses=self.pattern.value if self.show.value else None)
+        self.workspace.session.change_look(near_misses=self.pattern.value if self.show.value else None)
         self._answer()
 
     def _answer(self) -> None:
-        session = self.desk.session
+        session = self.workspace.session
         nodes = session.selected_nodes
         if not nodes or self.pattern.value is None:
             self.answer.object = "<p>Select a box in the graph to ask about it.</p>"

@@ -1,4 +1,4 @@
-"""One sitting of measuring: settings, threads, devices, progress, Cancel; one at a time in a process."""
+"""One measurement of measuring: settings, threads, devices, progress, Cancel; one at a time in a process."""
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +56,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a sitting is: the share of its time from 0 to 1, what it does, and the timings so far."""
+    """How far a measurement is: the share of its time from 0 to 1, what it does, and the timings so far."""
 
     share: float
     note: str
@@ -77,8 +77,8 @@ def never() -> bool:
 
 
 @dataclass(eq=False)
-class Sitting:
-    """A sitting that goes on. `tell` is called between timed sections only, in the thread that measures."""
+class MeasurementRun:
+    """A measurement that goes on. `tell` is called between timed sections only, in the thread that measures."""
 
     settings: Settings
     on_progress: OnProgress
@@ -101,7 +101,7 @@ class Sitting:
     def run(
         self, subject: str, circuit: str, options: Mapping[str, Any], timings: tuple[Timing, ...], stopped: bool
     ) -> Run:
-        """The result of the sitting; tells the last progress."""
+        """The result of the measurement; tells the last progress."""
         self.on_progress(Progress(1.0, "cancelled" if stopped else "done", timings))
         seconds = monotonic() - self.started
         kind = self.settings.kind
@@ -126,8 +126,10 @@ class Sitting:
 
 
 @contextmanager
-def sitting(settings: Settings, on_progress: OnProgress = ignore, cancelled: Cancelled = never) -> Iterator[Sitting]:
-    """Begin a sitting: wait until no other one goes on in this process, set the threads, measure the limits.
+def measurement_run(
+    settings: Settings, on_progress: OnProgress = ignore, cancelled: Cancelled = never
+) -> Iterator[MeasurementRun]:
+    """Begin a measurement: wait until no other one goes on in this process, set the threads, measure the limits.
 
     The threads are set back at the end; malloc goes on keeping freed memory. Set threads count for the thread that
     calls this.
@@ -135,7 +137,7 @@ def sitting(settings: Settings, on_progress: OnProgress = ignore, cancelled: Can
     reason = why_no_cuda() if CUDA in settings.devices else None
     missing = {} if reason is None else {CUDA: reason}
     devices = tuple(device for device in DEVICES if device in settings.devices and device not in missing)
-    begun = Sitting(settings, on_progress, cancelled, devices, missing)
+    begun = MeasurementRun(settings, on_progress, cancelled, devices, missing)
     with _alone(begun):
         if cancelled():
             yield begun
@@ -156,7 +158,7 @@ def sitting(settings: Settings, on_progress: OnProgress = ignore, cancelled: Can
 
 
 @contextmanager
-def _alone(begun: Sitting) -> Iterator[None]:
+def _alone(begun: MeasurementRun) -> Iterator[None]:
     """Two sittings at once would time each other."""
     while not _ONE_AT_A_TIME.acquire(timeout=WAIT_SECONDS):
         begun.tell(0.0, "waiting: something else is being timed")

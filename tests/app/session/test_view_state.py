@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.app.session.place import (
+from explorer.app.session.view_state import (
     LONGEST,
     LONGEST_FORM,
     MOST_FORMS,
     MOST_ROUNDS,
     MOST_SELECTED,
     MOST_VALUES,
-    Look,
-    Place,
-    place_of_query,
+    DisplayOptions,
+    ViewState,
+    view_state_of_query,
 )
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
 from explorer.options import PRESETS, CompilerOptions
@@ -38,7 +38,7 @@ options = st.builds(
     seed=numbers,
 )
 looks = st.builds(
-    Look,
+    DisplayOptions,
     mode=st.sampled_from(MODES),
     colour_by=st.sampled_from(COLOURS),
     group_by=st.sampled_from(GROUPINGS),
@@ -48,9 +48,9 @@ looks = st.builds(
 
 
 @st.composite
-def places(draw: st.DrawFn) -> Place:
+def places(draw: st.DrawFn) -> ViewState:
     forms = draw(st.lists(st.tuples(texts, texts), max_size=3))
-    return Place(
+    return ViewState(
         circuit=draw(texts),
         again=draw(st.booleans()),
         form=tuple(form for form, _ in forms),
@@ -63,47 +63,49 @@ def places(draw: st.DrawFn) -> Place:
 
 
 @given(places(), st.none() | places())
-def test_a_place_is_read_again_from_its_query(place: Place, other: Place | None) -> None:
+def test_a_place_is_read_again_from_its_query(place: ViewState, other: ViewState | None) -> None:
     place = replace(place, other=other)
-    assert place_of_query(place.query()) == place
-    assert place_of_query("?" + place.query()) == place
+    assert view_state_of_query(place.query()) == place
+    assert view_state_of_query("?" + place.query()) == place
 
 
 @given(
     st.text(max_size=60)
-    | st.lists(st.tuples(st.sampled_from([*Place.__slots__, "mode", "seed"]), texts)).map(
+    | st.lists(st.tuples(st.sampled_from([*ViewState.__slots__, "mode", "seed"]), texts)).map(
         lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
     )
 )
 def test_any_text_is_a_place_or_a_typed_error(query: str) -> None:
     try:
-        place = place_of_query(query)
+        place = view_state_of_query(query)
     except CircuitError:
         return
-    assert place_of_query(place.query()) == place
+    assert view_state_of_query(place.query()) == place
 
 
 def test_only_what_differs_from_the_defaults_is_written() -> None:
-    assert Place().query() == "circuit=digits"
-    place = Place(circuit="hmm", step=3, selection=("a b", "c"), look=Look(mode="side", everything=True))
+    assert ViewState().query() == "circuit=digits"
+    place = ViewState(circuit="hmm", step=3, selection=("a b", "c"), look=DisplayOptions(mode="side", everything=True))
     assert place.query() == "circuit=hmm&step=3&selection=a+b&selection=c&mode=side&everything=yes"
     fewer = CompilerOptions(fold=False, disable=("SumCollapse", "Candecomp"), max_rounds=0)
-    assert Place(options=fewer).query() == "circuit=digits&fold=no&disable=SumCollapse&disable=Candecomp&max_rounds=0"
+    assert (
+        ViewState(options=fewer).query() == "circuit=digits&fold=no&disable=SumCollapse&disable=Candecomp&max_rounds=0"
+    )
 
 
 def test_a_comparison_stands_under_a_name_of_its_own() -> None:
-    place = Place(circuit="hmm", other=Place(circuit="hmm", options=CompilerOptions(optimize=False)))
+    place = ViewState(circuit="hmm", other=ViewState(circuit="hmm", options=CompilerOptions(optimize=False)))
     assert place.query() == "circuit=hmm&vs.circuit=hmm&vs.optimize=no"
-    assert Place(other=Place()).query() == "circuit=digits&vs.circuit=digits"
-    assert place_of_query("vs.circuit=digits").other == Place()
+    assert ViewState(other=ViewState()).query() == "circuit=digits&vs.circuit=digits"
+    assert view_state_of_query("vs.circuit=digits").other == ViewState()
 
 
 def test_foreign_names_are_passed_over() -> None:
-    assert place_of_query("?utm_source=mail&step=2&options=x&look=y&other=z&vs=w") == Place(step=2)
+    assert view_state_of_query("?utm_source=mail&step=2&options=x&look=y&other=z&vs=w") == ViewState(step=2)
 
 
 def test_of_a_number_that_is_given_twice_the_last_one_counts() -> None:
-    assert place_of_query("step=2&step=5").step == 5
+    assert view_state_of_query("step=2&step=5").step == 5
 
 
 @pytest.mark.parametrize(
@@ -126,32 +128,32 @@ def test_of_a_number_that_is_given_twice_the_last_one_counts() -> None:
 )
 def test_what_makes_no_sense_is_told(query: str, error: type[CircuitError], message: str) -> None:
     with pytest.raises(error) as raised:
-        place_of_query(query)
+        view_state_of_query(query)
     assert message in str(raised.value)
 
 
 def test_long_links_are_refused() -> None:
-    assert place_of_query("circuit=" + "a" * LONGEST).circuit == "a" * LONGEST
+    assert view_state_of_query("circuit=" + "a" * LONGEST).circuit == "a" * LONGEST
     with pytest.raises(ValueRangeError, match=f"circuit in the link has {LONGEST + 1} characters; at most {LONGEST}"):
-        place_of_query("circuit=" + "a" * (LONGEST + 1))
+        view_state_of_query("circuit=" + "a" * (LONGEST + 1))
     form = "a" * LONGEST_FORM
-    assert place_of_query(f"form={form}&replacement=b").form == (form,)
+    assert view_state_of_query(f"form={form}&replacement=b").form == (form,)
     with pytest.raises(ValueRangeError, match="form in the link has"):
-        place_of_query(f"form={form}a&replacement=b")
-    assert len(place_of_query("&".join(["selection=a"] * MOST_VALUES)).selection) == MOST_VALUES
+        view_state_of_query(f"form={form}a&replacement=b")
+    assert len(view_state_of_query("&".join(["selection=a"] * MOST_VALUES)).selection) == MOST_VALUES
     with pytest.raises(ValueRangeError, match=f"more than {MOST_VALUES} values"):
-        place_of_query("&".join(["selection=a"] * (MOST_VALUES + 1)))
+        view_state_of_query("&".join(["selection=a"] * (MOST_VALUES + 1)))
 
 
 def test_a_link_asks_for_no_more_than_a_bounded_amount_of_work() -> None:
-    assert len(place_of_query("&".join(["form={}&replacement=a"] * MOST_FORMS)).form) == MOST_FORMS
+    assert len(view_state_of_query("&".join(["form={}&replacement=a"] * MOST_FORMS)).form) == MOST_FORMS
     with pytest.raises(ValueRangeError, match=f"names {MOST_FORMS + 1} patterns to apply; at most {MOST_FORMS}"):
-        place_of_query("&".join(["form={}&replacement=a"] * (MOST_FORMS + 1)))
-    assert place_of_query(f"max_rounds={MOST_ROUNDS}").options.max_rounds == MOST_ROUNDS
+        view_state_of_query("&".join(["form={}&replacement=a"] * (MOST_FORMS + 1)))
+    assert view_state_of_query(f"max_rounds={MOST_ROUNDS}").options.max_rounds == MOST_ROUNDS
     with pytest.raises(ValueRangeError, match=f"at most {MOST_ROUNDS} are run"):
-        place_of_query(f"vs.max_rounds={MOST_ROUNDS + 1}")
+        view_state_of_query(f"vs.max_rounds={MOST_ROUNDS + 1}")
 
 
 def test_of_a_large_selection_a_link_names_the_boxes_selected_last() -> None:
     boxes = tuple(f"g{i}" for i in range(MOST_SELECTED + 7))
-    assert place_of_query(Place(selection=boxes).query()).selection == boxes[7:]
+    assert view_state_of_query(ViewState(selection=boxes).query()).selection == boxes[7:]

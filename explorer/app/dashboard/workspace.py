@@ -10,10 +10,10 @@ from typing import Any
 from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_place, unused_skips
-from explorer.app.session.place import Place
 from explorer.app.session.reproduce import python_of
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
+from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 from explorer.options import CompilerOptions
 from explorer.timings import CPU
@@ -22,7 +22,7 @@ Say = Callable[[str, str, str], None]
 """(text, tone, report): a line for the reader; tone is info or error; `report` is the text of an error to copy."""
 
 
-class Desk:
+class Workspace:
     """One reader's workspace. The `open` functions compile in the background and then show the result."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Desk:
         self.devices: tuple[str, ...] = (CPU,)
         """The devices to time."""
         self.say: Say = lambda text, tone, report: None
-        self.hush: Callable[[], None] = lambda: None
+        self.clear_message: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
 
@@ -86,11 +86,11 @@ class Desk:
 
     # ------------------------------------------------------------------ opening
 
-    def open(self, place: Place) -> None:
+    def open(self, place: ViewState) -> None:
         """Compile or read what a link names in the background, and show it."""
 
         def shown(opened: Opened) -> None:
-            self.hush()
+            self.clear_message()
             self.session.open(opened, place)
             unused = unused_skips(opened.trace)
             if unused:
@@ -105,13 +105,13 @@ class Desk:
         place = self.session.place
         self.open(replace(place, options=options, again=True, other=None))
 
-    def open_other(self, place: Place) -> None:
+    def open_other(self, place: ViewState) -> None:
         """Open the trace to compare with."""
         plain = replace(place, other=None)
 
         self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)))
 
-    def _start_opening(self, place: Place, shown: Callable[[Opened], None]) -> None:
+    def _start_opening(self, place: ViewState, shown: Callable[[Opened], None]) -> None:
         title = f"Opening {place.circuit}"
         self.background.start(title, lambda job: open_place(self.library, place, job.hear), shown, self.failed)
 

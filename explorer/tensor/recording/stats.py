@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from explorer.tensor.recording.snapshot import GraphState
 
 
-def figures(state: "GraphState") -> Mapping[str, int]:
+def stats(state: "GraphState") -> Mapping[str, int]:
     """Operators, constants, parameters (numbers in constants) and bytes that operators write."""
     values = [node.value for node in state.nodes.values()]
     applied = [value for value in values if isinstance(value, Apply)]

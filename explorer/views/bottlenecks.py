@@ -32,7 +32,7 @@ NUMBER_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Lint:
+class Bottleneck:
     """One finding: its kind, on which device, the numbers in words, and what to do about it."""
 
     kind: str
@@ -44,19 +44,21 @@ class Lint:
         return f"{self.kind} on {_on(self.device)}: {self.text} {self.advice}"
 
 
-def lints(index: TraceIndex, runs: Sequence[Run], step: "int | str" = -1) -> tuple[Lint, ...]:
+def bottlenecks(index: TraceIndex, runs: Sequence[Run], step: "int | str" = -1) -> tuple[Bottleneck, ...]:
     """What the runs say about the circuit after a step; empty if none of the kinds holds it up.
 
     Times of equal states count for each other. Raises: CircuitError for a run that does not fit the trace.
     """
     for run in runs:
         check_fits(index, run)
-    return tuple(lint for device in DEVICES for lint in _of_device(index, runs, index.step(step).index, device))
+    return tuple(
+        bottleneck for device in DEVICES for bottleneck in _of_device(index, runs, index.step(step).index, device)
+    )
 
 
-def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -> Iterator[Lint]:
+def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -> Iterator[Bottleneck]:
     state = state_step(index.trace, step)
-    found: list[Lint] = []
+    found: list[Bottleneck] = []
     known = any(run.subject == LAYERS and _of_state(index, run, state, device) for run in runs)
     for run in runs:
         here = _of_state(index, run, state, device)
@@ -74,10 +76,10 @@ def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -
                 found += _gather_by_bytes(index, state, largest, limits)
             found += _memory(index, state, largest, limits)
     seen: set[str] = set()
-    for lint in found:
-        if lint.kind not in seen:
-            seen.add(lint.kind)
-            yield lint
+    for bottleneck in found:
+        if bottleneck.kind not in seen:
+            seen.add(bottleneck.kind)
+            yield bottleneck
 
 
 def _advice_to_fold(index: TraceIndex, step: int) -> str:
@@ -85,7 +87,7 @@ def _advice_to_fold(index: TraceIndex, step: int) -> str:
     return "" if index.trace.is_tensor or any(one.folds for one in index.trace.steps[: step + 1]) else "fold, or "
 
 
-def _launch(timing: Timing, limits: Limits, fold: str) -> list[Lint]:
+def _launch(timing: Timing, limits: Limits, fold: str) -> list[Bottleneck]:
     if timing.estimate is None or not timing.operators or timing.one_row is None or timing.batch_size == 1:
         return []
     time = timing.estimate.median
@@ -98,10 +100,10 @@ def _launch(timing: Timing, limits: Limits, fold: str) -> list[Lint]:
         f"takes {time_text(limits.operator_ms)}."
     )
     advice = f"{fold}give larger batches, which cost nearly nothing."
-    return [Lint("launch-bound", timing.device, text, advice[0].upper() + advice[1:])]
+    return [Bottleneck("launch-bound", timing.device, text, advice[0].upper() + advice[1:])]
 
 
-def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Lint]:
+def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Bottleneck]:
     """Up to which batch more rows cost nearly nothing."""
     ordered = sorted(timings, key=lambda timing: timing.batch_size)
     times = [(timing.batch_size, timing.estimate.median) for timing in ordered if timing.estimate is not None]
@@ -111,10 +113,10 @@ def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Lint]:
     rows, time = flat[-1]
     text = f"{rows:,} rows take {time_text(time)}, and {times[0][0]:,} take {time_text(times[0][1])}."
     advice = f"Below batches of {rows:,} rows it is the number of operators that costs: {fold}give larger batches."
-    return [Lint("launch-bound in small batches", ordered[0].device, text, advice)]
+    return [Bottleneck("launch-bound in small batches", ordered[0].device, text, advice)]
 
 
-def _gather(timing: Timing, reads: Sequence[Timing]) -> list[Lint]:
+def _gather(timing: Timing, reads: Sequence[Timing]) -> list[Bottleneck]:
     """By the measured times of the reads that copy."""
     known = [(read.estimate.median, read.node) for read in reads if read.estimate is not None]
     if timing.estimate is None or not known:
@@ -127,14 +129,14 @@ def _gather(timing: Timing, reads: Sequence[Timing]) -> list[Lint]:
         f"copying inputs to where they are read takes {time_text(copying)} of {time_text(time)} "
         f"({copying / time:.0%}); the longest, {time_text(longest)}, is that of layer {node}."
     )
-    return [Lint("gather-bound", timing.device, text, GATHER_ADVICE)]
+    return [Bottleneck("gather-bound", timing.device, text, GATHER_ADVICE)]
 
 
-def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Lint]:
+def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Bottleneck]:
     """By the bytes that reads copy, where layers were not timed."""
     if timing.estimate is None:
         return []
-    time, copied = timing.estimate.median, index.trace.figures(step).get("copied_bytes", 0) * timing.batch_size
+    time, copied = timing.estimate.median, index.trace.stats(step).get("copied_bytes", 0) * timing.batch_size
     copying = 2 * copied / limits.bytes_per_second * 1000
     if not GATHER_SHARE * time <= copying <= CACHED_SHARE * time:
         return []
@@ -143,16 +145,16 @@ def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limit
         f"({copying / time:.0%}) where {bytes_text(limits.bytes_per_second)} are moved in a second; time the layers to "
         f"be sure."
     )
-    return [Lint("gather-bound", timing.device, text, GATHER_ADVICE)]
+    return [Bottleneck("gather-bound", timing.device, text, GATHER_ADVICE)]
 
 
-def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Lint]:
+def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Bottleneck]:
     if timing.estimate is None or timing.batch_size < MEMORY_ROWS or index.trace.is_tensor:
         return []
-    time, figures = timing.estimate.median, index.trace.figures(step)
-    moved = 2 * (figures["activation_bytes"] + figures["copied_bytes"]) * timing.batch_size
-    moved += figures["parameters"] * NUMBER_BYTES
-    done = (figures["flops"] + figures["transcendentals"]) * timing.batch_size
+    time, stats = timing.estimate.median, index.trace.stats(step)
+    moved = 2 * (stats["activation_bytes"] + stats["copied_bytes"]) * timing.batch_size
+    moved += stats["parameters"] * NUMBER_BYTES
+    done = (stats["flops"] + stats["transcendentals"]) * timing.batch_size
     moving, doing = moved / limits.bytes_per_second * 1000, done / limits.flops_per_second * 1000
     if not MEMORY_SHARE * time <= moving <= CACHED_SHARE * time or moving < doing:
         return []
@@ -162,7 +164,7 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
         f"{bytes_text(moved)} takes {time_text(moving)} of {time_text(time)} ({moving / time:.0%})."
     )
     advice = "Fuse layers, so that less is written and read again; or give the batch in parts that fit into the caches."
-    return [Lint("memory-bound", timing.device, text, advice)]
+    return [Bottleneck("memory-bound", timing.device, text, advice)]
 
 
 def _of_state(index: TraceIndex, run: Run, state: int, device: str) -> list[Timing]:

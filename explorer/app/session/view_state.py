@@ -24,7 +24,7 @@ MOST_SELECTED, MOST_FORMS, MOST_ROUNDS = 50, 8, 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DisplayOptions:
     """How a step is displayed; `near_misses` names a pattern whose near misses are drawn.
 
     With `everything` every layer is drawn, however many there are.
@@ -38,7 +38,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ViewState:
     """Everything that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
 
     A trace file is shown as it was recorded, whatever the options, unless it is compiled `again`. `form` contains
@@ -53,8 +53,8 @@ class Place:
     tensor: TensorOptions = field(default_factory=TensorOptions)
     step: int = 0
     selection: tuple[str, ...] = ()
-    look: Look = field(default_factory=Look)
-    other: "Place | None" = None
+    look: DisplayOptions = field(default_factory=DisplayOptions)
+    other: "ViewState | None" = None
 
     def query(self) -> str:
         """The query of a link, without the question mark. A large selection is cut to the boxes selected last."""
@@ -75,7 +75,7 @@ class Place:
         return pairs + [(OTHER + name, value) for name, value in (self.other._pairs() if self.other else ())]
 
 
-def place_of_query(query: str) -> Place:
+def view_state_of_query(query: str) -> ViewState:
     """Parse the query of a link; absent values have their defaults, and unknown names are ignored.
 
     Raises: ValueRangeError, UnknownNameError for invalid values.
@@ -90,21 +90,21 @@ def place_of_query(query: str) -> Place:
     return replace(place, other=_place(there)) if there else place
 
 
-def _place(pairs: Sequence[tuple[str, str]]) -> Place:
+def _place(pairs: Sequence[tuple[str, str]]) -> ViewState:
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         longest = LONGEST_FORM if name == "form" else LONGEST
         if len(value) > longest:
             raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
         values.setdefault(name, []).append(value)
-    look = _filled(Look, values)
+    look = _filled(DisplayOptions, values)
     check_look(look)
     tensor = _filled(TensorOptions, values)
     for kind, asked, known in (("level", tensor.level, LEVELS), ("mode", tensor.compile_for, MODES_OF_USE)):
         if asked not in known:
             raise unknown_name(kind, asked, known)
     options = _filled(CompilerOptions, values)
-    place = replace(_filled(Place, values), options=options, tensor=tensor, look=look)
+    place = replace(_filled(ViewState, values), options=options, tensor=tensor, look=look)
     if len(place.form) != len(place.replacement):
         raise ValueRangeError(
             f"the link names {len(place.form)} forms and {len(place.replacement)} replacements; each form has one"
@@ -116,7 +116,7 @@ def _place(pairs: Sequence[tuple[str, str]]) -> Place:
     return place
 
 
-def check_look(look: Look) -> None:
+def check_look(look: DisplayOptions) -> None:
     """Raises: UnknownNameError for an unknown mode, colouring or grouping."""
     for kind, asked, known in (
         ("mode", look.mode, ALL_MODES),

@@ -7,29 +7,29 @@ import pytest
 
 from tests.notebooks.lessons import NOTEBOOKS, module
 
-saying = module("checks.saying")
+feedback = module("checks.feedback")
 
 
 def test_feedback_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    saying.say(saying.Said(True, "Right: both are of one level."))
+    feedback.show(feedback.Feedback(True, "Right: both are of one level."))
     assert capsys.readouterr().out == "Right: both are of one level.\n"
 
 
 def test_feedback_without_an_answer_says_what_is_expected() -> None:
-    assert saying.not_answered("a list of layers") == saying.Said(False, "Not answered yet: a list of layers")
+    assert feedback.not_answered("a list of layers") == feedback.Feedback(False, "Not answered yet: a list of layers")
 
 
 def test_feedback_on_a_wrong_type_says_what_is_expected() -> None:
-    said = saying.something_else("a function of a graph", 3)
-    assert said == saying.Said(False, "Expected a function of a graph; got something of type int.")
+    answer = feedback.something_else("a function of a graph", 3)
+    assert answer == feedback.Feedback(False, "Expected a function of a graph; got something of type int.")
 
 
 @pytest.mark.parametrize(
     ("answer", "whole"), [(3, True), (np.int64(3), True), (True, False), (3.0, False), ("3", False)]
 )
 def test_integers_are_recognized(answer: object, whole: bool) -> None:
-    assert saying.is_whole(answer) is whole
+    assert feedback.is_integer(answer) is whole
 
 
 def test_it_is_imported_from_the_notebooks_folder() -> None:
-    assert Path(saying.__file__).parent == NOTEBOOKS / "checks"
+    assert Path(feedback.__file__).parent == NOTEBOOKS / "checks"

@@ -47,12 +47,12 @@ def copied_anew(snapshot, number):
 def test_every_state_has_the_figures_of_its_own_layers(name, levels):
     trace = explorer.record(gallery.load_named(name), levels=levels)
     for step in reversed(trace.steps):
-        assert trace.figures(step) == counted_anew(step.snapshot), step.path
+        assert trace.stats(step) == counted_anew(step.snapshot), step.path
 
 
 def test_circuits_compiled_by_one_compiler_do_not_mix_their_figures():
     blackboard, conflict = gallery.load_named("blackboard"), gallery.load_named("conflict")
-    alone = [explorer.record(circuit).figures(-1) for circuit in (blackboard, conflict)]
+    alone = [explorer.record(circuit).stats(-1) for circuit in (blackboard, conflict)]
     compiler = explorer.TorchCompiler()
-    together = [explorer.record(circuit, compiler).figures(-1) for circuit in (blackboard, conflict)]
+    together = [explorer.record(circuit, compiler).stats(-1) for circuit in (blackboard, conflict)]
     assert together == alone

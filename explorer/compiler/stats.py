@@ -55,7 +55,7 @@ class Totals:
         self.parameter_flops += sign * layer.parameter_flops
         self.units += sign * layer.units
 
-    def figures(self, parameters: int, number_bytes: int) -> Mapping[str, int]:
+    def stats(self, parameters: int, number_bytes: int) -> Mapping[str, int]:
         """The figures of a state with these totals."""
         return {
             "layers": self.layers,
@@ -80,7 +80,7 @@ class GraphCounts:
     number_bytes: int
 
 
-class FigureCounter:
+class StatsCounter:
     """Figures of the states of one compilation. `is_complex`: whether values in the semiring are complex numbers."""
 
     def __init__(self, is_complex: bool) -> None:
@@ -92,10 +92,10 @@ class FigureCounter:
         """Bytes of one activation: of the widest leaf, twice that under a complex semiring if leaves are real."""
         return self.graph(graph).number_bytes
 
-    def figures(self, graph: Graph[TorchLayer]) -> Mapping[str, int]:
+    def stats(self, graph: Graph[TorchLayer]) -> Mapping[str, int]:
         """Figures of a graph whose layers read their inputs one by one."""
         counts = self.graph(graph)
-        return counts.totals.figures(counts.parameters, counts.number_bytes)
+        return counts.totals.stats(counts.parameters, counts.number_bytes)
 
     def graph(self, graph: Graph[TorchLayer]) -> GraphCounts:
         """The counts of a graph."""
