@@ -1,51 +1,75 @@
 """Why a pattern did not match: at which entry, at which node, and the reason.
 
-The matcher makes these; where a rule's guard leaves a match alone, the driver makes one of the kind `DECLINED`.
+The matcher makes these; if a rule's guard declines a match, the driver makes one of the kind `DECLINED`.
+A new kind is one member of `RefusalKind`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 SWITCHED_OFF = "switched off"
-"""What a refusal of the kind `DECLINED` has found where the rule was not asked, because somebody switched it off."""
+"""What a refusal of the kind `DECLINED` has found if the rule was not asked because the user switched it off."""
 
 
 class RefusalKind(Enum):
-    """The reasons a matcher can give; `DECLINED` is that of a rule's guard.
+    """Why an attempt failed, in the order in which the matcher, and then the driver, asks at an entry.
 
-    `OTHER_VALUE`: a variable of the pattern would stand for two nodes. `REVERTED`: the replacement was made and
-    taken back, because the graph would not have been legal.
+    Each kind has its name in trace files, its reason, and a summary that is true of all refusals of this entry, kind
+    and field. Both are formatted with the fields of the refusal, `next_entry`, `a` (an article, if the wanted type has
+    one) and `detail` (the refusal of a sub-pattern).
     """
 
-    WRONG_TYPE = "wrong type"
-    NO_INPUT = "no input"
-    SEVERAL_INPUTS = "several inputs"
-    SEVERAL_USERS = "several users"
-    INTERIOR_OUTPUT = "output inside"
-    NOT_AN_OUTPUT = "not an output"
-    CONFIG_DIFFERS = "config differs"
-    SUB_PATTERN_FAILED = "sub-pattern failed"
-    DECLINED = "declined"
-    OTHER_VALUE = "other value"
-    REVERTED = "reverted"
+    WRONG_TYPE = "wrong type", "node {node} is {a}{found}, not {a}{wanted}", "that layer is of another type"
+    NOT_AN_OUTPUT = (
+        "not an output",
+        "node {node} is not an output, which the pattern asks for",
+        "that layer is not an output",
+    )
+    SEVERAL_INPUTS = (
+        "several inputs",
+        "node {node} reads {found} nodes; only the last entry may read more than one",
+        "that layer reads 2 or more layers",
+    )
+    SEVERAL_USERS = (
+        "several users",
+        "node {node} is read by {found} nodes; only the first entry may be read by more than one",
+        "that layer feeds 2 or more layers",
+    )
+    INTERIOR_OUTPUT = (
+        "output inside",
+        "node {node} is an output and would be lost inside of the match",
+        "that layer is an output",
+    )
+    CONFIG_DIFFERS = "config differs", "node {node} has {what} {found}, wanted {wanted}", "its {what} differs"
+    SUB_PATTERN_FAILED = (
+        "sub-pattern failed",
+        "the parameter {what!r} of node {node} does not match {wanted}{detail}",
+        "its parameter {what} does not match",
+    )
+    NO_INPUT = (
+        "no input",
+        "node {node} reads nothing, and entry {next_entry} is still to be found",
+        "that layer reads no layer",
+    )
+    OTHER_VALUE = (
+        "other value",
+        "the variable {what!r} of the pattern is node {wanted}, but node {found} is read here",
+        "that layer reads another value than the pattern has there",
+    )
+    DECLINED = "declined", "the rule declined: {found}", "the rule declined"
+    REVERTED = "reverted", "it matched, and was reverted: {found}", "the replacement was reverted"
 
+    def __new__(cls, name_in_files: str, reason: str, summary: str) -> Self:
+        kind = object.__new__(cls)
+        kind._value_ = name_in_files
+        return kind
 
-ASKED = (
-    RefusalKind.WRONG_TYPE,
-    RefusalKind.NOT_AN_OUTPUT,
-    RefusalKind.SEVERAL_INPUTS,
-    RefusalKind.SEVERAL_USERS,
-    RefusalKind.INTERIOR_OUTPUT,
-    RefusalKind.CONFIG_DIFFERS,
-    RefusalKind.SUB_PATTERN_FAILED,
-    RefusalKind.NO_INPUT,
-    RefusalKind.OTHER_VALUE,
-    RefusalKind.DECLINED,
-    RefusalKind.REVERTED,
-)
-"""In which order the matcher, and then the driver, asks at an entry."""
+    def __init__(self, name_in_files: str, reason: str, summary: str) -> None:
+        self.rank = len(type(self).__members__)
+        self.reason = reason
+        self.summary = summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +93,7 @@ class Refusal:
     @property
     def progress(self) -> tuple[int, int]:
         """How far the attempt came: the entry, and the question at it."""
-        return self.entry, ASKED.index(self.kind)
+        return self.entry, self.kind.rank
 
     @property
     def reason(self) -> str:
@@ -78,35 +102,24 @@ class Refusal:
         >>> Refusal("SumCollapse", 7, 1, 5, RefusalKind.SEVERAL_USERS, found=3).reason
         'node 5 is read by 3 nodes; only the first entry may be read by more than one'
         """
-        match self.kind:
-            case RefusalKind.WRONG_TYPE:
-                a = "a " if str(self.wanted)[:1].isupper() else ""  # types of layers; operators have small letters
-                return f"node {self.node} is {a}{self.found}, not {a}{self.wanted}"
-            case RefusalKind.NO_INPUT:
-                return f"node {self.node} reads nothing, and entry {self.entry + 1} is still to be found"
-            case RefusalKind.SEVERAL_INPUTS:
-                return f"node {self.node} reads {self.found} nodes; only the last entry may read more than one"
-            case RefusalKind.SEVERAL_USERS:
-                return (
-                    f"node {self.node} is read by {self.found} nodes; only the first entry may be read by more than one"
-                )
-            case RefusalKind.INTERIOR_OUTPUT:
-                return f"node {self.node} is an output and would be lost inside of the match"
-            case RefusalKind.NOT_AN_OUTPUT:
-                return f"node {self.node} is not an output, which the pattern asks for"
-            case RefusalKind.CONFIG_DIFFERS:
-                return f"node {self.node} has {self.what} {self.found}, wanted {self.wanted}"
-            case RefusalKind.SUB_PATTERN_FAILED:
-                inner = f" ({self.inner[0].reason})" if self.inner else f" ({self.found})" if self.found else ""
-                return f"the parameter {self.what!r} of node {self.node} does not match {self.wanted}{inner}"
-            case RefusalKind.OTHER_VALUE:
-                return f"{self.what!r} stands for node {self.wanted}, and node {self.found} stands in its place here"
-            case RefusalKind.REVERTED:
-                return f"it matched, and was taken back: {self.found}"
-            case RefusalKind.DECLINED if self.found == SWITCHED_OFF:
-                return "it matched, and was switched off"
-            case RefusalKind.DECLINED:
-                return f"the rule declined: {self.found}"
+        return "it matched, and was switched off" if self.found == SWITCHED_OFF else self._said(self.kind.reason)
+
+    @property
+    def summary(self) -> str:
+        """The reason without naming a node: true of all refusals of this entry, kind and field."""
+        return "it is switched off" if self.found == SWITCHED_OFF else self._said(self.kind.summary)
+
+    def _said(self, template: str) -> str:
+        detail = self.inner[0].reason if self.inner else self.found
+        return template.format(
+            node=self.node,
+            found=self.found,
+            wanted=self.wanted,
+            what=self.what,
+            next_entry=self.entry + 1,
+            a="a " if str(self.wanted)[:1].isupper() else "",  # types of layers; operators have small letters
+            detail=f" ({detail})" if detail else "",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON types."""

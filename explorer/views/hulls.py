@@ -11,7 +11,7 @@ from explorer.trace import MatchLost, MatchRefused, Refusal
 from explorer.views.grouping import Boxes, ShownMode, boxes_of
 from explorer.views.index import TraceIndex, owner
 from explorer.views.trials import PatternTrial
-from explorer.views.words import ordinal, plural, reason_text
+from explorer.views.words import ordinal, plural
 from widgets.schema import GroupBy, HullKind, HullView
 
 
@@ -145,7 +145,7 @@ def _chain(inputs: Mapping[int, Sequence[int]], refusal: Refusal) -> tuple[int, 
 
 
 def _miss_text(refusal: Refusal, noun: str) -> str:
-    why = reason_text(refusal).replace("layer", noun)
+    why = refusal.summary.replace("layer", noun)
     return f"stopped at its {ordinal(refusal.entry + 1)} {noun} because {why}: {refusal.reason}"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from explorer.trace import Refusal, Step
 from explorer.views.grouping import ADDED, CHANGED, DRAWN_LIMIT, REMOVED, Box, ShownMode, node_changes
 from explorer.views.index import TraceIndex
-from explorer.views.words import ordinal, path_text, plural, reason_text
+from explorer.views.words import ordinal, path_text, plural
 from widgets.schema import ActionView
 
 RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
@@ -116,7 +116,7 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
     more = "at least " if step.refusals_over.get(refusal.pattern) else ""
     what = "node" if name == "parameters" else index.noun
     verb = "was" if len(tried) == 1 else "were"
-    reason = reason_text(refusal).replace("layer", what)
+    reason = refusal.summary.replace("layer", what)
     return (
         f"No pattern matched. {plural(len(tried), 'pattern')} {verb} tried on {on}. Closest: {refusal.pattern}, "
         f"{more}{plural(count, 'time')} blocked at its {ordinal(refusal.entry + 1)} {what} because {reason}."

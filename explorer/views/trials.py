@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from explorer.trace import Refusal
-from explorer.views.words import ordinal, plural, reason_text
+from explorer.views.words import ordinal, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,4 +47,4 @@ class PatternTrial:
             return ""
         best = max(counts, key=lambda key: (example[key].progress, counts[key]))
         blocked = f"{plural(counts[best], 'time')} blocked at its {ordinal(best[0] + 1)} layer"
-        return f"Closest: {blocked} because {reason_text(example[best])}."
+        return f"Closest: {blocked} because {example[best].summary}."

@@ -1,21 +1,8 @@
-"""The words on the screen: counts, sizes, names of steps, and why a pattern stopped where it did."""
+"""The words on the screen: counts, sizes, names of steps."""
 
 from collections.abc import Sequence
 
-from explorer.trace import SWITCHED_OFF, Refusal, RefusalKind
-
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-REASONS = {
-    RefusalKind.WRONG_TYPE: "that layer is of another type",
-    RefusalKind.NO_INPUT: "that layer reads no layer",
-    RefusalKind.SEVERAL_INPUTS: "that layer reads 2 or more layers",
-    RefusalKind.SEVERAL_USERS: "that layer feeds 2 or more layers",
-    RefusalKind.INTERIOR_OUTPUT: "that layer is an output",
-    RefusalKind.NOT_AN_OUTPUT: "that layer is not an output",
-    RefusalKind.DECLINED: "the rule declined",
-    RefusalKind.OTHER_VALUE: "that layer reads another value than the pattern has there",
-    RefusalKind.REVERTED: "the replacement was taken back",
-}
 
 
 def plural(count: int, word: str = "layer", many: str = "") -> str:
@@ -81,14 +68,3 @@ def path_text(path: str) -> str:
     """
     parts = path.split("/")
     return ", ".join([parts[-1], *parts[1:-1]] if len(parts) > 2 else parts)
-
-
-def reason_text(refusal: Refusal) -> str:
-    """Why a pattern stopped, without naming a node: true of all refusals of this entry, kind and field."""
-    if refusal.kind is RefusalKind.CONFIG_DIFFERS:
-        return f"its {refusal.what} differs"
-    if refusal.kind is RefusalKind.SUB_PATTERN_FAILED:
-        return f"its parameter {refusal.what} does not match"
-    if refusal.found == SWITCHED_OFF:
-        return "it is switched off"
-    return REASONS[refusal.kind]

@@ -221,7 +221,7 @@ def test_a_replacement_that_a_feature_refuses_is_taken_back_and_recorded():
     miss = trace.steps[-1].refusals[0].refusal
     assert (miss.kind, miss.reason) == (
         RefusalKind.REVERTED,
-        "it matched, and was taken back: no products, please",
+        "it matched, and was reverted: no products, please",
     )
     assert not trace.steps[-1].changed
     assert str(trace.graph_at(-1)) == str(trace.graph_at(0))
