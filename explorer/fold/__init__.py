@@ -3,7 +3,7 @@
 from explorer.backend import FoldIndexInfo
 from explorer.fold.circuit import _fold_circuit
 from explorer.fold.folding import FoldedGroup, assemble, build_folded_graph
-from explorer.fold.groups import FoldKey, fold_key, group_foldable_modules
+from explorer.fold.groups import FoldKey, fold_context, fold_key, group_foldable_modules
 from explorer.fold.layers import _fold_layer_group
 from explorer.fold.levels import SCHEDULERS, fewest_groups, longest_distance, scheduler_named
 from explorer.fold.parameters import _fold_parameter_nodes_group, _fold_parameters
@@ -20,6 +20,7 @@ __all__ = [
     "assemble",
     "build_folded_graph",
     "fewest_groups",
+    "fold_context",
     "fold_key",
     "group_foldable_modules",
     "longest_distance",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from explorer.backend import FoldIndexInfo, IndexTable
-from explorer.fold.groups import FoldKey, group_foldable_modules
+from explorer.fold.groups import FoldKey, fold_context, group_foldable_modules
 from explorer.graph import Graph, Ordering
 
 FoldGroupFunction = Callable[[Sequence[Any]], Any]
@@ -47,9 +47,10 @@ def build_folded_graph(
     in its group stays as it is, and so does each node of a level that `is_off`.
     """
     done: list[FoldedGroup] = []
+    context = fold_context(graph)
     for level, ids in enumerate(ordering):
         started = perf_counter()
-        groups = group_foldable_modules(graph.nodes, ids)
+        groups = group_foldable_modules(graph.nodes, ids, context)
         if is_off is not None and is_off(level):
             groups = [(key, [member]) for key, members in groups for member in members]
         before = len(done)

@@ -1,24 +1,59 @@
-"""Which nodes can be folded together: the same type and the same fold settings.
-
-Source: handbook, What can we fold, and Finding Potential Fold (group_foldable_modules). The settings themselves are the
-`fold_settings` of the layer and parameter classes.
-"""
+"""Which nodes can be folded together: the same type, the same fold settings, and the same context in the graph."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
+
+from explorer.backend.parameters import FoldSettings
+from explorer.graph import Graph
 
 FoldKey = tuple[type, tuple[tuple[str, Any], ...]]
 """The type, then (name, value) pairs: what two nodes must agree on."""
 
 
 def fold_key(node: Any) -> FoldKey:
-    """The fold key of a layer or parameter node."""
+    """The fold key of a layer or parameter node by itself."""
     return (node.__class__, node.fold_settings)
 
 
-def group_foldable_modules(nodes: Mapping[int, Any], ids: Iterable[int]) -> list[tuple[FoldKey, list[int]]]:
-    """The nodes of one level in groups of equal fold key, in order of first appearance."""
+def fold_context(graph: Graph[Any]) -> Mapping[int, FoldSettings]:
+    """What nodes must agree on besides because of their position in the graph; most nodes have no entry.
+
+    A node with complex inputs computes with different numbers than an equal one with real inputs. A node that no output
+    depends on receives no gradient, but would receive zeros as a slice of one that does, and 0 * inf is NaN.
+    """
+    live = _live_nodes(graph)
+    is_complex: dict[int, bool] = {}
+    found: dict[int, FoldSettings] = {}
+    for node, value in graph.nodes.items():
+        inputs = tuple([is_complex[source] for source in graph.inputs[node]])
+        is_complex[node] = value.is_complex(inputs)
+        settings: FoldSettings = (("complex_inputs", inputs),) if True in inputs else ()
+        if node not in live:
+            settings = (*settings, ("is_dead", True))
+        if settings:
+            found[node] = settings
+    return found
+
+
+def group_foldable_modules(
+    nodes: Mapping[int, Any], ids: Iterable[int], context: Mapping[int, FoldSettings] = MappingProxyType({})
+) -> list[tuple[FoldKey, list[int]]]:
+    """The nodes of one level in groups of equal fold key and context, in order of first appearance."""
     groups: dict[FoldKey, list[int]] = {}
     for node in ids:
-        groups.setdefault(fold_key(nodes[node]), []).append(node)
+        kind, settings = fold_key(nodes[node])
+        groups.setdefault((kind, (*settings, *context.get(node, ()))), []).append(node)
     return list(groups.items())
+
+
+def _live_nodes(graph: Graph[Any]) -> set[int]:
+    """The nodes that an output depends on."""
+    live: set[int] = set()
+    waiting = list(graph.outputs)
+    while waiting:
+        node = waiting.pop()
+        if node not in live:
+            live.add(node)
+            waiting.extend(graph.inputs[node])
+    return live

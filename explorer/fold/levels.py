@@ -11,7 +11,7 @@ from heapq import heapify, heappush
 from typing import Any
 
 from explorer.errors import unknown_name
-from explorer.fold.groups import fold_key
+from explorer.fold.groups import fold_context, fold_key
 from explorer.graph import Graph, Ordering, group_levels, heights
 
 Scheduler = Callable[[Graph[Any]], Ordering]
@@ -24,7 +24,8 @@ def longest_distance(graph: Graph[Any]) -> Ordering:
 
 def fewest_groups(graph: Graph[Any]) -> Ordering:
     """The ordering with the fewest groups among: longest distance, distance to the outputs, and two agendas."""
-    keys = {node: fold_key(value) for node, value in graph.nodes.items()}
+    context = fold_context(graph)
+    keys = {node: (fold_key(value), context.get(node)) for node, value in graph.nodes.items()}
     numbers: dict[Hashable, int] = {}
     key_of = {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
     candidates = [longest_distance(graph), _from_outputs(graph)]

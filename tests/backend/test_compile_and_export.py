@@ -7,21 +7,40 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCircuit
+from explorer.backend import TorchCircuit, compiled_class_of, leaf_nodes
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    ClampParameter,
+    ConjugateParameter,
+    ConstantInitializer,
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
+    ExpParameter,
     GaussianLayer,
+    HadamardParameter,
+    KroneckerParameter,
+    LogParameter,
+    LogSoftmaxParameter,
     MixingWeightParameter,
+    OuterProductParameter,
+    OuterSumParameter,
     Parameterization,
+    ParameterOp,
+    PolynomialDifferentialParameter,
     PolynomialLayer,
+    ReduceLSEParameter,
+    ReduceProductParameter,
+    ReduceSumParameter,
+    ScaledSigmoidParameter,
+    SigmoidParameter,
     SoftmaxParameter,
     SoftplusParameter,
+    SquareParameter,
+    SumParameter,
     TensorParameter,
     constant,
 )
@@ -108,6 +127,82 @@ def test_a_compiled_graph_has_the_same_gradients(semiring: str):
         assert (plain is None) == (found is None)
         if plain is not None:
             np.testing.assert_allclose(found, plain, rtol=1e-9, atol=1e-12)
+
+
+def every_operator() -> Circuit:
+    """A product of embeddings, one for each operator and for what the optimization rules make of them."""
+    m, k = (constant(np.full((2, 2), value)) for value in (0.4, 0.7))
+    p, row, cube = (
+        TensorParameter(shape, initializer=ConstantInitializer(0.6)) for shape in ((2, 2), (1, 2), (2, 2, 2))
+    )
+    weights = [
+        SoftmaxParameter((p,)),
+        ExpParameter((LogSoftmaxParameter((p,)),)),
+        SquareParameter((LogParameter((SoftmaxParameter((p,)),)),)),
+        SigmoidParameter((p,)),
+        ScaledSigmoidParameter((p,), vmin=0.1, vmax=2.0),
+        ClampParameter((p,), vmin=0.1),
+        SoftplusParameter((p,)),
+        ConjugateParameter((HadamardParameter((p, m)),)),
+        SumParameter((p, k)),
+        KroneckerParameter((row, constant([[0.3], [0.5]]))),
+        OuterProductParameter((row, constant([[0.3, 0.4]])), axis=0),
+        ReduceSumParameter((OuterProductParameter((cube, constant(np.ones((2, 2, 3)))), axis=2),), axis=1),
+        SquareParameter((ReduceLSEParameter((cube,)),)),
+        ReduceProductParameter((cube,)),
+        OuterSumParameter((constant([[0.1], [0.2]]), p), axis=1),
+        SquareParameter((PolynomialDifferentialParameter((TensorParameter((2, 3)),)),)),
+    ]
+    b = CircuitBuilder()
+    layers: list[int] = []
+    for v, weight in enumerate(weights):
+        states = weight.shape[-1]
+        units = weight.shape[0]
+        layer = EmbeddingLayer(scope=(v,), num_output_units=units, num_states=states, weight=weight)
+        two = b.sum(b.add(layer), num_units=2)
+        layers.append(b.sum(two, num_units=2))
+    return b.build(b.sum(b.hadamard(*layers), num_units=1))
+
+
+def test_the_circuit_of_operators_has_them_all_and_what_optimization_makes_of_them():
+    used = {type(node) for _, parameter in every_operator().parameters() for node in parameter.nodes()}
+    declared = {kind for kind in ParameterOp.__subclasses__() for kind in (kind, *kind.__subclasses__())}
+    ours = {kind for kind in declared if kind.__module__.startswith("explorer.") and compiled_class_of(kind)}
+    assert ours - used == {MixingWeightParameter}  # which is in `one_of_each`
+    found = {type(node).__name__ for node in leaf_nodes(compiled(every_operator(), fold=False).graph)}
+    assert found >= {"TorchMatMulParameter", "TorchEinsumParameter", "TorchFlattenParameter"}
+
+
+@pytest.mark.parametrize(("semiring", "mode"), [("lse-sum", MODES[0]), ("complex-lse-sum", MODES[-1])])
+def test_every_operator_is_compiled_in_one_graph(semiring: str, mode: Mode):
+    torch.compiler.reset()
+    circuit = compiled(every_operator(), semiring, **mode)
+    x = torch.zeros((3, circuit.num_variables), dtype=torch.long)
+    fast = torch.compile(circuit, fullgraph=True, backend="eager")
+    assert_equal(fast(x), circuit(x))
+    with torch.no_grad():
+        assert_equal(fast(x), circuit.eval()(x))
+
+
+@pytest.mark.parametrize("name", ["collapsing", "tensor-dot"])
+def test_matrix_products_of_parameters_are_compiled_and_exported(name: str):
+    torch.compiler.reset()
+    b = CircuitBuilder()
+    p = TensorParameter((2, 2), initializer=ConstantInitializer([[0.1, 0.3], [0.2, 0.7]]))
+    x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=ExpParameter((p,)))) for v in (0, 1)]
+    if name == "collapsing":
+        top = b.sum(b.sum(b.hadamard(*x), num_units=2, weight=SigmoidParameter((p,))), num_units=2)
+    else:
+        top = b.sum(
+            b.kronecker(*x), num_units=4, weight=KroneckerParameter((SigmoidParameter((p,)), ExpParameter((p,))))
+        )
+    circuit, rows = compiled(b.build(top)), torch.tensor([[0, 1], [1, 1]])
+    assert_equal(torch.compile(circuit, fullgraph=True, backend="aot_eager")(rows), circuit(rows))
+    for strict in (False, True):
+        assert_equal(torch.export.export(circuit.eval(), (rows,), strict=strict).module()(rows), circuit(rows))
+    frozen = circuit.freeze()
+    assert_equal(torch.compile(frozen, fullgraph=True, backend="eager")(rows), circuit(rows))
+    assert_equal(torch.export.export(frozen, (rows,), strict=True).module()(rows), circuit(rows))
 
 
 @BOTH_ENDS

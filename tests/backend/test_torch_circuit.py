@@ -9,18 +9,24 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.func import functional_call, grad, vmap
 
 from explorer.backend import TorchCircuit, TorchSumLayer
 from explorer.symbolic import (
     BinomialLayer,
+    CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    ConstantInitializer,
     ConstantValueLayer,
     EmbeddingLayer,
+    EvidenceLayer,
     GaussianLayer,
+    Layer,
     MixingWeightParameter,
     PolynomialLayer,
     SoftmaxParameter,
+    TensorParameter,
     constant,
 )
 from explorer.templates import fully_factorized, load_named, sum_chain
@@ -79,6 +85,76 @@ def test_the_activations_of_all_layers_can_be_seen(mode: Mode):
         layer = circuit.graph.nodes[node]
         assert value.shape == (layer.num_folds, len(x), layer.num_output_units)
     assert torch.equal(seen[circuit.graph.outputs[0]].transpose(0, 1), circuit(x))
+
+
+# ---- outputs
+
+
+def _alone(layer: Layer) -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.add(layer))
+
+
+def _under_products(layer: Layer) -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.kronecker(b.hadamard(b.add(layer))))
+
+
+@EACH_MODE
+@pytest.mark.parametrize("semiring", SEMIRINGS)
+@pytest.mark.parametrize("build", [_alone, _under_products])
+def test_an_output_is_a_view_of_nothing_that_is_kept(build: Callable[[Layer], Circuit], semiring: str, mode: Mode):
+    value = TensorParameter((2,), initializer=ConstantInitializer([1.0, 2.0]))
+    seen = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, logits=constant([[0.5, 1.0], [2.0, 3.0]]))
+    for layer in (
+        ConstantValueLayer(num_output_units=2, value=value),
+        ConstantValueLayer(num_output_units=2, value=value, log_space=True),
+        EvidenceLayer(num_output_units=2, layer=seen, observation=constant([1])),
+    ):
+        circuit = compiled(build(layer), semiring, **mode).eval()
+        for module in (circuit, circuit.freeze()):
+            with torch.no_grad():
+                before = module().clone()
+                module().mul_(10)
+                module(torch.zeros((3, 0))).mul_(10)
+                circuit.integral().mul_(10)
+                for _, activation in module.activations():
+                    activation.mul_(10)
+                assert torch.equal(module(), before)
+
+
+# ---- vmap
+
+
+@EACH_MODE
+@pytest.mark.parametrize("semiring", SEMIRINGS)
+def test_rows_can_be_mapped_and_have_gradients_of_their_own(semiring: str, mode: Mode):
+    circuit, x = compiled(load_named("levels"), semiring, **mode).eval(), data("levels", 4)
+    with torch.no_grad():
+        wanted = circuit(x)
+        torch.testing.assert_close(vmap(lambda row: circuit(row[None])[0])(x), wanted)
+        torch.testing.assert_close(vmap(lambda row: circuit.freeze()(row[None])[0])(x), wanted)
+    parameters = dict(circuit.named_parameters())
+
+    def value(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
+        return functional_call(circuit, parameters, (row[None],)).real.sum()
+
+    found = vmap(grad(value), in_dims=(None, 0))(parameters, x)
+    for i, row in enumerate(x):
+        circuit.zero_grad()
+        value(parameters, row).backward()
+        for name, tensor in circuit.named_parameters():
+            torch.testing.assert_close(found[name][i], tensor.grad)
+
+
+def test_an_illegal_value_results_in_nan_under_vmap():
+    circuit = compiled(load_named("levels")).eval()
+    x = data("levels", 3).double()
+    x[1, 0], x[2, 1] = 100, 0.5
+    with torch.no_grad():
+        found = vmap(lambda row: circuit(row[None])[0])(x)
+        assert torch.equal(found[0], circuit(x[:1])[0])
+    assert torch.isnan(found[1:]).all()
 
 
 # ---- copies and states

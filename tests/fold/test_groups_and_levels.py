@@ -13,6 +13,7 @@ from explorer.errors import UnknownNameError
 from explorer.fold import (
     SCHEDULERS,
     fewest_groups,
+    fold_context,
     fold_key,
     group_foldable_modules,
     longest_distance,
@@ -135,7 +136,8 @@ def assert_legal(graph: Graph[Any], ordering: Ordering) -> None:
 
 
 def count_groups(graph: Graph[Any], ordering: Ordering) -> int:
-    return sum(len(group_foldable_modules(graph.nodes, level)) for level in ordering)
+    context = fold_context(graph)
+    return sum(len(group_foldable_modules(graph.nodes, level, context)) for level in ordering)
 
 
 @settings(max_examples=60)

@@ -5,7 +5,7 @@ Activations have the form in (F, H, B, I), out (F, B, O). Parameters are graphs 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -58,6 +58,14 @@ class TorchLayer(ABC):
     @abstractmethod
     def fold_settings(self) -> FoldSettings:
         """What must be equal for two layers to be folded together, as (name, value) pairs."""
+
+    def is_complex(self, inputs: Sequence[bool]) -> bool:
+        """Whether activations are complex under sum-product, given for each input whether it is."""
+        return (
+            any(inputs)
+            or any(parameter.is_complex for parameter in parameters_of(self).values())
+            or any(inner.is_complex(inputs) for inner in nested_of(self).values())
+        )
 
     @property
     @abstractmethod
@@ -138,8 +146,10 @@ def can_inspect(x: Tensor) -> bool:
 
 
 def parameter_settings(layer: TorchLayer) -> FoldSettings:
-    """Which parameters a layer has, and their shapes."""
-    return tuple((f"{name}.shape", parameter.shape) for name, parameter in parameters_of(layer).items())
+    """Which parameters a layer has, their shapes, and which of them are complex."""
+    parameters = parameters_of(layer).items()
+    shapes = tuple((f"{name}.shape", parameter.shape) for name, parameter in parameters)
+    return (*shapes, *((f"{name}.is_complex", True) for name, parameter in parameters if parameter.is_complex))
 
 
 def nested_settings(layer: TorchLayer) -> FoldSettings:

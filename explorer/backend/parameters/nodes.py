@@ -5,7 +5,7 @@ Source: handbook, Folding (TorchTensorParameter, TorchPointerParameter, TorchPar
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
@@ -40,6 +40,10 @@ class TorchParameterNode(ABC):
     def flops(self) -> int:
         """Floating-point operations of one fold."""
 
+    @abstractmethod
+    def is_complex(self, inputs: Sequence[bool]) -> bool:
+        """Whether the value is complex, given for each operand whether it is."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchLeafParameter(TorchParameterNode, ABC):
@@ -57,6 +61,9 @@ class TorchLeafParameter(TorchParameterNode, ABC):
     @property
     def flops(self) -> int:
         return 0
+
+    def is_complex(self, inputs: Sequence[bool]) -> bool:
+        return self.dtype.is_complex
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,6 +102,10 @@ class TorchParameterOp(TorchParameterNode, ABC):
     @property
     def flops(self) -> int:
         return max(prod(self.shape), *(prod(shape) for shape in self.in_shapes), self._contraction_flops())
+
+    def is_complex(self, inputs: Sequence[bool]) -> bool:
+        """Whether an operand is complex; to be overridden by an operator that maps complex numbers to real ones."""
+        return any(inputs)
 
     def _contraction_flops(self) -> int:
         """What a contraction costs beyond one operation an entry."""

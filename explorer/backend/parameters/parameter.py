@@ -1,6 +1,7 @@
 """A compiled parameter: an immutable graph of parameter nodes with one value per fold."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp
@@ -31,6 +32,14 @@ class TorchParameter:
     def output(self) -> TorchParameterNode:
         """The node that gives the value of a parameter that is not folded."""
         return self.graph.nodes[self.graph.outputs[0]]
+
+    @cached_property
+    def is_complex(self) -> bool:
+        """Whether the value is complex."""
+        found: dict[int, bool] = {}
+        for node, value in self.graph.nodes.items():
+            found[node] = value.is_complex([found[source] for source in self.graph.inputs[node]])
+        return any(found[output] for output in self.graph.outputs)
 
     @property
     def nodes(self) -> tuple[TorchParameterNode, ...]:
