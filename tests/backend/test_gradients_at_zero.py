@@ -1,6 +1,6 @@
 """Gradients of circuits in which an inner unit is exactly zero: finite, the same in every semiring and mode."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -169,10 +169,11 @@ def test_rows_that_are_impossible_leave_no_gradient_when_they_are_left_out_of_th
 
 def test_gradients_at_zero_under_functional_transforms():
     module = compiled(circuit_with("sum"))
-    parameters, rows = dict(module.named_parameters()), ROWS[:, :1]
+    parameters: dict[str, Tensor] = dict(module.named_parameters())
+    rows = ROWS[:, :1]
 
-    def value(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
-        return functional_call(module, parameters, (row[None],)).sum()
+    def value(parameters: Mapping[str, Tensor], row: Tensor) -> Tensor:
+        return functional_call(module, dict(parameters), (row[None],)).sum()
 
     per_row = vmap(grad(value), in_dims=(None, 0))(parameters, rows)
     module(rows).sum().backward()

@@ -2,7 +2,7 @@
 
 import copy
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -134,10 +134,10 @@ def test_rows_can_be_mapped_and_have_gradients_of_their_own(semiring: str, mode:
         wanted = circuit(x)
         torch.testing.assert_close(vmap(lambda row: circuit(row[None])[0])(x), wanted)
         torch.testing.assert_close(vmap(lambda row: circuit.freeze()(row[None])[0])(x), wanted)
-    parameters = dict(circuit.named_parameters())
+    parameters: dict[str, Tensor] = dict(circuit.named_parameters())
 
-    def value(parameters: dict[str, Tensor], row: Tensor) -> Tensor:
-        return functional_call(circuit, parameters, (row[None],)).real.sum()
+    def value(parameters: Mapping[str, Tensor], row: Tensor) -> Tensor:
+        return functional_call(circuit, dict(parameters), (row[None],)).real.sum()
 
     found = vmap(grad(value), in_dims=(None, 0))(parameters, x)
     for i, row in enumerate(x):
