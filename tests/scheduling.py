@@ -8,11 +8,11 @@ TOGETHER: dict[str, tuple[str, ...]] = {
     "exported models": (
         "tests/tensor/test_models.py",
         "tests/tensor/test_rewritten_models.py",
-        "tests/tensor/test_densenet.py",
         "tests/tensor/test_nhwc.py",
+        "tests/tensor/test_places.py",
         "tests/tensor/quantization/test_raising.py",
     ),
-    "exported circuits": ("tests/tensor/test_circuits.py", "tests/bench/test_tensor_times.py"),
+    "exported circuits": ("tests/tensor/test_circuits.py", "tests/tensor/test_rewritten_programs.py"),
 }
 """What the tests share, and the beginnings of their ids: the groups that take longest, in the order to start them."""
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
@@ -75,12 +77,12 @@ class InvertedResidual(nn.Module):
         return x + self.conv(x) if self.keeps else self.conv(x)
 
 
-def mobilenet_v2() -> nn.Module:
-    """17 inverted residuals between two convolutions."""
+def mobilenet_v2(large: bool = True) -> nn.Module:
+    """Inverted residuals between two convolutions: 17 of them, or 4 with each kind among them."""
     layers: list[nn.Module] = [*conv_norm(3, 32, 3, 2), nn.ReLU6(inplace=True)]
     inputs = 32
-    stages = (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)
-    for widen, outputs, repeats, stride in stages:
+    stages = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
+    for widen, outputs, repeats, stride in stages if large else [*stages[:2], (6, 320, 1, 2)]:
         for i in range(repeats):
             layers.append(InvertedResidual(inputs, outputs, stride if i == 0 else 1, widen))
             inputs = outputs
@@ -116,14 +118,14 @@ class ShuffleUnit(nn.Module):
 
 
 class ShuffleNet(nn.Module):
-    """16 shuffle units in three stages; width x1.0."""
+    """16 shuffle units in three stages of width x1.0, or 3 units in two stages."""
 
-    def __init__(self) -> None:
+    def __init__(self, large: bool = True) -> None:
         super().__init__()
         self.stem = nn.Sequential(*conv_norm(3, 24, 3, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
         units: list[nn.Module] = []
         inputs = 24
-        for outputs, repeats in ((116, 4), (232, 8), (464, 4)):
+        for outputs, repeats in ((116, 4), (232, 8), (464, 4)) if large else ((116, 2), (464, 1)):
             units += [ShuffleUnit(inputs if i == 0 else outputs, outputs, 2 if i == 0 else 1) for i in range(repeats)]
             inputs = outputs
         self.units = nn.Sequential(*units)
@@ -241,6 +243,8 @@ PICTURES: dict[str, Callable[[], nn.Module]] = {
     "shufflenet_v2": ShuffleNet,
     "squeezenet1_1": squeezenet1_1,
     "densenet121": densenet,
+    "mobilenet_small": lambda: mobilenet_v2(large=False),
+    "shufflenet_small": lambda: ShuffleNet(large=False),
     "densenet_small": lambda: densenet((2, 3)),
 }
 """Models that take pictures (B, 3, SIDE, SIDE)."""
@@ -252,8 +256,22 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+LARGE = ("mobilenet_v2", "shufflenet_v2", "densenet121")
+"""The models that `make fuzz` tests as in their papers; otherwise small ones with the same kinds of parts stand in."""
+
+
+def each(*cases: Any) -> list[Any]:
+    """The cases of a test, names of models or tuples that begin with one; large models are left to `make fuzz`."""
+    names = [case[0] if isinstance(case, tuple) else case for case in cases]
+    slow = [[pytest.mark.fuzz] if name in LARGE else [] for name in names]
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=marks)
+        for case, marks in zip(cases, slow, strict=True)
+    ]
+
+
 def model(name: str) -> nn.Module:
-    """A model in evaluation mode, of one's own: always the same weights."""
+    """A fresh copy of a model in evaluation mode, always with the same weights."""
     return copy.deepcopy(_made(name))
 
 

@@ -14,6 +14,7 @@ from tests.tensor.models import (
     MODELS,
     InvertedResidual,
     ShuffleUnit,
+    each,
     example,
     exported,
     imported,
@@ -23,9 +24,6 @@ from tests.tensor.models import (
 )
 
 aten = torch.ops.aten
-HERE = [name for name in MODELS if name != "densenet121"]
-"""DenseNet-121 takes half as long as all others together: test_densenet.py looks at it."""
-
 AT_CORE_LEVEL = ("resnet18", "squeezenet1_1", "transformer", "transformer_sdpa")
 """The others are large and have nothing there that these have not."""
 
@@ -53,7 +51,7 @@ def below(node, index=0):
     return owner.op.name if owner else ""
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", each(*MODELS))
 def test_a_functional_graph_computes_what_the_model_does_bit_by_bit(name):
     graph = imported(name)
     graph.verify()
@@ -95,13 +93,16 @@ def test_a_module_of_doubles_gives_a_graph_of_doubles():
 
 @pytest.mark.parametrize(
     ("name", "behind_conv", "others"),
-    [
+    each(
         ("resnet18", 20, 0),
         ("mobilenet_v2", 52, 0),
+        ("mobilenet_small", 13, 0),
         ("shufflenet_v2", 56, 0),
+        ("shufflenet_small", 15, 0),
         ("squeezenet1_1", 0, 0),
+        ("densenet121", 59, 62),
         ("densenet_small", 6, 7),
-    ],
+    ),
 )
 def test_batch_norms_stand_behind_convolutions_as_in_the_papers(name, behind_conv, others):
     norms = named(imported(name), "_native_batch_norm_legit_no_training")
@@ -109,25 +110,29 @@ def test_batch_norms_stand_behind_convolutions_as_in_the_papers(name, behind_con
     assert sum(below(node) != "conv2d" for node in norms) == others
 
 
-def test_mobilenet_clips_35_times():
-    clips = named(imported("mobilenet_v2"), "hardtanh")
-    assert [(node.op["min_val"], node.op["max_val"]) for node in clips] == [(0, 6)] * 35
+@pytest.mark.parametrize(("name", "count"), each(("mobilenet_v2", 35), ("mobilenet_small", 9)))
+def test_mobilenet_clips(name, count):
+    clips = named(imported(name), "hardtanh")
+    assert [(node.op["min_val"], node.op["max_val"]) for node in clips] == [(0, 6)] * count
 
 
-@pytest.mark.parametrize(("name", "expected"), [("squeezenet1_1", 8), ("shufflenet_v2", 3)])
+@pytest.mark.parametrize(
+    ("name", "expected"), each(("squeezenet1_1", 8), ("shufflenet_v2", 3), ("shufflenet_small", 2))
+)
 def test_relus_are_joined_by_concatenations(name, expected):
     joined = named(imported(name), "cat")
     assert sum(all(below(node, i) == "relu" for i in range(len(node.inputs))) for node in joined) == expected
 
 
-def test_shufflenet_shuffles_16_times():
+@pytest.mark.parametrize(("name", "count"), each(("shufflenet_v2", 16), ("shufflenet_small", 3)))
+def test_shufflenet_shuffles(name, count):
     shuffles = 0
-    for node in named(imported("shufflenet_v2"), "view"):
+    for node in named(imported(name), "view"):
         copied = node.inputs[0].owner
         turned = copied.inputs[0].owner if copied else None
         chain = [copied, turned, turned.inputs[0].owner if turned else None]
         shuffles += [part.op.name for part in chain if part] == ["clone", "transpose", "view"]
-    assert shuffles == 16
+    assert shuffles == count
 
 
 @pytest.mark.parametrize("name", ["transformer", "transformer_sdpa"])
@@ -166,8 +171,8 @@ def test_operators_know_the_module_and_the_line_they_come_from():
 
 
 def test_constants_have_the_names_and_values_of_parameters_and_buffers():
-    held = {constant.name: constant.data for constant in imported("mobilenet_v2").constants}
-    wanted = {k: v for k, v in model("mobilenet_v2").state_dict().items() if "num_batches" not in k}
+    held = {constant.name: constant.data for constant in imported("mobilenet_small").constants}
+    wanted = {k: v for k, v in model("mobilenet_small").state_dict().items() if "num_batches" not in k}
     assert held.keys() == wanted.keys()
     assert all(torch.equal(held[name], wanted[name]) for name in wanted)
 

@@ -11,7 +11,7 @@ from explorer.tensor import from_exported, from_module, to_module, to_nhwc
 from explorer.tensor.passes import passes
 from explorer.tensor.recording.record import record_module
 from explorer.tensor.torch_io.nhwc import activation_transposes, nhwc_rewriter
-from tests.tensor.models import PICTURES, example, exported, imported, model, plain_kernels, stirred
+from tests.tensor.models import PICTURES, each, example, exported, imported, model, plain_kernels, stirred
 from tests.tensor.test_models import Small, requires_grad
 
 SINKING = ("EliminateNoop", "FoldChannelShuffle", "SinkCode", "OptimizeTransposeIntoReshape", "TransposeConstants")
@@ -41,13 +41,16 @@ def sunk(graph):
 
 @pytest.mark.parametrize(
     ("name", "at_first", "in_the_end"),
-    [
+    each(
         ("resnet18", 43, 1),
         ("mobilenet_v2", 105, 1),
+        ("mobilenet_small", 27, 1),
         ("squeezenet1_1", 59, 1),
+        ("densenet121", 249, 1),
         ("densenet_small", 29, 1),
         ("shufflenet_v2", 115, 1),
-    ],
+        ("shufflenet_small", 33, 1),
+    ),
 )
 def test_all_transposes_but_that_of_the_input_meet(name, at_first, in_the_end):
     graph = to_nhwc(imported(name).clone())

@@ -30,7 +30,7 @@ def small_net():
     return from_module(net.eval(), (torch.randn(1, 3, 8, 8),))
 
 
-@pytest.mark.parametrize("name", ["small", "shufflenet_v2", "transformer"])
+@pytest.mark.parametrize("name", ["small", "shufflenet_small", "transformer"])
 def test_after_the_default_passes_nothing_comes_from_nowhere(name):
     with plain_kernels():
         graph = small_net() if name == "small" else imported(name).clone()

@@ -11,6 +11,7 @@ from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE, GLOW_PIPELINE
 from tests.tensor.models import (
     MODELS,
     assert_within_rounding,
+    each,
     example,
     imported,
     in_double,
@@ -18,9 +19,6 @@ from tests.tensor.models import (
     plain_kernels,
     stirred,
 )
-
-HERE = [name for name in MODELS if name != "densenet121"]
-"""For that one see test_densenet.py."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -44,6 +42,12 @@ NORM = "_native_batch_norm_legit_no_training"
 FOUND = {  # model: the operators before, and after, that the passes are about
     "resnet18": ({"conv2d": 20, NORM: 20}, {"conv2d": 20, NORM: 0}),
     "mobilenet_v2": ({"conv2d": 52, NORM: 52}, {"conv2d": 52, NORM: 0}),  # its clips: see below
+    "mobilenet_small": ({"conv2d": 13, NORM: 13}, {"conv2d": 13, NORM: 0}),
+    "densenet121": ({"conv2d": 120, NORM: 121}, {"conv2d": 120, NORM: 62}),
+    "shufflenet_small": (
+        {"conv2d": 15, NORM: 15, "channel_shuffle": 0},
+        {"conv2d": 15, NORM: 0, "channel_shuffle": 3, "transpose": 0},
+    ),
     "shufflenet_v2": (
         {"conv2d": 56, NORM: 56, "channel_shuffle": 0},
         {"conv2d": 56, NORM: 0, "channel_shuffle": 16, "transpose": 0},
@@ -54,7 +58,7 @@ FOUND = {  # model: the operators before, and after, that the passes are about
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", each(*FOUND))
 def test_what_the_passes_find_in_real_models(name):
     before, after = FOUND[name]
     graph = imported(name).clone()
@@ -67,7 +71,7 @@ def test_what_the_passes_find_in_real_models(name):
     assert_within_rounding(graph, name)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", each(*MODELS))
 def test_a_model_in_single_precision_is_as_near_as_promised(name):
     graph = imported(name).clone()
     before = len(graph)
@@ -84,7 +88,7 @@ def test_a_model_in_double_precision_is_as_near_as_promised(name):
     assert_within_rounding(graph, name, torch.float64)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "shufflenet_v2", "squeezenet1_1"])
+@pytest.mark.parametrize("name", each("resnet18", "mobilenet_v2", "shufflenet_v2", "shufflenet_small"))
 def test_a_large_model_in_double_precision_is_as_near_as_promised(name):
     graph = in_double(imported(name))
     assert {v.tensor_type.dtype for node in graph.nodes for v in node.outputs} == {torch.float64}
@@ -101,12 +105,13 @@ def bounds(graph):
     return [(op.name, *(op[bound] for bound in names[op.name])) for op in found]
 
 
-def test_35_clips_of_mobilenet_are_recognized():
+@pytest.mark.parametrize(("name", "count"), each(("mobilenet_v2", 35), ("mobilenet_small", 9)))
+def test_clips_of_mobilenet_are_recognized(name, count):
     """They come in as hardtanh, PyTorch's relu6; clamp is the one form in which rules look for clips."""
-    graph = imported("mobilenet_v2").clone()
-    assert bounds(graph) == [("hardtanh", 0.0, 6.0)] * 35
+    graph = imported(name).clone()
+    assert bounds(graph) == [("hardtanh", 0.0, 6.0)] * count
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
-    assert bounds(graph) == [("clamp", 0.0, 6.0)] * 35
+    assert bounds(graph) == [("clamp", 0.0, 6.0)] * count
 
 
 def test_in_training_clips_stay_as_they_are():

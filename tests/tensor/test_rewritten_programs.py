@@ -185,6 +185,7 @@ class Clipped(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # what inductor imports uses it
+@pytest.mark.fuzz  # the C++ compiler takes longest
 def test_a_rewritten_program_goes_through_the_compiler_of_pytorch(tmp_path, monkeypatch):
     """Not only its frontend: the kernels are generated, compiled, and run."""
     if shutil.which(os.environ.get("CXX", "g++")) is None:
