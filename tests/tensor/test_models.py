@@ -226,11 +226,11 @@ class Small(nn.Module):
         return self.top(F.adaptive_avg_pool2d(self.units(self.stem(x)), 1).flatten(1))
 
 
-def requires_grad(module, steps=2):
+def losses(module, steps=2):
     """The losses of a few steps of gradient descent."""
     generator = torch.Generator().manual_seed(3)
     descent = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
-    losses = []
+    found = []
     for _ in range(steps):
         x = torch.randn(4, 3, 16, 16, generator=generator, dtype=torch.float64)
         labels = torch.randint(5, (4,), generator=generator)
@@ -238,8 +238,8 @@ def requires_grad(module, steps=2):
         loss = F.cross_entropy(module(x), labels)
         loss.backward()
         descent.step()
-        losses.append(float(loss.detach()))
-    return losses
+        found.append(float(loss.detach()))
+    return found
 
 
 @pytest.mark.parametrize("level", ["functional", "core"])
@@ -255,7 +255,7 @@ def test_training_through_the_graph_changes_parameters_and_statistics_as_trainin
     assert sorted(c.name for c in graph.constants if c.trainable) == sorted(parameters + changed)
     computed = to_module(graph)
     before = copy.deepcopy(original.state_dict())
-    assert requires_grad(computed) == pytest.approx(requires_grad(original), rel=1e-12)
+    assert losses(computed) == pytest.approx(losses(original), rel=1e-12)
     after = computed.state_dict()
     for name, value in original.state_dict().items():
         assert torch.allclose(after[name], value, rtol=1e-9, atol=1e-12), name

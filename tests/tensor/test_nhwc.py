@@ -12,7 +12,7 @@ from explorer.tensor.passes import passes
 from explorer.tensor.recording.record import record_module
 from explorer.tensor.torch_io.nhwc import activation_transposes, nhwc_rewriter
 from tests.tensor.models import PICTURES, each, example, exported, imported, model, plain_kernels, stirred
-from tests.tensor.test_models import Small, requires_grad
+from tests.tensor.test_models import Small, losses
 
 SINKING = ("EliminateNoop", "FoldChannelShuffle", "SinkCode", "OptimizeTransposeIntoReshape", "TransposeConstants")
 
@@ -144,7 +144,7 @@ def test_a_graph_with_channels_last_trains_as_the_module():
     sunk(graph)
     graph.verify()
     computed = to_module(graph)
-    assert requires_grad(computed) == pytest.approx(requires_grad(original), rel=1e-10)
+    assert losses(computed) == pytest.approx(losses(original), rel=1e-10)
 
 
 def test_a_module_with_channels_last_compiles_and_can_be_exported_again():
