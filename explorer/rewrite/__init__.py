@@ -4,11 +4,6 @@ from explorer.rewrite.databases import Entry, FromQuery, Named, Origin, Position
 from explorer.rewrite.driver import RewriteContext, is_possible, optimize_graph
 from explorer.rewrite.matching import GraphOptMatch, Search, match_pattern, match_pattern_graph
 from explorer.rewrite.pass_manager import (
-    CompilationMode,
-    ConvergenceMode,
-    DCERequiredMode,
-    FunctionPassConfig,
-    FunctionPassPipeline,
     Pass,
     PassGraph,
     PassManager,
@@ -30,6 +25,13 @@ from explorer.rewrite.patterns import (
     source_of_function,
 )
 from explorer.rewrite.pipeline_files import pipeline_from_yaml, pipeline_to_yaml, read_pipeline, write_pipeline
+from explorer.rewrite.pipelines import (
+    CompilationMode,
+    ConvergenceMode,
+    DCERequiredMode,
+    FunctionPassConfig,
+    FunctionPassPipeline,
+)
 from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
 from explorer.rewrite.strategies import Conflict, Matches, OptMatchStrategy, match_optimization_patterns
 

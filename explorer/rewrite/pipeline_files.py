@@ -15,7 +15,7 @@ from typing import TypeVar, cast
 import yaml
 
 from explorer.errors import CircuitError, FileFormatError, unknown_name
-from explorer.rewrite.pass_manager import (
+from explorer.rewrite.pipelines import (
     DCE_PASS,
     EMPTY_PASS,
     CompilationMode,

@@ -1,0 +1,130 @@
+"""Pipelines: the passes to run, in order, and how each is run."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any
+
+from explorer.errors import ValueRangeError, unknown_name
+
+
+class ConvergenceMode(Enum):
+    """Whether a pass is run once, or over and over again until it changes nothing."""
+
+    ONE_PASS = "one_pass"
+    UNTIL_FIXED_POINT = "until_fixed_point"
+
+
+class DCERequiredMode(Enum):
+    """Whether dead code must be gone before a pass is run, so that its users are counted right."""
+
+    BEFORE_PASS = "before_pass"
+    NONE = "none"
+
+
+class CompilationMode(Enum):
+    """What the graph is compiled for."""
+
+    INFER = "infer"
+    TRAIN = "train"
+
+
+EMPTY_PASS = "EmptyPass"
+DCE_PASS = "DCE"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPassConfig:
+    """One entry of a pipeline: which pass, how often, in which modes, and whether after dead code elimination.
+
+    Source: Glow, Optimizations.md, FunctionPassConfig, with its defaults.
+    """
+
+    pass_id: str = EMPTY_PASS
+    convergence: ConvergenceMode = ConvergenceMode.ONE_PASS
+    modes: Collection[CompilationMode] = frozenset(CompilationMode)
+    dce: DCERequiredMode = DCERequiredMode.BEFORE_PASS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "modes", frozenset(self.modes))
+        if self.pass_id == DCE_PASS and self.dce is not DCERequiredMode.NONE:
+            raise ValueRangeError("the pass DCE cannot ask for DCE before it; give it dce=DCERequiredMode.NONE")
+
+    def __str__(self) -> str:
+        modes = ", ".join(mode.value for mode in CompilationMode if mode in self.modes) or "no mode"
+        return f"{self.pass_id}: {self.convergence.value}, {modes}, dce {self.dce.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPassPipeline:
+    """Passes in the order in which they are run. It never changes: every method gives a new pipeline."""
+
+    configs: tuple[FunctionPassConfig, ...] = ()
+
+    @classmethod
+    def of(cls, *entries: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """A pipeline of configurations; a name stands for the pass with all defaults."""
+        return cls(tuple(_config(entry) for entry in entries))
+
+    def push_front(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """With one more pass before all others."""
+        return self.insert(0, entry)
+
+    def push_back(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """With one more pass behind all others."""
+        return self.insert(len(self.configs), entry)
+
+    def insert(self, position: int, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
+        """With one more pass, which then stands at a position. Raises: ValueRangeError."""
+        if not 0 <= position <= len(self.configs):
+            raise ValueRangeError(f"the pipeline has {len(self.configs)} passes; position {position} is outside of it")
+        return FunctionPassPipeline((*self.configs[:position], _config(entry), *self.configs[position:]))
+
+    def remove_first(self, pass_id: str) -> "FunctionPassPipeline":
+        """Without the first entry of a pass; the same pipeline if there is none."""
+        for i, config in enumerate(self.configs):
+            if config.pass_id == pass_id:
+                return FunctionPassPipeline((*self.configs[:i], *self.configs[i + 1 :]))
+        return self
+
+    def remove_all_instances_of(self, pass_id: str) -> "FunctionPassPipeline":
+        """Without any entry of a pass."""
+        return FunctionPassPipeline(tuple(config for config in self.configs if config.pass_id != pass_id))
+
+    def with_changes(self, pass_id: str, **changes: Any) -> "FunctionPassPipeline":
+        """With some fields of all entries of a pass changed. Raises: UnknownNameError for a pass or a field."""
+        if all(config.pass_id != pass_id for config in self.configs):
+            raise unknown_name("pass in the pipeline", pass_id, self.pass_ids)
+        known = [part.name for part in fields(FunctionPassConfig)]
+        for name in changes:
+            if name not in known:
+                raise unknown_name("field of FunctionPassConfig", name, known)
+        return FunctionPassPipeline(tuple(replace(c, **changes) if c.pass_id == pass_id else c for c in self.configs))
+
+    @property
+    def pass_ids(self) -> tuple[str, ...]:
+        """The names of the passes, each once, in order."""
+        return tuple(dict.fromkeys(config.pass_id for config in self.configs))
+
+    def text(self) -> str:
+        """One line an entry, numbered."""
+        return "\n".join(f"{i}. {config}" for i, config in enumerate(self.configs))
+
+    def __add__(self, other: "FunctionPassPipeline") -> "FunctionPassPipeline":
+        return FunctionPassPipeline((*self.configs, *other.configs))
+
+    def __iter__(self) -> Iterator[FunctionPassConfig]:
+        return iter(self.configs)
+
+    def __len__(self) -> int:
+        return len(self.configs)
+
+    def __getitem__(self, position: int) -> FunctionPassConfig:
+        return self.configs[position]
+
+
+def _config(entry: "FunctionPassConfig | str") -> FunctionPassConfig:
+    if isinstance(entry, FunctionPassConfig):
+        return entry
+    dce = DCERequiredMode.NONE if entry == DCE_PASS else DCERequiredMode.BEFORE_PASS
+    return FunctionPassConfig(entry, dce=dce)
