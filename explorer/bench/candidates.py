@@ -1,4 +1,4 @@
-"""Modules that are timed against each other: equal inputs and values, outputs compared before any time is taken."""
+"""Modules that are timed against each other with equal inputs and values; outputs are compared before any timing."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,22 +17,22 @@ from explorer.bench.usage import StoppedError, measure_usage
 from explorer.timings import CUDA, Timing
 
 MEMORY_SHARE = 0.5
-"""A batch that needs more than this share of the free memory, by what smaller ones took, is not tried."""
+"""A batch is skipped if, judged by smaller ones, it needs more than this share of the free memory."""
 USAGE_SECONDS = 30.0
 """Memory and operators are counted, which is slow for thousands of layers, until a measurement has taken so long."""
 ONE_ROW_RUNS = 3
 NAMES = {"cpu": "the CPU", "cuda": "CUDA"}
 
 Place = tuple[int, str]
-"""Number of the candidate, device."""
+"""Index of the candidate, device."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Something to time: what it is called, how the module is made, its arguments on the CPU, and what it must give.
+    """Something to time: its name, the function that builds the module, its arguments and expected outputs on the CPU.
 
     Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
-    `any_rows`: the module takes any number of rows, not this one only.
+    `any_rows`: the module accepts any number of rows.
     """
 
     what: str
@@ -46,7 +46,7 @@ class Candidate:
 
     @property
     def rows(self) -> int:
-        """How many rows it is given."""
+        """The number of rows of its arguments."""
         return rows_of(self.arguments)
 
 
@@ -71,7 +71,7 @@ def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]
 
 
 class _Prepared:
-    """The candidates on their devices: compared, their memory measured, ready to be timed."""
+    """The candidates on their devices: compared, with their memory measured, ready to be timed."""
 
     def __init__(self, measurement: MeasurementRun, candidates: Sequence[Candidate]) -> None:
         self.measurement = measurement
@@ -112,7 +112,7 @@ class _Prepared:
         return not self.measurement.cancelled()
 
     def timings_of(self, repeated: Repeated[Place]) -> tuple[Timing, ...]:
-        """The timings by what was repeated until now, device by device."""
+        """The timings so far, device by device."""
         precision = self.measurement.settings.precision
         found: list[Timing] = []
         for place, timing in self.timings.items():
@@ -122,7 +122,7 @@ class _Prepared:
         return tuple(found)
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
-        """Why the candidate cannot be timed; empty if its section stands ready."""
+        """Prepare a candidate; returns why it cannot be timed, or an empty string."""
         made = program(self._module(candidate, device), candidate.arguments, self.measurement.settings.kind, device)
         reason = disagreement(made.outputs(), candidate.wanted)
         if reason:
@@ -141,7 +141,7 @@ class _Prepared:
         return ""
 
     def _one_row(self, made: Program, device: str) -> float:
-        """The least milliseconds of three runs with one row: what the circuit costs whatever the batch is."""
+        """The minimum of three runs with one row in milliseconds: the cost that does not depend on the batch."""
         section = _section(made.with_one_row(), device, self.measurement.settings.num_threads)
         return 1000 * min([section()[0] for _ in range(ONE_ROW_RUNS + 1)][1:])
 

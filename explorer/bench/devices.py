@@ -1,4 +1,4 @@
-"""Which devices there are, what they are called, and in words why there is no CUDA."""
+"""The available devices, their names, and the reason if CUDA is not available."""
 
 import warnings
 
@@ -9,7 +9,7 @@ from explorer.timings import CPU, CUDA
 
 
 def why_no_cuda() -> str | None:
-    """Why nothing can be run on CUDA here, in words; None if it can."""
+    """Why CUDA cannot be used here; None if it can."""
     if not torch.backends.cuda.is_built():
         return f"this PyTorch ({torch.__version__}) was built without CUDA; install one that was built with it"
     with warnings.catch_warnings(record=True) as caught:
@@ -22,12 +22,12 @@ def why_no_cuda() -> str | None:
 
 
 def available_devices() -> tuple[str, ...]:
-    """The devices that can be timed here: `cpu`, and `cuda` where there is one."""
+    """The devices that can be timed here: `cpu`, and `cuda` if available."""
     return (CPU,) if why_no_cuda() is not None else (CPU, CUDA)
 
 
 def device_name(device: str) -> str:
-    """What the device is called: the processor's model, the graphics card's name."""
+    """The model of the processor, or the name of the graphics card."""
     return torch.cuda.get_device_name() if device == CUDA else processor_name()
 
 

@@ -1,4 +1,4 @@
-"""Random data that a circuit takes: made on the CPU from a seed, the same for every step and device."""
+"""Random inputs of a circuit: generated on the CPU from a seed, equal for every step and device."""
 
 import torch
 from torch import Tensor
@@ -10,10 +10,10 @@ from explorer.errors import CircuitError
 
 
 def random_inputs(circuit: TorchCircuit, batch_size: int, seed: int = 0) -> Tensor:
-    """Rows (B, D): states below the number of states for discrete variables, standard normal numbers for others.
+    """Rows (B, D): uniform states for discrete variables, standard normal numbers for continuous ones.
 
-    64-bit whole numbers if all variables are discrete. A variable that several layers read gets values that all of
-    them take. Raises: CircuitError if a variable is read by a layer of another kind: give data of your own then.
+    The dtype is int64 if all variables are discrete. A variable that several layers read gets values that all of them
+    accept. Raises: CircuitError if a variable is read by any other layer: pass data instead.
     """
     states: dict[int, int] = {}
     real: set[int] = set()
@@ -28,7 +28,7 @@ def random_inputs(circuit: TorchCircuit, batch_size: int, seed: int = 0) -> Tens
             else:
                 raise CircuitError(
                     f"layer {node} ({type(layer).__name__}) reads variable {variable}, whose values are "
-                    f"not known; give data: x of shape (B, {circuit.num_variables})"
+                    f"unknown; pass data: x of shape (B, {circuit.num_variables})"
                 )
     generator = torch.Generator().manual_seed(seed)
     columns: list[Tensor] = []

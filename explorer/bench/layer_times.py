@@ -1,4 +1,4 @@
-"""Where the time of a forward pass goes: each layer by itself, and the copying of its inputs."""
+"""The time of each layer of a forward pass, and of copying its inputs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,13 +45,12 @@ def measure_layers(
     on_progress: OnProgress = ignore,
     cancelled: Cancelled = never,
 ) -> Run:
-    """Time each layer of a circuit at a step, forward, beside the whole pass; otherwise as `measure_steps`.
+    """Time each layer of a circuit at a step and the whole forward pass; otherwise like `measure_steps`.
 
-    The layers run one after the other as in the forward pass, each with its inputs just made by the layers before; a
-    lap is read after each (on CUDA by an event, without waiting). A layer's time includes reading its inputs; where
-    that copies, the copying is timed once more by itself (`read`). All activations are kept meanwhile, which the
-    forward pass does not do. The run holds the whole forward pass, the sum of the layers, each layer and each read;
-    it is precise enough when the first two are.
+    The layers run in order as in the forward pass, each on the fresh outputs of the previous ones, with a lap after
+    each (on CUDA an event, without waiting). A layer's time includes reading its inputs; if that copies, the copying
+    is also timed on its own (`read`). All activations are kept meanwhile, unlike in the forward pass. The run contains
+    the whole forward pass, the sum of the layers, each layer and each read; it is precise when the first two are.
     """
     require_circuit(trace, "layers are timed one by one")
     rows = batch_size if x is None else len(x)
@@ -96,7 +95,7 @@ def _time_layers(begun: MeasurementRun, reference: Reference, step: int) -> tupl
 
 @dataclass(frozen=True, eq=False)
 class _CopyingRead:
-    """A read that copies, with what it reads."""
+    """A read that copies, with its inputs."""
 
     node: int
     read: Read
@@ -105,7 +104,7 @@ class _CopyingRead:
 
 
 class _Layers:
-    """The whole forward pass of a circuit, its layers, and its copying reads, on one device."""
+    """The forward pass of a circuit, its layers, and its copying reads, on one device."""
 
     def __init__(self, made: Program, device: str, candidate: Candidate, begun: MeasurementRun) -> None:
         self.made = made
@@ -128,12 +127,12 @@ class _Layers:
         self.reads = _copying_reads(self.circuit, self.x)
 
     def sections(self) -> Mapping[str, Section]:
-        """What is run in turns."""
+        """The interleaved sections."""
         found: dict[str, Section] = {WHOLE: self._run_whole, SUM: self._run_layers}
         return found | ({READ: self._run_reads} if self.reads else {})
 
     def timings(self, repeated: Repeated[Part], whole_only: bool) -> Iterator[Timing]:
-        """Of the whole and the sum; then of each layer and each read."""
+        """The timings of the whole and the sum, then of each layer and each read."""
         yield self._with(self.whole, repeated, WHOLE, None)
         yield self._with(self._timing(SUM), repeated, SUM, None)
         if whole_only:
@@ -167,7 +166,7 @@ class _Layers:
 
 
 def _copying_reads(circuit: EvaluatedCircuit, x: Tensor) -> tuple[_CopyingRead, ...]:
-    """The reads of a prepared circuit that copy, with the activations they read."""
+    """The copying reads of a prepared circuit, with the activations they read."""
     with torch.no_grad():
         values = dict(circuit.activations(x))
     found: list[_CopyingRead] = []

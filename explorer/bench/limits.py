@@ -1,4 +1,4 @@
-"""What a device does at best: the least time of an operator, bytes copied and operations done in a second."""
+"""The limits of a device: minimum time of an operator, bytes copied and operations executed per second."""
 
 from collections.abc import Callable
 
@@ -8,15 +8,15 @@ from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.timings import CUDA, Limits
 
 OPERATORS = 200
-"""So many tiny operators are timed together."""
+"""Number of tiny operators that are timed together."""
 REPEATS = 3
 CPU_SIZES = (2**23, 768)
 CUDA_SIZES = (2**26, 4096)
-"""Numbers copied (32 and 256 MiB, more than caches hold), and rows of the square matrices multiplied."""
+"""Numbers to copy (32 and 256 MiB, larger than caches), and rows of the square matrices to multiply."""
 
 
 def measure_limits(device: str, num_threads: int) -> Limits:
-    """Measure them, in about 0.1 seconds; the threads must be set already. The best of three of each."""
+    """Measure the limits, the best of three runs each, in about 0.1 seconds; the threads must be set already."""
     numbers, rows = CUDA_SIZES if device == CUDA else CPU_SIZES
     tiny = torch.zeros(1, device=device)
     source = torch.zeros(numbers, device=device)
@@ -37,6 +37,6 @@ def measure_limits(device: str, num_threads: int) -> Limits:
 
 
 def _best(run: Callable[[], object], device: str, num_threads: int) -> float:
-    """The least seconds of some runs, the first one left out."""
+    """The minimum seconds of some runs, without the first one."""
     watch = stopwatch(device, num_threads)
     return min([watch(one_lap(run), 1)[0] for _ in range(REPEATS + 1)][1:])

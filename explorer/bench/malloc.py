@@ -1,8 +1,8 @@
-"""glibc's malloc, told to keep freed memory: otherwise times measure page faults, and more so when jobs take turns.
+"""Makes glibc's malloc keep freed memory; otherwise times include page faults, more so when jobs are interleaved.
 
-By default a freed block above a moving threshold goes back to the system, and the next one of that size is mapped and
-zeroed page by page; that makes a training step up to twice as slow, and taking turns moves the threshold. A thread
-besides the main one gets a heap of its own, which goes back to the system whatever is asked for; so all share one.
+By default a freed block above a moving threshold is returned to the system, and the next one of that size is mapped and
+zeroed page by page; that makes a training step up to twice as slow, and interleaving moves the threshold. Threads
+other than the main one have their own heaps, which are returned regardless of the options; so all threads share one.
 """
 
 import ctypes
@@ -14,13 +14,13 @@ KEEP_BYTES = 2**31 - 1
 
 
 def keep_freed_memory() -> str:
-    """Tell malloc, for this process from now on, to keep freed memory; says in words what holds."""
+    """Make malloc keep freed memory from now on in this process; returns a description of the setting."""
     if not sys.platform.startswith("linux"):
-        return "malloc as the platform has it"
+        return "default malloc"
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
-        return "malloc as the platform has it"
+        return "default malloc"
     settings = ((M_ARENA_MAX, 1), (M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, KEEP_BYTES), (M_TOP_PAD, 64 * 2**20))
     done = all(mallopt(option, value) == 1 for option, value in settings)
-    return "malloc keeps freed memory, for all sides" if done else "malloc as the platform has it"
+    return "malloc keeps freed memory, for all sides" if done else "default malloc"

@@ -20,14 +20,14 @@ from explorer.errors import ValueRangeError, unknown_name
 from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, Estimate, Limits, Run, Setup, Timing
 
 PROGRESS_SECONDS = 0.2
-"""Progress is told at most so often, and once at the end."""
+"""The minimum time between two reports of progress, except the last."""
 WAIT_SECONDS = 0.1
 _ONE_AT_A_TIME = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How is timed; see `measure_steps`. Raises: UnknownNameError, ValueRangeError."""
+    """The settings of a measurement; see `measure_steps`. Raises: UnknownNameError, ValueRangeError."""
 
     devices: tuple[str, ...] = (CPU,)
     kind: str = FORWARD
@@ -42,14 +42,14 @@ class Settings:
             if device not in DEVICES:
                 raise unknown_name("device", device, DEVICES)
         if not self.devices:
-            raise ValueRangeError(f"devices must name one at least, of {', '.join(DEVICES)}; found none")
+            raise ValueRangeError(f"devices must name at least one of {', '.join(DEVICES)}; found none")
         if self.kind not in KINDS:
             raise unknown_name("kind of run", self.kind, KINDS)
         for name, value in (("batch_size", self.batch_size), ("num_threads", self.num_threads)):
             if value < 1:
                 raise ValueRangeError(f"{name} must be at least 1; found {value}")
         if not 0 < self.precision < 1:
-            raise ValueRangeError(f"precision must lie between 0 and 1; found {self.precision}")
+            raise ValueRangeError(f"precision must be between 0 and 1; found {self.precision}")
         if not self.max_seconds > 0:
             raise ValueRangeError(f"max_seconds must be above 0; found {self.max_seconds}")
 
@@ -68,11 +68,11 @@ Cancelled = Callable[[], bool]
 
 
 def ignore(progress: Progress) -> None:
-    """Nobody wants to know."""
+    """Ignore progress."""
 
 
 def never() -> bool:
-    """Nobody cancels."""
+    """Never cancel."""
     return False
 
 
@@ -93,7 +93,7 @@ class MeasurementRun:
     _told: float = -PROGRESS_SECONDS
 
     def tell(self, share: float, note: str, timings: Callable[[], tuple[Timing, ...]] = tuple) -> None:
-        """Tell progress, unless that was done just now; it returns when the listener has."""
+        """Report progress, unless the last report is recent; returns when the listener has returned."""
         if monotonic() - self._told >= PROGRESS_SECONDS:
             self.on_progress(Progress(share, note, timings()))
             self._told = monotonic()
@@ -131,8 +131,8 @@ def measurement_run(
 ) -> Iterator[MeasurementRun]:
     """Begin a measurement: wait until no other one goes on in this process, set the threads, measure the limits.
 
-    The threads are set back at the end; malloc goes on keeping freed memory. Set threads count for the thread that
-    calls this.
+    The threads are restored at the end; malloc continues to keep freed memory. The number of threads holds for the
+    calling thread.
     """
     reason = why_no_cuda() if CUDA in settings.devices else None
     missing = {} if reason is None else {CUDA: reason}
@@ -150,7 +150,7 @@ def measurement_run(
         torch.set_num_threads(settings.num_threads)
         try:
             for device in devices:
-                with suppress(torch.OutOfMemoryError):  # then nothing can be said of what holds a circuit up there
+                with suppress(torch.OutOfMemoryError):  # then bottlenecks on this device are unknown
                     begun.limits[device] = measure_limits(device, settings.num_threads)
             yield begun
         finally:
@@ -159,7 +159,7 @@ def measurement_run(
 
 @contextmanager
 def _alone(begun: MeasurementRun) -> Iterator[None]:
-    """Two sittings at once would time each other."""
+    """Exclude other measurements, which would disturb the times."""
     while not _ONE_AT_A_TIME.acquire(timeout=WAIT_SECONDS):
         begun.tell(0.0, "waiting: something else is being timed")
         if begun.cancelled():
@@ -172,7 +172,7 @@ def _alone(begun: MeasurementRun) -> Iterator[None]:
 
 
 def with_estimate(timing: Timing, found: Estimate | None, precision: float, stopped: bool) -> Timing:
-    """A timing with what was found: an estimate, or why there is none."""
+    """Add an estimate to a timing, or the reason why there is none."""
     if found is not None:
         return replace(timing, estimate=found, reached=found.is_precise(precision))
     if timing.missing:

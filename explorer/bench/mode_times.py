@@ -19,7 +19,7 @@ NAMES_OF_MODES: Mapping[str, tuple[bool, bool]] = {
     "folded": (False, True),
     "optimized and folded": (True, True),
 }
-"""Name of a mode -> whether it is optimized, whether it is folded."""
+"""Name of a mode -> (optimized, folded)."""
 
 
 def measure_modes(
@@ -37,9 +37,9 @@ def measure_modes(
     on_progress: OnProgress = ignore,
     cancelled: Cancelled = never,
 ) -> Run:
-    """Time a circuit in all four modes, compiled with `options` of `TorchCompiler`; otherwise as `measure_steps`.
+    """Time a circuit in all four modes, compiled with `options` of `TorchCompiler`; otherwise like `measure_steps`.
 
-    Equal seeds give equal parameter values in every mode. Raises besides: what compiling raises.
+    Equal seeds result in equal parameter values in every mode. Also raises the errors of compiling.
     """
     settings = Settings(tuple(devices), kind, batch_size, num_threads, precision, max_seconds, seed)
     others = {key: value for key, value in (options or {}).items() if key not in ("optimize", "fold")}

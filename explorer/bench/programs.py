@@ -1,4 +1,4 @@
-"""What is timed: a module with its arguments on a device, forward or a training step; and whether outputs agree."""
+"""A module with its arguments on a device, as a forward pass or a training step; and the comparison of outputs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ class Program:
     kind: str
 
     def prepare(self) -> None:
-        """Bring the circuit into the state that a run begins with; not timed."""
+        """Bring the module into the initial state of a run; not timed."""
         if self.kind != TRAINING:
             self.module.eval()
             return
@@ -49,21 +49,21 @@ class Program:
         return self.module(*self.arguments, **by_name)
 
     def outputs(self) -> tuple[Tensor, ...]:
-        """What the module gives, on the CPU; what it draws at random begins with the same seed each time."""
+        """The outputs of the module on the CPU; random numbers start from the same seed each time."""
         self.module.eval()
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(0)
             return tuple(value.cpu() for value in _tensors(self._called()))
 
     def with_one_row(self) -> "Program":
-        """The same of the first row."""
+        """The same program on the first row."""
         return Program(self.module, first_rows(self.arguments, 1), self.kind)
 
 
 def program(module: nn.Module, arguments: tuple[Any, ...], kind: str, device: str) -> Program:
-    """The program on a device; the module is moved there, tensors are copied. Raises: CircuitError if none learns."""
+    """Make a program on a device: move the module, copy tensors. Raises: CircuitError if nothing is learnable."""
     if kind == TRAINING and not any(tensor.requires_grad for tensor in module.parameters()):
-        raise CircuitError("it has no parameter that learns, so there is no training step; choose kind='forward'")
+        raise CircuitError("the module has no learnable parameter, so there is no training step; use kind='forward'")
     there = pytree.tree_map_only(Tensor, lambda value: value.to(device), arguments)
     module = module.to(device)
     if kind != TRAINING and isinstance(module, TorchCircuit):
@@ -72,21 +72,21 @@ def program(module: nn.Module, arguments: tuple[Any, ...], kind: str, device: st
 
 
 def first_rows(arguments: tuple[Any, ...], rows: int) -> tuple[Any, ...]:
-    """The first rows of each tensor among the arguments."""
+    """Take the first rows of each tensor among the arguments."""
     return pytree.tree_map_only(Tensor, lambda value: value[:rows], arguments)
 
 
 def rows_of(arguments: tuple[Any, ...]) -> int:
-    """How many rows the first tensor among the arguments has; a number counts as one."""
+    """The number of rows of the first tensor among the arguments; a scalar counts as one row."""
     first = next(iter(_tensors(arguments)), None)
     return len(first) if first is not None and first.ndim else 1
 
 
 def disagreement(values: tuple[Tensor, ...], wanted: tuple[Tensor, ...]) -> str:
-    """Why outputs must not be timed, in words; empty if they agree with the wanted ones (for a circuit one, (B, K, C)).
+    """Why outputs must not be timed; empty if they agree with the expected ones (for a circuit one, (B, K, C)).
 
-    They may differ by what rounding makes of another order of sums, as in `Trace.check`. Of two numbers of rows the
-    smaller one is compared.
+    They may differ by the rounding of a different order of summation, as in `Trace.check`. If the numbers of rows
+    differ, the smaller one is compared.
     """
     found = (_difference(value, expected) for value, expected in zip(values, wanted, strict=True))
     return next((words for words in found if words), "")
@@ -105,9 +105,9 @@ def _difference(value: Tensor, wanted: Tensor) -> str:
     if not value.numel() or torch.equal(value, wanted):
         return ""
     if not (wanted.is_floating_point() or wanted.is_complex()):
-        return "the output differs from the unoptimized one's on the CPU, and whole numbers must not"
+        return "the output differs from the unoptimized one's on the CPU, and integers must not"
     difference = (value - wanted).abs()
-    difference[value == wanted] = 0  # infinities that agree
+    difference[value == wanted] = 0  # equal infinities
     size = wanted.abs()
     size[size == float("inf")] = 0
     allowed = ROUNDING.get(str(size.dtype), HALF_ROUNDING) * max(1.0, float(size.max()))

@@ -1,4 +1,4 @@
-"""Files of recorded runs: JSON, version 1; what was measured on one machine can be looked at on another."""
+"""Files of recorded runs: JSON, version 1; measurements of one machine can be viewed on another."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ FORMAT = "circuit-explorer timing"
 VERSION = 1
 ENDINGS = (".timing.json", ".timing.json.gz")
 RECORDED_FOLDER = Path(__file__).parents[2] / "notebooks" / "recorded"
-"""Where a checkout of the project keeps runs recorded on other machines; an installed package has none."""
+"""The folder of a checkout with runs recorded on other machines; an installed package has none."""
 
 TIMING_FIELDS: Mapping[str, tuple[type, ...]] = {
     "what": (str,),
@@ -34,7 +34,7 @@ TIMING_FIELDS: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """A file of recorded runs; `error` says why it cannot be read, and then there are no runs."""
+    """A file of recorded runs; if it cannot be read, `error` contains the reason and there are no runs."""
 
     path: Path
     runs: tuple[Run, ...] = ()
@@ -52,16 +52,16 @@ def load_runs(path: "str | Path") -> tuple[Run, ...]:
 
 
 def runs_from_json(data: object, where: str = "timing data") -> tuple[Run, ...]:
-    """The runs of such data. Raises: FileFormatError, with what is wrong inside."""
+    """Read runs from such data. Raises: FileFormatError with the invalid part."""
     content = check_format(data, FORMAT, VERSION, where)
     try:
         return tuple(_run(row) for row in content["runs"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileFormatError(f"{where}: not a whole recorded run: {type(error).__name__}: {error}") from error
+        raise FileFormatError(f"{where}: not a complete recorded run: {type(error).__name__}: {error}") from error
 
 
 def recorded_runs(folder: "str | Path" = RECORDED_FOLDER) -> tuple[RecordedFile, ...]:
-    """The files of recorded runs in a folder, by name; none if it is not there."""
+    """The files of recorded runs in a folder, by name; none if the folder does not exist."""
     found: list[RecordedFile] = []
     for path in sorted(Path(folder).glob("*")):
         if path.name.endswith(ENDINGS):
@@ -146,7 +146,7 @@ def _texts(value: Mapping[str, object]) -> dict[str, str]:
 
 
 def _number(value: object) -> float:
-    """A finite number that is not negative."""
+    """Return a finite non-negative number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise ValueError(f"wanted a number, found {value!r}")
+        raise ValueError(f"expected a number, found {value!r}")
     return value

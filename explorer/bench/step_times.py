@@ -1,4 +1,4 @@
-"""The time of a circuit or a tensor graph as it was after the steps of its trace, on CPU and CUDA."""
+"""The time of a circuit or tensor graph after the steps of its trace, on CPU and CUDA."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -24,7 +24,7 @@ from explorer.timings import CPU, FORWARD, STEPS, SWEEP, Run, default_steps
 from explorer.trace import Trace
 
 COMPARED_ROWS = 256
-"""Outputs are compared on so many rows at most."""
+"""Maximum number of rows on which outputs are compared."""
 BATCH_SIZES: Sequence[int] = (1, 4, 16, 64, 256, 1024)
 
 
@@ -44,21 +44,21 @@ def measure_steps(
     on_progress: OnProgress = ignore,
     cancelled: Cancelled = never,
 ) -> Run:
-    """Time the circuit as it was after each of some steps (`default_steps` of the trace unless given).
+    """Time the circuit after each of some steps, by default the `default_steps` of the trace.
 
     Every step has the same parameter values and, on every device, the same input: `x` (B, D), or `batch_size` rows
-    made from `seed`. A trace of a tensor graph has fixed shapes: it takes a tuple of arguments, by default those it was
-    made with, and `batch_size` does not count. The output of a step is first compared with the unoptimized one's on
-    the CPU; a step that differs gets no time but the reason. Then the steps take turns until the 95 % interval of each
-    median reaches no farther than `precision` from it, relative to it, or `max_seconds` are over (`reached` is then
-    False). `kind` is `forward` or `training`; `num_threads` are torch's, set back afterwards. A device that is not
-    there is in `run.missing`, with the reason.
+    generated from `seed`. The trace of a tensor graph has fixed shapes: it accepts a tuple of arguments, by default
+    those of the recording, and ignores `batch_size`. The output of each step is first compared with that of the
+    unoptimized circuit on the CPU; a step that differs gets the reason instead of a time. Then the steps are run
+    interleaved until the 95 % interval of each median is within the relative `precision`, or `max_seconds` are over
+    (`reached` is then False). `kind` is `forward` or `training`; `num_threads` is torch's, restored afterwards. An
+    unavailable device is in `run.missing`, with the reason.
 
-    `on_progress` is called between timed sections, at most five times a second, and waited for. When `cancelled()`
-    is true, measuring ends after the section that runs, and the run holds what was found until then.
+    `on_progress` is called between timed sections, at most five times per second, and waited for. When `cancelled()`
+    is true, the measurement ends after the current section, and the run contains the results so far.
 
-    Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit that cannot learn
-    if `kind` is training; UnknownNameError, ValueRangeError for settings that make no sense.
+    Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit without learnable
+    parameters if `kind` is training; UnknownNameError, ValueRangeError for invalid settings.
     """
     settings = Settings(tuple(devices), kind, _rows(trace, x, batch_size), num_threads, precision, max_seconds, seed)
     chosen = default_steps(trace) if steps is None else tuple(sorted({trace.step(step).index for step in steps}))
@@ -86,12 +86,12 @@ def measure_sweep(
     on_progress: OnProgress = ignore,
     cancelled: Cancelled = never,
 ) -> Run:
-    """Time one step with batches of several sizes, each the first rows of the largest; otherwise as `measure_steps`.
+    """Time one step with batches of several sizes, each the first rows of the largest; otherwise like `measure_steps`.
 
-    A batch that would not fit into memory gets no time but the reason. Outputs are compared on the first 256 rows.
-    Raises besides: CircuitError for the trace of a tensor graph, whose shapes are fixed.
+    A batch that does not fit into memory gets the reason instead of a time. Outputs are compared on the first 256
+    rows. Also raises: CircuitError for the trace of a tensor graph, whose shapes are fixed.
     """
-    require_circuit(trace, "batches of other sizes are timed")
+    require_circuit(trace, "batch sizes are varied")
     sizes = sorted(set(batch_sizes))
     settings = Settings(tuple(devices), kind, min(sizes, default=0), num_threads, precision, max_seconds, seed)
     with measurement_run(settings, on_progress, cancelled) as begun:
@@ -114,7 +114,7 @@ def measure_sweep(
 
 
 def plain_options(trace: Trace) -> Mapping[str, Any]:
-    """The options of a trace as data of JSON types."""
+    """Return the options of a trace as data of JSON types."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in trace.options.items()}
 
 
@@ -125,14 +125,14 @@ def require_circuit(trace: Trace, what: str) -> None:
 
 
 def _rows(trace: Trace, x: Any, batch_size: int) -> int:
-    """How many rows are timed."""
+    """The number of rows to time."""
     if trace.is_tensor:
         return rows_of(trace.examples if x is None else x)
     return batch_size if x is None else len(x)
 
 
 class Reference:
-    """The first step on the CPU, its arguments, and what every step must give for them, or for their first rows."""
+    """The first step on the CPU, its arguments, and the outputs that every step must have for them."""
 
     def __init__(self, begun: MeasurementRun, trace: Trace, x: Any, rows: int) -> None:
         begun.tell(0.0, "preparing the unoptimized circuit")
@@ -147,9 +147,9 @@ class Reference:
         self.outputs = program(module, self.compared, FORWARD, CPU).outputs()
 
     def candidate(self, step: int) -> Candidate:
-        """A step, to be timed."""
+        """Make the candidate of a step."""
         stats = self.trace.stats(step)
-        # A tensor graph's module holds the constants of the trace, which must not move to a device.
+        # A tensor graph's module contains the constants of the trace, which must not move to a device.
         is_tensor = self.trace.is_tensor
         return Candidate(
             self.trace.step(step).path,
@@ -163,7 +163,7 @@ class Reference:
         )
 
     def _wanted(self, step: int) -> tuple[Tensor, ...]:
-        """What the first step gives; after a lossy rule what this one gives on the CPU, as they differ by design."""
+        """The outputs of the first step; after a lossy rule, which changes them by design, of this step on the CPU."""
         lossy = {rule.name for rule in self.trace.rules if rule.exactness == "lossy"}
         if not any(rewrite.rule in lossy for known in self.trace.steps[: step + 1] for rewrite in known.rewrites):
             return self.outputs

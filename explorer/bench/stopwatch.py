@@ -1,6 +1,6 @@
-"""How seconds are taken on a device: the thread's own CPU time, wall time, or CUDA events.
+"""Stopwatches of devices: the thread's own CPU time, wall time, or CUDA events.
 
-A stopwatch goes through an iterator and gives the seconds of each lap: what it took to come to the next item.
+A stopwatch runs through an iterator and returns the seconds of each lap: the time to the next item.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from explorer.timings import CUDA
 
 Clock = Callable[[], float]
 Stopwatch = Callable[[Iterable[object], int], list[float]]
-"""(laps, how many there are) -> seconds of each."""
+"""(laps, their number) -> seconds of each."""
 
 
 def stopwatch(device: str, num_threads: int) -> Stopwatch:
@@ -43,7 +43,7 @@ def clock_for(num_threads: int) -> Clock:
 
 
 def clock_name(num_threads: int) -> str:
-    """In words what is measured on the CPU."""
+    """The name of the clock on the CPU."""
     return "CPU time of the measuring thread" if num_threads == 1 else "wall time"
 
 
@@ -53,7 +53,7 @@ def one_lap(run: Callable[[], object]) -> Iterator[object]:
 
 
 def _cuda_laps(items: Iterable[object], count: int) -> list[float]:
-    """Events stand between the laps on the device's own time line; nothing waits until the last one."""
+    """Record events between the laps on the device's own timeline; only the last one is waited for."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
     torch.cuda.synchronize()
     events[0].record()

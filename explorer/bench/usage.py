@@ -1,9 +1,9 @@
-"""What one run needs: the bytes that are alive at once, and how many tensor operators it calls.
+"""The memory of one run, as the maximum bytes alive at once, and its number of tensor operators.
 
-On the CPU both come from a `TorchDispatchMode`, which sees every operator: memory is counted when an operator gives a
-new tensor and until the last reference to it goes, so scratch space inside of an operator is not in it (PyTorch's own
-profiler of allocations gives within 2 % of it, at the cost of private interfaces). On CUDA the bytes are the
-allocator's greatest number during the run, less what stood there before. Parameters and input are in neither.
+On the CPU both come from a `TorchDispatchMode`, which sees every operator: memory counts from the operator that
+returns a new tensor until the last reference to it is dropped, without scratch space inside operators (PyTorch's own
+allocation profiler agrees within 2 %, but uses private interfaces). On CUDA the bytes are the allocator's peak during
+the run minus its initial value. Parameters and input are excluded from both.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ from explorer.timings import CUDA
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The bytes alive at once during a run, and the operators it called."""
+    """The maximum bytes alive at once during a run, and the number of operators it called."""
 
     peak_bytes: int
     operators: int
@@ -31,9 +31,9 @@ class StoppedError(Exception):
 
 
 def measure_usage(run: Callable[[], object], device: str, cancelled: Callable[[], bool] = lambda: False) -> Usage:
-    """Run once and count; the run should have been made before, so that what it keeps is there already.
+    """Run once and count; run once before, so that cached values exist already.
 
-    Counting takes about ten times as long as the run, so `cancelled` is looked at before each operator.
+    Counting takes about ten times as long as the run, so `cancelled` is checked before each operator.
     Raises: StoppedError if it is true.
     """
     counter = _Counter(cancelled)
@@ -52,7 +52,7 @@ def measure_usage(run: Callable[[], object], device: str, cancelled: Callable[[]
 
 
 class _Counter(TorchDispatchMode):
-    """Counts operators, and bytes of storages that came into being after it began; an input was there before."""
+    """Counts operators, and the bytes of storages created since it was entered; inputs existed before."""
 
     def __init__(self, cancelled: Callable[[], bool]) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _Counter(TorchDispatchMode):
 
 
 def _tensors(values: Iterable[object]) -> Iterator[Tensor]:
-    """The tensors among values and in lists of values, as operators take and give them."""
+    """The tensors among values and in lists of values, as operators accept and return them."""
     for value in values:
         if isinstance(value, Tensor):
             yield value

@@ -1,7 +1,7 @@
-"""A measurement beside a user interface: one thread, with progress, Cancel, and the error if there is one.
+"""A measurement in the background of a user interface: one thread, with progress, Cancel, and its error.
 
-The progress callback runs in the measuring thread, between timed sections, and measuring goes on when it returns: a
-host pushes to the browser there and waits until that is done, so nothing is pushed inside a timed section.
+The progress callback runs in the measuring thread, between timed sections, and the measurement continues when it
+returns: a host pushes to the browser there and waits for it, so nothing is pushed inside a timed section.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class WorkerState(Enum):
-    """What a worker does."""
+    """The state of a worker."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -28,10 +28,10 @@ class WorkerState(Enum):
 class Worker(Generic[Result]):
     """Runs one measuring function in a daemon thread.
 
-    `measure` takes `on_progress` and `cancelled` and gives the result, as in
+    `measure` accepts `on_progress` and `cancelled` and returns the result, as in
     `Worker(lambda on_progress, cancelled: measure_steps(trace, on_progress=on_progress, cancelled=cancelled))`.
-    `on_end` is called in the thread when it is over, in whatever way. A cancelled measurement may have a `result`: what
-    was there until then. An error is kept in `error`.
+    `on_end` is called in the thread at the end in any case. A cancelled measurement may have a partial `result`. An
+    error is kept in `error`.
     """
 
     def __init__(
@@ -51,20 +51,20 @@ class Worker(Generic[Result]):
         self._thread = Thread(target=self._run, name="timing", daemon=True)
 
     def start(self) -> None:
-        """Begin. Raises: CircuitError if it began before: a worker runs once."""
+        """Start. Raises: CircuitError if it was started before: a worker runs once."""
         if self.state is not WorkerState.IDLE or self._thread.ident is not None:
-            raise CircuitError(f"this worker is {self.state.value}, and runs only once; make a new one")
+            raise CircuitError(f"this worker is {self.state.value}, and runs only once; create a new one")
         self.state = WorkerState.RUNNING
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask it to stop; it does after the timed section that runs. One that has not begun never begins."""
+        """Request a stop after the current timed section. A worker that has not started never starts."""
         self._cancelled.set()
         if self.state is WorkerState.IDLE:
             self.state = WorkerState.CANCELLED
 
     def join(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until it is over; whether it is."""
+        """Wait for the end; returns whether it was reached."""
         if self._thread.ident is not None:
             self._thread.join(timeout_seconds)
         return not self._thread.is_alive()
@@ -72,7 +72,7 @@ class Worker(Generic[Result]):
     def _run(self) -> None:
         try:
             self.result = self._measure(self._tell, self._cancelled.is_set)
-        except Exception as error:  # noqa: BLE001  # it is kept, and shown by whoever waits
+        except Exception as error:  # noqa: BLE001  # it is kept, and shown by the host
             self.error = error
         if self.error is not None:
             self.state = WorkerState.FAILED

@@ -66,15 +66,15 @@ FIRST = ("runs", 0, "timings", 0)
     [
         (change(["format"], "circuit-explorer trace"), "wanted format 'circuit-explorer timing'"),
         (change(["version"], 2), "reads circuit-explorer timing version 1; found 2"),
-        (change(["runs"], None), "not a whole recorded run"),
+        (change(["runs"], None), "not a complete recorded run"),
         (change(["runs", 0, "subject"], "magic"), "unknown subject or kind of run: 'magic'"),
         (change([*FIRST, "device"], "abacus"), "unknown device or batch size: 'abacus'"),
         (change([*FIRST, "batch_size"], "many"), "batch_size of a timing cannot be 'many'"),
-        (change([*FIRST, "estimate", "median"], float("nan")), "wanted a number, found nan"),
+        (change([*FIRST, "estimate", "median"], float("nan")), "expected a number, found nan"),
         (change([*FIRST, "estimate", "median"], 1e9), "not an estimate"),
         (change([*FIRST, "estimate"], None), "has neither a time nor a reason"),
         (change(["runs", 0, "setup", "devices"], {"cpu": 3}), "expected a string, found 3"),
-        (change(["runs", 0, "setup", "limits"], 3), "not a whole recorded run"),
+        (change(["runs", 0, "setup", "limits"], 3), "not a complete recorded run"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, runs, damage, message):

@@ -128,7 +128,7 @@ def test_a_training_step_needs_something_that_learns():
     b = CircuitBuilder()
     probs = TensorParameter((1, 2), initializer=ConstantInitializer([[0.5, 0.5]]), learnable=False)
     fixed = b.build(b.add(CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=probs)))
-    with pytest.raises(CircuitError, match="no parameter that learns"):
+    with pytest.raises(CircuitError, match="no learnable parameter"):
         bench.measure_steps(explorer.record(fixed), kind="training", **FEW)
 
 
@@ -194,11 +194,11 @@ def test_a_device_that_is_not_there_says_why(digits):
     ("options", "error", "message"),
     [
         ({"devices": ("tpu",)}, UnknownNameError, "no device named 'tpu'; known are: cpu, cuda"),
-        ({"devices": ()}, ValueRangeError, "devices must name one at least"),
+        ({"devices": ()}, ValueRangeError, "devices must name at least one"),
         ({"kind": "backward"}, UnknownNameError, "no kind of run named 'backward'"),
         ({"batch_size": 0}, ValueRangeError, "batch_size must be at least 1; found 0"),
         ({"num_threads": 0}, ValueRangeError, "num_threads must be at least 1; found 0"),
-        ({"precision": 1.0}, ValueRangeError, "precision must lie between 0 and 1"),
+        ({"precision": 1.0}, ValueRangeError, "precision must be between 0 and 1"),
         ({"max_seconds": 0.0}, ValueRangeError, "max_seconds must be above 0"),
         ({"steps": [99]}, UnknownNameError, "there is no step 99"),
     ],

@@ -1,4 +1,4 @@
-"""How long a browser takes to paint an exported page, and how smoothly it moves a picture of 2,000 boxes."""
+"""Measures in a browser how fast an exported page is painted, and how smoothly 2,000 boxes are moved."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 FIRST_PAINT_MS = 1000.0
-"""For 10,000 layers and fewer; beyond, it grows with the layers."""
+"""For up to 10,000 layers; beyond, the budget grows with the layers."""
 FRAMES_PER_S = 30.0
 DRAWN = 2_000
 
@@ -24,7 +24,7 @@ PAINTED = """async () => {
   return performance.now();
 }"""
 
-# Draws boxes in rows of 50, then zooms and moves the picture by the wheel for two seconds, one event a frame.
+# Draws boxes in rows of 50, then zooms and pans by the wheel for two seconds, one event per frame.
 MOVE = """async (count) => {
   const nodes = Array.from({ length: count }, (_, i) => ({ id: `n${i}`, title: `Sum ${i}`, detail: '16 → 16' }));
   const edges = nodes.slice(50).map((node, i) => ({ source: `n${i}`, target: node.id }));
@@ -55,7 +55,7 @@ MOVE = """async (count) => {
 
 
 def missing_browser() -> str:
-    """Why no browser can be asked, with what to do; empty if one can."""
+    """Why no browser is available, and what to install; empty if one is."""
     if importlib.util.find_spec("playwright") is None:
         return "needs Playwright: pip install playwright"
     if browser_path() is None:
@@ -64,7 +64,7 @@ def missing_browser() -> str:
 
 
 def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Figure]:
-    """First paint of each exported page (name -> text, number of layers), and frames while 2,000 boxes are moved."""
+    """Measure the first paint of each exported page (name -> text, number of layers), and frames of 2,000 boxes."""
     why = missing_browser()
     if why:
         names = [(name, "first paint of the exported page") for name in pages]
@@ -102,5 +102,5 @@ def _frames(page: "Page") -> list[Figure]:
 
 
 def browser_path() -> str | None:
-    """The Chromium or Chrome of this machine."""
+    """The path of this machine's Chromium or Chrome."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)

@@ -1,4 +1,4 @@
-"""How long the dashboard takes in a browser: until it can be used, and from a step to its picture."""
+"""Measures the dashboard in a browser: the time until it is usable, and from a step to its picture."""
 
 import socket
 import subprocess
@@ -21,7 +21,7 @@ USABLE_MS, STEP_MS = 3_000.0, 100.0
 OPENED, START_SECONDS = 3, 60
 USABLE, STEPPED = "dashboard usable after opening", "dashboard: from a step to its picture"
 
-# Sets the step as the stepper does, and waits until the picture of that step is there and drawn.
+# Sets the step as the stepper does, and waits until the picture of that step is drawn.
 STEP = """async (step) => {
   const graph = [...Bokeh.documents[0]._all_models.values()].find((model) => model.class_name === 'GraphPane');
   const started = performance.now();
@@ -33,7 +33,7 @@ STEP = """async (step) => {
 
 
 def measure_dashboard() -> list[Figure]:
-    """Open the dashboard of the default circuit several times, after once for the server to load what it needs."""
+    """Open the dashboard of the default circuit several times, after one warm-up for the server."""
     why = missing_browser()
     if why:
         return [Figure(CIRCUIT, what, None, "ms", why=why) for what in (USABLE, STEPPED)]
@@ -43,7 +43,7 @@ def measure_dashboard() -> list[Figure]:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         opened = [_open(page, address) for _ in range(OPENED + 1)][1:]
-        page.wait_for_timeout(2_000)  # the values are checked meanwhile
+        page.wait_for_timeout(2_000)  # the values are checked in the meantime
         steps = [float(page.evaluate(STEP, step)) for step in (3, 7, 8, 9, 10, 3, 0)]
         browser.close()
     return [
@@ -61,7 +61,7 @@ def _open(page: "Page", address: str) -> float:
 
 @contextmanager
 def _server() -> Iterator[str]:
-    """A dashboard in a process of its own; gives its address."""
+    """Run a dashboard in its own process; yields its address."""
     port = free_port()
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

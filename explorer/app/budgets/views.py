@@ -1,4 +1,4 @@
-"""How long the explorer takes to show a trace, and how much it sends, beside what it may take."""
+"""Measures how long the explorer takes to show a trace and how much it sends, against budgets."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ VIEW_CASES = ("digits", "mnist", "poon-domingos")
 """The default circuit, and two of 5,725 and 19,342 layers."""
 
 EXPORT_MODES = ("diff", "before", "after")
-"""What `circuit-explorer html` records."""
+"""The display options that `circuit-explorer html` records."""
 
 STEP_MS = 100.0
 FIRST_MS_PER_LAYER = 500.0 / 10_000
@@ -26,9 +26,9 @@ EXPORT_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Something measured: for which circuit, how much, in which unit, and how much it may be at most (None: no bound).
+    """A measurement: its circuit, value, unit, and budget, the maximum value (None: no bound).
 
-    `over` turns the bound round: at least so much. `why` says why nothing was measured.
+    With `over` the budget is a minimum. `why` says why nothing was measured.
     """
 
     circuit: str
@@ -41,17 +41,17 @@ class Figure:
 
     @property
     def ok(self) -> bool | None:
-        """Whether it keeps within its budget; None if there is none, or nothing was measured."""
+        """Whether the budget is kept; None without a budget or a value."""
         if self.value is None or self.budget is None:
             return None
         return self.value >= self.budget if self.over else self.value <= self.budget
 
 
 def measure_views(name: str, trace: Trace, on_step: Callable[[int], None] = lambda _: None) -> list[Figure]:
-    """First picture, every step on its first visit, and the size of pictures, all grouped by level and fold key.
+    """Measure the first picture, first visits of steps, and sizes of pictures, all grouped by level and fold key.
 
-    A step is what a host computes for it: picture, its JSON, details of a box, costs. The budget of the first picture,
-    0.5 s for 10,000 layers, grows with the layers.
+    A step includes everything that a host computes for it: picture, JSON, details of a box, costs. The budget of the
+    first picture, 0.5 s for 10,000 layers, grows with the layers.
     """
     layers = layers_of(trace)
     settle_heap()
@@ -79,23 +79,23 @@ def measure_views(name: str, trace: Trace, on_step: Callable[[int], None] = lamb
 
 
 def layers_of(trace: Trace) -> int:
-    """How many layers the circuit has at first."""
+    """The number of layers before optimization."""
     return len(trace.step(0).snapshot.graph.nodes)
 
 
 def export_of(name: str, trace: Trace) -> str:
-    """The page that `circuit-explorer html` writes."""
+    """Export the page that `circuit-explorer html` writes."""
     return page_html(recording(TraceIndex(trace), name, modes=EXPORT_MODES))
 
 
 def export_size(name: str, page: str, budget: float | None) -> Figure:
-    """How large an exported page is."""
+    """The size of an exported page."""
     return Figure(name, "exported page", len(page.encode()), "bytes", budget)
 
 
 def view_table(figures: Sequence[Figure]) -> Table:
-    """One row for each figure."""
-    table = Table(title="What the explorer takes to show a trace")
+    """A table with one row per measurement."""
+    table = Table(title="Time and size of showing a trace")
     for column in ("circuit", "what"):
         table.add_column(column, overflow="fold")
     for column in ("measured", "budget", ""):
@@ -111,12 +111,12 @@ def view_table(figures: Sequence[Figure]) -> Table:
 
 
 def views_to_json(figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """All figures as data of JSON types."""
+    """Return all measurements as data of JSON types."""
     return [{**asdict(figure), "ok": figure.ok} for figure in figures]
 
 
 def _make_step(index: TraceIndex, step: int) -> int:
-    """Make all that is shown of a step; gives the size of the picture's JSON."""
+    """Compute everything shown of a step; returns the size of the picture's JSON."""
     made = picture(index, step)
     traits = picture_traits(made.view, made.coordinates.astype("<f4").tobytes())
     if made.view["nodes"]:

@@ -1,1 +1,1 @@
-"""The commands of `circuit-explorer`, one file each."""
+"""The commands of `circuit-explorer`, one per file."""

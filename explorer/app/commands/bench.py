@@ -1,4 +1,4 @@
-"""`circuit-explorer bench`: compile, forward and training times beside the peer compiler's; times of the views."""
+"""`circuit-explorer bench`: compile, forward and training times compared with the peer's; times of the views."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,25 +17,23 @@ if TYPE_CHECKING:
     import benchmarks
     from explorer.bench import Conditions
 
-bench = typer.Typer(
-    help="Measure speed, side by side with the peer compiler where it is installed.", no_args_is_help=True
-)
+bench = typer.Typer(help="Measure speed, side by side with the peer compiler if it is installed.", no_args_is_help=True)
 
-JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all figures here")]
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all measurements here")]
 
 
 @bench.command("compile")
 def bench_compile(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASES]...", help="mnist and poon-domingos if none")
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="mnist and poon-domingos by default")
     ] = None,
-    repeats: Annotated[int, typer.Option(help="timed runs of each side")] = 5,
+    repeats: Annotated[int, typer.Option(help="timed runs per side")] = 5,
     growth: Annotated[
         bool, typer.Option("--growth/--no-growth", help="also time circuits of 1k, 5k and 20k layers")
     ] = True,
     json: JsonOption = None,
 ) -> None:
-    """Time compiling: ours, ours recorded, the peer's; and how our time grows with the circuit."""
+    """Time compilation: ours, ours with the recorder, the peer's; and how ours grows with the circuit."""
     with notes().status("Loading torch"):
         b = _benchmarks()
         chosen = [b.case_named(name) for name in cases or b.PEER_CASES]
@@ -70,13 +68,13 @@ def bench_compile(
 @bench.command("forward")
 def bench_forward(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASES]...", help="digits, L1, L2 and L4 if none")
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="digits, L1, L2 and L4 by default")
     ] = None,
-    repeats: Annotated[int, typer.Option(help="timed runs of each side")] = 15,
-    threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    repeats: Annotated[int, typer.Option(help="timed runs per side")] = 15,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     json: JsonOption = None,
 ) -> None:
-    """Time the forward pass and a training step of the folded circuit, ours and the peer's, with equal values."""
+    """Time the forward pass and a training step of the folded circuit against the peer's, with equal values."""
     with notes().status("Loading torch"):
         b = _benchmarks()
         chosen = [b.case_named(name) for name in cases or b.DEFAULT_CASES]
@@ -96,10 +94,10 @@ def bench_forward(
     _tell_conditions(conditions)
     if b.peer_is_installed():
         console.print(
-            "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it cuts "
-            "logarithms off at -708). In `forward` our parameters are evaluated once (`freeze()`); the peer evaluates "
-            "them on every call, and so do we in `fresh parameters`. The ratio is to the faster of the "
-            "peer's times alone and in turns.",
+            "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it "
+            "clamps logarithms at -708). In `forward` our parameters are evaluated once (`freeze()`); the peer "
+            "evaluates them on every call, and so do we in `fresh parameters`. The ratio is to the faster of the "
+            "peer's times, alone and interleaved.",
             markup=False,
         )
     if json is not None:
@@ -109,14 +107,14 @@ def bench_forward(
 @bench.command("views")
 def bench_views(
     circuits: Annotated[
-        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, mnist and poon-domingos if none")
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, mnist and poon-domingos by default")
     ] = None,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="also ask a browser, if Playwright and Chromium are there")
+        bool, typer.Option("--browser/--no-browser", help="also in a browser, if Playwright and Chromium are installed")
     ] = True,
     json: JsonOption = None,
 ) -> None:
-    """Time what the explorer computes to show a trace, beside its budgets: steps, first picture, pages."""
+    """Time the views of a trace against their budgets: steps, first picture, pages."""
     with notes().status("Loading torch"):
         from explorer.app.budgets.browser import measure_pages
         from explorer.app.budgets.dashboard import measure_dashboard
@@ -162,18 +160,18 @@ def bench_views(
 @bench.command("tensor")
 def bench_tensor(
     circuits: Annotated[
-        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all circuits of the gallery if none")
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all circuits of the gallery by default")
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     growth: Annotated[
         bool,
         typer.Option(
-            "--growth/--no-growth", help="also time rewriting of 1k to 20k operators in several shapes, beside PyTensor"
+            "--growth/--no-growth", help="also time rewriting 1k to 20k operators in several shapes, next to PyTensor"
         ),
     ] = True,
     json: JsonOption = None,
 ) -> None:
-    """Count the operators of folded circuits before and after the default passes, with equal values; and time both."""
+    """Count and time the operators of folded circuits before and after the default passes, with equal values."""
     with notes().status("Loading torch"):
         import torch
 
@@ -234,11 +232,11 @@ def _write(path: Path, conditions: "Conditions", statistics: object) -> None:
 
 @contextmanager
 def _kept_when_stopped() -> Iterator[None]:
-    """Ctrl-C ends measuring; the cases that were finished are reported."""
+    """Ctrl-C ends the measurement; the finished cases are reported."""
     try:
         yield
     except KeyboardInterrupt:
-        say_note("stopped; these are the cases that were finished")
+        say_note("stopped; these cases were finished")
 
 
 def _tell_conditions(conditions: "Conditions") -> None:

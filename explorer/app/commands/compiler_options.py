@@ -30,7 +30,7 @@ def with_compiler_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameter(option: "Field[Any]") -> inspect.Parameter:
-    """The parameter of a command for an option, with its help text; lists may be repeated."""
+    """Return the command parameter of an option, with its help text; lists may be repeated."""
     name = option.name.replace("_", "-")
     flag = f"--{name}/--no-{name}" if option.type is bool else f"--{name}"
     kind: Any = list[str] if option.default == () else option.type

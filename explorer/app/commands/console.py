@@ -1,4 +1,4 @@
-"""Where the commands print: results to the standard output, progress and notes to the standard error."""
+"""Printing of the commands: results to standard output, progress and notes to standard error."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ from explorer.errors import FileFormatError
 
 NAME = "circuit-explorer"
 PIPE_WIDTH = 160
-"""Columns of a table that is not printed on a terminal."""
+"""The width of output that is not printed to a terminal."""
 
 
 def results() -> Console:
@@ -26,7 +26,7 @@ def notes() -> Console:
 
 
 def progress(console: Console) -> Progress:
-    """A progress bar that vanishes when it is done, and does not show where there is no terminal."""
+    """A progress bar that disappears when it is done, and is hidden without a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -40,7 +40,7 @@ def progress(console: Console) -> Progress:
 
 
 def command() -> str:
-    """How to call this program: by name if it is on the path, else by place (`.venv/bin/circuit-explorer`)."""
+    """How to call this program: by name if it is on the path, otherwise by path (`.venv/bin/circuit-explorer`)."""
     program = Path(sys.argv[0])
     if program.name != NAME or shutil.which(NAME) is not None:
         return NAME
@@ -49,7 +49,7 @@ def command() -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Make the folder of a file and make sure that it can be written, before any work is done.
+    """Create the folder of a file and check that the file can be written, before any work is done.
 
     Raises: FileFormatError.
     """
@@ -70,7 +70,7 @@ def say_error(message: str) -> None:
 
 
 def say_note(message: str) -> None:
-    """Print a remark as one yellow line."""
+    """Print a note as one yellow line."""
     notes().print(f"Note: {message}", style="yellow", markup=False, soft_wrap=True)
 
 

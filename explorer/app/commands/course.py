@@ -10,7 +10,7 @@ from explorer.app.needs import require_ui
 from explorer.errors import CircuitError
 
 OUTPUT = Path("build") / "course"
-WHERE = "get the repository, and run this in its folder notebooks"
+WHERE = "clone the repository and run this command in its folder notebooks"
 
 
 def course(
@@ -19,7 +19,7 @@ def course(
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="write the pages here")] = OUTPUT,
 ) -> None:
-    """Run the lessons and write them as HTML pages: they open from disk, step, and check answers without Python."""
+    """Run the lessons and write them as HTML pages that open from disk, step, and check answers without Python."""
     from explorer.app.commands.lab import notebooks_folder
 
     require_ui(
@@ -29,7 +29,7 @@ def course(
 
     folder, found = notebooks_folder()
     if not found and not any(folder.glob(LESSONS)):
-        raise CircuitError(f"the lessons are not installed with the package, and none are in {folder}: {WHERE}")
+        raise CircuitError(f"the lessons are not installed with the package, and {folder} has none: {WHERE}")
     with notes().status("Running the lessons") as status:
         made = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
     for name, size in made.items():

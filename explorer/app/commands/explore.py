@@ -1,4 +1,4 @@
-"""`circuit-explorer explore`: the main job: the digits circuit is built, compiled, trained, and opened to see."""
+"""`circuit-explorer explore`: the main job: builds, compiles and trains the digits circuit, and opens it."""
 
 import sys
 from pathlib import Path
@@ -40,7 +40,7 @@ def explore(
         from explorer.compiler import record
         from explorer.templates import gallery
 
-        torch.set_num_threads(1)  # the circuit is so small that more threads wait for each other
+        torch.set_num_threads(1)  # the circuit is so small that more threads would wait for each other
         settings = TrainingOptions(epochs=epochs, seed=seed)
         images = load_data("digits")
         circuit = gallery.load_named(CIRCUIT)
@@ -60,7 +60,7 @@ def explore(
     result = train_with_progress(compiled, images, settings)
     console.print(epochs_table(result, images))
     if result.interrupted:
-        say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; what was finished is kept")
+        say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; the finished ones are kept")
     Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs).save(checkpoint_file)
     reached, baseline = bits_per_dimension(compiled, images.held_out), independent_pixels_bits(images)
     console.print(
@@ -79,10 +79,10 @@ def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, 
     return (
         (f"{name} serve {CIRCUIT}", "step through it in the browser: the dashboard"),
         (f"{name} lab", "step through it in Jupyter"),
-        (f"{name} show {trace_file} --step 3", "what one step did"),
+        (f"{name} show {trace_file} --step 3", "the changes of one step"),
         (f"{name} show {trace_file} --near-misses all", "which patterns nearly matched, and why they did not"),
         (f"{name} show {trace_file} --folds", "which layers became one"),
         (f"{name} show {trace_file} --figures", "layers, FLOPs and bytes after each step"),
-        (f"{name} train {CIRCUIT} --resume {checkpoint_file} --epochs 20", "train on"),
-        (f"{name} gallery", "more circuits, each with something to see"),
+        (f"{name} train {CIRCUIT} --resume {checkpoint_file} --epochs 20", "continue the training"),
+        (f"{name} gallery", "more circuits, each with a lesson"),
     )

@@ -10,14 +10,14 @@ from explorer.app.commands.console import check_writable, notes, results
 if TYPE_CHECKING:
     from explorer.trace import Trace
 
-Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile now")]
+Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile")]
 
 
 def html(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
 ) -> None:
-    """Write a trace as one HTML file: it opens from disk, asks nobody for anything, and steps without Python."""
+    """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.views import TraceIndex, recording
     from widgets import page_html
 
@@ -52,7 +52,7 @@ def svg(
 
 
 def _trace(source: str) -> "Trace":
-    """The trace in a file, or that of a circuit compiled now."""
+    """Load the trace of a file, or compile a circuit."""
     from explorer.app.circuits import load_circuit_or_trace
     from explorer.trace import Trace
 

@@ -1,4 +1,4 @@
-"""`circuit-explorer gallery`: which circuits have a name, how large they are, and what each teaches."""
+"""`circuit-explorer gallery`: lists the named circuits, their sizes, and what each one teaches."""
 
 from rich.table import Table
 

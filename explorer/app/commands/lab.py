@@ -1,4 +1,4 @@
-"""`circuit-explorer lab`: JupyterLab on the notebooks, on this machine only."""
+"""`circuit-explorer lab`: opens the notebooks in JupyterLab, on this machine only."""
 
 import json
 import os
@@ -22,9 +22,9 @@ QUIET = (
     "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
     "--LabApp.extension_manager=readonly",
 )
-"""No news, no look-up of newer versions, no list of extensions: nothing is fetched from outside."""
+"""Extensions that fetch news, newer versions or lists of extensions; disabled, so that no request leaves."""
 PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
-"""Nor is one asked whether one wants news."""
+"""Settings that disable the question whether to fetch news."""
 
 
 def lab(
@@ -37,7 +37,7 @@ def lab(
     require_ui("jupyterlab")
     folder, found = notebooks_folder()
     if not found:
-        say_note(f"the notebooks of the project are not installed with it; opening {folder} instead")
+        say_note(f"the notebooks are not installed with the package; opening {folder} instead")
     if port is None:
         chosen = free_port(ADDRESS)
     else:
@@ -57,15 +57,15 @@ def lab(
 
 
 def notebooks_folder() -> tuple[Path, bool]:
-    """The folder `notebooks` of the checkout this package lies in, or the current folder and False without one."""
+    """The folder `notebooks` of the checkout that contains this package, or the current folder and False."""
     folder = Path(__file__).parents[3] / "notebooks"
     return (folder, True) if any(folder.glob("*.ipynb")) else (Path.cwd(), False)
 
 
 def lab_environment(settings: Path, token: str) -> dict[str, str]:
-    """What is set for JupyterLab: its token, and a folder of settings that go before the reader's own.
+    """The environment of JupyterLab: its token, and a folder of settings with precedence over the user's.
 
-    `python3` is the kernel of this interpreter, whatever the reader has registered under that name.
+    `python3` is the kernel of this interpreter, whatever the user has registered under that name.
     """
     from ipykernel.kernelspec import write_kernel_spec
 
@@ -78,9 +78,9 @@ def lab_environment(settings: Path, token: str) -> dict[str, str]:
 
 
 def lab_command(folder: Path, port: int, show: bool) -> list[str]:
-    """How JupyterLab is started; its token comes through the environment."""
+    """The command that starts JupyterLab; its token is passed in the environment."""
     address = [f"--ServerApp.ip={ADDRESS}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *address, *QUIET]
     if os.name == "posix" and os.geteuid() == 0:
-        command.append("--allow-root")  # as in a container; Jupyter would refuse
+        command.append("--allow-root")  # as in a container, where Jupyter would refuse to start
     return command if show else [*command, "--no-browser"]

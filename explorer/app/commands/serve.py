@@ -19,9 +19,9 @@ def serve(
         int | None, typer.Option(min=1, max=65535, help=f"where to listen [{PORT}, or a free one]", show_default=False)
     ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open a browser")] = True,
-    address: Annotated[str, typer.Option(help="who may connect: 127.0.0.1 is this machine only")] = LOCAL,
+    address: Annotated[str, typer.Option(help="the address to listen on: 127.0.0.1 is this machine only")] = LOCAL,
     host: Annotated[
-        list[str] | None, typer.Option(help="a name by which browsers may ask for the page; may be repeated")
+        list[str] | None, typer.Option(help="a host name under which browsers may request the page; may be repeated")
     ] = None,
     folder: Annotated[
         Path | None,
@@ -40,7 +40,7 @@ def open_dashboard(
     folder: Path | None = None,
     hosts: tuple[str, ...] = (),
 ) -> None:
-    """Serve until Ctrl-C; without a `port` at the usual one, or any other if that is taken.
+    """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
 
     Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken.
     """
@@ -57,7 +57,7 @@ def open_dashboard(
         place, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
         place = ViewState(circuit=source)
-    Library(folder, files).open(place.circuit)  # a name that does not exist is told here, not in the browser
+    Library(folder, files).open(place.circuit)  # report an unknown name here, not in the browser
     if port is not None:
         check_port(address, port)
     options = ServeOptions(place, port or free_port(address, PORT), address, show, folder, files, hosts)

@@ -1,4 +1,4 @@
-"""`circuit-explorer show`: read a trace file and answer questions about it, as text."""
+"""`circuit-explorer show`: prints a trace file and answers questions about it."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 HEADINGS = {"transcendentals": "exp and log"}
 SHOWN_OF_EACH = 10
-"""So many rewrites of each rule are listed for a step; the rest are counted, and shown with --all."""
+"""Rewrites listed per rule and step; the rest is counted, and listed with --all."""
 
 
 def show(
@@ -29,23 +29,23 @@ def show(
     near_misses: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="attempts of a pattern that failed; 'all' for every pattern")
     ] = None,
-    conflicts: Annotated[bool, typer.Option("--conflicts", help="matches that lost to another one")] = False,
-    folds: Annotated[bool, typer.Option("--folds", help="the folded groups, and groups that nearly were one")] = False,
+    conflicts: Annotated[bool, typer.Option("--conflicts", help="matches that lost a conflict")] = False,
+    folds: Annotated[bool, typer.Option("--folds", help="fold groups and missed folds")] = False,
     why_not_folded: Annotated[
         tuple[int, int] | None, typer.Option(metavar="NODE NODE", help="why two layers were not folded together")
     ] = None,
     lineage: Annotated[
-        int | None, typer.Option(metavar="NODE", help="where a node comes from and what became of it")
+        int | None, typer.Option(metavar="NODE", help="the origin and the descendants of a node")
     ] = None,
     stats: Annotated[
-        bool, typer.Option("--figures", help="layers, folds, parameters, FLOPs, bytes: of --step or of all steps")
+        bool, typer.Option("--figures", help="layers, folds, parameters, FLOPs, bytes: after --step or all steps")
     ] = False,
-    rules: Annotated[bool, typer.Option("--rules", help="what each rule did")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="statistics of each rule")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="with --step: every rewrite, not the first ten of each rule")
+        bool, typer.Option("--all", help="with --step: every rewrite, not only the first ten of each rule")
     ] = False,
 ) -> None:
-    """Print the steps of a trace, or the answers to the questions that are asked."""
+    """Print the steps of a trace, or the answers to the given questions."""
     from explorer.trace import Trace
 
     trace = Trace.load(file)
@@ -56,7 +56,7 @@ def show(
         (graph, lambda: [trace.graph_at(-1 if at is None else at)]),
         (why_not is not None, lambda: [trace.why_not(*why_not, step=at)] if why_not else []),
         (near_misses is not None, lambda: _near_misses(trace, near_misses or "all", at)),
-        (conflicts, lambda: trace.conflicts(at) or ["No conflicts: no match lost to another one."]),
+        (conflicts, lambda: trace.conflicts(at) or ["No conflicts: no two matches shared a node."]),
         (folds, lambda: _folds(trace)),
         (why_not_folded is not None, lambda: [trace.why_not_folded(*why_not_folded)] if why_not_folded else []),
         (lineage is not None, lambda: [trace.lineage(lineage)] if lineage is not None else []),
@@ -74,7 +74,7 @@ def show(
 
 
 def _step(given: str | None) -> int | str | None:
-    """A step as asked for: a number, or a path."""
+    """Parse a step: a number or a path."""
     if given is None:
         return None
     try:
@@ -90,11 +90,11 @@ def _near_misses(trace: "Trace", pattern: str, at: int | str | None) -> Iterable
 
 def _folds(trace: "Trace") -> Iterable[object]:
     groups = trace.fold_groups()
-    return [*groups, *(f"nearly one: {missed}" for missed in trace.missed_folds())] or ["Nothing was folded."]
+    return [*groups, *(f"missed fold: {missed}" for missed in trace.missed_folds())] or ["Nothing was folded."]
 
 
 def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
-    """What happened in a step: rewrites (so many of each rule), folded groups, lost matches, near misses."""
+    """Summarize a step: rewrites (limited per rule), fold groups, lost matches, near misses."""
     step = trace.step(at)
     lines = [f"step {step.index}: {step.path} ({step.seconds * 1000:.1f} ms)", f"  {step.summary}"]
     by_rule: dict[str, list[str]] = {}
@@ -112,7 +112,7 @@ def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
 
 
 def _shortened(lines: list[str], limit: int | None, what: str) -> list[str]:
-    """The first lines, and how many more there are and how to see them."""
+    """The first lines, the number of the others, and how to see them."""
     if limit is None or len(lines) <= limit:
         return lines
     return [*lines[:limit], f"  ... {len(lines) - limit:,} more {what}: show them with --all"]
@@ -138,9 +138,9 @@ def _rules_table(trace: "Trace") -> Table:
 
 
 def _stats_table(trace: "Trace", at: int | str | None) -> Table:
-    """One column for each figure, one row for each step."""
+    """One column per statistic, one row per step."""
     steps = trace.steps if at is None else (trace.step(at),)
-    table = Table(title="After each step, for one example")
+    table = Table(title="After each step, per example")
     table.add_column("step", justify="right")
     table.add_column("path", overflow="fold")
     names = list(dict.fromkeys(name for step in steps for name in step.snapshot.stats))

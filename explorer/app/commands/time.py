@@ -1,4 +1,4 @@
-"""`circuit-explorer time`: the time of a circuit, or of its operators, after the steps of a trace, on CPU and CUDA."""
+"""`circuit-explorer time`: times a circuit or its operators after the steps of a trace, on CPU and CUDA."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,26 +24,26 @@ Measure = Callable[["Callable[[Progress], None]"], "Run"]
 
 def time(
     source: Annotated[
-        str, typer.Argument(metavar="NAME|TRACE", help="a circuit to compile now, or a trace file, compiled again")
+        str, typer.Argument(metavar="NAME|TRACE", help="a circuit, or a trace file, which is compiled again")
     ],
     steps: Annotated[
         str | None,
-        typer.Option(metavar="all|N,...", help="which steps, by number or path; by default rounds and fold levels"),
+        typer.Option(metavar="all|N,...", help="steps by number or path; by default rounds and fold levels"),
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="rows of the input")] = 256,
-    threads: Annotated[int, typer.Option(min=1, help="threads of torch; one is measured in CPU time")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     training: Annotated[bool, typer.Option("--training", help="a training step instead of the forward pass")] = False,
     layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
     level: Annotated[str, typer.Option(help="compiled, or tensor: the operators of the exported circuit")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
-    seconds: Annotated[float, typer.Option(help="time for each part, unless it is precise before")] = 20.0,
+    seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="write the runs here (NAME.timing.json)")
     ] = None,
 ) -> None:
-    """Time the steps of a compilation on CPU and CUDA: medians with 95 % intervals, and what holds the circuit up."""
+    """Time the steps of a compilation on CPU and CUDA: medians with 95 % intervals, and the circuit's bottlenecks."""
     if device not in DEVICES:
         raise unknown_name("device", device, tuple(DEVICES))
     if json is not None:
@@ -87,7 +87,7 @@ def time(
     for bottleneck in found:
         results().print(str(bottleneck), markup=False, soft_wrap=True)
     if runs and not found and not trace.is_tensor:
-        results().print("Neither launch-bound, gather-bound nor memory-bound by what was measured.", markup=False)
+        results().print("By these times neither launch-bound, gather-bound nor memory-bound.", markup=False)
     if runs:
         _tell_conditions(runs)
     if json is not None and runs:
@@ -96,7 +96,7 @@ def time(
 
 
 def _measured(measures: Sequence[Measure]) -> "list[Run]":
-    """The runs; Ctrl-C ends measuring, and those that were finished are reported."""
+    """Run the measurements; Ctrl-C ends them, and the finished ones are reported."""
     runs: list[Run] = []
     with notes().status("Measuring") as status:
 
@@ -107,7 +107,7 @@ def _measured(measures: Sequence[Measure]) -> "list[Run]":
             for measure in measures:
                 runs.append(measure(tell))
         except KeyboardInterrupt:
-            say_note("stopped; these are the parts that were finished")
+            say_note("stopped; these parts were finished")
     return runs
 
 
@@ -160,19 +160,19 @@ def _table(title: str, view: "TableView") -> Table:
 
 
 def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
-    """The steps asked for; `all` are those that changed something; None: the default ones."""
+    """Parse the steps; `all` selects those that changed something; None: the default ones."""
     if given is None:
         return None
     if given == "all":
         return [step.index for step in trace.steps if step.changed or step.index == 0]
     asked = [part.strip() for part in given.split(",") if part.strip()]
     if not asked:
-        raise ValueRangeError(f"--steps is all, or numbers or paths with commas between; found {given!r}")
+        raise ValueRangeError(f"--steps must be all, or numbers or paths separated by commas; found {given!r}")
     return [int(part) if part.lstrip("-").isdigit() else part for part in asked]
 
 
 def _trace(source: str, level: str, batch: int) -> "Trace":
-    """The trace of a circuit compiled now; one from a file is compiled again, because a file holds no tensors."""
+    """Compile a circuit; a trace from a file is compiled again, because a file contains no tensors."""
     from explorer.app.circuits import load_circuit_or_trace
     from explorer.app.commands.trace import recorder_of
     from explorer.compiler import rerun

@@ -1,4 +1,4 @@
-"""`circuit-explorer trace`: compile a circuit, record every decision, print the steps and write the trace."""
+"""`circuit-explorer trace`: compiles a circuit, records every decision, prints and writes the trace."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,15 +28,16 @@ def trace(
     *,
     options: CompilerOptions,
     level: Annotated[
-        str, typer.Option(help="compiled, or tensor: then the folded circuit is exported and its operators rewritten")
+        str, typer.Option(help="compiled, or tensor: export the folded circuit and rewrite its operators")
     ] = "compiled",
     pipeline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="the passes of the tensor level, as YAML (the dashboard saves one)"),
+        typer.Option(metavar="FILE", help="the passes of the tensor level as YAML (the dashboard saves such files)"),
     ] = None,
-    mode: Annotated[str, typer.Option(help="infer or train: what the tensor level is compiled for")] = "infer",
+    mode: Annotated[str, typer.Option(help="infer or train: the mode of the tensor level")] = "infer",
     times: Annotated[
-        bool, typer.Option("--times/--no-times", help="keep times in the file; without, equal runs give equal bytes")
+        bool,
+        typer.Option("--times/--no-times", help="keep times in the file; without them equal runs write equal bytes"),
     ] = True,
 ) -> None:
     """Compile a circuit and record every step; print the steps, and write the trace if -o is given."""
@@ -54,7 +55,7 @@ def trace(
 
 
 def save(recorded: "Trace", out: Path, times: bool = True) -> None:
-    """Write a trace; its folder is made if it is missing."""
+    """Write a trace; a missing folder is created."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with notes().status(f"Writing {escape(str(out))}"):
         recorded.save(out, times=times)
@@ -66,7 +67,7 @@ Recorder = Callable[["Circuit", CompilerOptions], "Trace"]
 def recorder_of(
     level: str, name: str, pipeline: Path | None = None, mode: str = "infer", rows: int | None = None
 ) -> Recorder:
-    """What makes the trace of a level of the ladder; the tensor level by a pipeline, for a mode and some rows.
+    """Return the function that records a level; the tensor level uses a pipeline, a mode and a number of rows.
 
     Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
     """
@@ -80,7 +81,7 @@ def recorder_of(
         raise unknown_name("level", level, LEVELS)
     if level != TENSOR_LEVEL:
         if pipeline is not None or mode != "infer":
-            raise CircuitError("--pipeline and --mode are about the passes of the tensor level; add --level tensor")
+            raise CircuitError("--pipeline and --mode belong to the tensor level; add --level tensor")
         return lambda circuit, options: record(circuit, TorchCompiler(options))
     chosen = TensorOptions(TENSOR_LEVEL, mode, () if pipeline is None else _entries(pipeline))
 
@@ -101,7 +102,7 @@ def _entries(pipeline: Path) -> tuple[str, ...]:
 
 
 def _record(circuit: "Circuit", options: CompilerOptions, out: Path | None, times: bool, recorder: Recorder) -> "Trace":
-    """The trace; when a rule fails, what was recorded until then is printed and written before the error goes on."""
+    """Record the trace; if a rule fails, the trace up to it is printed and written before the error is raised."""
     with notes().status(f"Compiling {len(circuit.graph):,} layers"):
         try:
             return recorder(circuit, options)

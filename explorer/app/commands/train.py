@@ -1,4 +1,4 @@
-"""`circuit-explorer train`: fit a circuit to images, and keep its values."""
+"""`circuit-explorer train`: fits a circuit to images and saves its values."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from explorer.backend import TorchCircuit
 
 RUNS = Path("runs")
-"""The folder in which runs leave their files when none is named."""
+"""The default folder of the files that runs write."""
 
 
 def train(
@@ -25,8 +25,8 @@ def train(
     data: Annotated[str, typer.Option(help="the data set: digits")] = "digits",
     epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write the checkpoint here [runs/NAME.pt]")] = None,
-    resume: Annotated[Path | None, typer.Option(help="go on from the values in this checkpoint")] = None,
-    batch_size: Annotated[int, typer.Option(help="images in a step of Adam")] = 64,
+    resume: Annotated[Path | None, typer.Option(help="continue from the values in this checkpoint")] = None,
+    batch_size: Annotated[int, typer.Option(help="images per step of Adam")] = 64,
     learning_rate: Annotated[float, typer.Option(help="step size of Adam")] = 0.05,
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
@@ -34,9 +34,9 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")
     ] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="threads of torch; small circuits gain nothing by more")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; more do not help small circuits")] = 1,
 ) -> None:
-    """Train a circuit by maximum likelihood; Ctrl-C keeps the epochs that were finished."""
+    """Train a circuit by maximum likelihood; Ctrl-C keeps the finished epochs."""
     with notes().status("Loading"):
         import torch
 
@@ -61,13 +61,13 @@ def train(
     result = train_with_progress(compiled, images, settings, earlier.history if earlier is not None else ())
     results().print(epochs_table(result, images))
     if not result.epochs:
-        say_note("stopped before the first epoch was finished: nothing to keep")
+        say_note("stopped before the end of the first epoch: nothing to keep")
         raise typer.Exit(130)
     Checkpoint(circuit, options, data, compiled.leaf_state(), result.epochs).save(target)
     if result.interrupted:
         say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
     results().print(
-        f"Wrote {target}. Go on from it: {command()} train {circuit} --resume {target}",
+        f"Wrote {target}. Continue from it: {command()} train {circuit} --resume {target}",
         markup=False,
         soft_wrap=True,
     )
@@ -76,7 +76,7 @@ def train(
 def train_with_progress(
     compiled: "TorchCircuit", images: "ImageData", settings: "TrainingOptions", before: "Sequence[Epoch]" = ()
 ) -> "TrainingResult":
-    """Train with a bar over all batches that says what the last epoch reached."""
+    """Train with a progress bar that shows the result of the last epoch."""
     from explorer.app.training.loop import is_density
     from explorer.app.training.loop import train as fit
 

@@ -1,4 +1,4 @@
-"""Runs the lessons, each in a kernel of its own, and writes them as pages."""
+"""Runs the lessons, each in its own kernel, and writes them as pages."""
 
 import asyncio
 import os
@@ -23,19 +23,19 @@ CELL_SECONDS = 120
 BEGIN = "from explorer.app.course.recorder import CourseRecorder as _course\n_course = _course()\n_course.begin()"
 END = "_course.end()"
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-"""Where Jupyter and IPython keep a reader's own settings; each lesson gets empty folders of its own."""
+"""The variables of Jupyter's and IPython's settings folders; each lesson gets its own empty folders."""
 SHOWN_ERROR = 1_500
-"""Letters of the end of a failing cell's traceback that are told."""
+"""Number of characters reported from the end of a failing cell's traceback."""
 
 
 class LessonError(CircuitError):
-    """A lesson did not run to its end; the message says which cell and why."""
+    """A lesson did not finish; the message contains the cell and the reason."""
 
 
 def lesson_files(folder: Path, asked: Sequence[str] = ()) -> list[Path]:
-    """The lessons of a folder in order, or those that are asked for by number (`05`) or name, each once.
+    """Return the lessons of a folder in order, or those requested by number (`05`) or name, each once.
 
-    Raises: UnknownNameError for one that is not there.
+    Raises: UnknownNameError for an unknown lesson.
     """
     files = sorted(folder.glob(LESSONS))
     names = [file.stem for file in files]
@@ -56,13 +56,13 @@ def build_course(
     asked: Sequence[str] = (),
     on_lesson: Callable[[str], None] = lambda name: None,
 ) -> dict[str, int]:
-    """Run the lessons of a folder and write their pages; gives the size of each of these in bytes.
+    """Run the lessons of a folder and write their pages; returns the size of each page in bytes.
 
-    The quiz, its answers and `index.html` are written as well. Pages that were built before are kept. `on_lesson` is
-    told the name of each lesson before it is run.
-    Raises: UnknownNameError for a lesson that is not there; LessonError for one that fails; FileFormatError for a
-    file that is no notebook and for a formula that cannot be shown; CircuitError for a folder without lessons, and
-    for pages that are to be written where a file is.
+    The quiz, its answers and `index.html` are written as well. Existing pages are kept. `on_lesson` receives the name
+    of each lesson before it is run.
+    Raises: UnknownNameError for an unknown lesson; LessonError for one that fails; FileFormatError for a file that is
+    not a notebook and for a formula that cannot be converted; CircuitError for a folder without lessons, and if
+    `output` is a file.
     """
     every = lesson_files(folder)
     if not every:
@@ -75,7 +75,7 @@ def build_course(
         raise CircuitError(
             f"the pages cannot be written into {output}: it is a file, or in one, not a folder"
         ) from error
-    # First what is written soon: where nothing can be written, no lesson need be run to find out.
+    # Write the quick pages first: if nothing can be written, no lesson has to run to find out.
     for source, page in TEXTS.items():
         if page in course.pages and page != INDEX:
             _write(output / page, quiz_html((folder / source).read_text(encoding="utf-8"), source, course))
@@ -90,16 +90,16 @@ def build_course(
 
 
 def run_lesson(file: Path) -> Any:
-    """The notebook with its outputs, and with what its widgets show, run in its folder in a fresh kernel.
+    """Run a notebook in its folder in a fresh kernel; returns it with its outputs and the recordings of its widgets.
 
-    The kernel is that of this interpreter, whatever kernels are registered; nobody's own settings of Jupyter are read.
+    The kernel is that of this interpreter, whatever kernels are registered; the user's Jupyter settings are ignored.
     Raises: LessonError; FileFormatError.
     """
     notebook = _read(file)
     notebook.cells = [_hidden(BEGIN), *notebook.cells, _hidden(END)]
     with TemporaryDirectory() as own:
         environment = {**os.environ, **{name: str(Path(own) / name.lower()) for name in STATE}}
-        environment.pop("PYTHONSTARTUP", None)  # IPython would run that file before the lesson
+        environment.pop("PYTHONSTARTUP", None)  # IPython would run this file before the lesson
         client = NotebookClient(
             notebook,
             km=own_kernel(Path(own)),
@@ -116,14 +116,14 @@ def run_lesson(file: Path) -> Any:
         except (CellTimeoutError, RuntimeError) as error:  # the kernel died, or never answered
             raise LessonError(f"{file.name} did not end: {error}") from error
     notebook.cells = notebook.cells[1:]
-    notebook.cells[-1].source = ""  # what it displayed are the recordings
+    notebook.cells[-1].source = ""  # its outputs are the recordings
     return notebook
 
 
 def own_kernel(folder: Path) -> AsyncKernelManager:
-    """The kernel of this interpreter, not yet started: kernels that somebody registered are not looked at.
+    """Return the kernel of this interpreter, not yet started; registered kernels are ignored.
 
-    What tells how to reach it is written into the folder.
+    Its connection file is written into the folder.
     """
     native = KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True)
     return AsyncKernelManager(
@@ -132,9 +132,9 @@ def own_kernel(folder: Path) -> AsyncKernelManager:
 
 
 def _execute(client: NotebookClient, environment: Mapping[str, str]) -> None:
-    """Run a notebook; Ctrl-C ends its kernel and comes through.
+    """Run a notebook; Ctrl-C ends its kernel and is raised.
 
-    In the main thread nbclient would take Ctrl-C for itself, and fail when it ends the kernel a second time.
+    In the main thread nbclient would handle Ctrl-C itself, and fail when it ends the kernel a second time.
     """
     started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None] | None]] = Future()
 
@@ -154,7 +154,7 @@ def _execute(client: NotebookClient, environment: Mapping[str, str]) -> None:
 
 
 def _course(folder: Path, output: Path, every: Sequence[Path], chosen: Sequence[Path]) -> Course:
-    """The course with the pages that there will be when the chosen lessons are built."""
+    """Return the course with the pages that will exist when the chosen lessons are built."""
     lessons = tuple(lesson_of(file.stem, _read(file)) for file in every)
     pages = {INDEX} | {page_name(file.name) for file in every if file in chosen or _page(output, file.stem).exists()}
     pages |= {page for source, page in TEXTS.items() if (folder / source).exists()}
@@ -169,7 +169,7 @@ def _write_index(output: Path, course: Course) -> None:
 
 
 def _read(file: Path) -> Any:
-    """A notebook. Raises: FileFormatError."""
+    """Read a notebook. Raises: FileFormatError."""
     try:
         return nbformat.read(file, as_version=4)
     except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:

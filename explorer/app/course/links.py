@@ -1,4 +1,4 @@
-"""Where the headings of the course are, and where the links of its texts lead: between files, and between pages."""
+"""Links of the course: the ids of headings, and links between files rewritten as links between pages."""
 
 import posixpath
 import re
@@ -8,24 +8,24 @@ from urllib.parse import quote, unquote
 
 INDEX, QUIZ, ANSWERS = "index.html", "quiz.html", "quiz_answers.html"
 TEXTS = {"quiz.md": QUIZ, "solutions/quiz.md": ANSWERS, "README.md": INDEX}
-"""The page of each file that is no lesson, by its place in the folder of the lessons."""
+"""The page of each file that is not a lesson, by its path in the folder of the lessons."""
 OUTSIDE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|/)", re.IGNORECASE)
 TAKEN = "recording"
-"""An id of the page itself, which no heading gets."""
+"""An id that the page itself uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a link names: a file by its place in the folder of the lessons, and a heading of it, empty for none."""
+    """The target of a link: a file by its path in the folder of the lessons, and its heading, empty for none."""
 
     file: str
     heading: str
 
 
 def target_of(address: str, source: str) -> Target | None:
-    """What a link in the file `source` of the folder of the lessons names; None for an address outside of the course.
+    """Return the target of a link in the file `source` of the lessons; None for an address outside of the course.
 
-    A path may also be given from the root of the repository: `notebooks/quiz.md`.
+    A path may also start at the root of the repository: `notebooks/quiz.md`.
     """
     if OUTSIDE.match(address):
         return None
@@ -35,33 +35,33 @@ def target_of(address: str, source: str) -> Target | None:
 
 
 def page_name(file: str) -> str:
-    """The page of a lesson or a text of the course; empty for a file that has none."""
+    """Return the page of a lesson or text of the course; empty for a file without one."""
     return file.removesuffix(".ipynb") + ".html" if file.endswith(".ipynb") else TEXTS.get(file, "")
 
 
 def page_address(target: Target, pages: Collection[str]) -> str:
-    """The address of a target among the pages of a build; empty if it has none there."""
+    """Return the address of a target among the pages of a build; empty if it has none."""
     page = page_name(target.file)
     if page not in pages:
         return ""
-    # The list of lessons has not the headings of the file that it stands for.
+    # The list of lessons does not have the headings of the README that it replaces.
     return f"{quote(page)}#{quote(target.heading, safe=',?!:()')}" if target.heading and page != INDEX else quote(page)
 
 
 def heading_names(words: str) -> tuple[str, ...]:
-    """By what names a heading can be linked to: `View,-slice,-gather` in Jupyter, `view-slice-gather` on GitHub."""
+    """Return the link names of a heading: `View,-slice,-gather` in Jupyter, `view-slice-gather` on GitHub."""
     github = re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-")
     return tuple(dict.fromkeys(name for name in (words.strip().replace(" ", "-"), github) if name))
 
 
 @dataclass
 class HeadingIds:
-    """The ids of the headings of one page, each given once: a second heading of a name is counted, as on GitHub."""
+    """The unique ids of the headings of one page: repeated names are numbered, as on GitHub."""
 
     taken: set[str] = field(default_factory=lambda: {TAKEN})
 
     def next(self, words: str) -> list[str]:
-        """The ids of the next heading."""
+        """Return the ids of the next heading."""
         made = [self._free(name) for name in heading_names(words)]
         self.taken.update(made)
         return list(dict.fromkeys(made))

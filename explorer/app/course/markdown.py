@@ -1,4 +1,4 @@
-"""The text of a lesson as HTML: markdown, formulas as MathML, code in colours. Nothing of it needs a script."""
+"""Converts the text of a lesson to HTML without scripts: Markdown, formulas as MathML, highlighted code."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -17,16 +17,16 @@ from explorer.app.course.links import HeadingIds, page_address, page_name, targe
 from explorer.errors import FileFormatError
 
 INLINE_FORMULA = re.compile(r'[(\[]*<span class="math inline">.*?</span>[)\].,;:!?]*', re.DOTALL)
-"""A formula in a line of text, with the marks beside it: no line ends between them."""
+"""An inline formula with the adjacent punctuation, which must not be separated by a line break."""
 LEFT_OVER = re.compile(r"\\[A-Za-z]+")
-"""A command of LaTeX that the converter did not know stays in its result."""
+"""An unknown LaTeX command, which the converter leaves in its result."""
 
 
 @dataclass(frozen=True)
 class TextOf:
-    """The text of one page: of the file `source` in the folder of the lessons, in a build that has these `pages`.
+    """Converts the text of one page: the file `source` of the lessons, in a build with these `pages`.
 
-    A link to a page that is not in the build loses its link, and keeps its words.
+    A link to a page that is not in the build is replaced by its text.
     """
 
     source: str = ""
@@ -34,7 +34,7 @@ class TextOf:
     ids: HeadingIds = field(default_factory=HeadingIds)
 
     def html(self, markdown: str) -> str:
-        """Markdown as HTML; markup in it is shown as text.
+        """Convert Markdown to HTML; HTML markup in it is escaped.
 
         Raises: FileFormatError for a formula that cannot be converted.
         """
@@ -43,7 +43,7 @@ class TextOf:
 
 
 def links_and_headings(markdown: str) -> tuple[list[str], list[str]]:
-    """The addresses of all links in a text, and the words of its headings without marks."""
+    """Return the addresses of all links in a text, and its headings as plain text."""
     links: list[str] = []
     headings: list[str] = []
     tokens = _reader().parse(markdown)
@@ -55,12 +55,12 @@ def links_and_headings(markdown: str) -> tuple[list[str], list[str]]:
 
 
 def code_html(code: str) -> str:
-    """Python in colours, by classes that `CODE_STYLE` knows."""
+    """Highlight Python code with the classes of `CODE_STYLE`."""
     return highlight(code, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
 
 
 def formula_html(latex: str, options: Mapping[str, Any]) -> str:
-    """A formula as MathML. Raises: FileFormatError."""
+    """Convert a formula to MathML. Raises: FileFormatError."""
     block = bool(options.get("display_mode"))
     try:
         made = convert(latex.strip(), display="block" if block else "inline")
@@ -73,13 +73,13 @@ def formula_html(latex: str, options: Mapping[str, Any]) -> str:
 
 
 def plain_text(markdown: str) -> str:
-    """Markdown without its marks, for a title or a list."""
+    """Strip Markdown markup, for a title or a list."""
     return re.sub(r"[*`$]|\[([^\]]*)\]\([^)]*\)", lambda found: found[1] or "", markdown).strip()
 
 
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    # Between dollars with a space inside of them stands no formula, but money: as in Jupyter.
+    # As in Jupyter, dollars with a space on the inside are money, not a formula.
     reader.use(dollarmath_plugin, double_inline=True, allow_space=False, renderer=formula_html)
     for name, rule in (("link_open", _link), ("link_close", _link_end), ("heading_open", _heading), ("fence", _fence)):
         reader.add_render_rule(name, rule)
@@ -90,7 +90,7 @@ def _reader() -> MarkdownIt:
 
 
 def _link(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-    """A link into the course is one to its page; others open as they are."""
+    """Render a link; links into the course lead to its pages."""
     text: TextOf = env["text"]
     target = target_of(str(tokens[at].attrs.get("href", "")), text.source)
     env["instead"] = None
@@ -108,12 +108,12 @@ def _link(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> 
 
 
 def _link_end(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-    """The end of a link; where it was left out, why, if that need be said."""
+    """Render the end of a link, or the note that replaces it."""
     return self.renderToken(tokens, at, options, env) if env["instead"] is None else env["instead"]
 
 
 def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-    """A heading with the ids that Jupyter and GitHub give it."""
+    """Render a heading with the ids of Jupyter and of GitHub."""
     text: TextOf = env["text"]
     first, *others = text.ids.next(_words(tokens[at + 1])) or [""]
     if first:
@@ -122,12 +122,12 @@ def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) 
 
 
 def _formula(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-    """A formula of its own lines; one that is wider than the page is scrolled."""
+    """Render a display formula, which scrolls if it is wider than the page."""
     return f'<div class="math block" tabindex="0">{formula_html(tokens[at].content, {"display_mode": True})}</div>\n'
 
 
 def _words(inline: Any) -> str:
-    """The words of a heading as Jupyter takes them for its id."""
+    """Return the text of a heading from which Jupyter makes its id."""
     shown = {"text": "{}", "code_inline": "{}", "math_inline": "${}$", "softbreak": " "}
     return "".join(shown.get(part.type, "").format(part.content) for part in inline.children or ())
 
@@ -144,7 +144,7 @@ _DARK = {"k": "#7cc0ff", "s": "#ffb38a", "m": "#d3b0ff", "c": "#a9b1bb", "f": "#
 
 
 def _code_rules(colours: Mapping[str, str]) -> str:
-    """Colours of code, 4.5:1 or more on the ground of a cell."""
+    """CSS rules of code colours, with a contrast of at least 4.5:1 on the background of a cell."""
     names = {
         "k": ".k,.kn,.kc,.kd,.kr,.ow",
         "s": ".s,.s1,.s2,.sa,.sd,.se,.si,.sb",

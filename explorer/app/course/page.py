@@ -1,4 +1,4 @@
-"""A lesson that was run, as one HTML page that needs neither a network nor a kernel; and the page that lists them.
+"""Writes an executed lesson as one HTML page that needs neither a network nor a kernel, and the list of lessons.
 
 The pages are not written by nbconvert. Its templates leave formulas to MathJax and widgets to RequireJS, which both
 come from a network; here formulas are MathML, the recordings are stored once for all widgets of a page, and the page's
@@ -26,7 +26,7 @@ HEADING = re.compile(r"#{1,6} ")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
 ABOUT = re.compile(r"^## .*\(lesson (\d+)\)", re.MULTILINE)
-"""The title of a question of the quiz names the lesson that it follows from."""
+"""The title of a quiz question names the lesson that it is about."""
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#16191d;--muted:#565d66;--line:#d5d9df;--soft:#f4f6f8;
@@ -74,7 +74,7 @@ border-radius:0 6px 6px 0}
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What the list of lessons says of one: file name without ending, title, minutes (0: not said)."""
+    """An entry in the list of lessons: file name without suffix, title, minutes (0: not stated)."""
 
     name: str
     title: str
@@ -83,7 +83,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Quiz:
-    """What is said of the quiz: its title, how many questions, and the name of the last lesson that it asks about."""
+    """An entry for the quiz: its title, number of questions, and the last lesson that it is about."""
 
     title: str
     questions: int
@@ -92,7 +92,7 @@ class Quiz:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """All lessons, whether built or not; the quiz, if there is one; and the file names of the pages that there are."""
+    """All lessons, built or not; the quiz, if there is one; and the file names of the existing pages."""
 
     lessons: tuple[Lesson, ...]
     quiz: Quiz | None = None
@@ -101,7 +101,7 @@ class Course:
 
 @dataclass
 class _Page:
-    """What the cells of a page share: its text, and its views in the order in which they stand in it."""
+    """State that the cells of a page share: its text converter, and its views in order."""
 
     text: TextOf
     views: list[EmbeddedView] = field(default_factory=list[EmbeddedView])
@@ -109,7 +109,7 @@ class _Page:
 
 
 def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
-    """Title and minutes of a lesson, from its first text."""
+    """Read the title and minutes of a lesson from its first texts."""
     texts = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     title = next((found[1] for text in texts if (found := TITLE.search(text))), name)
     minutes = next((int(found[1]) for text in texts[:2] if (found := MINUTES.search(text))), 0)
@@ -117,7 +117,7 @@ def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
 
 
 def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
-    """Title, number of questions and last lesson of a quiz, from its text; no lesson where its titles name none."""
+    """Read the title, number of questions and last lesson of a quiz; no lesson if its titles name none."""
     title = TITLE.search(text)
     asked = [int(number) for number in ABOUT.findall(text)]
     last = [lesson.name for lesson in lessons if asked and lesson.name.startswith(f"{max(asked):02}_")]
@@ -125,7 +125,7 @@ def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
 
 
 def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
-    """The page of lesson `at`, which was run. Raises: FileFormatError for a formula that cannot be shown."""
+    """Write the page of the executed lesson `at`. Raises: FileFormatError for a formula that cannot be converted."""
     lesson = course.lessons[at]
     page = _Page(TextOf(f"{lesson.name}.ipynb", course.pages))
     main = _main_html(notebook["cells"], page)
@@ -138,9 +138,9 @@ def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
 
 
 def quiz_html(markdown: str, source: str, course: Course) -> str:
-    """The page of the quiz, or of its answers: `source` is the place of the text in the folder of the lessons.
+    """Write the page of the quiz or of its answers; `source` is the path of the text in the folder of the lessons.
 
-    Raises: FileFormatError for a formula that cannot be shown.
+    Raises: FileFormatError for a formula that cannot be converted.
     """
     title = TITLE.search(markdown)
     others = {"quiz.md": (ANSWERS, "Answers")}.get(source, (QUIZ, "Questions"))
@@ -149,7 +149,7 @@ def quiz_html(markdown: str, source: str, course: Course) -> str:
 
 
 def index_html(course: Course, sizes: Mapping[str, int]) -> str:
-    """The list of lessons with the size of each page in bytes; one without a page was not built."""
+    """Write the list of lessons with the size of each page in bytes; a lesson without a page was not built."""
     rows: list[str] = []
     for lesson in course.lessons:
         name, words = f"{lesson.name}.html", escape(lesson.title)
@@ -161,9 +161,9 @@ def index_html(course: Course, sizes: Mapping[str, int]) -> str:
     if course.quiz and not course.quiz.after:
         rows.append(_quiz_row(course.quiz, course.pages))
     body = (
-        "<main><h1>Fusion and folding, by stepping</h1><p>The lessons of Circuit Explorer as pages: their pictures can "
-        "be stepped through and their questions answered, without Python and without a network. To change the code "
-        "and to do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
+        "<main><h1>Fusion and folding, by stepping</h1><p>The lessons of Circuit Explorer as pages: you can "
+        "step through their pictures and answer their questions without Python and without a network. To change the "
+        "code and do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
         '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes to read</th>'
         f'<th scope="col">Size</th></tr>{"".join(rows)}</table></main>'
     )
@@ -171,7 +171,7 @@ def index_html(course: Course, sizes: Mapping[str, int]) -> str:
 
 
 def _quiz_row(quiz: Quiz, pages: Collection[str]) -> str:
-    """The quiz and its answers in the list of lessons."""
+    """The row of the quiz and its answers in the list of lessons."""
     answers = f', <a href="{ANSWERS}">answers</a>' if ANSWERS in pages else ""
     return (
         f'<tr><td><a href="{QUIZ}">{escape(quiz.title)}</a>: {quiz.questions} questions{answers}</td>'
@@ -180,7 +180,7 @@ def _quiz_row(quiz: Quiz, pages: Collection[str]) -> str:
 
 
 def _between_links(main: str, links: Sequence[tuple[str, str]], course: Course) -> str:
-    """The text of a page between the links to others; of a page that there is not, the words."""
+    """Place the text of a page between navigation links; a page that does not exist is named without a link."""
     shown = [
         f'<a href="{escape(page)}">{escape(words)}</a>' if page in course.pages else f"<span>{escape(words)}</span>"
         for page, words in [(INDEX, "All lessons"), *links]
@@ -193,7 +193,7 @@ def _between_links(main: str, links: Sequence[tuple[str, str]], course: Course) 
 
 
 def _main_html(cells: Sequence[Mapping[str, Any]], page: _Page) -> str:
-    """All cells. What stands behind a question, up to the next heading or question, is closed until it is answered."""
+    """Write all cells; those after a question, up to the next heading or question, are closed until it is answered."""
     parts: list[str] = []
     behind: list[str] | None = None
     for cell in chain.from_iterable(map(_at_headings, cells)):
@@ -227,7 +227,7 @@ def _begins_section(cell: Mapping[str, Any]) -> bool:
 
 
 def _at_headings(cell: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A text in pieces that begin with its headings; any other cell whole."""
+    """Split a Markdown cell at its headings; any other cell is returned whole."""
     if cell["cell_type"] != "markdown":
         return [cell]
     pieces: list[list[str]] = [[]]

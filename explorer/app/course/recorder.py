@@ -1,7 +1,7 @@
-"""In the kernel of a lesson that becomes a page: what the page needs of each widget that the lesson shows.
+"""Records, in the kernel of a lesson, the data that its page needs of each displayed widget.
 
-Only the builder of the course asks for it. It runs `recorder = CourseRecorder(); recorder.begin()` before the first
-cell and `recorder.end()` behind the last one; the lesson knows nothing of it.
+The course builder runs `recorder = CourseRecorder(); recorder.begin()` before the first cell and `recorder.end()` after
+the last one; the lesson itself does not change.
 """
 
 from collections.abc import Callable
@@ -20,25 +20,25 @@ from widgets.page import RECORDED_MODES
 from widgets.schema import EmbeddedView, GraphOptions, PlaceView, RecordingView
 
 VIEW_MIME = "application/vnd.circuit-explorer.view+json"
-"""An `EmbeddedView`, beside the widget."""
+"""An `EmbeddedView`, in addition to the widget."""
 RECORDINGS_MIME = "application/vnd.circuit-explorer.recordings+json"
-"""The recordings of all traces that were shown, in the order of their numbers."""
+"""The recordings of all displayed traces, in the order of their numbers."""
 
 
 class CourseRecorder:
-    """Notes which pictures of which traces were shown, and draws them at the end: a trace once, however often shown."""
+    """Collects the displayed pictures of each trace and draws them at the end, once per trace."""
 
     def __init__(self) -> None:
         self._keys: list[tuple[Any, ...]] = []
         self._sessions: list[Session] = []
-        """The first session of each trace: a session holds what its pictures are drawn from."""
+        """The first session of each trace, from which its pictures are drawn."""
         self._looks: list[dict[PictureKey, None]] = []
 
     def begin(self) -> None:
-        """From now on what is displayed says beside the widget what it shows."""
+        """Add an `EmbeddedView` to every widget that is displayed from now on."""
         shell = get_ipython()
         if shell is None:
-            raise CircuitError("lessons are recorded in a kernel of Jupyter, by circuit-explorer course")
+            raise CircuitError("lessons are recorded in a Jupyter kernel, by circuit-explorer course")
         display: Any = shell.display_formatter
         views: dict[type, Callable[[Any], EmbeddedView]] = {
             TraceWidget: self.graph,
@@ -63,7 +63,7 @@ class CourseRecorder:
     # ------------------------------------------------------------------ views
 
     def graph(self, widget: TraceWidget) -> EmbeddedView:
-        """A graph that can be stepped through, in every mode, coloured and grouped as it is now."""
+        """Return a graph with a stepper, in every mode, with its current colouring and grouping."""
         session, look = widget.session, widget.session.look
         steps = [step.index for step in widget.trace.steps]
         number = self._number(session, [(i, m, look.colour_by, look.group_by) for i in steps for m in RECORDED_MODES])
@@ -90,7 +90,7 @@ class CourseRecorder:
         }
 
     def fold_level(self, widget: FoldLevelWidget) -> EmbeddedView:
-        """A graph with the level of folding of each step below it."""
+        """Return a graph with the fold level of each step below it."""
         index, trace = widget.session.index, widget.trace
         tables = {"": fold_html(None, trace)}
         for step in trace.steps:
@@ -99,7 +99,7 @@ class CourseRecorder:
         return {**self.graph(widget.graph), "tables": tables}
 
     def question(self, widget: AskWidget) -> EmbeddedView:
-        """A question over its picture, and the one step that answers it."""
+        """Return a question on its picture, and the one step that answers it."""
         asking, revealing = widget.view["asking"], widget.view["revealing"]
         looks: list[PictureKey] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
         for mode in RECORDED_MODES:
@@ -117,7 +117,7 @@ class CourseRecorder:
     # ------------------------------------------------------------------ recordings
 
     def _number(self, session: Session, looks: list[PictureKey]) -> int:
-        """The number of the recording that holds these pictures of a trace."""
+        """Return the number of the recording that contains these pictures of a trace."""
         key = (session.opened.trace, session.look.near_misses, session.findings.layer_times)
         if key not in self._keys:
             self._keys.append(key)
@@ -128,7 +128,7 @@ class CourseRecorder:
         return number
 
     def recordings(self) -> list[RecordingView]:
-        """All that was shown, drawn now."""
+        """Draw all displayed pictures."""
         made: list[RecordingView] = []
         for (_, near_misses, times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
             recorded = empty_recording(session.index, session.opened.name, session.findings.checks)
@@ -138,5 +138,5 @@ class CourseRecorder:
 
 
 def _options_of(widget: TraceWidget) -> GraphOptions:
-    """A trait has no type of its own."""
+    """The options with their type, which a trait does not have."""
     return cast(GraphOptions, dict(widget.options))

@@ -1,4 +1,4 @@
-"""A picture or bars as a PNG, for saved notebooks and for export: what the static SVG shows, drawn on a `Sheet`."""
+"""Draws a picture or bars as a PNG, with the content of the static SVG, for saved notebooks and for export."""
 
 import math
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from explorer.views.roles import (
 from widgets.schema import BarsView, EdgeView, HullView, LegendItem, NodeView, PictureView
 
 MAX_WIDTH, MAX_HEIGHT = 1400.0, 720.0
-"""A larger drawing is made smaller until it fits; a high one only as far as its words can be read."""
+"""Larger drawings are scaled down to fit; high ones only as far as their text stays legible."""
 HIGHEST = 2400.0
-"""But no drawing is higher than this."""
+"""The maximum height of a drawing."""
 SLIM = 720.0
-"""The least width of the image; a drawing that leaves room in it has its legend beside it, else below."""
+"""The minimum width of the image; if a drawing leaves room, its legend is beside it, otherwise below."""
 SMALL_WORDS = 0.5
-"""The scale down to which a high drawing is made smaller for its height."""
+"""The minimum scale of a drawing that is scaled down for its height."""
 READABLE = 0.45
-"""Below this scale no words are drawn in the boxes; a line says so."""
+"""Below this scale boxes have no text; a line says so."""
 
 HEAD, LINE, SIDE = 52.0, 20.0, 24.0
 TITLE, WORDS, SMALL = 15.0, 13.0, 11.0
@@ -36,12 +36,16 @@ COLUMN = 260.0
 DASHES = {"removed": (7.0, 4.0), "changed": (2.0, 2.0), "lost": (9.0, 3.0, 2.0, 3.0), "near-miss": (2.0, 4.0)}
 
 TONES = {"faster": ("#5e3c99", "faster"), "slower": ("#b35806", "slower"), "noise": ("#858c96", "within the noise")}
-"""Colour and words of a change in time."""
+"""Colour and text of a change in time."""
 GLYPH, GAP = 10.0, 5.0
 
 
 def picture_png(picture: Picture) -> Png:
-    """The picture with its words and legend, light; mode `side` shows both states. Raises: MissingPackageError."""
+    """Draw the picture with its text and legend in light colours; mode `side` shows both states.
+
+    Raises: MissingPackageError.
+    """
+    """
     frames = frames_of(picture)
     views = [frame.view for frame in frames]
     wanted = sum(frame.width for frame in frames), max(frame.height for frame in frames)
@@ -49,7 +53,7 @@ def picture_png(picture: Picture) -> Png:
     legend = list({(i["channel"], i["role"], i["text"]): i for view in views for i in view["legend"]}.values())
     words = " · ".join(filter(None, (views[0]["caption"], views[0]["note"], views[0]["message"])))
     if scale < READABLE:
-        words += " · Drawn too small for words: they are in the table."
+        words += " · Too small for text: see the table."
     drawn = wanted[0] * scale, wanted[1] * scale
     beside = drawn[0] + COLUMN <= SLIM
     width = max(drawn[0] + (COLUMN if beside else 0.0), SLIM, text_width(views[0]["title"], TITLE) + 2 * SIDE)
@@ -156,7 +160,7 @@ class _View:
         sheet.text(right, top - lift, " ".join(marks), WORDS * s, LIGHT["ink"], "end")
 
     def _fill(self, node: NodeView) -> tuple[str, str, bool]:
-        """Colour of the box, ink that can be read on it, and whether it has no value on the scale."""
+        """Return the colour of the box, a legible text colour, and whether it has no value on the scale."""
         missing = self.view["colour_by"] in ("time", "memory") and node["fill"] is None
         if node["fill"] is not None:
             colour = CIVIDIS[round(node["fill"] * (len(CIVIDIS) - 1))]
@@ -174,14 +178,14 @@ class _View:
         self.sheet.arrow(path, colour, (5 + 1.5 * weight) * self.scale)
 
     def _words_at(self, words: str, point: Point, length: float) -> None:
-        """Words over lines: these end before them."""
+        """Draw text over lines, which end before it."""
         (x, y), s = self._at(point), self.scale
         ground = (x - 2 * s, y - 7 * s, x + (length + 2) * s, y + 7 * s)
         self.sheet.box(ground, 3 * s, LIGHT["page"], LIGHT["page"], 0.5)
         self.sheet.text(x, y + 4 * s, words, SMALL * s, LIGHT["soft"])
 
     def _at(self, point: Point) -> Point:
-        """A point of the picture on the sheet."""
+        """Map a point of the picture to the sheet."""
         return self.left + point[0] * self.scale, self.top + point[1] * self.scale
 
     def _hull(self, hull: HullView, places: Sequence[Rect]) -> None:
@@ -238,7 +242,7 @@ def _legend_item(sheet: Sheet, item: LegendItem, x: float, y: float) -> None:
 
 
 def bars_png(bars: BarsView) -> Png:
-    """Bars with whiskers, one row a bar, with its value in words. Raises: MissingPackageError."""
+    """Draw bars with whiskers, one row per bar, with their values as text. Raises: MissingPackageError."""
     values = [v for bar in bars["bars"] for v in (bar["value"], bar["low"], bar["high"]) if v is not None]
     label = max((text_width(_bar_label(bars, i), SMALL) for i in range(len(bars["bars"]))), default=0.0)
     start, span, row = SIDE + label + 12, 420.0, 22.0
@@ -302,7 +306,7 @@ class _Axis:
 
 
 def _axis(values: Sequence[float], log: bool, start: float, span: float) -> _Axis:
-    """A logarithmic axis begins at half of the least value, a linear one at zero or below."""
+    """Return the start of the axis: half of the smallest value if logarithmic, otherwise zero or below."""
     if log:
         positive = [value for value in values if value > 0] or [1.0]
         return _Axis(min(positive) / 2, max(positive), True, start, span)

@@ -1,7 +1,7 @@
-"""What pictures without a browser are drawn on: shapes, words and signs, with Pillow and its own font.
+"""A canvas for pictures without a browser: shapes, text and signs, drawn with Pillow.
 
-Pillow's own font is used, so every machine draws the same; what it lacks (→, ≠, ×) is written in plain characters, and
-the signs of the kinds are drawn. All lengths are CSS pixels; the image has `DENSITY` times as many.
+Pillow's built-in font makes the images equal on every machine; characters that it lacks (→, ≠, ×) are replaced by plain
+ones, and the signs of the kinds are drawn. All lengths are CSS pixels; the image has `DENSITY` times as many.
 """
 
 import io
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DENSITY = 2
 SMOOTH = 2
-"""Shapes are drawn so many times larger and averaged, because Pillow's lines have hard edges."""
+"""Shapes are drawn this many times larger and averaged, because Pillow's lines are not antialiased."""
 COLOURS = 96
 
 PLAIN = str.maketrans({"×": "x", "−": "-", "→": "->", "≠": "!=", "≤": "<=", "≥": ">=", "✕": "x", "µ": "u", "Σ": "S"})
@@ -39,7 +39,7 @@ GLYPHS: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
         tuple((i / 12, 0.5 + low - 0.14 * math.sin(i * math.pi / 6)) for i in range(13)) for low in (-0.2, 0.2)
     ),
 }
-"""Signs of the kinds of nodes, and of changes in time, as lines in a square of side 1."""
+"""Signs of the kinds of nodes and of changes in time, as lines in the unit square."""
 
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
@@ -55,7 +55,7 @@ class Png:
 
 
 class Sheet:
-    """What is drawn on: shapes at once and larger than wanted, words at the end, so that both have soft edges."""
+    """A canvas: shapes are drawn at once and enlarged, text at the end, so that both are antialiased."""
 
     def __init__(self, width: float, height: float) -> None:
         image, draw, _, _ = _pillow()
@@ -66,14 +66,14 @@ class Sheet:
         self._texts: list[tuple[float, float, str, float, str, str]] = []
 
     def text(self, x: float, y: float, text: str, size: float, colour: str, anchor: str = "start") -> None:
-        """Words with their base line at y."""
-        if text == "−":  # too short in the font to be seen
+        """Draw text with its baseline at y."""
+        if text == "−":  # too short in the font to be visible
             self.line([(x + 1, y - size * 0.33), (x + size * 0.6, y - size * 0.33)], colour, size * 0.13)
         elif text:
             self._texts.append((x, y, text.translate(PLAIN), size, colour, anchor))
 
     def box(self, box: Rect, radius: float, fill: str, line: str, weight: float, dash: Sequence[float] = ()) -> None:
-        """A filled box with a line round it."""
+        """Draw a filled box with an outline."""
         scaled = [value * self.k for value in box]
         if dash:
             self._draw.rounded_rectangle(scaled, radius * self.k, fill=fill)
@@ -86,17 +86,17 @@ class Sheet:
         )
 
     def outline(self, box: Rect, radius: float, colour: str, weight: float, dash: Sequence[float] = ()) -> None:
-        """A line round a box, nothing inside."""
+        """Draw the outline of a box."""
         self.line(rounded(box, radius), colour, weight, dash)
 
     def line(self, path: Sequence[Point], colour: str, weight: float, dash: Sequence[float] = ()) -> None:
-        """A line through points; `dash` are lengths that are drawn and left out in turns."""
+        """Draw a line through points; `dash` contains the alternating lengths of dashes and gaps."""
         for part in dashed(path, dash) if dash else (path,):
             points = [(x * self.k, y * self.k) for x, y in part]
             self._draw.line(points, fill=colour, width=max(1, round(weight * self.k)), joint="curve")
 
     def arrow(self, path: Sequence[Point], colour: str, size: float) -> None:
-        """The head of an arrow at the end of a line."""
+        """Draw an arrow head at the end of a line."""
         (ax, ay), (bx, by) = path[-2], path[-1]
         length = math.hypot(bx - ax, by - ay) or 1.0
         dx, dy = (bx - ax) / length * size, (by - ay) / length * size
@@ -104,13 +104,13 @@ class Sheet:
         self._draw.polygon([(x * self.k, y * self.k) for x, y in corners], fill=colour)
 
     def hatch(self, box: Rect, radius: float, gap: float, colour: str, rising: bool) -> None:
-        """Slanted lines inside of a box with round corners."""
+        """Hatch a box with round corners."""
         image, draw, _, chops = _pillow()
         inset = 2 * self.k
         left, top = round(box[0] * self.k) + inset, round(box[1] * self.k) + inset
         wide, tall = round(box[2] * self.k) - inset - left, round(box[3] * self.k) - inset - top
         if wide <= 0 or tall <= 0:
-            return  # drawn too small for lines
+            return  # too small for lines
         mask = image.new("1", (wide, tall))
         draw.Draw(mask).rounded_rectangle((0, 0, wide - 1, tall - 1), radius * self.k, fill=1)
         lines = image.new("1", (wide, tall))
@@ -121,12 +121,12 @@ class Sheet:
         self._image.paste(colour, (left, top), chops.logical_and(mask, lines))
 
     def glyph(self, kind: str, x: float, y: float, size: float, colour: str) -> None:
-        """The sign of a kind of node in the square with its corner at (x, y)."""
+        """Draw the sign of a node kind in the square with its corner at (x, y)."""
         for path in GLYPHS.get(kind, ()):
             self.line([(x + px * size, y + py * size) for px, py in path], colour, size * 0.13)
 
     def png(self) -> Png:
-        """The image, reduced to so few colours that it is small."""
+        """Return the image, with few colours so that it is small."""
         image, draw, _, _ = _pillow()
         small = self._image.reduce(SMOOTH)
         pen = draw.Draw(small)
@@ -140,7 +140,7 @@ class Sheet:
 
 @cache
 def _pillow():  # noqa: ANN202
-    """The modules of Pillow, which only the extra `ui` installs."""
+    """Import the modules of Pillow, which only the extra `ui` installs."""
     require_ui("PIL")
     from PIL import Image, ImageChops, ImageDraw, ImageFont
 
@@ -153,18 +153,18 @@ def _font(size: float) -> "FreeTypeFont | ImageFont":
 
 
 def text_width(text: str, size: float) -> float:
-    """The width of words in pixels."""
+    """The width of text in pixels."""
     return _font(size).getlength(text.translate(PLAIN))
 
 
 def fitting_size(text: str, size: float, room: float) -> float:
-    """The size at which words fit, not above `size`."""
+    """The font size at which text fits, at most `size`."""
     length = text_width(text, size)
     return size if length <= room else max(size * room / length, 4.0)
 
 
 def wrapped_lines(text: str, size: float, room: float) -> list[str]:
-    """The words in lines that are not wider than `room`."""
+    """Wrap text into lines of at most `room` pixels."""
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}".strip()
@@ -176,13 +176,13 @@ def wrapped_lines(text: str, size: float, room: float) -> list[str]:
 
 
 def mixed_colour(one: str, other: str, share: float) -> str:
-    """A colour with `share` of the first over the second."""
+    """Mix `share` of the first colour with the second."""
     pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
 
 
 def rounded(box: Rect, radius: float) -> list[Point]:
-    """Points of a closed line round a box with round corners."""
+    """Points of the closed outline of a box with round corners."""
     left, top, right, bottom = box
     r = max(0.0, min(radius, (right - left) / 2, (bottom - top) / 2))
     corners = (
@@ -200,7 +200,7 @@ def rounded(box: Rect, radius: float) -> list[Point]:
 
 
 def dashed(path: Sequence[Point], dash: Sequence[float]) -> list[list[Point]]:
-    """The parts of a line that are drawn."""
+    """The dashes of a line."""
     parts: list[list[Point]] = []
     number, left = 0, dash[0]
     current: list[Point] = [path[0]]

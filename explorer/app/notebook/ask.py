@@ -36,7 +36,7 @@ def ask(
     figure: str | None = None,
     height: int = HEIGHT,
 ) -> "AskWidget":
-    """Ask what a step will do, over the picture of what it found; the answer is checked, then the step can be seen.
+    """Ask what a step will do, on the picture of its matches; the answer is checked, then the step is revealed.
 
     - `fold-with`: which layers are folded together with layer `node`? The answer is clicked in the picture.
     - `matches`: does `pattern` match at `node`? The answer is yes or no.
@@ -44,26 +44,26 @@ def ask(
     - `layers-left`: how many layers, or operators, are left after the step? A number.
     - `figure`: is the figure (a name of `trace.stats(step)`) more, the same or fewer after the step? A choice.
 
-    What is left out is chosen: the first step, node and pattern that raise such a question. `height` is that of the
+    By default the first step, node and pattern that raise such a question are chosen. `height` is the height of the
     picture in pixels.
 
-    Raises: DataTypeError for anything but a trace; UnknownNameError for a kind, step, node, pattern or figure that is
-    not there; CircuitError for a question that the step does not raise; MissingPackageError without the packages of
+    Raises: DataTypeError for anything but a trace; UnknownNameError for an unknown kind, step, node, pattern or
+    statistic; CircuitError for a question that the step does not raise; MissingPackageError without the packages of
     Jupyter.
     """
     require_ui("anywidget", "ipywidgets", "PIL")
     if not isinstance(trace, Trace):
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
-        raise DataTypeError(f"ask takes a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
+        raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
     opened, place = opened_trace(trace, "trace")
     question = question_about(opened.index, kind, step, node=node, pattern=pattern, figure=figure)
     return AskWidget(TraceWidget(Session(opened, place), height), question)
 
 
 class AskWidget(ipywidgets.VBox):
-    """A picture, and below it a question about it. `revealed` shows the step, and back again.
+    """A picture with a question below it. `revealed` switches between the question and the step.
 
-    `graph` is the picture, `panel` the question with its controls; `view` holds all that is said to the answers.
+    `graph` is the picture, `panel` the question with its controls; `view` contains the feedback to all answers.
     """
 
     revealed = traitlets.Bool(False)
@@ -83,26 +83,26 @@ class AskWidget(ipywidgets.VBox):
 
     @property
     def trace(self) -> Trace:
-        """The trace that is asked about."""
+        """The trace of the question."""
         return self.graph.trace
 
     @property
     def verdict(self) -> Verdict | None:
-        """What was said to the answer that the reader checked last; None before."""
+        """The feedback to the answer that was checked last; None before the first check."""
         answer: Any = self.panel.answer
         if answer is None:
             return None
         return self.check(answer)
 
     def check(self, answer: Answer) -> Verdict:
-        """Hold an answer against the trace: ids of layers, a choice, True or False, a number.
+        """Check an answer against the trace: ids of layers, a choice, True or False, a number.
 
-        Raises: DataTypeError for an answer of another kind; UnknownNameError for one that is none of the choices.
+        Raises: DataTypeError for an answer of the wrong type; UnknownNameError for one that is not among the choices.
         """
         return check(self.graph.session.index, self.question, answer)
 
     def _show(self) -> None:
-        """Go to the picture of the question, with what the reader chose in it, or to that of the answer."""
+        """Go to the picture of the question, with the reader's selection, or to that of the answer."""
         place = self.view["revealing" if self.revealed else "asking"]
         session = self.graph.session
         if self.revealed:
@@ -114,7 +114,7 @@ class AskWidget(ipywidgets.VBox):
             session.select(place["selection"] if self.revealed else self._chosen)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it a PNG and text."""
+        """The widget, with a PNG and text as fallback."""
         return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
@@ -132,7 +132,7 @@ class AskWidget(ipywidgets.VBox):
 
 
 def question_options(view: QuestionView, revealed: bool) -> GraphOptions:
-    """Options of the picture: while it is asked about it shows nothing that tells the answer, then that one step."""
+    """Options of the picture: it hides everything that reveals the answer, and later shows that one step."""
     place = view["revealing" if revealed else "asking"]
     fixed: GraphOptions = {
         "stepper": False,

@@ -1,4 +1,4 @@
-"""What is saved beside a widget for where widgets do not run: an image, its words for who cannot see it, a text."""
+"""The fallback of a widget, for hosts without widgets: an image, its description for screen readers, and text."""
 
 from collections.abc import Sequence
 
@@ -8,20 +8,20 @@ from widgets.jupyter import Fallback
 from widgets.schema import BarsView, FoldLevelView, HullView, NodeView, PictureView, TableView
 
 MOST_ROWS = 40
-"""Rows of a table as text and boxes of an image in words; how many more there are is said."""
+"""Maximum rows of a text table and boxes of an image description; the rest is counted."""
 SHOWN_COLUMNS = ("box", "what", "details", "level", "layers", "folds", "change", "value", "reads")
-"""Columns of the table of a picture; matches have lines of their own below it."""
+"""Columns of the table of a picture; matches are listed below it."""
 
 
 def picture_fallback(picture: Picture, fold_level: FoldLevelView | None = None) -> Fallback:
-    """The picture as an image and as a table, with the groups of a level of folding below."""
+    """Return the picture as an image and as a table, with the groups of a fold level below."""
     png = picture_png(picture)
     parts = [picture_text(picture.view), *([fold_text(fold_level)] if fold_level is not None else [])]
     return Fallback(png.data, png.width, png.height, _alt(picture.view), "\n\n".join(parts))
 
 
 def bars_fallback(bars: BarsView) -> Fallback:
-    """Bars as an image and as a table."""
+    """Return bars as an image and as a table."""
     png = bars_png(bars)
     head = f"{bars['title']} ({bars['unit']}). {bars['note']}".strip()
     text = f"{head}\n\n{table_text(bars['table'])}"
@@ -30,7 +30,7 @@ def bars_fallback(bars: BarsView) -> Fallback:
 
 
 def picture_text(view: PictureView) -> str:
-    """A picture in words: title, what changed, and its table; of mode `side` both tables."""
+    """Describe a picture: title, changes, and its table; both tables in mode `side`."""
     lines = [view["title"], *(line for line in (view["caption"], view["note"], view["message"]) if line)]
     tables = [view["table"], view["other"]["table"]] if "other" in view else [view["table"]]
     names = ["Before", "After"] if len(tables) > 1 else [""]
@@ -41,19 +41,19 @@ def picture_text(view: PictureView) -> str:
 
 
 def fold_text(level: FoldLevelView) -> str:
-    """A level of folding in words: each group with its key, its read, and where each slice reads its inputs."""
+    """Describe a fold level: each group with its key, its read, and the inputs of each slice."""
     lines = [level["title"]]
     for group in level["groups"]:
         key = ", ".join(f"{name}={value}" for name, value in group["key"])
         lines += ["", f"{group['title']}, node {group['node']}: {key}", f"read: {group['read']} ({group['reason']})"]
         lines.append(table_text(group["table"]))
     if level["missed"]["rows"]:
-        lines += ["", "Nearly folded together:", table_text(level["missed"])]
+        lines += ["", "Missed folds:", table_text(level["missed"])]
     return "\n".join(lines)
 
 
 def table_text(table: TableView) -> str:
-    """A table with aligned columns; rows over the limit are counted."""
+    """Format a table with aligned columns; rows over the limit are counted."""
     rows = [list(table["columns"]), *table["rows"][:MOST_ROWS]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(table["columns"]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -68,7 +68,7 @@ def _hull_text(hull: HullView) -> str:
 
 
 def _shown(table: TableView) -> TableView:
-    """Without the columns that are empty in every row."""
+    """Drop the columns that are empty in every row."""
     kept = [
         i for i, name in enumerate(table["columns"]) if name in SHOWN_COLUMNS and any(row[i] for row in table["rows"])
     ]

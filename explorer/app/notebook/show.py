@@ -1,4 +1,4 @@
-"""`explorer.show`: a circuit, a compiled circuit, a trace, a match, a level of folding or a timing, in a notebook."""
+"""`explorer.show`: shows a circuit, a compiled circuit, a trace, a match, a fold level or a timing in a notebook."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from widgets.jupyter import BarsWidget
 
 TAKES = (
-    "show takes a circuit, a compiled circuit, a trace (with match= and step=, or fold_level=, to begin there), "
+    "show expects a circuit, a compiled circuit, a trace (with match= and step=, or fold_level=, to start there), "
     "or a timing (what explorer.bench measures, or bars of explorer.views)"
 )
-COMPILED_NOW = "compiled now with the default options: show(explorer.record(circuit, ...)) chooses others"
-COMPILED_BEFORE = "a compiled circuit alone: show(explorer.record(circuit)) shows how it came about"
+COMPILED_NOW = "compiled with the default options; show(explorer.record(circuit, ...)) chooses different ones"
+COMPILED_BEFORE = "a compiled circuit only; show(explorer.record(circuit)) shows its compilation"
 
 
 def show(
@@ -43,20 +43,20 @@ def show(
     selection: "Sequence[str | int]" = (),
     height: int = HEIGHT,
 ) -> "TraceWidget | FoldLevelWidget | BarsWidget":
-    """Show a thing in a notebook, to be looked at and stepped through.
+    """Show an object in a notebook and step through it.
 
     - A symbolic circuit is compiled first, with the default options and the recorder; its compilation is shown.
     - A compiled circuit shows its graph.
     - A trace shows its steps; `match` (its number in `step`, or one of `trace.steps[i].matches`) or `fold_level`
-      choose where to begin, and a fold level has its index tables below the graph.
-    - A timing is drawn as bars with whiskers: modes and batch sizes by themselves, steps as `show(trace, timing=run)`;
-      there the times of layers colour the graph. So are any other bars (`BarsView`).
+      choose where to start, and a fold level has its index tables below the graph.
+    - A timing is drawn as bars with whiskers: modes and batch sizes on their own, steps as `show(trace, timing=run)`,
+      where the times of layers colour the graph. Other bars (`BarsView`) are drawn in the same way.
 
-    `near_misses` names a pattern whose near misses are drawn; `selection` holds ids of boxes or of nodes; `height`
+    `near_misses` names a pattern whose near misses are drawn; `selection` contains ids of boxes or of nodes; `height`
     is in pixels. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
 
-    Raises: DataTypeError for anything else; UnknownNameError for a step, match, level, pattern, box or option that is
-    not there; MissingPackageError without the packages of Jupyter.
+    Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
+    option; MissingPackageError without the packages of Jupyter.
     """
     require_ui("anywidget", "ipywidgets", "PIL")
     look = DisplayOptions(mode, colour_by, group_by, near_misses)
@@ -71,7 +71,7 @@ def show(
     if timing is not None and timing.subject == STEPS:
         return _show_bars(step_bars(opened.index, timing))
     if sum(place is not None for place in (match, fold_level, timing)) > 1:
-        raise CircuitError("show begins at one place: give one of match=, fold_level= and timing=")
+        raise CircuitError("expected only one of match=, fold_level= and timing=")
     number = None
     if fold_level is not None:
         at = step_of_fold_level(trace, fold_level)
@@ -93,7 +93,7 @@ def show(
 
 
 def _opened(thing: object) -> tuple[Opened, str]:
-    """The trace that a thing has or is given, and what to say about it."""
+    """Return the trace of an object and a note about it."""
     if isinstance(thing, Circuit):
         return opened_trace(record(thing), "circuit")[0], COMPILED_NOW
     if isinstance(thing, TorchCircuit):
@@ -103,7 +103,7 @@ def _opened(thing: object) -> tuple[Opened, str]:
     if isinstance(thing, MatchFound):
         raise DataTypeError("a match belongs to a trace: show(trace, match=match)")
     if isinstance(thing, ConflictRecord):
-        raise DataTypeError("a conflict is of two matches of a trace: show(trace, match=conflict.loser)")
+        raise DataTypeError("a conflict is between two matches of a trace: show(trace, match=conflict.loser)")
     if isinstance(thing, FoldGroup):
         raise DataTypeError(f"a folded group belongs to a trace: show(trace, fold_level={thing.level})")
     found = f"{type(thing).__module__}.{type(thing).__qualname__}"
@@ -111,25 +111,26 @@ def _opened(thing: object) -> tuple[Opened, str]:
 
 
 def _place_of_match(trace: Trace, match: "int | MatchFound", step: "int | str | None") -> tuple[int, int]:
-    """Step and number of a match; one that is given itself is looked for."""
+    """Return the step and number of a match, given as a number or as the match itself."""
     if isinstance(match, MatchFound):
         steps = trace.steps if step is None else (trace.step(step),)
         for entry in steps:
             for number, found in enumerate(entry.matches):
                 if found is match:
                     return entry.index, number
-        raise UnknownNameError("this match is not of this trace" + ("" if step is None else f", not of step {step!r}"))
+        where = "this trace" if step is None else f"step {step!r} of this trace"
+        raise UnknownNameError(f"this match does not belong to {where}")
     if step is None:
         having = [str(entry.index) for entry in trace.steps if len(entry.matches) > match]
         if len(having) != 1:
-            where = f"steps {', '.join(having)} have one" if having else "no step has so many"
-            raise UnknownNameError(f"match {match} of which step? {where}; give step=")
+            where = f"steps {', '.join(having)} have one" if having else "no step has that many"
+            raise UnknownNameError(f"match {match} needs a step: {where}; pass step=")
         step = int(having[0])
     return trace.step(step).index, match
 
 
 def _select(session: Session, selection: "Sequence[str | int]") -> None:
-    """Select boxes by their ids, or those that stand for nodes. Raises: UnknownNameError."""
+    """Select boxes by their ids, or those that represent nodes. Raises: UnknownNameError."""
     boxes = [box for box in selection if isinstance(box, str)]
     for node in selection:
         if not isinstance(node, str):
@@ -144,16 +145,16 @@ def _select(session: Session, selection: "Sequence[str | int]") -> None:
 
 
 def _bars_of(run: Run) -> BarsView:
-    """The bars of a timing that needs no trace. Raises: DataTypeError for one that does."""
+    """Return the bars of a timing that needs no trace. Raises: DataTypeError for one that does."""
     if run.subject in (STEPS, LAYERS):
-        raise DataTypeError(f"times of {run.subject} are those of a trace: show(trace, timing=run)")
+        raise DataTypeError(f"times of {run.subject} need their trace: show(trace, timing=run)")
     return mode_bars(run) if run.subject == MODES else sweep_bars(run)
 
 
 def _colour_by_time(session: Session, run: Run) -> str:
-    """Colour the step whose layers were timed by their times, and say what they sum up to.
+    """Colour the step whose layers were timed by their times, and return a note with their sum.
 
-    Raises: DataTypeError for a timing of something else; CircuitError for one of another trace.
+    Raises: DataTypeError for a timing of another subject; CircuitError for one of a different trace.
     """
     steps = [timing.step for timing in run.timings if timing.step is not None]
     if run.subject != LAYERS or not steps:

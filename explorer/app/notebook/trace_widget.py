@@ -1,4 +1,4 @@
-"""A trace in a notebook: the graph of a step that can be stepped, and below it, if asked for, a level of folding."""
+"""A trace in a notebook: the graph of a step with a stepper, and optionally a fold level below it."""
 
 from html import escape
 from typing import Any, cast
@@ -16,13 +16,13 @@ from widgets.jupyter import Fallback, GraphWidget, bundle_with
 from widgets.schema import FoldGroupView, FoldLevelView, TableView
 
 SHOWN_SLICES = 12
-"""So many slices of a folded layer are listed at once; the rest open on a click."""
+"""Slices of a folded layer that are listed at once; the rest open on a click."""
 
 
 class TraceWidget(GraphWidget):
     """A trace to step through. `step`, `selection` and `view` are traits: set, `observe` or link them.
 
-    `selection` names boxes, `selected_nodes` the nodes that they stand for, `session` holds all the rest.
+    `selection` contains boxes, `selected_nodes` the nodes that they represent, `session` the rest.
     """
 
     def __init__(self, session: Session, height: int, note: str = "") -> None:
@@ -33,18 +33,18 @@ class TraceWidget(GraphWidget):
 
     @property
     def trace(self) -> Trace:
-        """The trace that is shown."""
+        """The displayed trace."""
         return self.session.opened.trace
 
     @property
     def selected_nodes(self) -> tuple[int, ...]:
-        """The compiler's ids of the nodes that the selected boxes stand for."""
+        """The compiler's ids of the nodes that the selected boxes represent."""
         return self.session.selected_nodes
 
     def focus_match(self, step: "int | str", match: int) -> None:
-        """Go to a match: its boxes are selected, its hull is in focus, the inspector tells about it.
+        """Go to a match: select its boxes, focus its hull, describe it in the inspector.
 
-        Raises: UnknownNameError for a step or match that is not there.
+        Raises: UnknownNameError for an unknown step or match.
         """
         session = self.session
         told = match_details(session.index, step, match)
@@ -57,7 +57,7 @@ class TraceWidget(GraphWidget):
         self.show_details({"id": session.selection[-1], "title": told["title"], "sections": sections})
 
     def _hull_of(self, match: MatchFound) -> str:
-        """The hull of the rule of a match round exactly the boxes of its nodes; empty if there is none."""
+        """The hull of a match's rule around exactly the boxes of its nodes; empty if there is none."""
         boxes = set(self.session.selection)
         for hull in self.session.picture().view["hulls"]:
             if set(hull["nodes"]) == boxes and hull["label"].split(":")[0] == match.rule:
@@ -77,7 +77,7 @@ class TraceWidget(GraphWidget):
 
 
 class FoldLevelWidget(ipywidgets.VBox):
-    """A trace to step through, and below it the level of folding of the step: groups, keys, (F, H) index tables.
+    """A trace to step through, with the fold level of the step below it: groups, keys, (F, H) index tables.
 
     `step`, `selection` and `view` are those of `graph`, the drawing.
     """
@@ -97,22 +97,22 @@ class FoldLevelWidget(ipywidgets.VBox):
 
     @property
     def session(self) -> Session:
-        """All that is looked at."""
+        """The session of the drawing."""
         return self.graph.session
 
     @property
     def trace(self) -> Trace:
-        """The trace that is shown."""
+        """The displayed trace."""
         return self.graph.trace
 
     @property
     def selected_nodes(self) -> tuple[int, ...]:
-        """The compiler's ids of the nodes that the selected boxes stand for."""
+        """The compiler's ids of the nodes that the selected boxes represent."""
         return self.graph.selected_nodes
 
     @property
     def fold_level(self) -> FoldLevelView | None:
-        """The level that the present step folds; None for a step that folds nothing."""
+        """The level that the current step folds; None if it folds nothing."""
         folds = self.session.index.step(self.step).folds
         return fold_level(self.session.index, folds[0].level) if folds else None
 
@@ -120,7 +120,7 @@ class FoldLevelWidget(ipywidgets.VBox):
         self.table.value = fold_html(self.fold_level, self.trace)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and beside it a PNG and text."""
+        """The widget, with a PNG and text as fallback."""
         return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
@@ -134,10 +134,10 @@ class FoldLevelWidget(ipywidgets.VBox):
 
 
 def step_of_fold_level(trace: Trace, level: int) -> int:
-    """The step that folded a level. Raises: UnknownNameError for a level that was not folded."""
+    """Return the step that folded a level. Raises: UnknownNameError for a level that was not folded."""
     steps = {step.folds[0].level: step.index for step in trace.steps if step.folds}
     if level not in steps:
-        known = f"levels {', '.join(map(str, steps))}" if steps else "no level: folding is off"
+        known = f"levels {', '.join(map(str, steps))}" if steps else "no level: folding is disabled"
         raise UnknownNameError(f"level {level} was not folded; the trace has {known}")
     return steps[level]
 
@@ -146,15 +146,15 @@ def step_of_fold_level(trace: Trace, level: int) -> int:
 
 
 def fold_html(level: FoldLevelView | None, trace: Trace) -> str:
-    """A level of folding as HTML; all text is escaped."""
+    """Format a fold level as HTML; all text is escaped."""
     if level is None:
         steps = [str(step.index) for step in trace.steps if step.folds]
-        where = f"Levels are folded in steps {', '.join(steps)}." if steps else "Folding is off."
+        where = f"Levels are folded in steps {', '.join(steps)}." if steps else "Folding is disabled."
         return f"<p>This step folds nothing. {where}</p>"
     parts = [f"<h3 style='margin:.4em 0'>{escape(level['title'])}</h3>"]
     parts += [_group_html(group) for group in level["groups"]]
     if level["missed"]["rows"]:
-        parts.append(f"<p><b>Nearly folded together</b></p>{_table_html(level['missed'])}")
+        parts.append(f"<p><b>Missed folds</b></p>{_table_html(level['missed'])}")
     return f"<div tabindex='0' style='max-height:340px;overflow:auto;line-height:1.5'>{''.join(parts)}</div>"
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: the values of a circuit's leaves with what is needed to compile it again, in any mode."""
+"""Checkpoints: the values of a circuit's leaves, and the options to compile it again in any mode."""
 
 import pickle
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Checkpoint:
     history: tuple[Epoch, ...] = ()
 
     def restore(self, **options: Any) -> TorchCircuit:
-        """The circuit with these values, compiled with the options of the checkpoint or others.
+        """Compile the circuit with the options of the checkpoint, or different ones, and load the values.
 
         Raises: UnknownNameError, FileFormatError, ShapeError if the circuit is gone or has changed.
         """
@@ -43,7 +43,7 @@ class Checkpoint:
         return compiled
 
     def save(self, path: "str | Path") -> None:
-        """Write a checkpoint file; a file that was there is replaced only when the new one is whole."""
+        """Write a checkpoint file; an existing file is replaced only when the new one is complete."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         content = {
@@ -86,14 +86,14 @@ class Checkpoint:
                 content["circuit"], content["options"], content["data"], content["leaf_state"], history
             )
         except (KeyError, TypeError) as error:
-            raise FileFormatError(f"{path} is not a whole {FORMAT}: {type(error).__name__}: {error}") from error
+            raise FileFormatError(f"{path} is not a complete {FORMAT}: {type(error).__name__}: {error}") from error
         problem = checkpoint._problem()
         if problem is not None:
-            raise FileFormatError(f"{path} is not a whole {FORMAT}: {problem}")
+            raise FileFormatError(f"{path} is not a complete {FORMAT}: {problem}")
         return checkpoint
 
     def _problem(self) -> str | None:
-        """What a file can hold in place of a field, for all that its type says; None if all is well."""
+        """Describe a field of the wrong type, which a file may contain; None if there is none."""
         circuit, options, state = cast("tuple[object, object, object]", (self.circuit, self.options, self.leaf_state))
         if not isinstance(circuit, str):
             return f"its circuit is a {type(circuit).__name__}, not a name"

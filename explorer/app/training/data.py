@@ -1,4 +1,4 @@
-"""Data sets by name, split once and for all into training and held-out images."""
+"""Data sets by name, with a fixed split into training and held-out images."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ class ImageData:
 def load_digits() -> ImageData:
     """The 1,797 handwritten digits of scikit-learn, 8x8 pixels of 17 grey levels: 1,438 for training, 359 held out.
 
-    The images stand in the order of their writers, and every fifth one is held out, so writers are on both sides.
-    Raises: CircuitError with the line that installs scikit-learn, if it is missing.
+    The images are ordered by writer, and every fifth one is held out, so each writer occurs on both sides.
+    Raises: CircuitError with the command that installs scikit-learn, if it is missing.
     Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits.
     """
     try:
@@ -53,14 +53,14 @@ DATA_SETS: Mapping[str, Callable[[], ImageData]] = MappingProxyType({"digits": l
 
 
 def load_data(name: str) -> ImageData:
-    """The data set of this name. Raises: UnknownNameError; CircuitError if what it needs is not installed."""
+    """Load the data set of this name. Raises: UnknownNameError; CircuitError if a required package is missing."""
     if name not in DATA_SETS:
         raise unknown_name("data set", name, list(DATA_SETS))
     return DATA_SETS[name]()
 
 
 def split(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Training and held-out rows: every fifth row is held out. Raises: ShapeError for fewer than five rows."""
+    """Hold out every fifth row; returns training and held-out rows. Raises: ShapeError for fewer than five rows."""
     if len(rows) < HELD_OUT_EVERY:
         raise ShapeError(f"at least {HELD_OUT_EVERY} rows are needed to hold some out; found {len(rows)}")
     held_out = torch.arange(len(rows)) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
@@ -68,9 +68,9 @@ def split(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def independent_pixels_bits(data: ImageData) -> float:
-    """Bits per dimension of the held-out images if every pixel were independent: what any circuit must beat.
+    """Bits per dimension of the held-out images under independent pixels, the baseline of every circuit.
 
-    Each pixel has the frequencies of its grey levels among the training images, with one image added for each level.
+    Each pixel has the frequencies of its grey levels in the training images, with one image added per level.
     """
     counts = torch.ones((data.num_variables, data.num_values), dtype=torch.float64)
     counts.scatter_add_(1, data.training.T, torch.ones_like(data.training.T, dtype=torch.float64))

@@ -1,4 +1,4 @@
-"""Training by gradient descent on the mean negative log-likelihood, one epoch after the other."""
+"""Trains a circuit by gradient descent on the mean negative log-likelihood, epoch by epoch."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class TrainingResult:
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """How to train. Raises: ValueRangeError for numbers that make no sense."""
+    """The options of training. Raises: ValueRangeError for numbers out of range."""
 
     epochs: int = 30
     batch_size: int = 64
@@ -110,7 +110,7 @@ def train(
 
 
 def is_density(circuit: TorchCircuit) -> bool:
-    """Whether the circuit is a density over real numbers, in some variables at least."""
+    """Whether the circuit is a density in at least one variable."""
     return any(isinstance(layer, TorchContinuousLayer) for layer in circuit.layers)
 
 
@@ -127,7 +127,7 @@ def bits_per_dimension(circuit: TorchCircuit, images: Tensor) -> float:
 
 
 def _step(circuit: TorchCircuit, batch: Tensor, optimizer: torch.optim.Optimizer) -> float:
-    """One step of the optimizer; the mean negative log-likelihood of the batch before it, in nats."""
+    """Run one step of the optimizer; returns the mean negative log-likelihood of the batch before it, in nats."""
     optimizer.zero_grad(set_to_none=True)
     loss = -circuit(batch).mean()
     value = loss.item()

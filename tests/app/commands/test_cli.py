@@ -127,7 +127,7 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("train", "blackboard"), "the circuit reads 5 variables"),
         (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
         (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
-        (("trace", "conflict", "--mode", "train"), "about the passes of the tensor level; add --level tensor"),
+        (("trace", "conflict", "--mode", "train"), "belong to the tensor level; add --level tensor"),
         (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
         (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),
         (("bench", "forward", "L9"), "no benchmark case named 'L9'"),
@@ -299,7 +299,7 @@ def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
     monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
     monkeypatch.setattr(benchmarks, "measure_forward", interrupted_at_the_second_case)
     result = run("bench", "forward", "S1", "S2", "--repeats", "1")
-    assert "stopped; these are the cases that were finished" in result.stderr
+    assert "stopped; these cases were finished" in result.stderr
     assert "S1" in result.stdout
     assert "S2" not in result.stdout
 

@@ -55,7 +55,7 @@ def test_a_trace_file_is_compiled_again_with_its_options(tmp_path):
         (("nothing",), "no circuit 'nothing'"),
         (("blackboard", "--device", "tpu"), "no device named 'tpu'; known are: cpu, cuda, both"),
         (("blackboard", "--steps", "fuze"), "no step named 'fuze'"),
-        (("blackboard", "--steps", ","), "--steps is all, or numbers or paths with commas between"),
+        (("blackboard", "--steps", ","), "--steps must be all, or numbers or paths separated by commas"),
         (("blackboard", "--seconds", "0"), "max_seconds must be above 0"),
     ],
 )

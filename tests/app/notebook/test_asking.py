@@ -153,7 +153,7 @@ def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
 
 def test_only_traces_are_asked_about() -> None:
     circuit: Any = explorer.gallery.load_named("conflict")
-    with pytest.raises(DataTypeError, match=r"ask takes a trace: ask\(explorer.record\(circuit\), 'winner'\)"):
+    with pytest.raises(DataTypeError, match=r"ask expects a trace: ask\(explorer.record\(circuit\), 'winner'\)"):
         explorer.ask(circuit, "winner")
 
 

@@ -111,7 +111,7 @@ class TestOtherThings:
     def test_a_circuit_is_compiled_and_its_compilation_shown(self) -> None:
         widget = shown(explorer.gallery.load_named("conflict"))
         assert len(widget.trace.steps) == 13
-        assert "compiled now with the default options" in repr(widget)
+        assert "compiled with the default options" in repr(widget)
 
     @pytest.mark.parametrize("fold", [True, False])
     def test_a_compiled_circuit_shows_its_graph(self, digits: Trace, fold: bool) -> None:
@@ -188,10 +188,10 @@ class TestOtherThings:
     @pytest.mark.parametrize(
         ("options", "kind", "words"),
         [
-            ({"match": 0}, UnknownNameError, "match 0 of which step? steps 3, 6 have one; give step="),
+            ({"match": 0}, UnknownNameError, "match 0 needs a step: steps 3, 6 have one; pass step="),
             ({"match": 99, "step": 3}, UnknownNameError, "step 3 has no match 99; it has 9"),
             ({"fold_level": 7}, UnknownNameError, "level 7 was not folded; the trace has levels 0, 1, 2"),
-            ({"fold_level": 0, "match": 1}, CircuitError, "give one of match=, fold_level= and timing="),
+            ({"fold_level": 0, "match": 1}, CircuitError, "expected only one of match=, fold_level= and timing="),
             ({"fold_level": 0, "step": 3}, CircuitError, "level 0 was folded in step 10; leave out step=3"),
             ({"mode": "sideways"}, UnknownNameError, "no mode named 'sideways'"),
             ({"near_misses": "Sums"}, UnknownNameError, "no pattern named 'Sums'"),
@@ -207,12 +207,12 @@ class TestOtherThings:
         assert words in str(caught.value)
 
     def test_foreign_things_are_refused_with_what_is_taken(self, conflict: Trace) -> None:
-        with pytest.raises(DataTypeError, match=r"cannot show a builtins.list. show takes a circuit, a compiled"):
+        with pytest.raises(DataTypeError, match=r"cannot show a builtins.list. show expects a circuit, a compiled"):
             explorer.show([1, 2])  # pyright: ignore[reportArgumentType]
         with pytest.raises(DataTypeError, match=r"show\(trace, match=match\)"):
             explorer.show(conflict.steps[3].matches[0])  # pyright: ignore[reportArgumentType]
         other = explorer.record(explorer.gallery.load_named("conflict"))
-        with pytest.raises(UnknownNameError, match="not of this trace"):
+        with pytest.raises(UnknownNameError, match="does not belong to this trace"):
             explorer.show(other, match=conflict.steps[3].matches[0])
 
 

@@ -112,7 +112,7 @@ def test_foreign_files_are_typed_errors(tmp_path):
     with pytest.raises(FileFormatError, match="has version 99; this program reads version 1"):
         Checkpoint.load(path)
     torch.save({"format": "circuit-explorer checkpoint", "version": 1, "circuit": "digits"}, path)
-    with pytest.raises(FileFormatError, match="not a whole circuit-explorer checkpoint: KeyError"):
+    with pytest.raises(FileFormatError, match="not a complete circuit-explorer checkpoint: KeyError"):
         Checkpoint.load(path)
 
 
@@ -130,7 +130,7 @@ def test_a_checkpoint_with_a_foreign_part_is_a_typed_error(tmp_path, part, messa
     path = tmp_path / "checkpoint.pt"
     write_whole(path)
     torch.save({**torch.load(path, weights_only=True), **part}, path)
-    with pytest.raises(FileFormatError, match=f"not a whole circuit-explorer checkpoint: {message}"):
+    with pytest.raises(FileFormatError, match=f"not a complete circuit-explorer checkpoint: {message}"):
         Checkpoint.load(path)
 
 
