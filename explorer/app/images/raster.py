@@ -45,7 +45,6 @@ def picture_png(picture: Picture) -> Png:
 
     Raises: MissingPackageError.
     """
-    """
     frames = frames_of(picture)
     views = [frame.view for frame in frames]
     wanted = sum(frame.width for frame in frames), max(frame.height for frame in frames)
