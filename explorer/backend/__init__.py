@@ -1,5 +1,6 @@
 """Level 1: semirings, compiled layers and parameters, and the circuit module that evaluates them."""
 
+from explorer.backend import layers
 from explorer.backend.addressing import (
     FoldIndexInfo,
     IndexTable,
@@ -12,29 +13,7 @@ from explorer.backend.addressing import (
 from explorer.backend.circuit import FrozenCircuit, TorchCircuit
 from explorer.backend.declarations import compiled_class_of
 from explorer.backend.evaluation import EvaluatedCircuit
-from explorer.backend.layers import (
-    TorchBinomialLayer,
-    TorchCategoricalLayer,
-    TorchChainLayer,
-    TorchConstantValueLayer,
-    TorchContinuousLayer,
-    TorchCPTLayer,
-    TorchDiscreteLayer,
-    TorchEmbeddingLayer,
-    TorchEvidenceLayer,
-    TorchGaussianLayer,
-    TorchHadamardLayer,
-    TorchInnerLayer,
-    TorchInputLayer,
-    TorchKroneckerLayer,
-    TorchLayer,
-    TorchMixingLayer,
-    TorchPolynomialLayer,
-    TorchSumLayer,
-    TorchTensorDotLayer,
-    TorchTuckerLayer,
-    chain_of,
-)
+from explorer.backend.layers import *  # noqa: F403
 from explorer.backend.plan import all_parameters, leaf_nodes
 from explorer.backend.semiring import SEMIRINGS, Semiring, semiring_named
 from explorer.backend.storage import (
@@ -56,30 +35,9 @@ __all__ = [
     "Read",
     "ReadKind",
     "Semiring",
-    "TorchBinomialLayer",
-    "TorchCPTLayer",
-    "TorchCategoricalLayer",
-    "TorchChainLayer",
     "TorchCircuit",
-    "TorchConstantValueLayer",
-    "TorchContinuousLayer",
-    "TorchDiscreteLayer",
-    "TorchEmbeddingLayer",
-    "TorchEvidenceLayer",
-    "TorchGaussianLayer",
-    "TorchHadamardLayer",
-    "TorchInnerLayer",
-    "TorchInputLayer",
-    "TorchKroneckerLayer",
-    "TorchLayer",
-    "TorchMixingLayer",
-    "TorchPolynomialLayer",
-    "TorchSumLayer",
-    "TorchTensorDotLayer",
-    "TorchTuckerLayer",
     "all_parameters",
     "allocate_parameters",
-    "chain_of",
     "compiled_class_of",
     "copied_by_one_fold",
     "direct_read",
@@ -89,3 +47,4 @@ __all__ = [
     "plan_read",
     "semiring_named",
 ]
+__all__ += layers.__all__

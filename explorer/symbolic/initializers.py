@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.symbolic.checks import check_fields
 
+__all__ = ["ConstantInitializer", "DirichletInitializer", "Initializer", "NormalInitializer", "UniformInitializer"]
+
 
 @dataclass(frozen=True, eq=False)
 class Initializer(ABC):

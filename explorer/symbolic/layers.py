@@ -19,6 +19,22 @@ from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
 from explorer.symbolic.scope import Scope, make_scope
 
+__all__ = [
+    "BinomialLayer",
+    "CategoricalLayer",
+    "ConstantValueLayer",
+    "EmbeddingLayer",
+    "EvidenceLayer",
+    "GaussianLayer",
+    "HadamardLayer",
+    "InnerLayer",
+    "InputLayer",
+    "KroneckerLayer",
+    "Layer",
+    "PolynomialLayer",
+    "SumLayer",
+]
+
 Legal = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
 

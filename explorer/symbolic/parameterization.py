@@ -7,16 +7,8 @@ from types import MappingProxyType
 from explorer.errors import unknown_name
 from explorer.symbolic.checks import check_fields
 from explorer.symbolic.initializers import Initializer, NormalInitializer
-from explorer.symbolic.parameters import (
-    ClampParameter,
-    DataType,
-    ParameterNode,
-    Shape,
-    SigmoidParameter,
-    SoftmaxParameter,
-    SoftplusParameter,
-    TensorParameter,
-)
+from explorer.symbolic.operators import ClampParameter, SigmoidParameter, SoftmaxParameter, SoftplusParameter
+from explorer.symbolic.parameters import DataType, ParameterNode, Shape, TensorParameter
 
 ACTIVATIONS: Mapping[str, Callable[[ParameterNode], ParameterNode]] = MappingProxyType(
     {

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from math import inf, prod
+from math import prod
 from typing import ClassVar, cast
 
 from numpy.typing import ArrayLike
 
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 from explorer.graph import config_of, value_text
-from explorer.symbolic.checks import Count, check_fields, is_integer, wrong_type
+from explorer.symbolic.checks import check_fields, is_integer, wrong_type
 from explorer.symbolic.initializers import ConstantInitializer, DirichletInitializer, Initializer, NormalInitializer
 
 Shape = tuple[int, ...]
@@ -224,193 +224,6 @@ class EntrywiseParameterOp(ParameterOp, ABC):
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         return shapes[0]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReduceParameterOp(ParameterOp, ABC):
-    """An operator that removes one axis of its operand."""
-
-    axis: int = -1
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        return shapes[0][: self.axis] + shapes[0][self.axis + 1 :]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PairwiseParameterOp(ParameterOp, ABC):
-    """An operator on two operands of one shape."""
-
-    num_operands: ClassVar[int] = 2
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        if shapes[0] != shapes[1]:
-            raise ShapeError(f"{type(self).__name__} needs operands of one shape; found {shapes[0]} and {shapes[1]}")
-        return shapes[0]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OuterParameterOp(ParameterOp, ABC):
-    """An operator that pairs all entries of two operands along an axis; the other axes must agree."""
-
-    num_operands: ClassVar[int] = 2
-    axis: int = -1
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        left, right = shapes
-        rest = [s[: self.axis] + s[self.axis + 1 :] for s in shapes]
-        if len(left) != len(right) or rest[0] != rest[1]:
-            raise ShapeError(
-                f"{type(self).__name__} along axis {self.axis} needs operands that agree on the other axes; "
-                f"found {left} and {right}"
-            )
-        return (*left[: self.axis], left[self.axis] * right[self.axis], *left[self.axis + 1 :])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SoftmaxParameter(EntrywiseParameterOp):
-    """exp(x) / sum exp(x) along an axis."""
-
-    axis: int = -1
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LogSoftmaxParameter(EntrywiseParameterOp):
-    """x - log sum exp(x) along an axis."""
-
-    axis: int = -1
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SigmoidParameter(EntrywiseParameterOp):
-    """1 / (1 + exp(-x))."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ScaledSigmoidParameter(EntrywiseParameterOp):
-    """sigmoid(x) * (vmax - vmin) + vmin. Raises: ValueRangeError unless vmin < vmax."""
-
-    vmin: float
-    vmax: float
-
-    def _check(self) -> None:
-        if not self.vmin < self.vmax:
-            raise ValueRangeError(f"ScaledSigmoidParameter needs vmin < vmax; found {self.vmin} and {self.vmax}")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ClampParameter(EntrywiseParameterOp):
-    """min(max(x, vmin), vmax); a bound may be None, not both. Raises: ValueRangeError."""
-
-    vmin: float | None = None
-    vmax: float | None = None
-
-    def _check(self) -> None:
-        if self.vmin is None and self.vmax is None:
-            raise ValueRangeError("ClampParameter needs vmin, vmax or both")
-        low = -inf if self.vmin is None else self.vmin
-        high = inf if self.vmax is None else self.vmax
-        if not low <= high:
-            raise ValueRangeError(f"ClampParameter needs vmin <= vmax; found {self.vmin} and {self.vmax}")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SoftplusParameter(EntrywiseParameterOp):
-    """log(1 + exp(x))."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ExpParameter(EntrywiseParameterOp):
-    """exp(x)."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LogParameter(EntrywiseParameterOp):
-    """log(x)."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SquareParameter(EntrywiseParameterOp):
-    """x * x."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ConjugateParameter(EntrywiseParameterOp):
-    """The complex conjugate."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SumParameter(PairwiseParameterOp):
-    """x + y."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HadamardParameter(PairwiseParameterOp):
-    """x * y, entry by entry."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class KroneckerParameter(ParameterOp):
-    """The Kronecker product of two tensors of one rank; the first is the slower index on every axis."""
-
-    num_operands: ClassVar[int] = 2
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        left, right = shapes
-        if len(left) != len(right):
-            raise ShapeError(f"KroneckerParameter needs operands of one rank; found {left} and {right}")
-        return tuple(a * b for a, b in zip(left, right, strict=True))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OuterProductParameter(OuterParameterOp):
-    """All products of the entries of two operands along an axis, the first operand slower."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OuterSumParameter(OuterParameterOp):
-    """All sums of the entries of two operands along an axis, the first operand slower."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReduceSumParameter(ReduceParameterOp):
-    """The sum along an axis."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReduceProductParameter(ReduceParameterOp):
-    """The product along an axis."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReduceLSEParameter(ReduceParameterOp):
-    """log sum exp along an axis."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MixingWeightParameter(ParameterOp):
-    """The weight of a sum that mixes its inputs unit by unit: (K, H) -> (K, H*K), one diagonal block an input."""
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        if len(shapes[0]) != 2:
-            raise ShapeError(f"MixingWeightParameter takes (units, arity); found {shapes[0]}")
-        units, arity = shapes[0]
-        return (units, arity * units)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PolynomialDifferentialParameter(ParameterOp):
-    """Coefficients (K, degree+1), lowest first, of the order-th derivative of polynomials.
-
-    Raises: ValueRangeError unless order >= 1; ShapeError unless the operand has two axes.
-    """
-
-    order: Count = 1
-
-    def _result_shape(self, *shapes: Shape) -> Shape:
-        if len(shapes[0]) != 2:
-            raise ShapeError(f"PolynomialDifferentialParameter takes (units, degree + 1); found {shapes[0]}")
-        units, coefficients = shapes[0]
-        return (units, max(coefficients - self.order, 1))
 
 
 def num_elements(shape: Shape) -> int:

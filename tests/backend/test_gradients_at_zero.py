@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
@@ -35,9 +36,9 @@ from tests.oracle import SEMIRINGS
 ROWS = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
 
 
-def masked(mask: object) -> ParameterNode:
+def masked(mask: ArrayLike) -> ParameterNode:
     """A learned parameter with zeros: the entries exp(leaf) where the mask is 1."""
-    shape = np.shape(mask)  # pyright: ignore[reportArgumentType]
+    shape = np.shape(mask)
     start = ConstantInitializer(np.linspace(0.1, 0.9, int(np.prod(shape))).reshape(shape))
     return HadamardParameter(
         (constant(np.array(mask, float)), ExpParameter((TensorParameter(shape, initializer=start),)))

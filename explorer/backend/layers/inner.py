@@ -13,6 +13,12 @@ from explorer.graph import PARAMETER
 from explorer.symbolic import Shape
 from explorer.symbolic import layers as symbolic
 
+__all__ = [
+    "TorchHadamardLayer",
+    "TorchKroneckerLayer",
+    "TorchSumLayer",
+]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchSumLayer(TorchInnerLayer):

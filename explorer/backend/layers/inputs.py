@@ -17,6 +17,18 @@ from explorer.graph import NESTED, PARAMETER
 from explorer.symbolic import Shape
 from explorer.symbolic import layers as symbolic
 
+__all__ = [
+    "TorchBinomialLayer",
+    "TorchCategoricalLayer",
+    "TorchConstantValueLayer",
+    "TorchContinuousLayer",
+    "TorchDiscreteLayer",
+    "TorchEmbeddingLayer",
+    "TorchEvidenceLayer",
+    "TorchGaussianLayer",
+    "TorchPolynomialLayer",
+]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchDiscreteLayer(TorchInputLayer, ABC):

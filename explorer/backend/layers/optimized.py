@@ -13,6 +13,13 @@ from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
 from explorer.symbolic import Shape
 
+__all__ = [
+    "TorchCPTLayer",
+    "TorchMixingLayer",
+    "TorchTensorDotLayer",
+    "TorchTuckerLayer",
+]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchCPTLayer(TorchInnerLayer):

@@ -1,5 +1,6 @@
 """Compiled parameters: graphs of tensors, pointers and operators."""
 
+from explorer.backend.parameters import ops
 from explorer.backend.parameters.nodes import (
     FoldSettings,
     InitializerFunction,
@@ -9,65 +10,19 @@ from explorer.backend.parameters.nodes import (
     TorchPointerParameter,
     TorchTensorParameter,
 )
-from explorer.backend.parameters.ops import (
-    TorchClampParameter,
-    TorchConjugateParameter,
-    TorchEinsumParameter,
-    TorchExpParameter,
-    TorchFlattenParameter,
-    TorchHadamardParameter,
-    TorchKroneckerParameter,
-    TorchLogParameter,
-    TorchLogSoftmaxParameter,
-    TorchMatMulParameter,
-    TorchMixingWeightParameter,
-    TorchOuterProductParameter,
-    TorchOuterSumParameter,
-    TorchPolynomialDifferentialParameter,
-    TorchReduceLSEParameter,
-    TorchReduceProductParameter,
-    TorchReduceSumParameter,
-    TorchScaledSigmoidParameter,
-    TorchSigmoidParameter,
-    TorchSoftmaxParameter,
-    TorchSoftplusParameter,
-    TorchSquareParameter,
-    TorchSumParameter,
-)
+from explorer.backend.parameters.ops import *  # noqa: F403
 from explorer.backend.parameters.parameter import TorchParameter, apply_op, subgraph_parameter
 
 __all__ = [
     "FoldSettings",
     "InitializerFunction",
-    "TorchClampParameter",
-    "TorchConjugateParameter",
-    "TorchEinsumParameter",
-    "TorchExpParameter",
-    "TorchFlattenParameter",
-    "TorchHadamardParameter",
-    "TorchKroneckerParameter",
     "TorchLeafParameter",
-    "TorchLogParameter",
-    "TorchLogSoftmaxParameter",
-    "TorchMatMulParameter",
-    "TorchMixingWeightParameter",
-    "TorchOuterProductParameter",
-    "TorchOuterSumParameter",
     "TorchParameter",
     "TorchParameterNode",
     "TorchParameterOp",
     "TorchPointerParameter",
-    "TorchPolynomialDifferentialParameter",
-    "TorchReduceLSEParameter",
-    "TorchReduceProductParameter",
-    "TorchReduceSumParameter",
-    "TorchScaledSigmoidParameter",
-    "TorchSigmoidParameter",
-    "TorchSoftmaxParameter",
-    "TorchSoftplusParameter",
-    "TorchSquareParameter",
-    "TorchSumParameter",
     "TorchTensorParameter",
     "apply_op",
     "subgraph_parameter",
 ]
+__all__ += ops.__all__

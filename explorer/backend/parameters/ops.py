@@ -12,7 +12,33 @@ from torch import Tensor
 
 from explorer.backend.numeric import common_type, log
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.symbolic import parameters as symbolic
+from explorer.symbolic import operators as symbolic
+
+__all__ = [
+    "TorchClampParameter",
+    "TorchConjugateParameter",
+    "TorchEinsumParameter",
+    "TorchExpParameter",
+    "TorchFlattenParameter",
+    "TorchHadamardParameter",
+    "TorchKroneckerParameter",
+    "TorchLogParameter",
+    "TorchLogSoftmaxParameter",
+    "TorchMatMulParameter",
+    "TorchMixingWeightParameter",
+    "TorchOuterProductParameter",
+    "TorchOuterSumParameter",
+    "TorchPolynomialDifferentialParameter",
+    "TorchReduceLSEParameter",
+    "TorchReduceProductParameter",
+    "TorchReduceSumParameter",
+    "TorchScaledSigmoidParameter",
+    "TorchSigmoidParameter",
+    "TorchSoftmaxParameter",
+    "TorchSoftplusParameter",
+    "TorchSquareParameter",
+    "TorchSumParameter",
+]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
