@@ -1,6 +1,6 @@
-"""Views: plain data for drawing, made from a trace by pure functions. The contract is `widgets.schema`.
+"""Views: pure functions from a trace to plain data for drawing. The contract is `widgets.schema`.
 
-Make one `TraceIndex` for a trace and hand it to every view: it keeps what they have in common.
+Create one `TraceIndex` per trace and pass it to every view: it holds the data that they share.
 """
 
 from explorer.views.bottlenecks import Bottleneck, bottlenecks

@@ -1,4 +1,4 @@
-"""What holds a circuit up, in words: launch-bound, gather-bound, memory-bound; each with the numbers and what to do."""
+"""Bottlenecks of a circuit: launch-bound, gather-bound, memory-bound, with numbers and advice."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ GATHER_ADVICE = (
     "of them."
 )
 LAUNCH_SHARE = 0.5
-"""Launch-bound: with one row a run takes at least this share of the time with the whole batch ..."""
+"""Launch-bound: one row takes at least this share of the time of the whole batch ..."""
 LAUNCH_FACTOR = 25
-"""... and an operator takes on average at most so many times as long as the smallest one this device can do."""
+"""... and the average operator takes at most this many times as long as the smallest one on the device."""
 FLAT_FACTOR, FLAT_ROWS = 1.5, 4
 """Small batches are launch-bound while at least 4 times the rows take at most 1.5 times as long."""
 GATHER_SHARE = 0.25
-"""Gather-bound: copying inputs to where they are read takes at least this share of the forward pass."""
+"""Gather-bound: copying inputs takes at least this share of the forward pass."""
 MEMORY_SHARE = 0.4
-"""Memory-bound: moving the bytes alone takes at least this share, and longer than the arithmetic would ..."""
+"""Memory-bound: moving the bytes takes at least this share, and longer than the arithmetic would ..."""
 MEMORY_ROWS = 64
-"""... with a batch of at least so many rows: with less, parameters and launches weigh more."""
+"""... for batches of at least this many rows: below, parameters and launches dominate."""
 CACHED_SHARE = 1.2
-"""Where moving would take more than this share of the time, the estimate is refuted: the bytes stayed in the caches."""
+"""An estimate above this share of the time is refuted: the bytes stayed in the caches."""
 NUMBER_BYTES = 4
-"""Bytes of a number in a parameter."""
+"""Bytes of an entry of a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """One finding: its kind, on which device, the numbers in words, and what to do about it."""
+    """One finding: its kind, the device, the numbers, and advice."""
 
     kind: str
     device: str
@@ -45,9 +45,9 @@ class Bottleneck:
 
 
 def bottlenecks(index: TraceIndex, runs: Sequence[Run], step: "int | str" = -1) -> tuple[Bottleneck, ...]:
-    """What the runs say about the circuit after a step; empty if none of the kinds holds it up.
+    """Find the bottlenecks of the circuit after a step; empty if there are none.
 
-    Times of equal states count for each other. Raises: CircuitError for a run that does not fit the trace.
+    Times of equal states are shared. Raises: CircuitError for a run of another trace.
     """
     for run in runs:
         check_fits(index, run)
@@ -83,7 +83,7 @@ def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -
 
 
 def _advice_to_fold(index: TraceIndex, step: int) -> str:
-    """What makes fewer and larger operators, where that is not done already."""
+    """Return the advice to fold, unless the circuit is folded already."""
     return "" if index.trace.is_tensor or any(one.folds for one in index.trace.steps[: step + 1]) else "fold, or "
 
 
@@ -96,15 +96,15 @@ def _launch(timing: Timing, limits: Limits, fold: str) -> list[Bottleneck]:
         return []
     text = (
         f"one row takes {time_text(timing.one_row)}, {timing.batch_size:,} rows {time_text(time)}; the "
-        f"{timing.operators:,} operators take {time_text(each)} each, and the smallest one that this device can do "
+        f"{timing.operators:,} operators take {time_text(each)} each, and the smallest operator on this device "
         f"takes {time_text(limits.operator_ms)}."
     )
-    advice = f"{fold}give larger batches, which cost nearly nothing."
+    advice = f"{fold}use larger batches, which cost almost nothing."
     return [Bottleneck("launch-bound", timing.device, text, advice[0].upper() + advice[1:])]
 
 
 def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Bottleneck]:
-    """Up to which batch more rows cost nearly nothing."""
+    """Find the batch size up to which more rows cost almost nothing."""
     ordered = sorted(timings, key=lambda timing: timing.batch_size)
     times = [(timing.batch_size, timing.estimate.median) for timing in ordered if timing.estimate is not None]
     flat = [(size, time) for size, time in times if time <= FLAT_FACTOR * times[0][1]]
@@ -112,12 +112,12 @@ def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Bottleneck]:
         return []
     rows, time = flat[-1]
     text = f"{rows:,} rows take {time_text(time)}, and {times[0][0]:,} take {time_text(times[0][1])}."
-    advice = f"Below batches of {rows:,} rows it is the number of operators that costs: {fold}give larger batches."
+    advice = f"Below batches of {rows:,} rows the number of operators dominates the cost: {fold}use larger batches."
     return [Bottleneck("launch-bound in small batches", ordered[0].device, text, advice)]
 
 
 def _gather(timing: Timing, reads: Sequence[Timing]) -> list[Bottleneck]:
-    """By the measured times of the reads that copy."""
+    """Judge by the measured times of the copying reads."""
     known = [(read.estimate.median, read.node) for read in reads if read.estimate is not None]
     if timing.estimate is None or not known:
         return []
@@ -126,14 +126,14 @@ def _gather(timing: Timing, reads: Sequence[Timing]) -> list[Bottleneck]:
         return []
     longest, node = max(known, key=lambda pair: pair[0])
     text = (
-        f"copying inputs to where they are read takes {time_text(copying)} of {time_text(time)} "
-        f"({copying / time:.0%}); the longest, {time_text(longest)}, is that of layer {node}."
+        f"copying inputs takes {time_text(copying)} of {time_text(time)} "
+        f"({copying / time:.0%}); the slowest copy, {time_text(longest)}, is that of layer {node}."
     )
     return [Bottleneck("gather-bound", timing.device, text, GATHER_ADVICE)]
 
 
 def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Bottleneck]:
-    """By the bytes that reads copy, where layers were not timed."""
+    """Judge by the bytes that reads copy, if layers were not timed."""
     if timing.estimate is None:
         return []
     time, copied = timing.estimate.median, index.trace.stats(step).get("copied_bytes", 0) * timing.batch_size
@@ -142,7 +142,7 @@ def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limit
         return []
     text = (
         f"reads copy {bytes_text(copied)}, which takes about {time_text(copying)} of {time_text(time)} "
-        f"({copying / time:.0%}) where {bytes_text(limits.bytes_per_second)} are moved in a second; time the layers to "
+        f"({copying / time:.0%}) at {bytes_text(limits.bytes_per_second)} per second; time the layers to "
         f"be sure."
     )
     return [Bottleneck("gather-bound", timing.device, text, GATHER_ADVICE)]
@@ -160,7 +160,7 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
         return []
     balance = limits.flops_per_second / limits.bytes_per_second
     text = (
-        f"{done / moved:.2g} operations for each byte, where this device does {balance:.2g} while it moves one; moving "
+        f"{done / moved:.2g} operations per byte, while this device can do {balance:.2g} per byte moved; moving "
         f"{bytes_text(moved)} takes {time_text(moving)} of {time_text(time)} ({moving / time:.0%})."
     )
     advice = "Fuse layers, so that less is written and read again; or give the batch in parts that fit into the caches."
@@ -168,7 +168,7 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
 
 
 def _of_state(index: TraceIndex, run: Run, state: int, device: str) -> list[Timing]:
-    """The timings of a state on a device."""
+    """Return the timings of a state on a device."""
     return [t for t in run.on(device) if t.step is not None and state_step(index.trace, t.step) == state]
 
 

@@ -1,4 +1,4 @@
-"""What stands in a box: its title, its detail, its kind, how many folds, how many bytes."""
+"""The content of a box: title, detail, kind, folds, bytes."""
 
 from collections.abc import Sequence
 from math import prod
@@ -15,7 +15,7 @@ from widgets.schema import NodeKind
 
 FLOAT_BYTES = 4
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
-"""Width of a character of the detail, and what stays free left and right together."""
+"""Width of a character of the detail, and total margin on both sides."""
 
 SUMS = ("Sum", "add", "sum")
 PRODUCTS = ("Hadamard", "Kronecker", "mul")
@@ -24,12 +24,12 @@ FUSED = ("CPT", "Tucker", "TensorDot", "Mixing", "Chain")
 
 
 def state_of_box(index: TraceIndex, step: int, box: Box) -> State:
-    """The state in which the nodes of a box are: that after the step, or before it for what is gone."""
+    """Return the state that contains the nodes of a box: after the step, or before it for removed nodes."""
     return index.state(step) if box.after else index.before(step)
 
 
 def forms_of(index: TraceIndex, state: State, ids: Sequence[int]) -> list[tuple[NodeRecord, int]]:
-    """One record for each form (type, config, shapes) among these nodes, with how many have it; first ones first."""
+    """Return one record and a count for each form (type, config, shapes) among these nodes, in order of appearance."""
     keys = state.key[list(ids)]
     _, first, counts = np.unique(keys, return_index=True, return_counts=True)
     order = np.argsort(first)
@@ -37,7 +37,7 @@ def forms_of(index: TraceIndex, state: State, ids: Sequence[int]) -> list[tuple[
 
 
 def kind_of(record: NodeRecord) -> NodeKind:
-    """What sort of node it is, which chooses its shape in the drawing."""
+    """Return the kind of a node, which selects its shape in the drawing."""
     if record.scope is not None:
         return "input"
     if record.title in FUSED:
@@ -52,13 +52,13 @@ def kind_of(record: NodeRecord) -> NodeKind:
 
 
 def kind_of_box(forms: Sequence[tuple[NodeRecord, int]]) -> NodeKind:
-    """The kind that all nodes of a box have in common; else `operator`."""
+    """Return the common kind of all nodes of a box, or `operator`."""
     kinds: set[NodeKind] = {kind_of(record) for record, _ in forms}
     return kinds.pop() if len(kinds) == 1 else "operator"
 
 
 def title_of(index: TraceIndex, state: State, box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> str:
-    """The type of the nodes; for several types how many variables they are about."""
+    """Return the type of the nodes; for several types, the number of variables in their scopes."""
     titles = {record.title for record, _ in forms}
     if len(titles) == 1:
         return titles.pop()
@@ -67,7 +67,7 @@ def title_of(index: TraceIndex, state: State, box: Box, forms: Sequence[tuple[No
 
 
 def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> str:
-    """Id, units and shapes of parameters, as many of these facts as fit into a box; the inspector has them all."""
+    """Return id, units and parameter shapes, as much as fits into a box; the inspector shows them all."""
     name = f"%{box.ids[0]} " if len(box.ids) == 1 else ""
     if len(forms) > 1:
         types: dict[str, int] = {}
@@ -85,7 +85,7 @@ def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> 
 
 
 def units_text(record: NodeRecord) -> str:
-    """Input and output units of one fold: `2×16 → 16`, `1 variable → 16`; the result's shape of other nodes."""
+    """Return the units of one fold, `2×16 → 16` or `1 variable → 16`; for other nodes, the shape of the result."""
     units = record.config.get("num_output_units")
     if "results" in record.config:
         return _results_text(record)
@@ -99,7 +99,7 @@ def units_text(record: NodeRecord) -> str:
 
 
 def _results_text(record: NodeRecord) -> str:
-    """The name of a constant, then types of results: `conv1.weight f32[64,3,7,7]`."""
+    """Return the name of a constant and the types of results: `conv1.weight f32[64,3,7,7]`."""
     results: Sequence[object] = record.config["results"]
     value = record.config.get("value")
     name = record.about.get("name") or record.config.get("name")
@@ -108,12 +108,12 @@ def _results_text(record: NodeRecord) -> str:
 
 
 def folds_of_box(box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int:
-    """F of a node; 1 for a group."""
+    """Return Return Return F of a node; 1 for a group."""
     return forms[0][0].num_folds if len(box.ids) == 1 else 1
 
 
 def bytes_of_box(index: TraceIndex, step: int, box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int | None:
-    """Bytes that the nodes of a box write for one example, copies that they make of their inputs included."""
+    """Return the bytes that the nodes of a box write per example, including copies of their inputs."""
     total = 0
     for record, count in forms:
         if isinstance(written := record.config.get("bytes"), int):
@@ -129,7 +129,7 @@ def bytes_of_box(index: TraceIndex, step: int, box: Box, forms: Sequence[tuple[N
 
 
 def parameter_count(record: NodeRecord) -> int:
-    """How many numbers the leaves of the parameter graphs of a node hold, all folds together."""
+    """Return the number of entries in the parameter leaves of a node, over all folds."""
     return sum(
         prod(node.config["shape"]) * max(len(node.leaves), 1)
         for parameter in record.parameters.values()

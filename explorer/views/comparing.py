@@ -1,4 +1,4 @@
-"""Two traces side by side: which layers of both stand for the same, and where the two part ways."""
+"""Compare two traces: corresponding layers, statistics, and the first difference."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from widgets.schema import TableView
 
 @dataclass(frozen=True, slots=True)
 class Counterparts:
-    """The layers of the other trace, and in words by what they were found (or why there are none)."""
+    """The corresponding layers of the other trace, and by what they were found (or why there are none)."""
 
     ids: tuple[int, ...]
     matched_by: str
@@ -25,7 +25,7 @@ class Counterparts:
 
 @dataclass(frozen=True, slots=True)
 class TraceDifference:
-    """The first steps in which two traces differ (None: that trace has no such step any more), and how, in words."""
+    """The first steps in which two traces differ (None if that trace has ended), and how."""
 
     step: int | None
     other_step: int | None
@@ -33,11 +33,10 @@ class TraceDifference:
 
 
 def counterparts(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:
-    """The layers after `other_step` of the other trace that stand for the same as these layers at `step`.
+    """Find the layers after `other_step` of the other trace that correspond to these layers at `step`.
 
-    Of one circuit: those that come from the same symbolic layers. Of two circuits: those of the same variables, type
-    and level, or as much of that as there is. Ids that were there before the step or after it are known; others have
-    no counterpart.
+    In traces of one circuit: those that come from the same symbolic layers. In traces of two circuits: those with the
+    same variables, type and level, or as many of these as possible. Ids must exist before or after the step.
     """
     if not ids:
         return Counterparts((), "nothing is selected")
@@ -47,12 +46,12 @@ def counterparts(index: TraceIndex, step: int, ids: Sequence[int], other: TraceI
 
 
 def same_circuit(index: TraceIndex, other: TraceIndex) -> bool:
-    """Whether both traces compile the same layers, whatever the options: then their first ids mean the same."""
+    """Return whether both traces compile the same layers, with any options: then their initial ids correspond."""
     if index is other or (index.trace.subject is not None and index.trace.subject is other.trace.subject):
         return True
     key = ("same circuit", id(other))
     if key not in index.cache:
-        index.cache[key] = (other, _same_layers(index, other))  # keeps the other alive, so that its id stays its own
+        index.cache[key] = (other, _same_layers(index, other))  # keeps the other alive, so that its id is not reused
     return index.cache[key][1]
 
 
@@ -80,7 +79,7 @@ def _same_layers(index: TraceIndex, other: TraceIndex) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """The symbolic layers that a node comes from, and its place among how many nodes that were made of them at once."""
+    """The symbolic layers of a node, its position among the nodes created from them together, and their number."""
 
     symbolic: tuple[int, ...]
     place: int = 0
@@ -88,7 +87,7 @@ class _Origin:
 
 
 def _origins(index: TraceIndex, step: int) -> Mapping[int, _Origin]:
-    """The origins of all nodes that were there in some step up to this one."""
+    """Return the origins of all nodes of any step up to this one."""
     key = ("origins", step)
     if key not in index.cache:
         if step == 0:
@@ -127,14 +126,14 @@ def _by_lineage(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIn
         found.update(dict.fromkeys(exact or holders))
     said = f"{'symbolic layer' if len(wanted) == 1 else 'symbolic layers'} {list_text(sorted(wanted), 6)}"
     if not wanted:
-        return Counterparts((), "no counterpart: these layers are not there at this step")
+        return Counterparts((), "no counterpart: these layers do not exist at this step")
     if not found:
         return Counterparts((), f"no counterpart: nothing there comes from {said}")
     return Counterparts(tuple(sorted(found)), f"by lineage: both come from {said}")
 
 
 def _holders(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
-    """For each symbolic layer the nodes after a step that come from it."""
+    """Return the nodes after a step that come from each symbolic layer."""
     key = ("holders", step)
     if key not in index.cache:
         origins = _origins(index, step)
@@ -150,7 +149,7 @@ def _holders(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
 
 
 _Kind = tuple[int, str, int]
-"""Variables (bits of a number), title, level."""
+"""Variables (as bits), title, level."""
 
 _WAYS: tuple[tuple[str, bool, Callable[[_Kind], object]], ...] = (
     ("variables, type and level", True, lambda kind: kind),
@@ -158,7 +157,7 @@ _WAYS: tuple[tuple[str, bool, Callable[[_Kind], object]], ...] = (
     ("type and level", False, lambda kind: kind[1:]),
     ("type", False, lambda kind: kind[1]),
 )
-"""What is compared, from strict to loose; whether it needs variables that mean the same in both circuits."""
+"""What is compared, from strict to loose, and whether it requires equal variables in both circuits."""
 
 
 def _by_kind(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:
@@ -169,7 +168,7 @@ def _by_kind(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex
         if state is not None:
             mine.append(_kinds(index, state)[node])
     if not mine:
-        return Counterparts((), "no counterpart: these layers are not there at this step")
+        return Counterparts((), "no counterpart: these layers do not exist at this step")
     there = _kinds(other, other.state(other_step))
     same_variables = _variables(index) == _variables(other)
     for words, needs_variables, what in _WAYS:
@@ -194,7 +193,7 @@ def _kinds(index: TraceIndex, state: State) -> Mapping[int, _Kind]:
 
 
 def _variables(index: TraceIndex) -> int:
-    """The variables of the circuit, as the bits of a number."""
+    """Return the variables of the circuit, as bits."""
     scopes = node_scopes(index, index.state(0))
     return max((scopes[output] for output in index.state(0).outputs), default=0)
 
@@ -205,7 +204,7 @@ def _variables(index: TraceIndex) -> int:
 def compare_table(
     index: TraceIndex, other: TraceIndex, names: tuple[str, str] = ("this trace", "the other")
 ) -> TableView:
-    """Figures at the end and what was done on the way, side by side, and how much the other trace has more or less."""
+    """Return statistics of the final state and of the compilation, side by side, with the change."""
     here, there = index.trace.stats(-1), other.trace.stats(-1)
     rows: list[list[str]] = []
     for name, (title, _, text) in FIGURES.items():
@@ -226,7 +225,7 @@ def _change(before: int, after: int, text: Callable[[float], str] = lambda value
 
 
 def _counts(index: TraceIndex) -> dict[str, int]:
-    """How much was matched and done in the whole trace."""
+    """Return counts of matches and of what was applied, over the whole trace."""
     steps = index.trace.steps
     rounds = {step.path.split("/")[1] for step in steps if step.path.startswith("optimize/")}
     misses = sum(len(step.refusals) + sum(step.refusals_over.values()) for step in steps)
@@ -245,7 +244,7 @@ def _counts(index: TraceIndex) -> dict[str, int]:
 
 
 def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDifference | None:
-    """The first step in which two traces differ and what differs in it; None if they do the same all along."""
+    """Return the first step in which two traces differ, and how; None if they do not differ."""
     here, there = index.trace.steps, other.trace.steps
     if not same_circuit(index, other):
         mine, theirs = (plural(len(steps[0].snapshot.graph)) for steps in (here, there))
@@ -272,7 +271,7 @@ _Fold = tuple[str, tuple[int, ...]]
 
 
 def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: Step) -> str:
-    """What two steps of one path do differently, in words; empty if nothing."""
+    """Describe how two steps of the same path differ; empty if they do not."""
     if (one.error is None) != (two.error is None):
         where, error = ("here", one.error) if one.error is not None else ("there", two.error)
         return f"the compilation failed {where}: {error}"
@@ -303,7 +302,7 @@ def _folded(step: Step) -> dict[_Fold, None]:
 
 
 def _only(facts: Sequence[_Rewrite], where: str, other: TraceIndex, step: Step) -> str:
-    """The first of the rewrites that only one trace has, with the reason why the other has it not; how many more."""
+    """Describe the first rewrite that only one trace has, why the other lacks it, and how many more there are."""
     if not facts:
         return ""
     rule, removed, place = facts[0]
@@ -314,7 +313,7 @@ def _only(facts: Sequence[_Rewrite], where: str, other: TraceIndex, step: Step) 
 
 
 def _why_not(index: TraceIndex, rule: str, node: int, step: Step) -> str:
-    """Why a rule was not applied in a step, as the other side of a comparison."""
+    """Describe why the other trace did not apply a rule in a step."""
     if rule not in index.rules:
         return "the other trace has no such rule"
     try:
@@ -324,5 +323,5 @@ def _why_not(index: TraceIndex, rule: str, node: int, step: Step) -> str:
 
 
 def _folds_text(facts: Sequence[_Fold], where: str) -> str:
-    """How many layers became how many folded ones on one side only."""
+    """Describe how many layers were folded on one side only."""
     return f"{plural(sum(len(members) for _, members in facts))} became {len(facts):,} {where}"

@@ -1,4 +1,4 @@
-"""What a step costs and what each step bought: the cost strip, the course of a figure, and the waterfall.
+"""Cost and gain of steps: the cost strip, a statistic over the steps, and the waterfall.
 
 Figures are those of the trace, counted for one example. Measured times are given by the caller: step -> milliseconds.
 """
@@ -15,7 +15,7 @@ from widgets.schema import VERSION, BarsView, BarView, SectionView
 
 
 class Measured(TypedDict, total=False):
-    """Measured times of the state after a step in milliseconds, with half the width of the spread; absent: none.
+    """Measured times of the state after a step in milliseconds, with half the interval; missing keys: not measured.
 
     `low` and `high` are the ends of the whiskers where they do not lie evenly round the time; `missing` says why there
     is no time of this very step.
@@ -52,10 +52,10 @@ FIGURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "activation_bytes": ("activations", "bytes", bytes_text),
     "copied_bytes": ("copied by reads", "bytes", bytes_text),
 }
-"""Figures of a trace: name -> what it is called, unit, how a value is written."""
+"""Statistics of a trace: name -> title, unit, format of a value."""
 
 IN_THE_STRIP = ("layers", "operators", "constants", "parameters", "flops", "activation_bytes", "copied_bytes")
-"""The figures that are shown for every step; the others are in the course of a figure."""
+"""The statistics in the cost strip; the rest are only shown over the steps."""
 
 TIMES = ("cpu", "cuda")
 NAMES_OF_TIMES = {"cpu": "CPU", "cuda": "CUDA"}
@@ -68,7 +68,7 @@ def cost_strip(
     check: StepCheck | None = None,
     missing: Mapping[str, str] | None = None,
 ) -> SectionView:
-    """The figures after a step, each with its change, then times and the difference of the outputs.
+    """Return the statistics after a step with their changes, times, and the difference of the outputs.
 
     `missing` says for a device why it has no time.
     """
@@ -89,7 +89,7 @@ def cost_strip(
 
 
 def figure_bars(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
-    """A figure after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
+    """Chart a statistic after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
     title, unit, text = _figure(figure)
     chosen = _chosen(index, fold_levels)
     values = [(_label(step, fold_levels), index.trace.stats(step)[figure]) for step in chosen]
@@ -107,7 +107,7 @@ def figure_bars(index: TraceIndex, figure: str, *, fold_levels: bool = False) ->
 
 
 def waterfall(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
-    """What each changing step bought: by how much it changed a figure (less is negative). Raises: UnknownNameError."""
+    """Return the change of a statistic by each changing step (negative: less). Raises: UnknownNameError."""
     title, unit, text = _figure(figure)
     chosen = _chosen(index, fold_levels)
     values = [index.trace.stats(step)[figure] for step in chosen]
@@ -119,7 +119,7 @@ def waterfall(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> B
     ]
     return {
         "version": VERSION,
-        "title": f"What each step did to: {title}",
+        "title": f"Change by each step: {title}",
         "unit": unit,
         "log": False,
         "series": [title],
@@ -139,7 +139,7 @@ def time_bars(
     note: str = "Bars are medians, whiskers the spread.",
     devices: Sequence[str] = TIMES,
 ) -> BarsView:
-    """Measured times after the steps that were measured, a series for each device, with whiskers."""
+    """Return the measured times, a series per device, with whiskers."""
     bars: list[BarView] = []
     rows: list[list[str]] = []
     for step in sorted(times):
@@ -170,7 +170,7 @@ def _figure(name: str) -> tuple[str, str, Callable[[float], str]]:
 
 
 def _chosen(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:
-    """The first step and those that changed something; of folding only the last level unless all are wanted."""
+    """Return the first step and those that changed something; of folding only the last level unless `fold_levels`."""
     found = [step for step in index.trace.steps if step.index == 0 or step.changed]
     if fold_levels or not found[-1].folds:
         return found

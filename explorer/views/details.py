@@ -1,4 +1,4 @@
-"""What the inspector shows of a box, of a match, and of the question why a pattern was not applied."""
+"""Details in the inspector: of a box, of a match, and why a pattern was not applied."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,10 +18,10 @@ from widgets.schema import DetailsView, SectionView
 def details(
     index: TraceIndex, step: "int | str", ids: Sequence[int], *, times: Mapping[int, float] | None = None
 ) -> DetailsView:
-    """All about the nodes of a box at a step: after it, or before it for nodes that it removed.
+    """Return the details of the nodes of a box at a step: after it, or before it for removed nodes.
 
-    Of several nodes the first stands for all in what they agree on. `times` are measured milliseconds by node id.
-    Raises: UnknownNameError for a node that is not there.
+    The first of several nodes represents all of them. `times` maps node ids to measured milliseconds.
+    Raises: UnknownNameError for an unknown node.
     """
     at = index.step(step).index
     state = next((s for s in (index.state(at), index.before(at)) if all(_exists(s, node) for node in ids)), None)
@@ -48,7 +48,7 @@ def details(
 
 
 def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsView:
-    """All about a match: its nodes, whether it was applied, what it made, and its rule. Raises: UnknownNameError."""
+    """Return the details of a match: nodes, whether it was applied, its result and rule. Raises: UnknownNameError."""
     entry = index.step(step)
     if not 0 <= number < len(entry.matches):
         raise UnknownNameError(f"step {entry.index} has no match {number}; it has {len(entry.matches)}")
@@ -57,15 +57,15 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
     conflicts = [c for c in entry.lost if number in (c.loser, c.winner)]
     rows = [["rule", match.rule], ["root", str(match.root)], ["nodes", list_text(match.nodes)]]
     if match.parameter_path:
-        rows.append(["inside of the parameter", match.parameter_path])
+        rows.append(["inside the parameter", match.parameter_path])
     rows.append(["applied", "yes" if rewrite is not None else "no"])
     if rewrite is not None:
-        rows.append(["made", list_text(rewrite.added or rewrite.became)])
+        rows.append(["result", list_text(rewrite.added or rewrite.became)])
         rows.append(["time", time_text(rewrite.seconds * 1000)])
     lines = [
         f"{'lost to' if c.loser == number else 'won against'} "
         f"{entry.matches[c.winner if c.loser == number else c.loser].rule} at "
-        f"{list(entry.matches[c.winner if c.loser == number else c.loser].nodes)}: both want node {c.node} "
+        f"{list(entry.matches[c.winner if c.loser == number else c.loser].nodes)}: both claim node {c.node} "
         f"({c.strategy}: {c.reason})"
         for c in conflicts
     ]
@@ -79,20 +79,20 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
 
 
 def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None" = None) -> DetailsView:
-    """The matcher's questions up to the one that it answered with no.
+    """Return the matcher's questions up to the first "no".
 
-    Raises: UnknownNameError for a pattern or node that is not in the trace; CircuitError if it was never tried there.
+    Raises: UnknownNameError for an unknown pattern or node; CircuitError if the pattern was never tried there.
     """
     answer = index.trace.why_not(pattern, node, step)
     rule = next((rule for rule in index.trace.rules if rule.pattern == answer.pattern), None)
-    wanted = "wanted at" if index.trace.is_tensor else "layers wanted"
+    wanted = "tried at" if index.trace.is_tensor else "expected layers"
     rows = [["pattern", answer.pattern]]
     rows += [[wanted, " over ".join(rule.entries)]] if rule is not None else []
     rows.append(["answer", answer.reason])
     lines = [str(check) for check in answer.checks]
     if not lines:
         is_read = index.trace.explainer is None
-        lines = ["The matcher's questions are not in the file; its answer is."] if is_read else []
+        lines = ["The file contains the matcher's answer, but not its questions."] if is_read else []
     code = [_section("Code", _rule_rows(rule))] if rule is not None else []
     return {
         "id": f"{answer.step}/why-not/{pattern}/{node}",
@@ -102,7 +102,7 @@ def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None"
 
 
 def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsView:
-    """Of each pattern how often it matched and why it stopped elsewhere, over all steps or in one."""
+    """Return how often each pattern matched and why it stopped elsewhere, over all steps or in one."""
     sections = [
         _section(f"Why not: {found.pattern}", [], str(found).splitlines())
         for found in index.trace.near_misses(None, step)
@@ -119,7 +119,7 @@ def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsVi
 
 
 def _has_lineage(index: TraceIndex) -> bool:
-    """Whether it is known where the nodes of the first step come from: a symbolic circuit, or an exported module."""
+    """Return whether the origin of the nodes of the first step is known: a symbolic circuit, or an exported module."""
     return index.trace.subject is not None or index.trace.circuit_json is not None or index.trace.is_tensor
 
 
@@ -137,7 +137,7 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
     users = state.edges[state.edges[:, 0] == node, 1].tolist()
     rows = [["id", str(node)], ["type", record.type], ["kind", kind_of(record)], ["level", str(state.level[node])]]
     if len(ids) > 1:
-        rows.append(["nodes in the box", list_text(ids)])
+        rows.append(["nodes in this box", list_text(ids)])
     if record.num_folds > 1:
         rows.append(["folds", f"F = {record.num_folds}"])
     if "num_output_units" in record.config:
@@ -163,7 +163,7 @@ def _shape(shape: Iterable[Any]) -> str:
 
 
 def _parameter_section(name: str, parameter: ParameterRecord) -> SectionView:
-    """The parameter graph, one line a node."""
+    """Describe the parameter graph, one line per node."""
     lines: list[str] = []
     for i, node in enumerate(parameter.nodes):
         folds = f"[x{node.num_folds}]" if node.num_folds > 1 else ""
@@ -180,7 +180,7 @@ def _parameter_section(name: str, parameter: ParameterRecord) -> SectionView:
 
 
 def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
-    """The matches of the step in which the first node is; how many there are for the others."""
+    """List the step's matches with the first node; for further nodes, only their number."""
     if not match_roles(index, step)[list(ids)].any():
         return _section("Match", [])
     entry = index.step(step)
@@ -198,7 +198,7 @@ def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionV
 
 
 def _why_not_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionView:
-    """The near misses of the step that began at these nodes."""
+    """List the near misses of the step whose root is one of these nodes."""
     here, rows, more = set(ids), list[list[str]](), dict[str, int]()
     for miss in index.step(step).refusals:
         root = owner(miss.parameter_path) if miss.parameter_path else miss.refusal.root
@@ -219,9 +219,9 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
         ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
         ["at the end", lineage.end],
     ]
-    lines = [f"made at {_origin(origin)}" for origin in lineage.made_by]
-    lines += [f"changed at {_origin(origin)}" for origin in lineage.parameter_changes]
-    lines += [f"became, at {_origin(origin)}" for origin in lineage.became]
+    lines = [f"created in {_origin(origin)}" for origin in lineage.made_by]
+    lines += [f"changed in {_origin(origin)}" for origin in lineage.parameter_changes]
+    lines += [f"replaced in {_origin(origin)}" for origin in lineage.became]
     return _section(f"Lineage of %{lineage.node}" if count > 1 else "Lineage", rows, lines)
 
 
@@ -231,14 +231,14 @@ def _origin(origin: Origin) -> str:
 
 
 def _code_section(index: TraceIndex, step: int, ids: Sequence[int], lineage: Lineage) -> SectionView:
-    """The rules that made the first node or match it now, with the place where they are written."""
+    """List the rules that created the first node or match it now, with their source locations."""
     matched = [match.rule for match in index.step(step).matches if ids[0] in index.nodes_of(match)]
     names = [origin.how for origin in lineage.made_by if origin.how in index.rules] + matched
     return _section("Code", [row for name in dict.fromkeys(names) for row in _rule_rows(index.rules[name])])
 
 
 def _rule_rows(rule: RuleDescription) -> list[list[str]]:
-    return [["rule", rule.name], ["what it does", rule.doc], ["exactness", rule.exactness], ["written in", rule.source]]
+    return [["rule", rule.name], ["meaning", rule.doc], ["exactness", rule.exactness], ["written in", rule.source]]
 
 
 def _numbers_section(
@@ -248,12 +248,12 @@ def _numbers_section(
     units = record.config.get("num_output_units")
     each = " (each node)" if len(ids) > 1 else ""
     if isinstance(units, int):
-        rows.append([f"written for one example{each}", bytes_text(units * record.num_folds * FLOAT_BYTES)])
+        rows.append([f"written per example{each}", bytes_text(units * record.num_folds * FLOAT_BYTES)])
     if "results" not in record.config:
-        rows.append([f"numbers in parameters{each}", f"{parameter_count(record):,}"])
+        rows.append([f"parameter entries{each}", f"{parameter_count(record):,}"])
     if index.folded_at[ids[0]] < len(index.trace.steps) and ids[0] in index.reads:
         read = index.reads[ids[0]]
-        rows += [["read", read.kind], ["copied for one example", bytes_text(read.copied_bytes)]]
+        rows += [["read", read.kind], ["copied per example", bytes_text(read.copied_bytes)]]
     known = [times[node] for node in ids if node in times]
     if known:
         rows.append(["measured", f"{time_text(sum(known))} ({len(known)} of {plural(len(ids), 'node')})"])

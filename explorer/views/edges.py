@@ -1,4 +1,4 @@
-"""The arrows of a picture: which box reads which, before and after the step, and how folded nodes read."""
+"""The arrows of a picture: which box reads which before and after the step, and how folded nodes read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Edge:
 
 
 def edges_of(index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode) -> tuple[Edge, ...]:
-    """The arrows of a picture, by target and source."""
+    """Return the arrows of a picture, ordered by target and source."""
     key = ("edges", step, group_by, mode)
     if key not in index.cache:
         boxes = boxes_of(index, step, group_by)
@@ -38,7 +38,7 @@ def edges_of(index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode) -
 
 
 def edge_view(edge: Edge, boxes: Boxes) -> EdgeView:
-    """The arrow as plain data."""
+    """Return the arrow as plain data."""
     names = boxes.boxes[edge.source].id, boxes.boxes[edge.target].id
     size = f" {bytes_text(edge.copied_bytes)}" if edge.copied_bytes else ""
     return {
@@ -53,7 +53,7 @@ def edge_view(edge: Edge, boxes: Boxes) -> EdgeView:
 
 
 def _counts(state: State, box_of_node: IntArray) -> dict[Pair, int]:
-    """How many edges of the graph each pair of boxes stands for; none from a box to itself."""
+    """Count the graph's edges for each pair of distinct boxes."""
     pairs = box_of_node[state.edges].astype(np.int64)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     base = int(pairs.max(initial=0)) + 1
@@ -89,7 +89,7 @@ def _edges(
 
 
 def _read(index: TraceIndex, step: int, boxes: Boxes, pair: Pair) -> tuple[str | None, int]:
-    """How the target reads the source after a step, and the bytes it copies for one example."""
+    """Return how the target reads the source after a step, and the bytes copied per example."""
     source, target = boxes.boxes[pair[0]], boxes.boxes[pair[1]]
     node = target.ids[0]
     if len(target.ids) > 1 or index.folded_at[node] > step or node not in index.reads:

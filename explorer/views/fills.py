@@ -1,4 +1,4 @@
-"""What the fill of a box says: kind, fold group, time or memory; the legend's scale and categories."""
+"""The fill of boxes by kind, fold group, time or memory, and its legend."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import ColourBy, LegendItem
 
 LETTERS = "ABCDEFGH"
-"""The second sign of each colour of the categorical palette."""
+"""The letter of each colour of the categorical palette."""
 CATEGORIES = len(LETTERS)
-"""Number of colours of the categorical palette; beyond, they begin again."""
+"""Number of colours of the categorical palette; further categories repeat them."""
 
 Forms = Sequence[tuple[NodeRecord, int]]
 
 
 @dataclass(frozen=True)
 class Fill:
-    """The fill of a box: a place on the scale, a category, or neither."""
+    """The fill of a box: a value on the scale, a category, or neither."""
 
     value: float | None
     text: str
     category: int | None
     name: str = ""
-    """What the legend calls the category."""
+    """The category's name in the legend."""
 
 
 def fills_of(
@@ -37,7 +37,7 @@ def fills_of(
     colour_by: ColourBy,
     times: Mapping[int, float] | None,
 ) -> list[Fill]:
-    """The fill of each box; `value` is what was measured or computed, not yet a place on the scale."""
+    """Return the fill of each box; `value` is the raw value, not yet on the scale."""
     if colour_by == "kind":
         return [_kind(index, forms) for _, forms in boxes]
     if colour_by == "fold":
@@ -51,7 +51,7 @@ def fills_of(
 
 
 def scaled(fills: Sequence[Fill]) -> list[float | None]:
-    """Places between 0 and 1 on the logarithmic scale from the least to the greatest value; 0 for nothing at all."""
+    """Map values to 0 to 1 on the logarithmic scale between the smallest and the largest; 0 stays 0."""
     known = [fill.value for fill in fills if fill.value]
     low, high = (log(min(known)), log(max(known))) if known else (0.0, 0.0)
 
@@ -64,12 +64,12 @@ def scaled(fills: Sequence[Fill]) -> list[float | None]:
 
 
 def fill_legend(fills: Sequence[Fill], colour_by: ColourBy) -> list[LegendItem]:
-    """What the fills mean; only what occurs."""
+    """Return the legend of the fills that occur."""
     if colour_by in ("time", "memory"):
         known = sorted((fill.value, fill.text) for fill in fills if fill.value)
         items: list[LegendItem] = []
         if known:
-            what = "time" if colour_by == "time" else "bytes written for one example"
+            what = "time" if colour_by == "time" else "bytes written per example"
             items.append(_item("scale", "min", f"{known[0][1]} ({what}, logarithmic)"))
             items.append(_item("scale", "max", known[-1][1]))
         if any(fill.value is None for fill in fills):

@@ -1,4 +1,4 @@
-"""One level of folding: its groups, where each slice reads its inputs, and which groups nearly were one."""
+"""One level of folding: its groups, where each slice reads its inputs, and its missed folds."""
 
 from collections.abc import Sequence
 
@@ -20,12 +20,12 @@ READS = {
 
 
 def fold_levels(index: TraceIndex) -> tuple[int, ...]:
-    """The levels on which something was folded or stayed alone."""
+    """Return the levels that were folded."""
     return tuple(dict.fromkeys(group.level for group in index.groups))
 
 
 def fold_level(index: TraceIndex, level: int) -> FoldLevelView:
-    """The groups of a level. Raises: UnknownNameError for a level that was not folded."""
+    """Return the groups of a level. Raises: UnknownNameError for a level that was not folded."""
     groups = [group for group in index.groups if group.level == level]
     if not groups:
         known = f"levels {', '.join(map(str, fold_levels(index)))}" if index.groups else "no level: folding is off"
@@ -42,7 +42,7 @@ def fold_level(index: TraceIndex, level: int) -> FoldLevelView:
 
 
 def missed_folds(index: TraceIndex, nodes: Sequence[int] | None = None) -> TableView:
-    """Groups that nearly were one: those of these folded nodes, or all."""
+    """Return the missed folds of these folded nodes, or all."""
     rows = [
         [str(miss.nodes[0]), str(miss.nodes[1]), str(miss.layers), miss.reason]
         for miss in index.missed
@@ -52,7 +52,7 @@ def missed_folds(index: TraceIndex, nodes: Sequence[int] | None = None) -> Table
 
 
 def why_not_folded(index: TraceIndex, one: int, other: int) -> str:
-    """In words, whether two layers were folded together. Raises: UnknownNameError for a layer that was not there."""
+    """Say whether and why two layers were folded together or not. Raises: UnknownNameError for an unknown layer."""
     return index.trace.why_not_folded(one, other).reason
 
 
@@ -64,7 +64,7 @@ def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:
         for i, member in enumerate(group.members)
     ]
     copied = read.copied_bytes if read is not None else 0
-    cost = f" ({bytes_text(copied)} for one example)" if copied else ""
+    cost = f" ({bytes_text(copied)} per example)" if copied else ""
     return {
         "node": group.node,
         "title": f"{group.type.removeprefix('Torch').removesuffix('Layer')} x{len(group.members)}",

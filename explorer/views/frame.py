@@ -1,4 +1,4 @@
-"""Which part of a picture an image shows: that in which boxes stand.
+"""The part of a picture that an image shows: the part with boxes.
 
 Places come from the first step on, so that going from step to step moves little; of a late step the first thousand
 pixels may be empty.
@@ -16,7 +16,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 160.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One state: its places, counted from the corner of the frame, and the size of the frame in pixels."""
+    """One state: coordinates relative to the corner of the frame, and the size of the frame in pixels."""
 
     view: PictureView
     places: list[Place]
@@ -25,7 +25,7 @@ class Frame:
 
 
 def frames_of(picture: Picture) -> list[Frame]:
-    """The frame of a picture; of mode `side` those of both states."""
+    """Return the frame of a picture; in mode `side`, those of both states."""
     frames: list[Frame] = []
     rows: list[Place] = [(row[0], row[1], row[2], row[3]) for row in picture.coordinates.astype(float).tolist()]
     for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):

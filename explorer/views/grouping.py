@@ -1,4 +1,4 @@
-"""The boxes of a step: which nodes stand in one box, and what the step did to them.
+"""The boxes of a step: which nodes share a box, and what the step did to them.
 
 One partition serves the pictures before, after and of the difference, so that going from one to the other moves
 nothing. Nodes stand in one box if they agree on what is grouped by (level and fold key; the scope; nothing), on what
@@ -21,12 +21,12 @@ CHANGES: tuple[Change, ...] = ("kept", "added", "removed", "changed")
 KEPT, ADDED, REMOVED, CHANGED = range(4)
 
 APPLIED, LOST, WON = 1, 2, 4
-"""Parts a node can have in the matches of a step: in one that was applied, that lost, that won a conflict."""
+"""Roles of a node in the matches of a step: in one that was applied, lost, or won a conflict."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """Nodes that are drawn as one. `level` is that after the step, or before it for what is removed."""
+    """Nodes drawn as one box. `level` is that after the step, or before it for removed nodes."""
 
     id: str
     ids: tuple[int, ...]
@@ -35,24 +35,24 @@ class Box:
     level_before: int
     roles: int
     merges: int | None = None
-    """For a folded node: the position of the box of its slices, if they had one to themselves; it stands in for it."""
+    """For a folded node: the position of the box of exactly its slices, if any, which it replaces."""
     merged: int | None = None
-    """For such a box of slices: the position of the box of the folded node."""
+    """For such a box of slices: the position of the folded node's box."""
 
     @property
     def before(self) -> bool:
-        """Whether its nodes existed before the step."""
+        """Return whether its nodes existed before the step."""
         return self.change != "added" and self.merges is None
 
     @property
     def after(self) -> bool:
-        """Whether its nodes exist after the step."""
+        """Return whether its nodes exist after the step."""
         return self.change != "removed" and self.merged is None
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of a step; the arrays give for each id the position of its box, or -1, before and after the step."""
+    """The boxes of a step; the arrays map each id to the position of its box before and after the step, or -1."""
 
     boxes: tuple[Box, ...]
     before: IntArray
@@ -60,7 +60,7 @@ class Boxes:
 
 
 def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
-    """The boxes of a step, lowest level first, in the same order under any circumstances."""
+    """Return the boxes of a step, lowest level first, in a deterministic order."""
     key = ("boxes", step, group_by)
     if key not in index.cache:
         index.cache[key] = _boxes_of(index, step, group_by)
@@ -68,11 +68,11 @@ def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
 
 
 DRAWN_LIMIT = 2_000
-"""So many boxes are drawn unless more are asked for: beyond, a step takes seconds, and nobody can read it."""
+"""Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
 
 
 def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
-    """The grouping, or that by level and fold key where it would draw more boxes than the limit."""
+    """Return the grouping, or `fold` if it would draw more boxes than the limit."""
     if group_by == "fold":
         return group_by
     if group_by == "none":
@@ -112,14 +112,14 @@ def _box(ids: IntArray, before: State, after: State, change: Change, roles: int)
 
 
 def box_id(ids: IntArray) -> str:
-    """A name that depends on the nodes only: `n12` for one, first id, number and a check sum for several."""
+    """Return an id that depends only on the nodes: `n12` for one; first id, count and checksum for several."""
     if len(ids) == 1:
         return f"n{ids[0]}"
     return f"g{ids[0]}x{len(ids)}-{zlib.crc32(ids.astype('<i4').tobytes()):08x}"
 
 
 def _combined(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], int]:
-    """One number for each row, equal where all columns agree, and how many different ones there are."""
+    """Return a number for each row, equal for equal rows, and how many there are."""
     codes, count = np.zeros(len(columns[0]), np.intp), 1
     for column in columns:
         values, numbers = np.unique(column, return_inverse=True)
@@ -129,7 +129,7 @@ def _combined(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], int]:
 
 
 def _with_folds(index: TraceIndex, step: int, boxes: list[Box]) -> Boxes:
-    """Let each folded node stand in for the box of its slices, if they fill exactly one."""
+    """Let each folded node replace the box of its slices, if they fill exactly one."""
     place = {box.id: i for i, box in enumerate(boxes)}
     for group in index.step(step).folds:
         if group.members == (group.node,):
@@ -152,7 +152,7 @@ def _with_folds(index: TraceIndex, step: int, boxes: list[Box]) -> Boxes:
 
 
 def node_changes(index: TraceIndex, step: int) -> IntArray:
-    """For each id what the step did to the node, by ids alone: kept, added, removed; changed if its content differs."""
+    """Return what the step did to each id: kept, added, removed; changed if the content differs."""
     key = ("changes", step)
     if key not in index.cache:
         before, after = index.before(step), index.state(step)
@@ -169,7 +169,7 @@ def node_changes(index: TraceIndex, step: int) -> IntArray:
 
 
 def match_roles(index: TraceIndex, step: int) -> IntArray:
-    """For each id its parts in the matches of the step."""
+    """Return the roles of each id in the matches of the step."""
     key = ("roles", step)
     if key not in index.cache:
         entry = index.step(step)
@@ -188,7 +188,7 @@ def match_roles(index: TraceIndex, step: int) -> IntArray:
 
 
 def node_scopes(index: TraceIndex, state: State) -> Mapping[int, int]:
-    """The variables below each node, as the bits of a number."""
+    """Return the variables below each node, as bits."""
     key = ("scopes", id(state))
     if key not in index.cache:
         scopes: dict[int, int] = {}
@@ -209,7 +209,7 @@ def node_scopes(index: TraceIndex, state: State) -> Mapping[int, int]:
 
 
 def scope_numbers(index: TraceIndex, state: State) -> IntArray:
-    """A number for the scope of each node, equal for equal scopes; -1 where there is no node."""
+    """Return a number for the scope of each node, equal for equal scopes; -1 for absent nodes."""
     numbers: dict[int, int] = {}
     found = np.full(index.size, ABSENT, np.int32)
     for node, bits in node_scopes(index, state).items():
@@ -221,7 +221,7 @@ ShownMode = Literal["before", "after", "diff"]
 
 
 def shown(box: Box, mode: ShownMode) -> bool:
-    """Whether a box is drawn in a mode; a difference shows a folded node and not the box that it stands in for."""
+    """Return whether a box is drawn in a mode; `diff` shows a folded node instead of the box it replaces."""
     if mode == "diff":
         return box.merged is None
     return box.before if mode == "before" else box.after

@@ -1,4 +1,4 @@
-"""The lines round matches: what was applied, who won and who lost a conflict, near misses of a chosen pattern.
+"""The outlines of matches: applied ones, winners and losers of conflicts, near misses of a chosen pattern.
 
 Or those of a pattern that is only tried.
 """
@@ -23,7 +23,7 @@ class _Hull:
     count: int
     reason: str
     others: int = 0
-    """How many of them have another reason than the one that is given."""
+    """How many of them have a reason that differs from the given one."""
 
 
 def hulls_of(
@@ -34,9 +34,9 @@ def hulls_of(
     pattern: str | None = None,
     trial: PatternTrial | None = None,
 ) -> list[HullView]:
-    """The hulls of a picture; matches of one rule in the same boxes share one. None after the step: all is rewritten.
+    """Return the hulls of a picture; matches of one rule in the same boxes share one. There are none after the step.
 
-    With a trial its hulls are given instead. Raises: UnknownNameError for a pattern that is not in the trace.
+    With a trial, return its hulls instead. Raises: UnknownNameError for an unknown pattern.
     """
     if trial is not None:
         return _trial_hulls(index, step, group_by, mode, trial)
@@ -71,7 +71,7 @@ def hulls_of(
 def _trial_hulls(
     index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode, trial: PatternTrial
 ) -> list[HullView]:
-    """The matches and near misses of a trial; where other layers stand in the same boxes, how many are meant."""
+    """Return the hulls of a trial; if a box also has other layers, with the number that match."""
     if mode == ("before" if trial.after else "after"):
         return []
     boxes = boxes_of(index, step, group_by)
@@ -102,7 +102,7 @@ def _trial_hulls(
 
 
 class _Add(Protocol):
-    """What adds a match to the hulls."""
+    """Return a function that adds a match to the hulls."""
 
     def __call__(self, kind: HullKind, rule: str, nodes: Sequence[int], reason: str, sort: str = "") -> None: ...
 
@@ -131,7 +131,7 @@ def _add_matches(index: TraceIndex, step: int, add: _Add) -> None:
 
 
 def near_miss_nodes(index: TraceIndex, step: int, miss: MatchRefused) -> tuple[int, ...]:
-    """From the root of an attempt down to the node at which it stopped."""
+    """Return the nodes from the root of an attempt to the node where it stopped."""
     if miss.parameter_path:
         return (owner(miss.parameter_path),)
     return _chain(index.step(max(step - 1, 0)).snapshot.graph.inputs, miss.refusal)

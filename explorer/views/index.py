@@ -1,4 +1,4 @@
-"""What all views of one trace share: states as arrays, records, what became of nodes; computed when asked for."""
+"""Data shared by all views of a trace, computed on demand: states as arrays, records, the fate of nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from explorer.views.states import IntArray, NodeTable, State, folded_state, fold
 
 @dataclass(frozen=True)
 class NodeRead:
-    """How a folded node reads its inputs: the kind, and for each node it reads the slices used and bytes copied."""
+    """How a folded node reads its inputs: the kind, and the slices and copied bytes per input."""
 
     kind: str
     copied_bytes: int
@@ -23,7 +23,7 @@ class NodeRead:
 
 
 class TraceIndex:
-    """A trace with what its views have in common. Make one for a trace and hand it to every view.
+    """A trace with the data that its views share. Create one per trace and pass it to every view.
 
     Nothing of it is ever out of date, because a trace does not change. Not to be shared between threads that build
     views at the same time.
@@ -35,32 +35,32 @@ class TraceIndex:
         self.trace = trace
         self.table = NodeTable()
         self.cache: dict[tuple[Any, ...], Any] = {}
-        """Results of other view functions, under the name of the view and its arguments."""
+        """Results of other view functions, keyed by the name of the view and its arguments."""
         self._states: dict[int, State] = {}
         self._records: dict[int, NodeRecord] = {}
         self._pairs: dict[tuple[int, int], bool] = {}
 
     @property
     def noun(self) -> str:
-        """What a node of the trace is called: a layer, or at the tensor level a node."""
+        """The noun for a node of the trace: layer, or node at the tensor level."""
         return "node" if self.trace.is_tensor else "layer"
 
     # ------------------------------------------------------------------ states
 
     def step(self, step: "int | str") -> Step:
-        """A step by number (negative from the end) or path. Raises: UnknownNameError."""
+        """Return a step by number (negative: from the end) or path. Raises: UnknownNameError."""
         return self.trace.step(step)
 
     @cached_property
     def size(self) -> int:
-        """One more than the largest id of any step."""
+        """The largest id of any step plus one."""
         plain = [max(step.snapshot.graph.nodes, default=-1) for step in self.trace.steps if not step.folds]
         folded = [group.node for step in self.trace.steps for group in step.folds]
         members = [member for step in self.trace.steps for group in step.folds for member in group.members]
         return 1 + max(*plain, *folded, *members, -1, -1)
 
     def state(self, step: int) -> State:
-        """The state after a step."""
+        """Return the state after a step."""
         if step not in self._states:
             first = step
             while first > 0 and first - 1 not in self._states:
@@ -80,20 +80,20 @@ class TraceIndex:
         return folded_state(before, step.folds, final if holds_all else step.snapshot.graph, self.table)
 
     def before(self, step: int) -> State:
-        """The state a step found; for the first step its own, because nothing was there before to compare with."""
+        """Return the state before a step; for the first step its own, since nothing precedes it."""
         return self.state(max(step - 1, 0))
 
     # ------------------------------------------------------------------ nodes
 
     def record(self, number: int) -> NodeRecord:
-        """The record of the node with this number in the table."""
+        """Return the record of the node with this number in the table."""
         if number not in self._records:
             names: Mapping[Any, str] = self.trace.subject.leaf_names if self.trace.subject is not None else {}
             self._records[number] = record_of(self.table.nodes[number], names.__getitem__)
         return self._records[number]
 
     def same(self, one: int, other: int) -> bool:
-        """Whether two nodes, by number, are equal in everything that a record holds."""
+        """Return whether two nodes, given by number, have equal records."""
         if one == other:
             return True
         if (one, other) not in self._pairs:
@@ -121,12 +121,12 @@ class TraceIndex:
 
     @cached_property
     def groups(self) -> tuple[FoldGroup, ...]:
-        """The folded groups of the trace, in order."""
+        """The fold groups of the trace, in order."""
         return self.trace.fold_groups()
 
     @cached_property
     def group_of(self) -> IntArray:
-        """For each id the number of the fold group in which its value ends; -1 if it is never folded."""
+        """The number of the fold group in which each id's value ends; -1 if it is never folded."""
         found = np.full(self.size, -1, np.int32)
         number = len(self.groups)
         for step in reversed(self.trace.steps):
@@ -141,14 +141,14 @@ class TraceIndex:
 
     @cached_property
     def folded_at(self) -> IntArray:
-        """For each id of a node that folding left behind, the step that made it; else a number above all steps."""
+        """The step that created each node left by folding; for other ids a number above all steps."""
         found = np.full(self.size, len(self.trace.steps), np.int32)
         for step in self.trace.steps:
             for group in step.folds:
                 found[group.node] = step.index
         for node in self.trace.steps[0].snapshot.reads:
             if found[node] == len(self.trace.steps):
-                found[node] = 0  # folded before the trace begins
+                found[node] = 0  # folded before the start of the trace
         return found
 
     @cached_property
@@ -164,7 +164,7 @@ class TraceIndex:
         sources, counts = np.unique(table[:, :, 0], return_counts=True)
         slices = {int(source): int(count) for source, count in zip(sources, counts, strict=True)}
         rows = dict(slices)
-        if read["kind"] == "cat+gather":  # all slices of the sources are joined first, then those wanted are picked
+        if read["kind"] == "cat+gather":  # all slices of the sources are concatenated first, then gathered
             final = self.trace.steps[-1].snapshot.graph.nodes
             rows = {node: count + folds_of(final[node]) for node, count in slices.items()}
         total = sum(rows.values())
@@ -173,7 +173,7 @@ class TraceIndex:
 
     @cached_property
     def missed(self) -> tuple[MissedFold, ...]:
-        """Groups that nearly were one."""
+        """The missed folds."""
         return self.trace.missed_folds()
 
     # ------------------------------------------------------------------ rules and matches
@@ -192,10 +192,10 @@ class TraceIndex:
         return {rule.name: rule for rule in self.trace.rules}
 
     def nodes_of(self, match: MatchFound) -> tuple[int, ...]:
-        """The layers of a match, root first; for a match inside of a parameter the layer that has the parameter."""
+        """Return the layers of a match, root first; for a match inside a parameter, the parameter's layer."""
         return (owner(match.parameter_path),) if match.parameter_path else match.nodes
 
 
 def owner(place: str) -> int:
-    """The layer in whose parameter something happened: `12.weight` -> 12."""
+    """Return the layer of a parameter: `12.weight` -> 12."""
     return int(place.split(".", 1)[0])

@@ -1,4 +1,4 @@
-"""Where boxes stand when nothing is to be kept in place: by Graphviz, or beyond its reach by layers in linear time.
+"""Initial layout of boxes: by Graphviz, or for large pictures by layers in linear time.
 
 All boxes have one size; a layout gives the middle of each. Inputs stand at the bottom, y grows downwards, boxes of one
 level stand in one row.
@@ -18,16 +18,16 @@ Points = NDArray[np.float64]
 
 BOX_HEIGHT = 46.0
 GAP = 20.0
-"""Least distance between two boxes."""
+"""Minimum distance between two boxes."""
 COLUMN_GAP = 32.0
 ROW_GAP = 54.0
-"""Between two rows: room for the line round a match, its label above, and arrows."""
+"""Gap between two rows: room for the outline of a match, its label, and arrows."""
 WIDE_ROW_GAP = BOX_HEIGHT + 2 * GAP
-"""Between two rows of a wide picture: a new box fits between them, because beside the old one there is no room."""
+"""Gap between two rows of a wide picture: a new box fits in it, since there is no room next to the old one."""
 MARGIN = 24.0
 
 DOT_LIMIT = 300
-"""Number of boxes up to which Graphviz is asked: its time grows much faster than the picture."""
+"""Maximum number of boxes for Graphviz: its time grows much faster than the picture."""
 DOT_TIMEOUT_S = 5.0
 POINTS_PER_INCH = 72
 SWEEPS = 4
@@ -35,7 +35,7 @@ SWEEPS = 4
 
 @dataclass(frozen=True)
 class Grid:
-    """The size of all boxes of a trace, and how far apart columns and rows are."""
+    """The size of all boxes of a trace, and the gaps between columns and rows."""
 
     width: float
     height: float = BOX_HEIGHT
@@ -43,24 +43,24 @@ class Grid:
 
     @property
     def wide(self) -> bool:
-        """Whether rows are so far apart that a box fits between two of them."""
+        """Return whether a box fits between two rows."""
         return self.row_gap >= WIDE_ROW_GAP
 
     @property
     def column(self) -> float:
-        """Distance of the middles of two neighbours in a row."""
+        """Distance between the centres of two neighbours in a row."""
         return self.width + COLUMN_GAP
 
     @property
     def row(self) -> float:
-        """Distance of the middles of two rows."""
+        """Distance between the centres of two rows."""
         return self.height + self.row_gap
 
 
 def layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
-    """The middles (n, 2) of n boxes with these levels; `edges` (E, 2) are positions of boxes, source and target.
+    """Return the centres (n, 2) of n boxes with these levels; `edges` (E, 2) holds the positions of source and target.
 
-    Graphviz is asked up to 300 boxes; beyond, or where `dot` is missing or takes too long, layers are laid out here.
+    Uses Graphviz for up to 300 boxes; beyond that, or if `dot` is missing or too slow, `layered`.
     """
     points = dot_layout(levels, edges, grid) if 0 < len(levels) <= DOT_LIMIT else None
     if points is None:
@@ -74,7 +74,7 @@ def layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
 
 
 def dot_layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points | None:
-    """Places by the `dot` program; None if it is missing, fails, or takes too long."""
+    """Return the layout by `dot`; None if it is missing, fails, or is too slow."""
     source = dot_source(levels, edges, grid)
     command = ["dot", "-Tplain"]
     try:
@@ -85,7 +85,7 @@ def dot_layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points | None:
 
 
 def dot_source(levels: IntArray, edges: IntArray, grid: Grid) -> str:
-    """The graph in the language of Graphviz: boxes by position, a row for each level."""
+    """Return the graph in Graphviz's language: boxes by position, one row per level."""
     graph = graphviz.Digraph(
         graph_attr={
             "rankdir": "BT",
@@ -124,7 +124,7 @@ def _read_plain(text: str, count: int) -> Points | None:
 
 
 def layered_layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
-    """Places by level: order by depth-first search, better orders by barycenters, columns by isotonic regression.
+    """Return a layout by level: order by depth-first search and barycenters, columns by isotonic regression.
 
     Source: Sugiyama et al. 1981, Methods for Visual Understanding of Hierarchical System Structures; the columns are
     the least-squares places next to the neighbours that keep order and distance (pool adjacent violators).
@@ -146,7 +146,7 @@ def layered_layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
 
 
 def _depth_first(count: int, edges: IntArray) -> IntArray:
-    """The order in which a search from the outputs down first meets each box."""
+    """Return the order in which a search from the outputs first visits each box."""
     sources: list[list[int]] = [[] for _ in range(count)]
     read = np.zeros(count, np.bool_)
     pairs: list[list[int]] = edges.tolist()
@@ -168,7 +168,7 @@ def _depth_first(count: int, edges: IntArray) -> IntArray:
 
 
 def _ordered(rows: list[NDArray[np.intp]], rank: NDArray[np.int32] | Points) -> Points:
-    """The position of each box in its row when rows are sorted by `rank`, counted from the middle of the row."""
+    """Return the position of each box in its row sorted by `rank`, relative to the middle of the row."""
     place = np.zeros(sum(map(len, rows)))
     for row in rows:
         place[row[np.argsort(rank[row], kind="stable")]] = np.arange(len(row)) - (len(row) - 1) / 2
@@ -176,7 +176,7 @@ def _ordered(rows: list[NDArray[np.intp]], rank: NDArray[np.int32] | Points) -> 
 
 
 def _length(place: Points, rows: list[NDArray[np.intp]], edges: IntArray) -> float:
-    """How far edges go sideways in all; positions are spread over the widest row."""
+    """Return the total horizontal length of edges, with positions spread over the widest row."""
     wide = place.copy()
     widest = max(map(len, rows))
     for row in rows:
@@ -185,7 +185,7 @@ def _length(place: Points, rows: list[NDArray[np.intp]], edges: IntArray) -> flo
 
 
 def _swept(place: Points, rows: list[NDArray[np.intp]], edges: IntArray, upwards: bool) -> Points:
-    """One sweep: each row, from one end to the other, is sorted by the mean position of its neighbours behind."""
+    """Do one sweep: sort each row by the mean position of its neighbours in the previous row."""
     here, there = (1, 0) if upwards else (0, 1)
     of_row = np.zeros(len(place), np.intp)
     for number, row in enumerate(rows):
@@ -205,7 +205,7 @@ def _swept(place: Points, rows: list[NDArray[np.intp]], edges: IntArray, upwards
 
 
 def _columns(place: Points, rows: list[NDArray[np.intp]], edges: IntArray, distance: float) -> Points:
-    """Columns near the neighbours, in the order of `place`, at least `distance` apart."""
+    """Return columns near the neighbours, in the order of `place`, at least `distance` apart."""
     x = place * distance
     degree = np.bincount(edges.ravel(), minlength=len(x))
     for _ in range(3):
@@ -220,7 +220,7 @@ def _columns(place: Points, rows: list[NDArray[np.intp]], edges: IntArray, dista
 
 
 def _isotonic(values: NDArray[np.floating[Any]]) -> Points:
-    """The nearest sequence, in least squares, that never falls: neighbours that fall are pooled to their mean."""
+    """Return the non-decreasing sequence nearest in least squares (pool adjacent violators)."""
     sums: list[float] = []
     counts: list[int] = []
     for value in values.tolist():

@@ -1,4 +1,4 @@
-"""The lines of a picture that is drawn without a script: where each goes, and where its words stand."""
+"""Routes and labels of the edges of a picture that is drawn without a script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from explorer.views.routes import STACK, Place, Point, routes
 
 ROUTE_LIMIT = 400
-"""With more boxes lines go straight: there are too many to follow one."""
+"""Above this number of boxes lines are straight: there are too many to follow one."""
 WORDS_LIMIT = 300
-"""With more lines that have words none are drawn: each is held against all boxes and lines."""
+"""Above this number of labels none are drawn: each is checked against all boxes and lines."""
 SAMPLES = 16
-"""Points of a curve from one corner to the next."""
+"""Number of points of a curve between two corners."""
 SHARES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
-"""Where words may stand along a line, the best first."""
+"""Candidate positions of a label along its line, best first."""
 RISE = 8.0
-"""A reader stands above what it reads if there is so much room between them; else the line goes sideways."""
+"""Minimum gap for a box to count as above its input; otherwise the line goes sideways."""
 WORDS_HEIGHT = 14.0
 
 
@@ -29,21 +29,21 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The corners that a line goes through, upright at each; where its words begin; None where there is no room."""
+    """The corners of a line, vertical at each, and the start of its label; None if there is no room."""
 
     corners: tuple[Point, ...]
     words: Point | None
 
     @property
     def points(self) -> list[Point]:
-        """Points of the curve."""
+        """Return the points of the curve."""
         return _curve(self.corners)
 
 
 def lines(places: Sequence[Place], ends: Sequence[tuple[int, int]], widths: Sequence[float]) -> list[Line]:
-    """The line of each arrow (source, target), by position; words of a width (0: none) stand clear of all boxes.
+    """Return the line of each arrow (source, target), by position; labels of given widths (0: none) avoid all boxes.
 
-    An arrow goes from the top of what is read to the bottom of what reads it, sideways where that does not stand above.
+    An arrow goes from the top of the source to the bottom of the target, or sideways if the target is not above it.
     """
     none: list[list[Point]] = [[] for _ in ends]
     passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
@@ -67,12 +67,12 @@ def _corners(source: Place, target: Place, between: Sequence[Point]) -> tuple[Po
 
 
 def is_straight(one: Point, other: Point) -> bool:
-    """Whether two corners are joined by a straight line: they stand above each other, or beside."""
+    """Return whether a straight line joins two corners: they share a column or a row."""
     return one[0] == other[0] or abs(one[1] - other[1]) < RISE
 
 
 def _curve(corners: Sequence[Point]) -> list[Point]:
-    """Points of the curve through corners."""
+    """Return the points of the curve through the corners."""
     points = [corners[0]]
     for (from_x, from_y), (to_x, to_y) in pairwise(corners):
         middle = (from_y + to_y) / 2
@@ -83,14 +83,14 @@ def _curve(corners: Sequence[Point]) -> list[Point]:
             if straight:
                 points.append((from_x * u + to_x * t, from_y * u + to_y * t))
                 continue
-            near, far = u**3 + 3 * u * u * t, 3 * u * t * t + t**3  # Bezier, its handles above and below the ends
+            near, far = u**3 + 3 * u * u * t, 3 * u * t * t + t**3  # Bezier, with handles above and below the ends
             rise = u**3 * from_y + (3 * u * u * t + 3 * u * t * t) * middle + t**3 * to_y
             points.append((near * from_x + far * to_x, rise))
     return points
 
 
 def _room(points: Sequence[Point], width: float, taken: list[Box], every: NDArray[np.float64]) -> Point | None:
-    """Where words begin that stand on the line, clear of what is taken, over as few points of lines as can be."""
+    """Return the start of a label on its line that avoids occupied space and covers the fewest points of lines."""
     length, free = [0.0], list[Box]()
     for one, other in pairwise(points):
         length.append(length[-1] + dist(one, other))
@@ -108,7 +108,7 @@ def _room(points: Sequence[Point], width: float, taken: list[Box], every: NDArra
 
 
 def _covered(points: NDArray[np.float64], box: Box) -> int:
-    """How many points of lines words would cover."""
+    """Return the number of points of lines that a label would cover."""
     left, top, right, bottom = box
     x, y = points.T
     return int(np.count_nonzero((left <= x) & (x <= right) & (top <= y) & (y <= bottom)))

@@ -1,4 +1,4 @@
-"""What a step did, in words: the caption, how much is shown, and what to say where nothing happened."""
+"""Describe a step: its caption, how much is shown, and why nothing happened."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ from explorer.views.words import ordinal, path_text, plural
 from widgets.schema import ActionView
 
 RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
-"""Names of the actions that a picture offers; the last one is followed by the name of a pattern."""
+"""Names of the actions of a picture; the last one is a prefix of a pattern's name."""
 
 KIND_OF_PASS = {"parameters": "parameter"}
-"""The kind of rules that a pass tries, where it is not the name of the pass."""
+"""The kind of rules that a pass tries, if it differs from the name of the pass."""
 
 
 def step_title(index: TraceIndex, step: int) -> str:
-    """`Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered as the trace numbers them, from 0."""
+    """Return `Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered from 0, as in the trace."""
     entry = index.step(step)
     return f"Step {step} of {len(index.trace.steps) - 1}: {path_text(entry.path)}, {_outcome(entry)}".rstrip(", ")
 
@@ -34,7 +34,7 @@ def _outcome(step: Step) -> str:
 
 
 def caption_of(index: TraceIndex, step: int) -> str:
-    """What changed: `1 layer created, 2 removed`."""
+    """Describe what changed: `1 layer created, 2 removed`."""
     entry = index.step(step)
     if entry.error is not None:
         return "The compilation stopped here."
@@ -57,7 +57,7 @@ def caption_of(index: TraceIndex, step: int) -> str:
 
 
 def note_of(boxes: Sequence[Box], mode: ShownMode, noun: str = "layer") -> str:
-    """How much is shown of how much."""
+    """Describe how much of the graph is shown."""
     gone = sum(len(box.ids) for box in boxes if not box.after) if mode == "diff" else 0
     layers = sum(len(box.ids) for box in boxes) - gone
     said = plural(layers, noun) + (f" and {gone:,} removed" if gone else "")
@@ -65,7 +65,7 @@ def note_of(boxes: Sequence[Box], mode: ShownMode, noun: str = "layer") -> str:
 
 
 def message_of(index: TraceIndex, step: int) -> str:
-    """What went wrong, what stopped, or why nothing happened; empty if there is nothing to say."""
+    """Describe what failed, what limit was reached, or why nothing happened; otherwise empty."""
     entry = index.step(step)
     if entry.error is not None:
         return f"The compilation stopped here: {entry.error}"
@@ -73,17 +73,17 @@ def message_of(index: TraceIndex, step: int) -> str:
     if _found_nothing(entry):
         said.append(_nothing_text(index, entry))
     if entry.matches and not entry.rewrites:
-        said.append(f"{plural(len(entry.matches), 'match', 'matches')}, and none of them was applied.")
+        said.append(f"{plural(len(entry.matches), 'match', 'matches')}, but none of them was applied.")
     return " ".join(said)
 
 
 def actions_of(
     index: TraceIndex, step: int, boxes: Sequence[Box], near_misses: str | None = None, tried: bool = False
 ) -> list[ActionView]:
-    """What can be done about the message and the note: see the closest near misses, run more rounds, draw all layers.
+    """Return the actions for the message and the note: see the closest near misses, run more rounds, draw all layers.
 
-    `near_misses` names the pattern whose near misses are drawn already; `tried`: the message is that of a pattern that
-    is only tried, so the step's own is not there.
+    `near_misses` names the pattern whose near misses are already drawn; `tried`: the message is that of a trial pattern
+    instead of the step's own.
     """
     entry = index.step(step)
     found: list[ActionView] = []
@@ -98,12 +98,12 @@ def actions_of(
 
 
 def _found_nothing(step: Step) -> bool:
-    """Whether it is a pass that left everything as it was."""
+    """Return whether a pass changed nothing."""
     return step.index > 0 and step.error is None and not (step.changed or step.matches or step.folds)
 
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:
-    """Why a pass changed nothing: which attempt came closest."""
+    """Describe why a pass changed nothing: which attempt came closest."""
     name = step.path.rsplit("/", 1)[-1]
     kind = KIND_OF_PASS.get(name, name)
     tried = [rule for rule in index.trace.rules if (rule.name in step.rules if step.rules else rule.kind == kind)]
@@ -129,7 +129,7 @@ def _where(path: str) -> str:
 
 
 def _closest(step: Step) -> tuple[Refusal, int] | None:
-    """The attempts that got furthest into a pattern, most frequent first: an example and how many there were."""
+    """Return an example and the count of the most frequent of the attempts that got furthest."""
     counts: dict[tuple[str, int, str, str], int] = {}
     example: dict[tuple[str, int, str, str], Refusal] = {}
     for miss in step.refusals:

@@ -1,4 +1,4 @@
-"""The picture of a step: boxes, arrows, hulls, signs, words, and where everything stands."""
+"""The picture of a step: boxes, arrows, hulls, badges, texts, and their coordinates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ from widgets.schema import (
 )
 
 MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
-"""What a reader chooses from."""
+"""The modes that users can choose."""
 ALL_MODES: tuple[Mode, ...] = (*MODES, "plain")
 COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "fold")
 GROUPINGS: tuple[GroupBy, ...] = ("fold", "none", "scope")
@@ -71,7 +71,7 @@ BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", "≠": "nearly folded
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture as plain data, and x, y, width, height of its nodes in order; with `other`, of its nodes as well."""
+    """A picture as plain data, and x, y, width, height of its nodes in order, followed by those of `other`."""
 
     view: PictureView
     coordinates: NDArray[np.float32]
@@ -89,13 +89,13 @@ def picture(
     trial: PatternTrial | None = None,
     everything: bool = False,
 ) -> Picture:
-    """The picture of a step.
+    """Return the picture of a step.
 
     `near_misses` names a pattern whose near misses get hulls and signs; `times` are measured milliseconds by node id
     for `colour_by="time"`; with a `trial` the hulls, what is matched and the message are those of a pattern that is
     tried, instead of those of the step. A grouping of more than 2,000 boxes is drawn by level and fold key, with a
     note and the action `show-all`, unless `everything` is asked for.
-    Raises: UnknownNameError for a step, mode, colouring, grouping or pattern that is not known.
+    Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
     for kind, asked, known in choices:
@@ -236,7 +236,7 @@ class _Painter:
 def _legend(
     nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView], tried: bool, noun: str
 ) -> list[LegendItem]:
-    """Borders, hulls, badges, shapes and edges that occur."""
+    """Return the legend of borders, hulls, badges, shapes and edges that occur."""
     changes = {node["change"] for node in nodes} | {edge["change"] for edge in edges}
     kinds = {node["kind"] for node in nodes}
     hull_kinds = {hull["kind"] for hull in hulls}
@@ -267,5 +267,5 @@ def _legend(
         add("badge", "count", "N×", f"N {noun}s in one box")
     copied = sum(edge["copied_bytes"] for edge in edges)
     if copied:
-        add("edge", "copy", "n B", f"bytes copied for one example, {bytes_text(copied)} in all")
+        add("edge", "copy", "n B", f"bytes copied per example, {bytes_text(copied)} in all")
     return items

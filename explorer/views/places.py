@@ -1,4 +1,4 @@
-"""Places that last: a box that survives a step keeps its place, a new one appears beside those it was made of.
+"""Stable positions: a box that survives a step keeps its position, and a new one appears next to its origins.
 
 In a narrow picture new boxes stand to the right of them, in their uppermost row, or to the left where that is nearer
 to the middle of the first picture, so that rows stay rows; in a wide one, with no room beside, between the rows.
@@ -21,10 +21,10 @@ from widgets.schema import GroupBy
 
 Point = tuple[float, float]
 Where = Literal["right", "left", "between", "beside", "below"]
-"""Where to look for room first: in the next columns of one side; between the rows, in the same row, or just below."""
+"""Where to look for room first: in the next columns on one side; between the rows, in the same row, or just below."""
 
 NARROW_COLUMNS = 4
-"""A picture whose widest row has at most so many boxes at first is narrow."""
+"""A picture is narrow if its widest row initially has at most this many boxes."""
 
 CHARACTER = 8.1
 """Width of a character of the title, which is larger than that of the detail."""
@@ -34,9 +34,9 @@ SEARCH_COLUMNS, SEARCH_ROWS = 12, 4
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The places of the boxes of a step by id; `of_node` gives the box of each node that exists afterwards.
+    """The positions of the boxes of a step by id; `of_node` maps each node that exists afterwards to its box.
 
-    `came_from` gives for a box that the step made the boxes of the step before from which it was made.
+    `came_from` maps a new box to the boxes of the step before from which it was created.
     """
 
     points: Mapping[str, Point]
@@ -45,13 +45,13 @@ class Places:
 
 
 def grid_of(index: TraceIndex) -> Grid:
-    """The size of all boxes of a trace: the longest title fits, with room for signs beside it."""
+    """Return the size of all boxes of a trace: the longest title fits, with room for signs."""
     longest = max(map(len, index.titles), default=0)
     return Grid(max(LEAST_WIDTH, 2.0 * round((longest * CHARACTER + SIGNS_WIDTH) / 2)))
 
 
 def floor_grid(index: TraceIndex, group_by: GroupBy) -> Grid:
-    """The sizes and distances of a grouping: rows stand further apart where the first picture is wide."""
+    """Return the sizes and gaps of a grouping: rows are further apart if the first picture is wide."""
     key = ("grid", group_by)
     if key not in index.cache:
         boxes = boxes_of(index, 0, group_by)
@@ -63,7 +63,7 @@ def floor_grid(index: TraceIndex, group_by: GroupBy) -> Grid:
 
 
 def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
-    """The places of the boxes of a step."""
+    """Return the positions of the boxes of a step."""
     key = ("places", step, group_by)
     if key in index.cache:
         return index.cache[key]
@@ -88,14 +88,14 @@ def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
 
 
 def origins_of(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
-    """For each node that the step made, the nodes it made it of."""
+    """Return the origins of each node that the step created."""
     entry = index.step(step)
     found = {node: r.removed for r in entry.rewrites if not r.parameter_path for node in r.added}
     return found | {group.node: group.members for group in entry.folds if group.members != (group.node,)}
 
 
 def first_places(boxes: Boxes, state: State, grid: Grid) -> dict[str, Point]:
-    """Places where nothing is to be kept."""
+    """Return the positions of the first step."""
     edges = box_edges(boxes.after, state)
     levels = _ranks(boxes, edges)
     points = layout(levels, edges, grid).tolist()
@@ -103,14 +103,14 @@ def first_places(boxes: Boxes, state: State, grid: Grid) -> dict[str, Point]:
 
 
 def box_edges(box_of_node: IntArray, state: State) -> IntArray:
-    """Which box reads which: distinct (source, target) positions, without those inside of a box."""
+    """Return distinct (source, target) positions of boxes, without edges inside a box."""
     pairs = box_of_node[state.edges]
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
 
 
 def _ranks(boxes: Boxes, edges: IntArray) -> IntArray:
-    """Rows of boxes: their levels, or, where boxes reach over several levels, longest distances between boxes."""
+    """Return the row of each box: its level, or, if boxes span several levels, the longest distance between boxes."""
     levels = np.array([box.level for box in boxes.boxes], np.int32)
     if not len(edges) or (levels[edges[:, 0]] < levels[edges[:, 1]]).all():
         return levels
@@ -121,22 +121,22 @@ def _ranks(boxes: Boxes, edges: IntArray) -> IntArray:
         if np.array_equal(wanted, ranks):
             return ranks
         ranks = wanted
-    return levels  # the boxes read each other in a circle: no rank fits all edges
+    return levels  # the boxes form a cycle: no ranking satisfies all edges
 
 
 class _Before:
-    """What the places of a step follow from."""
+    """The inputs from which the positions of a step are computed."""
 
     def __init__(self, index: TraceIndex, step: int, group_by: GroupBy) -> None:
         self.places: Places = index.cache[("places", step - 1, group_by)]
         self.origins = origins_of(index, step)
         first: Places = index.cache[("places", 0, group_by)]
         self.middle = float(np.mean([x for x, _ in first.points.values()])) if first.points else 0.0
-        """The middle of the first picture, in x."""
+        """The horizontal centre of the first picture."""
         self._after = index.state(step)
 
     def came_from(self, boxes: Boxes) -> dict[str, tuple[str, ...]]:
-        """For each box that the step made, the boxes of the step before that held what it was made of."""
+        """The boxes of the step before that contain the origins of each new box."""
         of_node = self.places.of_node
         found: dict[str, tuple[str, ...]] = {}
         for box in boxes.boxes:
@@ -147,7 +147,7 @@ class _Before:
         return found
 
     def sources(self, boxes: Boxes) -> Mapping[int, list[int]]:
-        """For each box, by position, those that it reads after the step."""
+        """The boxes that each box reads after the step, by position."""
         found: dict[int, list[int]] = {}
         pairs: list[list[int]] = box_edges(boxes.after, self._after).tolist()
         for source, target in pairs:
@@ -156,7 +156,7 @@ class _Before:
 
 
 def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid: Grid) -> dict[str, Point]:
-    """The places of a step from those of the step before.
+    """Return the positions of a step from those of the step before.
 
     A box that was there keeps its place; one that was there in an earlier step takes the place it had then. One that
     shares nodes with former boxes takes the place of that with which it shares most. What the step made stands as near
@@ -198,7 +198,7 @@ def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid:
 
 
 def _former_places(box: Box, previous: Places) -> list[Point]:
-    """The places of the former boxes of its nodes, that with most of them first."""
+    """Return the positions of the former boxes of its nodes, the one with most nodes first."""
     counts: dict[str, int] = {}
     for node in box.ids:
         former = previous.of_node[node]
@@ -209,21 +209,21 @@ def _former_places(box: Box, previous: Places) -> list[Point]:
 def _origin_points(
     box: Box, boxes: Boxes, points: Mapping[str, Point], origins: Mapping[int, tuple[int, ...]]
 ) -> list[Point]:
-    """Where the boxes stand of which the nodes of this one were made; all boxes if that is not known."""
+    """Return the positions of the boxes of its origins; of all boxes if there are none."""
     sources = [int(boxes.before[old]) for node in box.ids for old in origins.get(node, ())]
     found = [points[boxes.boxes[place].id] for place in sources if place >= 0]
     return found or list(points.values()) or [(0.0, 0.0)]
 
 
 def _place_between(box: Box, origins: Sequence[Point], floor: "Floor") -> Point:
-    """A place in a wide picture for a box that a step made: in the middle of its origins."""
+    """Return a position in a wide picture for a new box: between its origins."""
     x, y = np.array(origins).mean(axis=0).round().tolist()
     one_row = len({row for _, row in origins}) == 1
     return floor.nearest_free((x, y), ("below" if box.level == 0 else "beside") if one_row else "between")
 
 
 def _place_beside(origins: Sequence[Point], below: Sequence[Point], side: Where, floor: "Floor", grid: Grid) -> Point:
-    """A place in a narrow picture: beside the uppermost of its origins, but above what it reads."""
+    """Return a position in a narrow picture: next to the topmost of its origins, but above its inputs."""
     x = float(np.mean([x for x, _ in origins]).round())
     row = min(y for _, y in origins)
     if below:
@@ -232,7 +232,7 @@ def _place_beside(origins: Sequence[Point], below: Sequence[Point], side: Where,
 
 
 class Floor:
-    """The places that are taken. All boxes have one size, so a place is free if no middle is too near."""
+    """Occupied positions. All boxes have the same size, so a position is free if no centre is too near."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -248,12 +248,12 @@ class Floor:
         }
 
     def take(self, point: Point) -> None:
-        """Put a box there."""
+        """Occupy a position."""
         self._cells.setdefault(self._cell(point), []).append(point)
         self._right = max(self._right, point[0])
 
     def is_free(self, point: Point) -> bool:
-        """Whether a box there overlaps none and lies inside of the picture."""
+        """Return whether a box there overlaps no other and is inside the picture."""
         x, y = point
         if x < MARGIN + self._grid.width / 2 or y < MARGIN + self._grid.height / 2:
             return False
@@ -266,11 +266,11 @@ class Floor:
         )
 
     def first_free(self, points: Iterable[Point]) -> Point | None:
-        """The first of these that is free."""
+        """Return the first free position of these."""
         return next((point for point in points if self.is_free(point)), None)
 
     def nearest_free(self, point: Point, where: Where = "between") -> Point:
-        """The free place nearest to a point; at worst at the right end. `where` says what counts as near."""
+        """Return the free position nearest to a point, at worst at the right end. `where` defines nearness."""
         x, y = point
         found = self.first_free((x + dx, y + dy) for dx, dy in self._offsets[where])
         return found or (max(self._right, x) + self._grid.column, max(y, MARGIN + self._grid.height / 2))
@@ -280,7 +280,7 @@ class Floor:
 
 
 def _offsets(grid: Grid, up: float, down: float) -> list[Point]:
-    """Where to look for room, nearest first: what half a row up or down costs when a column costs 1."""
+    """Return offsets to search for room, nearest first, given the cost of half a row when a column costs 1."""
     found = [
         (abs(column) + (down if row > 0 else up) * abs(row) + 0.001 * (column < 0), column, row)
         for column in (n / 2 for n in range(-2 * SEARCH_COLUMNS, 2 * SEARCH_COLUMNS + 1))
@@ -290,7 +290,7 @@ def _offsets(grid: Grid, up: float, down: float) -> list[Point]:
 
 
 def _side_offsets(grid: Grid, side: int) -> list[Point]:
-    """Where to look for room beside a box, nearest first: in its row on one side, then a row higher, then behind."""
+    """Return offsets next to a box, nearest first: in its row on one side, then a row higher, then behind."""
     found = [
         (
             abs(column) + 0.9 * (column * side < 0) + (1.6 if row < 0 else 1.8) * abs(row) + 0.8 * (column == 0),

@@ -1,17 +1,17 @@
-"""The state after a step and nothing else: the picture of a question about the next step, which must not tell."""
+"""The plain state after a step, for a question about the next step: it must not reveal the answer."""
 
 from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
 from widgets.schema import EdgeView, LegendItem, NodeView, PictureView
 
 TELLING_CHANNELS = ("border", "hull")
-"""Channels of the legend that say what a step did."""
+"""Channels of the legend that show what a step did."""
 TELLING_ROLES = ("matched", "info", "warning")
-"""And the signs of matches, conflicts, near misses and missed folds."""
+"""Signs of matches, conflicts, near misses and missed folds."""
 
 
 def plain_view(after: PictureView) -> PictureView:
-    """The picture of mode `after` without marks and words on what the step did, or on what becomes of anything."""
+    """Return the picture of mode `after` without any sign of what the step did or what happens next."""
     nodes: list[NodeView] = [
         {**node, "change": "kept", "matched": False, "badges": [one for one in node["badges"] if one["sign"] == OUTPUT]}
         for node in after["nodes"]

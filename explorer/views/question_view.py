@@ -1,4 +1,4 @@
-"""A question as plain data: where it is asked, where it is answered, and what is said to each answer."""
+"""A question as plain data: the pictures that ask and answer it, and the feedback on each answer."""
 
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
@@ -24,7 +24,7 @@ from widgets.schema import (
 
 
 def question_view(index: TraceIndex, question: Question) -> QuestionView:
-    """The question for a drawing: the answers are in it, so that they are checked where no Python runs."""
+    """Return the question with its answers, so that they can be checked without Python."""
     reveal: GroupBy = "fold" if question.kind == "fold-with" else question.group_by
     asked = _picture(index, question.after_step, "plain", "kind", question.group_by)
     shown = _picture(index, question.step, "diff", "change", reveal)
@@ -49,7 +49,7 @@ def _picture(index: TraceIndex, step: int, mode: Mode, colour_by: ColourBy, grou
 
 
 def _place(shown: PictureView, nodes: tuple[int, ...]) -> PlaceView:
-    """A picture, with the boxes selected that stand for some nodes."""
+    """Return a picture with the boxes of some nodes selected."""
     wanted = set(nodes)
     return {
         "step": shown["step"],
@@ -61,7 +61,7 @@ def _place(shown: PictureView, nodes: tuple[int, ...]) -> PlaceView:
 
 
 def _nodes_of_answer(index: TraceIndex, question: Question) -> tuple[int, ...]:
-    """The nodes to show with the answer; of layers that were folded together also the folded one."""
+    """Return the nodes to show with the answer, including the folded layer."""
     if question.kind == "layers-left":
         return ()
     if question.kind != "fold-with":

@@ -11,7 +11,7 @@ from explorer.views.steps import steps
 from widgets.schema import VERSION, ColourBy, GroupBy, Mode, RecordingView
 
 PictureKey = tuple[int, Mode, ColourBy, GroupBy]
-"""A picture: which step, in which mode, coloured and grouped by what."""
+"""Identifies a picture: step, mode, colouring, grouping."""
 
 
 def recording(
@@ -23,7 +23,7 @@ def recording(
     group_by: GroupBy = "fold",
     checks: Mapping[int, StepCheck] | None = None,
 ) -> RecordingView:
-    """Every step in these modes; keys are `step/mode` and, for details, `step/box`."""
+    """Record every step in these modes; keys are `step/mode` and, for details, `step/box`."""
     looks: list[PictureKey] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
     made = empty_recording(index, title, checks)
     for look in looks:
@@ -32,7 +32,7 @@ def recording(
 
 
 def empty_recording(index: TraceIndex, title: str, checks: Mapping[int, StepCheck] | None = None) -> RecordingView:
-    """The steps of a trace without a picture."""
+    """Return a recording with the steps of a trace and no pictures."""
     return {
         "version": VERSION,
         "title": title,
@@ -51,9 +51,9 @@ def add_looks(
     near_misses: str | None = None,
     times: Mapping[int, Mapping[int, float]] | None = None,
 ) -> None:
-    """Put pictures into a recording, under the keys `step/mode/colour_by/group_by`; those it has are passed over.
+    """Add pictures to a recording, under the keys `step/mode/colour_by/group_by`; existing ones are skipped.
 
-    `near_misses` names the pattern whose near misses are drawn; `times` are milliseconds by step and layer.
+    `near_misses` names the pattern whose near misses are drawn; `times` maps steps and layers to milliseconds.
     """
     for look in looks:
         key = "/".join(map(str, look))

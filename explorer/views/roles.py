@@ -1,4 +1,4 @@
-"""Which colour and sign each role has in the static pictures (SVG, PNG): Okabe-Ito, each with a second sign."""
+"""Colours and signs of the roles in static pictures (SVG, PNG): Okabe-Ito, each with a sign."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ DARK: Mapping[str, str] = {
 }
 
 OUTPUT = "out"
-"""The sign of outputs, where a circuit has several: they may not disappear inside of a match."""
+"""The sign of outputs if a circuit has several: they must not disappear inside a match."""
 SIGNS: Mapping[str, str] = {"added": "+", "removed": "−", "changed": "~"}
 KIND_SIGNS: Mapping[str, str] = {
     "input": "▽",
@@ -44,9 +44,9 @@ KIND_SIGNS: Mapping[str, str] = {
 }
 
 HULL_PADS: Mapping[str, int] = {"match": 10, "winner": 10, "lost": 14, "near-miss": 18}
-"""How far the line round a match stands off its boxes; different kinds do not cover each other."""
+"""Distance of the outline of a match from its boxes; different kinds do not overlap."""
 
 
 def corner_radius(kind: str, height: float) -> float:
-    """The radius of the corners of a box, which tells its kind."""
+    """Return the corner radius of a box, which shows its kind."""
     return {"input": height / 2, "product": 2.0, "operator": 8.0, "leaf": 8.0}.get(kind, 10.0)

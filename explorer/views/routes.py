@@ -1,18 +1,18 @@
-"""Where an arrow passes on its way over several rows, so that it goes between boxes and not behind them."""
+"""Waypoints of arrows that pass several rows, so that they go between boxes and not behind them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 Place = tuple[float, float, float, float]
-"""Middle, width and height of a box."""
+"""Centre, width and height of a box."""
 Point = tuple[float, float]
 
 CLEAR = 9.0
-"""Least distance from an arrow to a box that it passes."""
+"""Minimum distance from an arrow to a box that it passes."""
 LANE = 7.0
-"""Distance of two arrows that pass a row side by side."""
+"""Distance between two arrows that pass a row side by side."""
 STACK = 8.0
-"""How far the look of a stack reaches out of a box, to the right and up."""
+"""How far a stack extends beyond its box, to the right and up."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class _Row:
     top: float
     bottom: float
     spans: tuple[tuple[float, float], ...]
-    """Left and right of each box, from left to right."""
+    """The left and right end of each box, from left to right."""
 
 
 def routes(places: Sequence[Place], edges: Sequence[tuple[int, int]]) -> list[list[Point]]:
-    """For each arrow (source, target), by position, the points to pass; none where it meets no other row.
+    """Return the waypoints of each arrow (source, target), by position; none if it passes no other row.
 
-    Arrows go from the top of what is read to the bottom of what reads it; those that do not go up pass nothing.
+    Arrows go from the top of the source to the bottom of the target; those that do not go up have no waypoints.
     """
     rows = _rows(places)
     taken: list[tuple[float, int]] = []
@@ -47,7 +47,7 @@ def routes(places: Sequence[Place], edges: Sequence[tuple[int, int]]) -> list[li
 
 
 def _rows(places: Sequence[Place]) -> list[_Row]:
-    """Boxes that overlap vertically, from top to bottom."""
+    """Return rows of boxes that overlap vertically, from top to bottom."""
     groups: list[list[Place]] = []
     bottom = float("-inf")
     for place in sorted(places, key=lambda place: place[1] - place[3] / 2):
@@ -70,20 +70,20 @@ def _is_clear(row: _Row, x: float) -> bool:
 
 
 def _passage(row: _Row, wish: float) -> float:
-    """The place nearest to the wish at which the row can be passed."""
+    """Return the position nearest to `wish` at which the row can be passed."""
     sides = [side for left, right in row.spans for side in (left - CLEAR, right + CLEAR)]
     return min((x for x in (wish, *sides) if _is_clear(row, x)), key=lambda x: abs(x - wish))
 
 
 def _straight(rows: Sequence[_Row], start: float, end: float) -> float | None:
-    """One place at which all these rows can be passed in a straight line, if there is one."""
+    """Return a position at which all these rows can be passed in a straight line, if there is one."""
     wishes = [start, end, *(_passage(row, wish) for row in rows for wish in (start, end))]
     clear = [x for x in wishes if all(_is_clear(row, x) for row in rows)]
     return min(clear, key=lambda x: abs(x - start) + abs(x - end), default=None)
 
 
 def _apart(row: _Row, number: int, x: float, taken: Sequence[tuple[float, int]]) -> float:
-    """The place, or one beside it, at which no other arrow passes this row."""
+    """Return the position, or one next to it, at which no other arrow passes this row."""
     here = [other for other, i in taken if i == number]
     for shift in (0, LANE, -LANE, 2 * LANE, -2 * LANE, 3 * LANE, -3 * LANE):
         if _is_clear(row, x + shift) and all(abs(other - x - shift) >= LANE - 1 for other in here):

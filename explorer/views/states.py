@@ -1,4 +1,4 @@
-"""The state after a step as arrays over node ids, from which pictures of thousands of layers are made quickly."""
+"""The state after a step as arrays over node ids, for fast pictures of thousands of layers."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ABSENT = -1
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Nodes and edges after a step. Arrays are indexed by node id; where a node is absent they hold -1.
+    """Nodes and edges after a step. Arrays are indexed by node id, with -1 for absent nodes.
 
     `node` numbers the node itself (equal numbers: the very same node), `key` what it must agree on to stand in one
     group with another; `edges` (E, 2) are (source, target), an edge that is read twice standing there twice.
@@ -34,7 +34,7 @@ class State:
 
 
 class NodeTable:
-    """Numbers for nodes and for what nodes of one group agree on: type, config, shapes of the parameters."""
+    """Numbers for nodes, and for group keys: type, config, shapes of the parameters."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -43,18 +43,18 @@ class NodeTable:
         self._key_of: dict[Hashable, int] = {}
 
     def number(self, node: Any) -> int:
-        """The number of a node; two nodes have the same number only if they are the same object."""
+        """Return the number of a node; two nodes have the same number only if they are the same object."""
         number = self._number_of.get(id(node))
         if number is None:
             number = self._number_of[id(node)] = len(self.nodes)
-            self.nodes.append(node)  # keeps the object alive, so that its id stays its own
+            self.nodes.append(node)  # keeps the object alive, so that its id is not reused
             self.keys.append(self._key_of.setdefault(group_key(node), len(self._key_of)))
         return number
 
 
 @dataclass(frozen=True)
 class _Fields:
-    """Names of the fields of a class of nodes by what they mean."""
+    """Names of the fields of a node class, by their role."""
 
     config: tuple[str, ...]
     parameters: tuple[str, ...]
@@ -69,7 +69,7 @@ def _fields_of(kind: type) -> _Fields:
 
 
 def group_key(node: Any) -> Hashable:
-    """What nodes of one group agree on, besides the level: type, folds, config, parameter shapes, scope size."""
+    """Return the group key of a node, without its level: type, folds, config, parameter shapes, scope size."""
     if isinstance(node, NodeRecord):
         parameters = tuple([(name, parameter.shape) for name, parameter in node.parameters.items()])
         nested = tuple([(name, group_key(inner)) for name, inner in node.nested.items()])
@@ -90,7 +90,7 @@ def group_key(node: Any) -> Hashable:
 
 
 def scopes_of(node: Any) -> tuple[tuple[int, ...], ...] | None:
-    """The variables of each fold of an input node, live or read from a file; None for a node that reads nodes."""
+    """Return the variables of each fold of an input node, live or loaded; None for nodes with inputs."""
     if isinstance(node, NodeRecord):
         return node.scope
     for name in _fields_of(node.__class__).scopes:
@@ -100,7 +100,7 @@ def scopes_of(node: Any) -> tuple[tuple[int, ...], ...] | None:
 
 
 def folds_of(node: Any) -> int:
-    """F of a node, live or read from a file."""
+    """Return F of a node, live or loaded."""
     if isinstance(node, NodeRecord):
         return node.num_folds
     names = _fields_of(node.__class__).folds
@@ -108,7 +108,7 @@ def folds_of(node: Any) -> int:
 
 
 def state_of(graph: Graph[Any], table: NodeTable, size: int) -> State:
-    """The state that a graph shows."""
+    """Return the state of a graph."""
     ids = np.fromiter(graph.nodes, np.int32, len(graph.nodes))
     numbers = np.fromiter(map(table.number, graph.nodes.values()), np.int32, len(ids))
     present, node, key = _empty(size)
@@ -124,9 +124,9 @@ def state_of(graph: Graph[Any], table: NodeTable, size: int) -> State:
 
 
 def folded_state(state: State, folds: Iterable[Folded], folded: Graph[Any], table: NodeTable) -> State:
-    """The state after some groups of layers became slices of one layer each; `folded` is a graph that holds those.
+    """Return the state after some groups of layers became slices; `folded` is a graph with the folded layers.
 
-    The same graph as the compiler's, for a fraction of the time: the nodes that do not fold are not looked at.
+    It equals the state of the compiler's graph, but is much faster: nodes that do not fold are not visited.
     """
     stands_for = np.arange(len(state.present), dtype=np.int32)
     present, node, key, level = state.present.copy(), state.node.copy(), state.key.copy(), state.level.copy()
@@ -156,12 +156,12 @@ def _empty(size: int) -> tuple[BoolArray, IntArray, IntArray]:
 
 
 def _sorted(edges: IntArray) -> IntArray:
-    """Edges by target, then by source, so that equal graphs have equal arrays."""
+    """Sort edges by target, then by source, so that equal graphs have equal arrays."""
     return edges[np.lexsort((edges[:, 0], edges[:, 1]))]
 
 
 def _distinct(edges: IntArray) -> IntArray:
-    """Each edge once, by target, then by source."""
+    """Return distinct edges, by target, then by source."""
     edges = _sorted(edges)
     first = np.ones(len(edges), np.bool_)
     first[1:] = np.any(edges[1:] != edges[:-1], axis=1)
@@ -169,7 +169,7 @@ def _distinct(edges: IntArray) -> IntArray:
 
 
 def _levels(present: BoolArray, edges: IntArray) -> IntArray:
-    """Longest distance of each node from the nodes without inputs, level by level."""
+    """Return the longest distance of each node from the nodes without inputs, level by level."""
     level = np.where(present, 0, ABSENT).astype(np.int32)
     while len(edges):
         wanted = level.copy()

@@ -1,4 +1,4 @@
-"""A picture as one stand-alone SVG text: for saved notebooks, reports, and pages without scripts.
+"""A picture as a stand-alone SVG string: for saved notebooks, reports, and pages without scripts.
 
 Colours are those of the interactive drawing (Okabe-Ito), each with a second sign, light and dark by the reader's
 setting. All text is escaped; nothing is fetched from anywhere.
@@ -77,7 +77,7 @@ DEFINITIONS = """<defs>
 
 
 def static_svg(picture: Picture) -> str:
-    """The picture with its words and legend as the text of an SVG file; mode `side` shows both states."""
+    """Return the picture with its texts and legend as an SVG string; mode `side` shows both states."""
     frames = frames_of(picture)
     views = [frame.view for frame in frames]
     titles = ("Before", "After") if len(views) > 1 else ("",)
@@ -119,7 +119,7 @@ def static_svg(picture: Picture) -> str:
 
 
 def _description(views: Sequence[PictureView]) -> str:
-    """The table of the picture in words, for a screen reader."""
+    """Return the table of the picture as text, for screen readers."""
     lines = [f"{views[0]['caption']}. {views[0]['note']} {views[0]['message']}".strip()]
     for view in views:
         columns = view["table"]["columns"]
@@ -193,7 +193,7 @@ def _node(node: NodeView, place: Place, view: PictureView, letters: dict[str, st
 
 
 def _fill(node: NodeView, view: PictureView) -> tuple[str, str]:
-    """Attribute for the fill of a box, and the class of ink that can be read on it."""
+    """Return the fill attribute of a box, and the class of text legible on it."""
     colour = ""
     if node["fill"] is not None:
         colour = CIVIDIS[round(node["fill"] * (len(CIVIDIS) - 1))]
@@ -222,7 +222,7 @@ def _edge(edge: EdgeView, line: Line) -> str:
 
 
 def _curve(one: Point, other: Point) -> str:
-    """On from a point to another, leaving and arriving upright."""
+    """Return the path from one point to another, vertical at both ends."""
     (from_x, from_y), (to_x, to_y) = one, other
     if is_straight(one, other):
         return f"L{to_x:g} {to_y:g}"
@@ -231,7 +231,7 @@ def _curve(one: Point, other: Point) -> str:
 
 
 def _hull(hull: HullView, places: Sequence[Place]) -> str:
-    """A frame round the boxes of a match."""
+    """Draw a frame around the boxes of a match."""
     pad = HULL_PADS[hull["kind"]]
     left = min(x - w / 2 for x, _, w, _ in places) - pad
     right = max(x + w / 2 for x, _, w, _ in places) + pad

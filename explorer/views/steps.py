@@ -11,13 +11,13 @@ from widgets.schema import StepView
 
 
 class Counted(TypedDict, total=False):
-    """What a step counts, if it is not layers."""
+    """The noun of a step's count, if not layers."""
 
     counted: str
 
 
 def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> list[StepView]:
-    """All steps; `checks` are what `trace.check()` found, by step."""
+    """Return all steps; `checks` maps steps to the results of `trace.check()`."""
     found: list[StepView] = []
     layers = folds = 0
     counted: Counted = {"counted": "Nodes"} if index.trace.is_tensor else {}
@@ -47,18 +47,18 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
 
 
 def only_changing(views: Sequence[StepView]) -> list[StepView]:
-    """The steps that changed something or failed; the first one always."""
+    """Return the first step, and those that changed something or failed."""
     return [view for view in views if view["changed"] or view["error"] or view["ok"] is False]
 
 
 def _names(step: Step) -> list[str]:
-    """The names of the parts of a step's path, as they stand in the tree: `Optimize`, `Round 1`, `fuse`."""
+    """Return the names of a step's path in the tree: `Optimize`, `Round 1`, `fuse`."""
     *groups, label = step.path.split("/")
     return [*(name[:1].upper() + name[1:] for name in groups), label]
 
 
 def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:
-    """Layers and folds after a step. Folding only joins slices, so its graph need not be looked at."""
+    """Return layers and folds after a step. Folding only stacks slices, so its graph is not needed."""
     if step.folds:
         return layers - sum(len(group.members) - 1 for group in step.folds), folds
     if step.index and not step.changed:

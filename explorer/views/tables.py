@@ -1,4 +1,4 @@
-"""The table that holds the same facts as a picture: one row a box, its arrows and hulls in the last columns."""
+"""The table with the same data as a picture: one row per box, with its arrows and hulls in the last columns."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def table_of(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView]) -> TableView:
-    """The table of a picture."""
+    """Return the table of a picture."""
     reads: dict[str, list[str]] = {node["id"]: [] for node in nodes}
     for edge in edges:
         reads[edge["target"]].append(edge_text(edge))
@@ -36,7 +36,7 @@ def table_of(nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequen
 
 
 def node_cells(node: NodeView) -> list[str]:
-    """The facts of a box without its arrows and hulls."""
+    """Return the data of a box without its arrows and hulls."""
     return [
         node["id"],
         node["title"],
@@ -53,7 +53,7 @@ def node_cells(node: NodeView) -> list[str]:
 
 
 def edge_text(edge: EdgeView) -> str:
-    """An arrow in words, seen from the box that reads: `n3: 2 edges, kept, gather, 64 B copied`."""
+    """Describe an arrow at its target: `n3: 2 edges, kept, gather, 64 B copied`."""
     parts = [plural(edge["count"], "edge"), edge["change"]]
     if edge["read"]:
         parts.append(edge["read"])
@@ -63,6 +63,6 @@ def edge_text(edge: EdgeView) -> str:
 
 
 def hull_text(hull: HullView) -> str:
-    """A hull in words: `lost Candecomp (lost to SumCollapse ...)`."""
+    """Describe a hull: `lost Candecomp (lost to SumCollapse ...)`."""
     reason = f" ({hull['reason']})" if hull["reason"] else ""
     return f"{hull['kind']} {hull['label']}{reason}"

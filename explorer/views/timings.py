@@ -1,6 +1,6 @@
-"""What was timed, for drawing: bars of steps, modes and batches, what each step bought, where the time goes.
+"""Views of measured times: bars of steps, modes and batches, the gain of each step, the time of layers.
 
-Everything is made of `Run`s, measured just now or recorded elsewhere; a difference inside the noise is never a gain.
+Everything is computed from `Run`s, just measured or recorded; a difference within the noise never counts as a gain.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ Tone = Literal["faster", "slower", "noise"]
 
 @dataclass(frozen=True, slots=True)
 class SpeedUp:
-    """How much faster something became: the ratio of medians (over 1 is faster), in words, and its tone."""
+    """A speed-up: the ratio of medians (over 1 is faster), as text, and its tone."""
 
     ratio: float
     text: str
@@ -46,7 +46,7 @@ class SpeedUp:
 
 
 def speed_up(before: Estimate, after: Estimate, than: str = "") -> SpeedUp:
-    """How much faster `after` is; if the confidence intervals overlap, it is within the noise.
+    """Return how much faster `after` is; if the confidence intervals overlap, it is within the noise.
 
     The interval of the ratio is the widest that the two intervals allow.
     """
@@ -68,9 +68,9 @@ def speed_up(before: Estimate, after: Estimate, than: str = "") -> SpeedUp:
 
 
 def measurements(index: TraceIndex, run: Run) -> dict[int, Measured]:
-    """The measured times of every step of the trace whose state was timed; equal states have equal times.
+    """Return the measured times of every step whose state was timed; equal states share their times.
 
-    Raises: CircuitError for a run that does not fit the trace.
+    Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
     of_state: dict[int, Measured] = {}
@@ -83,7 +83,7 @@ def measurements(index: TraceIndex, run: Run) -> dict[int, Measured]:
 
 
 def check_fits(index: TraceIndex, run: Run) -> None:
-    """Raises: CircuitError if a run names steps of another trace: it was recorded of another circuit or options."""
+    """Raise CircuitError if a run has steps of another trace, that is, of another circuit or other options."""
     steps = index.trace.steps
     for timing in run.timings:
         if timing.step is None:
@@ -92,12 +92,12 @@ def check_fits(index: TraceIndex, run: Run) -> None:
         if known is None or (run.subject == STEPS and known.path != timing.what):
             raise CircuitError(
                 f"the recorded run is of another compilation: its step {timing.step} ({timing.what}) is not in this "
-                f"trace; open the trace it was made with, of {run.circuit or 'the same circuit'}"
+                f"trace; open the trace that it was recorded with, of {run.circuit or 'the same circuit'}"
             )
 
 
 def step_bars(index: TraceIndex, run: Run) -> BarsView:
-    """The times of the steps that were timed, a series for each device."""
+    """Return the times of the timed steps, a series per device."""
     known = measurements(index, run)
     steps = sorted({timing.step for timing in run.timings if timing.step is not None})
     title = f"{NAMES_OF_KINDS[run.kind]} after each step"
@@ -107,7 +107,7 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
 
 
 def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:
-    """The times, what the whole way brought, and memory, the last two on the first device that has times."""
+    """Return times, total gain and memory, the last two for the first device with times."""
     device = next(iter(run.devices), CPU)
     there = [device for device in _asked(run) if device not in run.missing]
     first = run.of_step(steps[0], device) if steps else None
@@ -124,13 +124,13 @@ def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:
         rows.append([label, layers, *(_estimate_text(one, "not measured") for one in known), gained, peak])
     what = "the first" if first is None else "unoptimized" if first.step == 0 else path_text(first.what)
     names = [NAMES_OF_TIMES[one] for one in there]
-    return {"columns": ["step", nodes, *names, f"against {what}", "alive at once"], "rows": rows}
+    return {"columns": ["step", nodes, *names, f"against {what}", "peak"], "rows": rows}
 
 
 def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
-    """What each timed step bought on a device: by how many milliseconds it changed the time (less is negative).
+    """Return the change in milliseconds by each timed step on a device (negative: less).
 
-    Whiskers are the widest that the two intervals allow; a change inside the noise is said to be that.
+    Whiskers are the widest that the two intervals allow; a change within the noise is marked so.
     """
     check_fits(index, run)
     timed = [(timing, timing.estimate) for timing in run.on(device) if timing.estimate and timing.step is not None]
@@ -146,13 +146,13 @@ def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
         rows.append([label, time_text(before.median), time_text(after.median), gained.text])
     return {
         "version": VERSION,
-        "title": f"What each step bought on {_on(device)}: {NAMES_OF_KINDS[run.kind].lower()}",
+        "title": f"Gain of each step on {_on(device)}: {NAMES_OF_KINDS[run.kind].lower()}",
         "unit": "ms",
         "log": False,
         "series": ["time"],
         "bars": bars,
         "note": _whole_gain([estimate for _, estimate in timed], run.missing.get(device, "not measured")),
-        "table": {"columns": ["step", "before", "after", "bought"], "rows": rows},
+        "table": {"columns": ["step", "before", "after", "gain"], "rows": rows},
     }
 
 
@@ -168,13 +168,13 @@ def _whole_gain(estimates: Sequence[Estimate], why: str) -> str:
 
 
 def mode_bars(run: Run) -> BarsView:
-    """The times of the four modes of compilation, a series for each device."""
+    """Return the times of the four compilation modes, a series per device."""
     whats = list(dict.fromkeys(timing.what for timing in run.timings))
     return _bars(run, f"{NAMES_OF_KINDS[run.kind]} in the four modes", "mode", whats, f"{_note(run)}")
 
 
 def sweep_bars(run: Run) -> BarsView:
-    """The times of batches of several sizes, a series for each device; the note says where CPU and CUDA cross."""
+    """Return the times by batch size, a series per device; the note says where CPU and CUDA cross."""
     sizes = sorted({(timing.batch_size, timing.what) for timing in run.timings})
     title = f"{NAMES_OF_KINDS[run.kind]} by batch size"
     note = _note(run) if run.missing else f"{crossover_text(run)} {_note(run)}"
@@ -182,7 +182,7 @@ def sweep_bars(run: Run) -> BarsView:
 
 
 def crossover_text(run: Run) -> str:
-    """From which batch size on the other device is faster, or why that is not known."""
+    """Describe from which batch size on the other device is faster, or why that is unknown."""
     if run.subject != SWEEP or not run.on(CUDA):
         return f"No crossover of CPU and CUDA: {run.missing.get(CUDA, 'CUDA was not measured')}."
     both = both_devices(run)
@@ -192,7 +192,7 @@ def crossover_text(run: Run) -> str:
     faster = NAMES_OF_TIMES[CUDA] if cuda < cpu else NAMES_OF_TIMES[CPU]
     found = crossover(run)
     if found is None:
-        return f"No crossover: from {plural(both[0][0], 'row')} to {size:,}, {faster} is faster throughout."
+        return f"No crossover: from {plural(both[0][0], 'row')} to {size:,}, {faster} is always faster."
     return f"Crossover: from a batch of about {found:,.0f} on, {faster} is faster."
 
 
@@ -200,15 +200,15 @@ def crossover_text(run: Run) -> str:
 
 
 def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
-    """Milliseconds by id of the layer, for `picture(times=...)` and `details(times=...)`."""
+    """Return milliseconds by layer id, for `picture(times=...)` and `details(times=...)`."""
     timings = [timing for timing in run.on(device) if timing.what == LAYER]
     return {t.node: t.estimate.median for t in timings if t.node is not None and t.estimate is not None}
 
 
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
-    """The layers that take longest, then the rest together, the sum, and the whole forward pass beside it.
+    """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
 
-    Raises: CircuitError for a run that does not fit the trace.
+    Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
     heat = layer_heat(run, device)
@@ -232,7 +232,7 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
 
 
 def layers_note(run: Run, device: str = CPU) -> str:
-    """The sum of the layers beside the whole forward pass, in words."""
+    """Compare the sum of the layers with the whole forward pass."""
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
     if whole is None or total is None or whole.estimate is None or total.estimate is None:
         return f"The layers were not timed on {_on(device)}: {run.missing.get(device, 'not measured')}."
@@ -266,7 +266,7 @@ def _part(run: Run, device: str, what: str) -> Timing | None:
 
 
 def conditions(run: Run) -> SectionView:
-    """On what and how was measured: devices, versions, date, threads, precision, and what makes it doubtful."""
+    """Return the conditions of a run: devices, versions, date, threads, precision, warnings."""
     setup = run.setup
     precise = [timing for timing in run.timings if timing.estimate is not None and timing.node is None]
     reached = sum(timing.reached for timing in precise)
@@ -284,32 +284,32 @@ def conditions(run: Run) -> SectionView:
     ]
     lines = [f"Warning: {setup.warning}."] if setup.warning else []
     if run.cancelled:
-        lines.append("The measurement was cancelled; this is what there was until then.")
+        lines.append("The measurement was cancelled; these are the results until then.")
     vague = [timing for timing in precise if not timing.reached]
     if vague and not run.cancelled:
-        over = f"The time was over ({setup.max_seconds:.3g} s); give it more for a closer result."
+        over = f"The time limit of {setup.max_seconds:.3g} s was reached; raise it for a narrower interval."
         lines.append(f"{_vague(vague)} {over}")
     return {"heading": "Conditions", "rows": rows, "lines": lines}
 
 
 def memory_table(run: Run) -> TableView:
-    """Memory beside parameters and input: what all activations take, and what was alive at once."""
+    """Return memory in addition to parameters and input: of all activations, and at the peak."""
     rows: list[list[str]] = []
     for timing in run.timings:
         if timing.node is None and timing.planned_bytes is not None:
             peak = "not measured" if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
             what = path_text(timing.what)
             rows.append([what, NAMES_OF_TIMES[timing.device], bytes_text(timing.planned_bytes), peak])
-    return {"columns": ["what", "device", "all activations", "alive at once"], "rows": rows}
+    return {"columns": ["what", "device", "all activations", "peak"], "rows": rows}
 
 
 def no_cuda_text(why: str | None, recorded: int) -> str:
-    """What to say beside the choice of CUDA where there is none, with how many recorded runs can be opened instead."""
+    """Explain why CUDA is not available, with the number of recorded runs to open instead."""
     if why is None:
         return ""
     if recorded:
         return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened."
-    return f"No CUDA: {why}. There is no recorded run to open either: none was recorded on a CUDA machine yet."
+    return f"No CUDA: {why}. There is no recorded run to open either; none has been recorded on a CUDA machine yet."
 
 
 def _vague(timings: Sequence[Timing]) -> str:
@@ -318,7 +318,7 @@ def _vague(timings: Sequence[Timing]) -> str:
         return ""
     few = [timing for timing in timings if timing.estimate is not None and not timing.estimate.is_known]
     if few:
-        return f"{len(few)} of them were measured fewer than 6 times, too few for an interval."
+        return f"{len(few)} of them were measured fewer than 6 times, which is too few for an interval."
     return (
         f"{path_text(worst.what).capitalize()} on {_on(worst.device)} is known within {worst.estimate.half_width:.0%}."
     )
@@ -340,7 +340,7 @@ def _measured(timing: Timing) -> Measured:
 
 
 def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) -> BarsView:
-    """Bars by what was timed, a series for each device; the table compares each with the first."""
+    """Return bars by what was timed, a series per device; the table compares each with the first."""
     by_place = {(timing.what, timing.device): timing for timing in run.timings}
     bars: list[BarView] = []
     rows: list[list[str]] = []
@@ -372,7 +372,7 @@ def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) ->
 
 
 def _compared(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, what: str) -> str:
-    """For a sweep CUDA against the CPU; else each against the first, on the first device that has both."""
+    """Compare CUDA with the CPU for a sweep; otherwise each with the first, on the first device that has both."""
     pairs = [((first, device), (what, device)) for device in TIMES]
     if run.subject == SWEEP:
         pairs = [((what, CPU), (what, CUDA))]
@@ -408,11 +408,11 @@ def _bar(label: str, value: float | None, series: str) -> BarView:
 def _note(run: Run) -> str:
     vague = any(not timing.reached for timing in run.timings if timing.estimate is not None and timing.node is None)
     without = [f"No times on {_on(device)}: {why}." for device, why in run.missing.items()]
-    return " ".join([WHISKERS, *(["Some are wider than asked for."] if vague else []), *without])
+    return " ".join([WHISKERS, *(["Some are wider than requested."] if vague else []), *without])
 
 
 def _asked(run: Run) -> list[str]:
-    """The devices that were asked for: those that have times, and those that say why not."""
+    """The requested devices: those with times, and those with a reason for having none."""
     return [device for device in TIMES if device in run.missing or run.on(device)]
 
 

@@ -1,4 +1,4 @@
-"""A pattern that is tried on a state: where it matches and where it nearly does, for the picture and in words."""
+"""A pattern tried on a state: its matches and near misses, for the picture and as text."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from explorer.views.words import ordinal, plural
 
 @dataclass(frozen=True, slots=True)
 class PatternTrial:
-    """What the matcher found when a pattern was tried on the layers before a step, or after it.
+    """The matcher's result for a pattern tried on the layers before or after a step.
 
     `matches` are the layers of each match, root first; `applicable` of them can be applied at once, the others share
     a layer with those. `refusals` are the near misses. `layers` were looked at, and `fitting` of them are of the type
@@ -26,17 +26,17 @@ class PatternTrial:
 
     @property
     def text(self) -> str:
-        """What was found, and what stopped the attempts that came closest."""
-        where = f"Tried on {plural(self.layers)}, of which {self.fitting:,} are a {self.first}."
+        """Describe what was found, and what stopped the closest attempts."""
+        where = f"Tried on {plural(self.layers)}; {self.fitting:,} of them have the type {self.first}."
         if not self.matches:
             return f"{self.name} does not match. {where} {self._closest()}".rstrip()
         found = f"{self.name} matches {plural(len(self.matches), 'time')}."
         if self.applicable < len(self.matches):
-            found += f" {self.applicable:,} can be applied at once; the others share a layer with those."
+            found += f" {self.applicable:,} can be applied together; the rest share a layer with those."
         return f"{found} {where} {self._closest()}".rstrip()
 
     def _closest(self) -> str:
-        """The attempts that got furthest, most frequent first."""
+        """Describe the most frequent of the attempts that got furthest."""
         counts: dict[tuple[int, str, str], int] = {}
         example: dict[tuple[int, str, str], Refusal] = {}
         for refusal in self.refusals:

@@ -6,7 +6,7 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def plural(count: int, word: str = "layer", many: str = "") -> str:
-    """A count with its word.
+    """Return a count with its noun.
 
     >>> plural(1), plural(5725), plural(2, "match", "matches")
     ('1 layer', '5,725 layers', '2 matches')
@@ -15,7 +15,7 @@ def plural(count: int, word: str = "layer", many: str = "") -> str:
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes with a unit that keeps it short.
+    """Return a number of bytes with a suitable unit.
 
     >>> bytes_text(512), bytes_text(1536), bytes_text(3 * 2**20)
     ('512 B', '1.5 KiB', '3 MiB')
@@ -28,7 +28,7 @@ def bytes_text(count: float) -> str:
 
 
 def time_text(milliseconds: float) -> str:
-    """A time with a unit that keeps it short.
+    """Return a time with a suitable unit.
 
     >>> time_text(0.0123), time_text(4.5), time_text(1234.5)
     ('12.3 µs', '4.5 ms', '1.23 s')
@@ -39,7 +39,7 @@ def time_text(milliseconds: float) -> str:
 
 
 def list_text(items: Sequence[object], limit: int = 12) -> str:
-    """A list in one line; where it is long, its beginning and how many there are.
+    """Return a list in one line; a long one is cut, with the total count.
 
     >>> list_text([1, 2, 3]), list_text(range(9), limit=2)
     ('1, 2, 3', '0, 1 ... (9 in all)')
@@ -50,7 +50,7 @@ def list_text(items: Sequence[object], limit: int = 12) -> str:
 
 
 def ordinal(number: int) -> str:
-    """A rank in words.
+    """Return an ordinal number.
 
     >>> ordinal(1), ordinal(2), ordinal(13), ordinal(22)
     ('1st', '2nd', '13th', '22nd')
@@ -61,7 +61,7 @@ def ordinal(number: int) -> str:
 
 
 def path_text(path: str) -> str:
-    """The name of a step from its path: what is done, then where.
+    """Return the name of a step from its path: the pass, then where it ran.
 
     >>> path_text("optimize/round 2/fuse"), path_text("fold/level 3"), path_text("compile")
     ('fuse, round 2', 'fold, level 3', 'compile')

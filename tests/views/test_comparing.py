@@ -86,7 +86,7 @@ def test_what_is_not_there_has_no_counterpart():
     index = index_of("conflict")
     assert counterparts(index, 0, [], index, 0).matched_by == "nothing is selected"
     assert counterparts(index, 0, [9999], index, 0).matched_by == (
-        "no counterpart: these layers are not there at this step"
+        "no counterpart: these layers do not exist at this step"
     )
     assert counterparts(index, 0, [9999], index_of("hmm"), 0).ids == ()
 

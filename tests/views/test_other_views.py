@@ -127,7 +127,7 @@ def test_details_of_a_layer_that_was_fused():
                 ["exactness", "real"],
                 ["written in", "explorer/optimize/layers.py"],
             ],
-            "Numbers": [["written for one example", "16 B"], ["numbers in parameters", "16"]],
+            "Numbers": [["written per example", "16 B"], ["numbers in parameters", "16"]],
         }
     )
 
@@ -138,7 +138,9 @@ def test_details_of_a_group_speak_of_all_its_nodes():
     view = details(index, 0, box["ids"])
     assert view["id"] == f"0/{box['id']}"
     assert view["title"] == snapshot("Categorical %0 and 63 nodes like it")
-    assert ["nodes in the box", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (64 in all)"] in section(view, "Node")["rows"]
+    assert ["nodes in this box", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (64 in all)"] in section(view, "Node")[
+        "rows"
+    ]
 
 
 def test_details_follow_a_folded_layer_back_to_the_symbolic_ones():
@@ -161,10 +163,10 @@ def test_details_follow_a_folded_layer_back_to_the_symbolic_ones():
     )
     assert section(view, "Numbers")["rows"] == snapshot(
         [
-            ["written for one example", "32 B"],
+            ["written per example", "32 B"],
             ["numbers in parameters", "64"],
             ["read", "view"],
-            ["copied for one example", "0 B"],
+            ["copied per example", "0 B"],
         ]
     )
 
@@ -179,7 +181,7 @@ def test_a_match_says_what_it_made_and_against_whom_it_won():
     assert [line.partition(" (")[0] for line in section(view, "Conflicts")["lines"]] == snapshot(
         ["won against Candecomp at [5, 4]: both want node 5"]
     )
-    assert ["made", "16"] in section(view, "Match")["rows"]
+    assert ["result", "16"] in section(view, "Match")["rows"]
     assert section(view, "Code")["rows"][0] == ["rule", "SumCollapse"]
 
 

@@ -312,11 +312,11 @@ def test_near_misses_of_a_chosen_pattern_have_hulls():
     hulls = [(h["nodes"], h["reason"].partition(":")[0]) for h in view["hulls"] if h["kind"] == "near-miss"]
     assert hulls == snapshot(
         [
-            (["n4", "n0"], "stopped at its 2nd layer because that layer is of another type"),
+            (["n4", "n0"], "stopped at its 2nd layer because that layer has a different type"),
             (["n6", "n5"], "stopped at its 2nd layer because that layer feeds 2 or more layers"),
             (["n7", "n5"], "stopped at its 2nd layer because that layer feeds 2 or more layers"),
-            (["n8"], "stopped at its 1st layer because that layer reads 2 or more layers"),
-            (["n11", "n10"], "stopped at its 2nd layer because that layer is of another type"),
+            (["n8"], "stopped at its 1st layer because that layer has 2 or more inputs"),
+            (["n11", "n10"], "stopped at its 2nd layer because that layer has a different type"),
             (["n13", "n12"], "stopped at its 2nd layer because that layer is an output"),
         ]
     )
@@ -341,7 +341,7 @@ def test_colours_by_kind_memory_time_and_fold():
     assert fills("memory") == snapshot(
         (
             [(1.0, None, "64 B"), (0.75, None, "32 B"), (0.0, None, "4 B")],
-            [("scale", "min", "4 B (bytes written for one example, logarithmic)"), ("scale", "max", "64 B")],
+            [("scale", "min", "4 B (bytes written per example, logarithmic)"), ("scale", "max", "64 B")],
         )
     )
     assert fills("fold") == snapshot(

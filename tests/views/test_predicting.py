@@ -32,7 +32,7 @@ def test_the_questions_of_a_trace():
     asked = [f"{step} {question.text}" for step in (3, 10, 12) for question in questions(index, step)]
     assert asked == snapshot(
         [
-            "3 Both of these matches want layer 8. Which one is applied?",
+            "3 Both of these matches claim layer 8. Which one is applied?",
             "3 Does the pattern CategoricalLogSoftmax (Categorical) match at layer 0?",
             "3 Does the pattern Candecomp (Sum over Hadamard) match at layer 5?",
             "3 Does the pattern Mixing (Sum) match at layer 5?",
@@ -119,14 +119,14 @@ def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
     )
     assert lines(check(index, question, [*wanted, folded])) == snapshot(
         [
-            "Not these: 45. Layer 45: it is folded already, of 12 layers of level 0. They agree on level 3 and on",
-            "CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
+            "Not these: 45. Layer 45: it is already a folded layer, of 12 layers of level 0. They agree on level",
+            "3 and on CPT with num_output_units=4, num_input_units=4, arity=2, weight.shape=(4, 4).",
         ]
     )
     gone = next(
         node for node in index.trace.graph_at("compile").nodes if node not in index.trace.graph_at("fold/level 0").nodes
     )
-    assert f"Layer {gone}: it is " in check(index, question, [*wanted, gone]).text
+    assert f"Layer {gone}: it " in check(index, question, [*wanted, gone]).text
     with pytest.raises(UnknownNameError, match="there was never a node 9999"):
         check(index, question, [*wanted, 9999])
 
@@ -136,7 +136,7 @@ def test_a_pattern_whose_rule_declines_fits():
     index = TraceIndex(trace)
     declined = next(r for s in trace.steps for r in s.refusals if r.refusal.kind is RefusalKind.DECLINED)
     question = question_about(index, "matches", node=declined.refusal.root, pattern=declined.refusal.pattern)
-    assert check(index, question, True).text.startswith("Right. The pattern fits; the rule declined: ")
+    assert check(index, question, True).text.startswith("Right. The pattern matches; the rule declined: ")
     assert not check(index, question, False).right
 
 
@@ -146,7 +146,10 @@ def test_a_layer_that_stays_alone_says_what_came_closest():
     verdict = check(index, question, [])
     assert verdict.right
     assert lines(verdict) == snapshot(
-        ["Right. Layer 41 stays alone. The others of its key are on other levels: 1, 3, 4; it is on 2."]
+        [
+            "Right. Layer 41 is not folded with any other. The others with its key are on different levels: 1, 3,",
+            "4; it is on 2.",
+        ]
     )
 
 
@@ -154,7 +157,7 @@ def test_the_winner_of_a_conflict_is_told_with_the_strategy():
     index = index_of("conflict")
     (question,) = ask(index, 3, "winner")
     assert (question.text, question.choices) == snapshot(
-        ("Both of these matches want layer 8. Which one is applied?", ("Candecomp at 8, 7", "SumCollapse at 9, 8"))
+        ("Both of these matches claim layer 8. Which one is applied?", ("Candecomp at 8, 7", "SumCollapse at 9, 8"))
     )
     assert [lines(check(index, question, choice)) for choice in question.choices] == snapshot(
         [
@@ -168,7 +171,7 @@ def test_the_winner_of_a_conflict_is_told_with_the_strategy():
             ],
         ]
     )
-    with pytest.raises(UnknownNameError, match="no choice 'Tucker at 1'; there are: Candecomp at 8, 7"):
+    with pytest.raises(UnknownNameError, match="no choice 'Tucker at 1'; the choices are: Candecomp at 8, 7"):
         check(index, question, "Tucker at 1")
 
 
@@ -240,23 +243,23 @@ def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked():
 @pytest.mark.parametrize(
     ("kind", "step", "answer", "message"),
     [
-        ("fold-with", 10, 3, "the answer is a list of layers; found 3"),
-        ("fold-with", 10, "3", "the answer is a list of layers"),
-        ("fold-with", 10, None, "the answer is a list of layers; found None"),
-        ("fold-with", 10, [3, "a"], "the answer is a list of layers, by their numbers; found 'a' in it"),
-        ("fold-with", 10, [True], "by their numbers; found True in it"),
-        ("fold-with", 10, [None], "by their numbers; found None in it"),
-        ("fold-with", 10, np.array(3), r"the answer is a list of layers; found array\(3\)"),
+        ("fold-with", 10, 3, "the answer must be a list of layers; got 3"),
+        ("fold-with", 10, "3", "the answer must be a list of layers"),
+        ("fold-with", 10, None, "the answer must be a list of layers; got None"),
+        ("fold-with", 10, [3, "a"], "the answer must be a list of layer ids; got 'a' in it"),
+        ("fold-with", 10, [True], "list of layer ids; got True in it"),
+        ("fold-with", 10, [None], "list of layer ids; got None in it"),
+        ("fold-with", 10, np.array(3), r"the answer must be a list of layers; got array\(3\)"),
         (
             "winner",
             3,
             np.array([1, 2]),
-            "the answer is one of the choices: Candecomp at 8, 7; SumCollapse at 9, 8; found",
+            "the answer must be one of the choices: Candecomp at 8, 7; SumCollapse at 9, 8; got",
         ),
-        ("matches", 3, "perhaps", "the answer is yes or no"),
-        ("matches", 3, 1, "the answer is yes or no"),
-        ("layers-left", 3, True, "the answer is a number of layers; found True"),
-        ("layers-left", 3, "9", "the answer is a number of layers; found '9'"),
+        ("matches", 3, "perhaps", "the answer must be yes or no"),
+        ("matches", 3, 1, "the answer must be yes or no"),
+        ("layers-left", 3, True, "the answer must be a number of layers; got True"),
+        ("layers-left", 3, "9", "the answer must be a number of layers; got '9'"),
     ],
 )
 def test_an_answer_of_another_kind_is_refused(kind, step, answer, message):
@@ -309,8 +312,8 @@ class TestOneQuestion:
                 "3 Does the pattern Candecomp (Sum over Hadamard) match at layer 6?",
                 "3 Does the pattern Candecomp (Sum over Hadamard) match at layer 5?",
                 "3 Does the pattern Candecomp (Sum over Hadamard) match at layer 11?",
-                "3 Both of these matches want layer 8. Which one is applied?",
-                "3 Both of these matches want layer 5. Which one is applied?",
+                "3 Both of these matches claim layer 8. Which one is applied?",
+                "3 Both of these matches claim layer 5. Which one is applied?",
                 "3 There are 12 layers now. How many are left after this step (fuse, round 1)?",
                 "5 There are 9 layers now. How many are left after this step (shatter, round 2)?",
                 "3 Operations: 164 now. More, the same, or fewer after this step (fuse, round 1)?",
@@ -357,29 +360,29 @@ class TestOneQuestion:
             (("folds",), {}, UnknownNameError, "no kind of question named 'folds'; known are: fold-with, winner"),
             (("layers-left", 99), {}, UnknownNameError, "there is no step 99"),
             (("fold-with",), {"node": 999}, UnknownNameError, "999"),
-            (("fold-with",), {"node": "14"}, DataTypeError, "node is the number of a layer; found '14'"),
-            (("fold-with",), {"node": 14.0}, DataTypeError, "found 14.0"),
+            (("fold-with",), {"node": "14"}, DataTypeError, "node must be the id of a layer; got '14'"),
+            (("fold-with",), {"node": 14.0}, DataTypeError, "got 14.0"),
             (
                 ("matches",),
                 {"pattern": "LogSoftmax"},
                 CircuitError,
-                "is tried inside of parameters; ask about a pattern",
+                "is tried inside parameters; ask about a pattern",
             ),
             (("matches",), {"pattern": "Nosuch"}, UnknownNameError, "no pattern named 'Nosuch'"),
             (("figure", 3), {"figure": "smell"}, UnknownNameError, "no figure of step 3"),
-            (("figure", 9), {}, CircuitError, "no figure changes in step 9 .*; name one to ask about: layers, "),
-            (("layers-left", 0), {}, CircuitError, "step 0 .* is where the trace begins"),
-            (("layers-left", 3), {"node": 3}, CircuitError, "takes no node; leave out node=3"),
+            (("figure", 9), {}, CircuitError, "no statistic changes in step 9 .*; choose one of: layers, "),
+            (("layers-left", 0), {}, CircuitError, "step 0 .* is the start of the trace"),
+            (("layers-left", 3), {"node": 3}, CircuitError, "does not accept node; omit node=3"),
             (("fold-with", 3), {}, CircuitError, "step 3 .* folds no layers together"),
             (("fold-with", 11), {"node": 14}, CircuitError, "layer 14 is folded in step 10 .*, not in step 11"),
-            (("fold-with",), {"node": 8}, CircuitError, "layer 8 is not there when folding begins"),
+            (("fold-with",), {"node": 8}, CircuitError, "layer 8 does not exist when folding begins"),
             (("winner", 5), {}, CircuitError, "no conflict between two matches in step 5"),
             (("winner",), {"node": 0}, CircuitError, "that node 0 is part of in the trace"),
             (
                 ("matches", 10),
                 {"node": 14},
                 CircuitError,
-                "no pattern matched nor nearly matched at node 14 in step 10",
+                "no pattern matched or nearly matched at node 14 in step 10",
             ),
             (("matches", 10), {"node": 14, "pattern": "Candecomp"}, CircuitError, "was not tried in step 10"),
         ],

@@ -135,7 +135,7 @@ def test_bars_of_steps_have_whiskers_a_reason_and_a_table():
     )
     assert bars["table"] == snapshot(
         {
-            "columns": ["step", "layers", "CPU", "against unoptimized", "alive at once"],
+            "columns": ["step", "layers", "CPU", "against unoptimized", "peak"],
             "rows": [
                 ["compile", "12", "2 ms (1.9 ms to 2.1 ms)", "", "2 KiB"],
                 ["fuse, round 1", "9", "1.98 ms (1.88 ms to 2.08 ms)", "1.01x: within the noise", "1 KiB"],
@@ -199,7 +199,7 @@ def test_the_crossover_is_told_or_why_there_is_none():
         "8x faster (7.24 to 8.84)",
     ]
     always = sweep(cpu, dict.fromkeys(cpu, 0.1))
-    assert crossover_text(always) == "No crossover: from 1 row to 64, CUDA is faster throughout."
+    assert crossover_text(always) == "No crossover: from 1 row to 64, CUDA is always faster."
     assert crossover_text(sweep(cpu, {}, missing=NO_CUDA)) == "No crossover of CPU and CUDA: no CUDA device."
     assert crossover_text(sweep(cpu, {})) == "No crossover of CPU and CUDA: CUDA was not measured."
 
@@ -262,7 +262,7 @@ def test_conditions_say_on_what_and_how_and_what_is_doubtful():
     doubtful = run_of(STEPS, vague, setup=replace(SETUP, warning="the machine is busy"))
     assert conditions(doubtful)["lines"] == [
         "Warning: the machine is busy.",
-        "Compile on the CPU is known within 30%. The time was over (20 s); give it more for a closer result.",
+        "Compile on the CPU is known within 30%. The time limit of 20 s was reached; raise it for a narrower interval.",
     ]
     assert conditions(replace(doubtful, cancelled=True))["lines"][1].startswith("The measurement was cancelled")
 
@@ -294,14 +294,14 @@ def test_many_small_operators_are_launch_bound():
     (bottleneck,) = bottlenecks(index_of("conflict"), [run_of(STEPS, slow)])
     assert (bottleneck.kind, bottleneck.device) == ("launch-bound", "cpu")
     assert bottleneck.text == (
-        "one row takes 400 µs, 256 rows 500 µs; the 100 operators take 5 µs each, and the smallest one that this "
-        "device can do takes 1 µs."
+        "one row takes 400 µs, 256 rows 500 µs; the 100 operators take 5 µs each, and the smallest operator on this "
+        "device takes 1 µs."
     )
-    assert bottleneck.advice == "Give larger batches, which cost nearly nothing."  # it is folded already
+    assert bottleneck.advice == "Use larger batches, which cost almost nothing."  # it is already folded
     (before,) = bottlenecks(
         index_of("conflict"), [run_of(STEPS, step_timing(0, 0.5, operators=100, one_row=0.4))], step=0
     )
-    assert before.advice == "Fold, or give larger batches, which cost nearly nothing."
+    assert before.advice == "Fold, or use larger batches, which cost almost nothing."
     busy = replace(slow, one_row=0.1)
     assert bottlenecks(index_of("conflict"), [run_of(STEPS, busy)]) == ()
     few = replace(slow, operators=10)  # 50 µs each: the operators themselves are large
@@ -326,8 +326,7 @@ def test_reads_that_copy_for_long_are_gather_bound():
     (bottleneck,) = bottlenecks(index, [layers_run(index, times, {nodes[1]: 3.0, nodes[2]: 1.0})])
     assert (bottleneck.kind, bottleneck.text) == (
         "gather-bound",
-        f"copying inputs to where they are read takes 4 ms of 11 ms (36%); the longest, 3 ms, is that of layer "
-        f"{nodes[1]}.",
+        f"copying inputs takes 4 ms of 11 ms (36%); the slowest copy, 3 ms, is that of layer {nodes[1]}.",
     )
     assert bottlenecks(index, [layers_run(index, times, {nodes[1]: 1.0})]) == ()
 

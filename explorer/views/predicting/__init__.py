@@ -1,7 +1,7 @@
 """Predict, then reveal: questions about a step, and what is right, wrong or missing in an answer.
 
-A question does not hold its answer, and is asked over the picture of the state that the step found, one box for each
-layer: grouped boxes, hulls and the colours of changes would tell it. The answers, and the reasons, are the trace's.
+A question does not contain its answer. Its picture shows the state before the step, with one box per layer, because
+grouped boxes, hulls and the colours of changes would reveal it. Answers and reasons come from the trace.
 """
 
 from explorer.views.predicting.asking import check, question_about, questions

@@ -1,4 +1,4 @@
-"""All questions about a step, the one that is asked for, and whether an answer is right."""
+"""Create questions about a step, and check answers."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -25,14 +25,14 @@ from explorer.views.predicting.question import (
 )
 
 TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "figure": ("figure",)}
-"""What may be said beside the step, by kind of question."""
+"""Options in addition to the step, by kind of question."""
 YES_OR_NO = {"yes": True, "no": False}
 
 
 def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
-    """What can be asked about a step, in the same order under any circumstances; nothing about one that failed.
+    """Return the questions about a step, in a deterministic order; none about a failed step.
 
-    Raises: UnknownNameError for a step that is not there.
+    Raises: UnknownNameError for an unknown step.
     """
     entry = index.step(step)
     if entry.index == 0 or entry.error is not None:
@@ -53,22 +53,22 @@ def question_about(
     pattern: str | None = None,
     figure: str | None = None,
 ) -> Question:
-    """The question of a kind about a step; what is left out is chosen: the first step, node, pattern that raises it.
+    """Return a question of a kind about a step; defaults to the first step, node and pattern that raise it.
 
-    Raises: UnknownNameError for a kind, step, node, pattern or figure that is not there; DataTypeError for a node that
-    is no number; CircuitError for a question that the step does not raise, or that does not take what was given.
+    Raises: UnknownNameError for an unknown kind, step, node, pattern or statistic; DataTypeError for a node that is not
+    an integer; CircuitError if the step does not raise the question, or the kind does not accept an option.
     """
     if kind not in KINDS:
         raise unknown_name("kind of question", kind, KINDS)
     for name, value in (("node", node), ("pattern", pattern), ("figure", figure)):
         if value is not None and name not in TAKES.get(kind, ()):
-            raise CircuitError(f"a question of kind {kind!r} takes no {name}; leave out {name}={value!r}")
+            raise CircuitError(f"a question of kind {kind!r} does not accept {name}; omit {name}={value!r}")
     entry = None if step is None else askable(index, step)
     if node is not None:
         if not is_integer(node):
-            raise DataTypeError(f"node is the number of a {noun_of(index)}; found {node!r}")
+            raise DataTypeError(f"node must be the id of a {noun_of(index)}; got {node!r}")
         node = int(node)
-        index.trace.lineage(node)  # raises for a node that never was
+        index.trace.lineage(node)  # raises for an unknown node
     if kind == "fold-with":
         return question_about_fold(index, entry, node)
     if kind == "matches":
@@ -81,39 +81,39 @@ def question_about(
 
 
 def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
-    """Hold an answer against the trace.
+    """Check an answer against the trace.
 
-    Raises: DataTypeError for an answer that is not of the kind asked for; UnknownNameError for one that is none of the
-    choices, and for a layer that never was.
+    Raises: DataTypeError for an answer of the wrong type; UnknownNameError for one that is not among the choices, and
+    for an unknown layer.
     """
     if question.kind == "fold-with":
         return check_fold(index, question, _layers_of(index, answer))
     if question.kind in ("winner", "figure"):
         if not isinstance(answer, str):
-            raise DataTypeError(f"the answer is one of the choices: {'; '.join(question.choices)}; found {answer!r}")
+            raise DataTypeError(f"the answer must be one of the choices: {'; '.join(question.choices)}; got {answer!r}")
         if answer not in question.choices:
-            raise UnknownNameError(f"no choice {answer!r}; there are: {'; '.join(question.choices)}")
+            raise UnknownNameError(f"no choice {answer!r}; the choices are: {'; '.join(question.choices)}")
         return (check_winner if question.kind == "winner" else check_figure)(index, question, str(answer))
     if question.kind == "matches":
         if not isinstance(answer, bool | np.bool_) and not (isinstance(answer, str) and answer in YES_OR_NO):
-            raise DataTypeError(f"the answer is yes or no (True or False); found {answer!r}")
+            raise DataTypeError(f"the answer must be yes or no (True or False); got {answer!r}")
         return check_match(index, question, YES_OR_NO[answer] if isinstance(answer, str) else bool(answer))
     if not is_integer(answer):
-        raise DataTypeError(f"the answer is a number of {noun_of(index)}s; found {answer!r}")
+        raise DataTypeError(f"the answer must be a number of {noun_of(index)}s; got {answer!r}")
     return check_layers(index, question, int(cast(int, answer)))
 
 
 def _layers_of(index: TraceIndex, answer: object) -> list[int]:
-    """Ids of layers. Raises: DataTypeError for anything else; UnknownNameError for a layer that never was."""
+    """Return layer ids. Raises: DataTypeError for anything else; UnknownNameError for an unknown layer."""
     if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
-        raise DataTypeError(f"the answer is a list of layers; found {answer!r}")
+        raise DataTypeError(f"the answer must be a list of layers; got {answer!r}")
     try:
         given = list(cast("Iterable[object]", answer))
-    except TypeError as error:  # an array without axes says only then that it is no list
-        raise DataTypeError(f"the answer is a list of layers; found {answer!r}") from error
+    except TypeError as error:  # a 0-d array only raises here
+        raise DataTypeError(f"the answer must be a list of layers; got {answer!r}") from error
     others = [node for node in given if not is_integer(node)]
     if others:
-        raise DataTypeError(f"the answer is a list of layers, by their numbers; found {others[0]!r} in it")
+        raise DataTypeError(f"the answer must be a list of layer ids; got {others[0]!r} in it")
     nodes = [int(cast(int, node)) for node in given]
     for node in nodes:
         index.trace.lineage(node)

@@ -1,4 +1,4 @@
-"""The question which of two matches in conflict is applied."""
+"""Questions about which of two conflicting matches is applied."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,20 +10,20 @@ from explorer.views.words import list_text
 
 
 def winner_questions(index: TraceIndex, step: Step) -> Iterator[Question]:
-    """About each conflict between two matches on layers."""
+    """Yield a question about each conflict between two matches on layers."""
     for lost in step.lost if step.error is None else ():
         loser, winner = step.matches[lost.loser], step.matches[lost.winner]
         if lost.parameter_path or (loser.rule, loser.nodes) == (winner.rule, winner.nodes):
             continue
         choices = sorted((match.nodes, _match_text(match.rule, match.nodes)) for match in (loser, winner))
-        text = f"Both of these matches want {noun_of(index)} {lost.node}. Which one is applied?"
+        text = f"Both of these matches claim {noun_of(index)} {lost.node}. Which one is applied?"
         nodes = tuple(dict.fromkeys((*loser.nodes, *winner.nodes)))
         names = tuple(choice for _, choice in choices)
         yield Question("winner", text, step.index, nodes, names, group_by=grouping_of(index, step))
 
 
 def question_about_conflict(index: TraceIndex, step: Step | None, node: int | None) -> Question:
-    """The question about the first conflict, of those that a node is part of.
+    """Return the question about the first conflict, or the first one that involves a node.
 
     Raises: CircuitError if there is none.
     """
@@ -37,7 +37,7 @@ def question_about_conflict(index: TraceIndex, step: Step | None, node: int | No
 
 
 def check_winner(index: TraceIndex, question: Question, answer: str) -> Verdict:
-    """Raises: UnknownNameError for a question about a conflict that the step does not have."""
+    """Check a choice. Raises: UnknownNameError if the step does not have this conflict."""
     step = index.step(question.step)
     for lost in step.lost:
         loser, winner = step.matches[lost.loser], step.matches[lost.winner]

@@ -1,4 +1,4 @@
-"""The questions how many layers are left after a step, and whether a figure is more, the same or fewer."""
+"""Questions about how many layers a step leaves, and whether a statistic is more, the same or fewer."""
 
 import numpy as np
 
@@ -13,14 +13,14 @@ MORE, SAME, FEWER = "more", "the same", "fewer"
 
 
 def layers_question(index: TraceIndex, step: Step) -> Question:
-    """How many layers, or operators, are left after the step."""
+    """Ask how many layers, or operators, are left after the step."""
     count = plural(_count(index, step.index - 1), noun_of(index))
     text = f"There are {count} now. How many are left after this step ({path_text(step.path)})?"
     return Question("layers-left", text, step.index, group_by=grouping_of(index, step))
 
 
 def check_layers(index: TraceIndex, question: Question, answer: int) -> Verdict:
-    """Hold a number against what is left, and say what the step did."""
+    """Check a number of layers, and say what the step did."""
     left = layers_left(index, question)
     right = answer == left
     count = plural(left, noun_of(index))
@@ -29,19 +29,19 @@ def check_layers(index: TraceIndex, question: Question, answer: int) -> Verdict:
 
 
 def layers_left(index: TraceIndex, question: Question) -> int:
-    """The answer to a question of kind `layers-left`."""
+    """Return the answer to a question of kind `layers-left`."""
     return _count(index, question.step)
 
 
 def _count(index: TraceIndex, step: int) -> int:
-    """How many layers there are after a step; at the tensor level operators, which inputs and constants are not."""
+    """Return the number of layers after a step; at the tensor level, of operators (not inputs and constants)."""
     if index.trace.is_tensor:
         return index.trace.stats(step)["operators"]
     return int(np.count_nonzero(index.state(step).present))
 
 
 def _why_so_many(index: TraceIndex, step: Step) -> str:
-    """What was done to how many layers."""
+    """Describe what was done to how many layers."""
     noun = noun_of(index)
     if step.folds:
         return f"On this level, {step.summary}."
@@ -51,7 +51,7 @@ def _why_so_many(index: TraceIndex, step: Step) -> str:
             key = (rewrite.rule, len(rewrite.removed), len(rewrite.added))
             done[key] = done.get(key, 0) + 1
     if not done:
-        inside = " Rules on parameters change no layer into another." if step.rewrites else ""
+        inside = " Rules on parameters do not replace layers." if step.rewrites else ""
         return f"Nothing was replaced.{inside}"
     parts = [
         f"{rule} {plural(count, 'time')} {_change_text(old, new, noun)}" for (rule, old, new), count in done.items()
@@ -60,26 +60,26 @@ def _why_so_many(index: TraceIndex, step: Step) -> str:
 
 
 def _change_text(old: int, new: int, noun: str) -> str:
-    """What became of `old` layers or operators, where `new` ones came."""
+    """Describe the replacement of `old` layers or operators by `new` ones."""
     if old == new == 0:
-        return f"changed no {noun}, only what is read"
+        return f"changed no {noun}, only its inputs"
     if not new:
-        return f"took {plural(old, noun)} away"
+        return f"removed {plural(old, noun)}"
     if not old:
         return f"added {plural(new, noun)}"
     return f"replaced {plural(old, noun)} by {new}"
 
 
 def figure_question(index: TraceIndex, step: Step | None, figure: str | None) -> Question:
-    """What becomes of a figure in a step; without one, of the first that changes.
+    """Ask how a step changes a statistic, by default the first that changes.
 
-    Raises: UnknownNameError for a figure that is not there; CircuitError if none is given and none changes.
+    Raises: UnknownNameError for an unknown statistic; CircuitError if none is given and none changes.
     """
     steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
     if figure is None:
         found = next(((one, name) for one in steps for name in _stats(index, one) if _changes(index, one, name)), None)
         if found is None:
-            raise CircuitError(f"no figure changes in {where(step)}; name one to ask about: {', '.join(FIGURES)}")
+            raise CircuitError(f"no statistic changes in {where(step)}; choose one of: {', '.join(FIGURES)}")
         step, figure = found
     elif step is None:
         step = next((one for one in steps if figure in _stats(index, one) and _changes(index, one, figure)), None)
@@ -106,7 +106,7 @@ def _changes(index: TraceIndex, step: Step, figure: str) -> bool:
 
 
 def check_figure(index: TraceIndex, question: Question, answer: str) -> Verdict:
-    """Hold one of the choices against the figure before and after."""
+    """Check a choice against the statistic before and after."""
     title, _, text = FIGURES[question.figure]
     step = index.step(question.step)
     before, after = (index.trace.stats(at)[question.figure] for at in (step.index - 1, step.index))

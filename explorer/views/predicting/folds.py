@@ -1,4 +1,4 @@
-"""The question which layers are folded together with one."""
+"""Questions about which layers are folded together with a given one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_FOLD_QUESTIONS = 3
 
 
 def fold_questions(index: TraceIndex, step: Step) -> list[Question]:
-    """About the largest groups of a level, and about one layer that stays alone."""
+    """Return questions about the largest groups of a level, and about one layer that is not folded."""
     if not step.folds or layers_found(index, step) > MOST_LAYERS:
         return []
     together = sorted((g for g in step.folds if len(g.members) > 1), key=lambda g: (-len(g.members), g.members))
@@ -33,14 +33,14 @@ def _fold_question(step: Step, node: int, type_name: str) -> Question:
 
 
 def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) -> Question:
-    """The question about a layer; without one about the first that is folded with others.
+    """Return the question about a layer, by default the first that is folded with others.
 
-    Raises: CircuitError if the trace, or the step, folds nothing or not this layer.
+    Raises: CircuitError if the trace or the step folds nothing, or not this layer.
     """
     folding = [one for one in index.trace.steps if one.folds and one.error is None]
     if not folding:
         advice = "operators are not folded" if index.trace.is_tensor else "record with fold=True"
-        raise CircuitError(f"the trace folds nothing, so nothing is folded together; {advice}")
+        raise CircuitError(f"the trace folds nothing; {advice}")
     if node is None:
         asked = [question for one in folding if step in (None, one) for question in fold_questions(index, one)]
         if not asked:
@@ -48,7 +48,7 @@ def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) 
         return next((one for one in asked if len(fold_together(index, one).wanted) > 0), asked[0])
     group, found = next(((g, one) for one in folding for g in one.folds if node in g.members), (None, None))
     if group is None or found is None:
-        raise CircuitError(f"layer {node} is not there when folding begins, so nothing is folded together with it")
+        raise CircuitError(f"layer {node} does not exist when folding begins, so it is not folded")
     if step not in (None, found):
         raise CircuitError(f"layer {node} is folded in {where(found)}, not in {where(step)}")
     if layers_found(index, found) > MOST_LAYERS:
@@ -59,13 +59,13 @@ def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) 
 def _no_folds(index: TraceIndex, step: Step) -> str:
     count = layers_found(index, step)
     if count > MOST_LAYERS:
-        return f"{where(step)} finds {plural(count)}; at most {MOST_LAYERS:,} can be drawn one by one to be clicked on"
+        return f"{where(step)} has {plural(count)}; at most {MOST_LAYERS:,} can be drawn one by one to be clicked"
     return f"{where(step)} folds no layers together"
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """The layers that belong to the one that was asked about, what to say if they were found, and why it is these."""
+    """The layers folded with the given one, the feedback if they were found, and the reason."""
 
     wanted: tuple[int, ...]
     right: str
@@ -73,12 +73,12 @@ class Together:
 
 
 def fold_together(index: TraceIndex, question: Question) -> Together:
-    """The answer to a question of kind `fold-with`."""
+    """Return the answer to a question of kind `fold-with`."""
     (node,) = question.nodes
     group = _group_of(index, node)
     wanted = tuple(member for member in group.members if member != node)
     if not wanted:
-        why = f"Layer {node} stays alone. {_nearly(index, group)}".rstrip()
+        why = f"Layer {node} is not folded with any other. {_nearly(index, group)}".rstrip()
         return Together(wanted, f"Right. {why}", why)
     key = ", ".join(f"{name}={value}" for name, value in group.key.items())
     why = f"They agree on level {group.level} and on {title_of(group.type)} with {key}."
@@ -90,7 +90,7 @@ def _group_of(index: TraceIndex, node: int) -> FoldGroup:
 
 
 def check_fold(index: TraceIndex, question: Question, answer: Sequence[int]) -> Verdict:
-    """Hold chosen layers against the group: which do not belong to it and why, and which are missing."""
+    """Check chosen layers against the group: which do not belong to it and why, and which are missing."""
     (node,) = question.nodes
     members, known = _group_of(index, node).members, fold_together(index, question)
     given = [one for one in dict.fromkeys(answer) if one != node]
@@ -107,28 +107,28 @@ def check_fold(index: TraceIndex, question: Question, answer: Sequence[int]) -> 
 
 
 def why_apart(index: TraceIndex, node: int, other: int) -> str:
-    """Why two layers are not folded together; the other may be a folded layer, or be gone."""
+    """Describe why two layers are not folded together; `other` may be a folded layer, or removed."""
     folded = next((g for g in index.groups if g.node == other and g.members != (other,)), None)
     if folded is not None:
-        return f"it is folded already, of {plural(len(folded.members))} of level {folded.level}."
+        return f"it is already a folded layer, of {plural(len(folded.members))} of level {folded.level}."
     try:
         return f"{index.trace.why_not_folded(node, other).why}."
     except CircuitError:
-        return "it is not there any more when folding begins."
+        return "it no longer exists when folding begins."
 
 
 def _nearly(index: TraceIndex, group: FoldGroup) -> str:
-    """What came closest to being folded with a layer that stays alone."""
+    """Describe the closest candidate for a layer that is not folded."""
     for miss in index.missed:
         if group.node in miss.nodes:
             other = miss.nodes[1 - miss.nodes.index(group.node)]
-            return f"Closest was layer {other}: {miss.reason}."
+            return f"The closest was layer {other}: {miss.reason}."
     same = [g for g in index.groups if g.type == group.type and g.node != group.node]
     if not same:
         return f"There is no other {title_of(group.type)}."
     found = key_differences((group.type, tuple(group.key.items())), (same[0].type, tuple(same[0].key.items())))
     if not found:
         levels = list_text([g.level for g in same], 6)
-        return f"The others of its key are on other levels: {levels}; it is on {group.level}."
+        return f"The others with its key are on different levels: {levels}; it is on {group.level}."
     fields = "; ".join(f"{name} {theirs} and not {mine}" for name, mine, theirs in found)
     return f"Another {title_of(group.type)} has {fields}."

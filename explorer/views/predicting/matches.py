@@ -1,4 +1,4 @@
-"""The question whether a pattern matches at a node."""
+"""Questions about whether a pattern matches at a node."""
 
 from explorer.errors import CircuitError, unknown_name
 from explorer.trace import Refusal, RefusalKind, Step
@@ -7,11 +7,11 @@ from explorer.views.predicting.question import Question, Verdict, askable, group
 from explorer.views.words import list_text
 
 LONGEST_ENTRIES = 80
-"""Entries of a pattern are spelled out up to so many letters; rules of the tensor level name dozens of operators."""
+"""Maximum length of a pattern's entries in a question; tensor-level rules have dozens of operators."""
 
 
 def match_questions(index: TraceIndex, step: Step) -> list[Question]:
-    """For each rule on layers: at its first match, and at the near miss that got furthest."""
+    """Return questions for each rule on layers: at its first match, and at the near miss that got furthest."""
     found: list[tuple[int, str]] = []
     for rule in index.trace.rules:
         if rule.kind == "parameter":
@@ -24,7 +24,7 @@ def match_questions(index: TraceIndex, step: Step) -> list[Question]:
         if misses:
             furthest = max(misses, key=lambda refusal: refusal.progress)
             found.append((furthest.root, rule.pattern))
-    ordered = sorted(found)  # by layer, so that the order does not tell which are matches
+    ordered = sorted(found)  # by layer, so that the order does not reveal the matches
     return [_match_question(index, step, node, pattern) for node, pattern in ordered]
 
 
@@ -43,16 +43,16 @@ def _match_question(index: TraceIndex, step: Step, node: int, pattern: str) -> Q
 
 
 def question_about_match(index: TraceIndex, step: Step | None, node: int | None, pattern: str | None) -> Question:
-    """The question about a pattern at a node; what is left out is the first that matches or nearly does.
+    """Return the question about a pattern at a node, by default the first match or near miss.
 
-    Raises: UnknownNameError for a pattern that is not there; CircuitError if there is nothing to ask.
+    Raises: UnknownNameError for an unknown pattern; CircuitError if there is nothing to ask.
     """
     patterns = [rule.pattern for rule in index.trace.rules]
     if pattern is not None and pattern not in patterns:
         raise unknown_name("pattern", pattern, patterns)
     if any(rule.kind == "parameter" for rule in index.trace.rules if rule.pattern == pattern):
         raise CircuitError(
-            f"the pattern {pattern} is tried inside of parameters; ask about a pattern of {noun_of(index)}s"
+            f"the pattern {pattern} is tried inside parameters; ask about a pattern of {noun_of(index)}s"
         )
     if pattern is not None and node is not None:
         at = index.trace.why_not(pattern, node, None if step is None else step.index).step
@@ -61,14 +61,14 @@ def question_about_match(index: TraceIndex, step: Step | None, node: int | None,
     asked = (question for one in steps for question in match_questions(index, one))
     found = next((one for one in asked if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
     if found is None:
-        what = "no pattern" if pattern is None else f"the pattern {pattern} neither"
+        what = "no pattern" if pattern is None else f"the pattern {pattern} never"
         at = "" if node is None else f" at node {node}"
-        raise CircuitError(f"{what} matched nor nearly matched{at} in {where(step)}; give node= and pattern=")
+        raise CircuitError(f"{what} matched or nearly matched{at} in {where(step)}; pass node= and pattern=")
     return found
 
 
 def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
-    """Hold yes or no against the matcher, whose reason is told."""
+    """Check yes or no against the matcher, and quote its reason."""
     (node,) = question.nodes
     found = index.trace.why_not(question.pattern, node, question.step)
     match = next(
@@ -83,14 +83,14 @@ def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
     right = answer == fits
     reason = found.reason[0].upper() + found.reason[1:]
     if fits and not found.matched:
-        reason = f"The pattern fits; {found.reason}"
+        reason = f"The pattern matches; {found.reason}"
     nodes = (node,) if match is None else match.nodes
     at = f" ({list_text(nodes)})" if match is not None else ""
     return Verdict(right, f"{'Right' if right else 'No'}. {reason}{at}.", nodes)
 
 
 def _is_left_alone(index: TraceIndex, refusal: Refusal | None) -> bool:
-    """Whether a pattern fitted and its rule did nothing. What a tensor rule declines is part of what it looks for."""
+    """Return whether a pattern matched but its guard declined; at the tensor level, a guard is part of the pattern."""
     return refusal is not None and refusal.kind is RefusalKind.DECLINED and not index.trace.is_tensor
 
 

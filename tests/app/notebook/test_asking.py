@@ -147,7 +147,7 @@ def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
     assert matches.check(True).right
     with pytest.raises(CircuitError, match="the trace folds nothing"):
         explorer.ask(tensor, "fold-with")
-    with pytest.raises(DataTypeError, match="the answer is a number of operators; found '3'"):
+    with pytest.raises(DataTypeError, match="the answer must be a number of operators; got '3'"):
         left.check("3")
 
 
@@ -160,7 +160,7 @@ def test_only_traces_are_asked_about() -> None:
 def test_what_is_not_there_cannot_be_asked_about(conflict: Trace) -> None:
     with pytest.raises(UnknownNameError, match="no pattern named 'Sum'"):
         explorer.ask(conflict, "matches", pattern="Sum")
-    with pytest.raises(CircuitError, match=r"step 0 .* is where the trace begins"):
+    with pytest.raises(CircuitError, match=r"step 0 .* is the start of the trace"):
         explorer.ask(conflict, "layers-left", step=0)
     with pytest.raises(UnknownNameError, match="no choice 'Tucker at 1'"):
         explorer.ask(conflict, "winner").check("Tucker at 1")
@@ -171,10 +171,10 @@ def test_a_saved_notebook_shows_the_question_and_its_picture(conflict: Trace) ->
     data, metadata = widget._repr_mimebundle_()
     assert data["image/png"].startswith("iVBOR")
     assert data["text/plain"].startswith(
-        "Both of these matches want layer 8. Which one is applied? [Candecomp at 8, 7] [SumCollapse at 9, 8]"
+        "Both of these matches claim layer 8. Which one is applied? [Candecomp at 8, 7] [SumCollapse at 9, 8]"
     )
     assert "Hadamard" in data["text/plain"]
-    assert metadata["image/png"]["alt"].startswith("Both of these matches want layer 8.")
+    assert metadata["image/png"]["alt"].startswith("Both of these matches claim layer 8.")
     assert "application/vnd.jupyter.widget-view+json" in data
     for word in ("loser", "lost by the strategy", "Closest"):
         assert word not in data["text/plain"]

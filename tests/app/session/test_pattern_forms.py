@@ -176,15 +176,15 @@ def test_a_trial_finds_what_the_rule_of_the_same_pattern_found():
     theirs = [r.refusal for r in fuse.refusals if r.refusal.pattern == "SumCollapse"]
     assert [r.reason for r in trial.refusals] == [r.reason for r in theirs]
     assert trial.text == (
-        "TwoSums matches 2 times. Tried on 12 layers, of which 5 are a TorchSumLayer. Closest: 3 times blocked at its "
-        "2nd layer because that layer is of another type."
+        "TwoSums matches 2 times. Tried on 12 layers; 5 of them have the type TorchSumLayer. Closest: 3 times blocked at its "
+        "2nd layer because that layer has a different type."
     )
 
 
 def test_matches_that_overlap_are_counted():
     trace = explorer.record(load_named("sum-chain"))
     text = try_pattern(trace, 3, sums()).text
-    assert text.startswith("TwoSums matches 39 times. 20 can be applied at once; the others share a layer with those.")
+    assert text.startswith("TwoSums matches 39 times. 20 can be applied together; the rest share a layer with those.")
 
 
 def test_after_a_step_other_layers_are_tried():
