@@ -115,19 +115,19 @@ def test_details_of_a_layer_that_was_fused():
                 ["symbolic layers", "5 (middle-left)"],
                 ["exists", "from step 0 to step 2"],
                 ["at the end", "part of 22, slice 0"],
-                "became, at step 3 (fuse, round 1): SumCollapse: 6, 5 → 16",
+                "replaced in step 3 (fuse, round 1): SumCollapse: 6, 5 → 16",
             ],
             "Code": [
                 ["rule", "SumCollapse"],
-                ["what it does", "Two sums in a row are one: W2 (W1 x) = (W2 W1) x."],
+                ["meaning", "Two sums in a row are one: W2 (W1 x) = (W2 W1) x."],
                 ["exactness", "real"],
                 ["written in", "explorer/optimize/layers.py"],
                 ["rule", "Candecomp"],
-                ["what it does", "A sum over a Hadamard product is one layer: a product, then a matrix."],
+                ["meaning", "A sum over a Hadamard product is one layer: a product, then a matrix."],
                 ["exactness", "real"],
                 ["written in", "explorer/optimize/layers.py"],
             ],
-            "Numbers": [["written per example", "16 B"], ["numbers in parameters", "16"]],
+            "Numbers": [["written per example", "16 B"], ["parameter entries", "16"]],
         }
     )
 
@@ -138,9 +138,8 @@ def test_details_of_a_group_speak_of_all_its_nodes():
     view = details(index, 0, box["ids"])
     assert view["id"] == f"0/{box['id']}"
     assert view["title"] == snapshot("Categorical %0 and 63 nodes like it")
-    assert ["nodes in this box", "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (64 in all)"] in section(view, "Node")[
-        "rows"
-    ]
+    nodes = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (64 in all)"
+    assert ["nodes in this box", nodes] in section(view, "Node")["rows"]
 
 
 def test_details_follow_a_folded_layer_back_to_the_symbolic_ones():
@@ -164,7 +163,7 @@ def test_details_follow_a_folded_layer_back_to_the_symbolic_ones():
     assert section(view, "Numbers")["rows"] == snapshot(
         [
             ["written per example", "32 B"],
-            ["numbers in parameters", "64"],
+            ["parameter entries", "64"],
             ["read", "view"],
             ["copied per example", "0 B"],
         ]
@@ -179,7 +178,7 @@ def test_details_show_measured_times():
 def test_a_match_says_what_it_made_and_against_whom_it_won():
     view = match_details(index_of("conflict"), 3, 0)
     assert [line.partition(" (")[0] for line in section(view, "Conflicts")["lines"]] == snapshot(
-        ["won against Candecomp at [5, 4]: both want node 5"]
+        ["won against Candecomp at [5, 4]: both claim node 5"]
     )
     assert ["result", "16"] in section(view, "Match")["rows"]
     assert section(view, "Code")["rows"][0] == ["rule", "SumCollapse"]
@@ -191,7 +190,7 @@ def test_why_not_shows_the_questions_of_the_matcher():
             "heading": "Why not",
             "rows": [
                 ["pattern", "SumCollapse"],
-                ["layers wanted", "TorchSumLayer over TorchSumLayer"],
+                ["expected layers", "TorchSumLayer over TorchSumLayer"],
                 ["answer", "node 5 is a TorchHadamardLayer, not a TorchSumLayer"],
             ],
             "lines": [

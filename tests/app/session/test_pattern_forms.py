@@ -176,8 +176,8 @@ def test_a_trial_finds_what_the_rule_of_the_same_pattern_found():
     theirs = [r.refusal for r in fuse.refusals if r.refusal.pattern == "SumCollapse"]
     assert [r.reason for r in trial.refusals] == [r.reason for r in theirs]
     assert trial.text == (
-        "TwoSums matches 2 times. Tried on 12 layers; 5 of them have the type TorchSumLayer. Closest: 3 times blocked at its "
-        "2nd layer because that layer has a different type."
+        "TwoSums matches 2 times. Tried on 12 layers; 5 of them have the type TorchSumLayer. Closest: 3 times blocked "
+        "at its 2nd layer because that layer has a different type."
     )
 
 
