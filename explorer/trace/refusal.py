@@ -21,7 +21,7 @@ class RefusalKind(Enum):
     one) and `detail` (the refusal of a sub-pattern).
     """
 
-    WRONG_TYPE = "wrong type", "node {node} is {a}{found}, not {a}{wanted}", "that layer is of another type"
+    WRONG_TYPE = "wrong type", "node {node} is {a}{found}, not {a}{wanted}", "that layer has a different type"
     NOT_AN_OUTPUT = (
         "not an output",
         "node {node} is not an output, which the pattern asks for",
@@ -30,7 +30,7 @@ class RefusalKind(Enum):
     SEVERAL_INPUTS = (
         "several inputs",
         "node {node} reads {found} nodes; only the last entry may read more than one",
-        "that layer reads 2 or more layers",
+        "that layer has 2 or more inputs",
     )
     SEVERAL_USERS = (
         "several users",
@@ -51,12 +51,12 @@ class RefusalKind(Enum):
     NO_INPUT = (
         "no input",
         "node {node} reads nothing, and entry {next_entry} is still to be found",
-        "that layer reads no layer",
+        "that layer has no input",
     )
     OTHER_VALUE = (
         "other value",
         "the variable {what!r} of the pattern is node {wanted}, but node {found} is read here",
-        "that layer reads another value than the pattern has there",
+        "that layer's input differs from the pattern's",
     )
     DECLINED = "declined", "the rule declined: {found}", "the rule declined"
     REVERTED = "reverted", "it matched, and was reverted: {found}", "the replacement was reverted"

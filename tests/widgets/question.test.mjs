@@ -70,10 +70,10 @@ test("layers are chosen in the picture; the one that is asked about is no part o
 });
 
 test("nothing chosen is an answer too: it stays alone", () => {
-  const alone = { clicks: { ...clicks.clicks, wanted: [], right: "Right. Layer 1 is not folded with any other." } };
+  const alone = { clicks: { ...clicks.clicks, wanted: [], right: "Right. Layer 1 stays alone." } };
   const { said, check } = open(question(alone), { selection: ["n1"] });
   check();
-  assert.equal(said().textContent, "✓Right. Layer 1 is not folded with any other.");
+  assert.equal(said().textContent, "✓Right. Layer 1 stays alone.");
 });
 
 test("the answer can be seen once something was checked, and the question again", async () => {
