@@ -55,7 +55,7 @@ app.command("html")(export.html)
 app.command("svg")(export.svg)
 app.command("lab")(lab.lab)
 app.command("course")(course.course)
-app.add_typer(bench.bench, name="bench")
+app.command("bench", context_settings=bench.SETTINGS)(bench.bench)
 
 
 def main() -> None:

@@ -279,7 +279,7 @@ def test_bench_prints_what_showing_a_trace_takes_beside_its_budget(tmp_path):
 
 
 def test_bench_says_which_browser_is_missing(monkeypatch):
-    from explorer.app.budgets.browser import measure_pages
+    from benchmarks.browser_times import measure_pages
 
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CHROMIUM", raising=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from explorer.app.budgets.views import Figure
+from benchmarks.view_times import Figure
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from statistics import median
 from typing import TYPE_CHECKING
 
-from explorer.app.budgets.browser import FLAGS, browser_path, missing_browser
-from explorer.app.budgets.views import Figure
+from benchmarks.browser_times import FLAGS, browser_path, missing_browser
+from benchmarks.view_times import Figure
 from explorer.app.dashboard.serving import LOCAL, free_port
 
 if TYPE_CHECKING:

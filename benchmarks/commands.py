@@ -1,0 +1,221 @@
+"""The commands of `circuit-explorer bench`: times compared with the peers', and times of the views."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+import benchmarks as b
+from benchmarks.browser_times import measure_pages
+from benchmarks.dashboard_times import measure_dashboard
+from benchmarks.view_times import (
+    EXPORT_BYTES,
+    VIEW_CASES,
+    export_of,
+    export_size,
+    layers_of,
+    measure_views,
+    view_table,
+    views_to_json,
+)
+from explorer.app.circuits import load_circuit
+from explorer.app.commands.console import notes, progress, results, say_note
+from explorer.bench import Conditions, keep_freed_memory, write_json
+from explorer.bench.machine import busy_machine
+from explorer.compiler import record
+from explorer.templates import gallery
+
+bench = typer.Typer(
+    help="Measure speed, side by side with the peer compiler if it is installed.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all measurements here")]
+
+
+@bench.command("compile")
+def bench_compile(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="mnist and poon-domingos by default")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="timed runs per side")] = 5,
+    growth: Annotated[
+        bool, typer.Option("--growth/--no-growth", help="also time circuits of 1k, 5k and 20k layers")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Time compilation: ours, ours with the recorder, the peer's; and how ours grows with the circuit."""
+    chosen = [b.case_named(name) for name in cases or b.PEER_CASES]
+    conditions = _conditions(1, repeats)
+    if not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
+    times: list[b.CompileTimes] = []
+    grown: tuple[b.CompileTimes, ...] = ()
+    with progress(notes()) as bar:
+        total = len(chosen) * b.num_compile_runs(repeats, b.peer_is_installed())
+        total += len(b.GROWTH_CASES) * (repeats + 1) if growth else 0
+        task = bar.add_task("Compiling", total=total, note="")
+
+        def tell(name: str) -> None:
+            bar.advance(task)
+            bar.update(task, note=name)
+
+        with _kept_when_stopped():
+            for case in chosen:
+                times.append(b.measure_compile(case, repeats=repeats, on_run=tell))
+            if growth:
+                grown = b.measure_growth(repeats=repeats, on_run=tell)
+    console = results()
+    console.print(b.compile_table(times))
+    if grown:
+        console.print(b.growth_table(grown))
+    _tell_conditions(conditions)
+    if json is not None:
+        write_json(json, conditions, b.compile_to_json(times, grown))
+
+
+@bench.command("forward")
+def bench_forward(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="digits, L1, L2 and L4 by default")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="timed runs per side")] = 15,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
+    json: JsonOption = None,
+) -> None:
+    """Time the forward pass and a training step of the folded circuit against the peer's, with equal values."""
+    chosen = [b.case_named(name) for name in cases or b.DEFAULT_CASES]
+    conditions = _conditions(threads, repeats)
+    if not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
+    times: list[b.ForwardTimes] = []
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=len(chosen), note="")
+        with _kept_when_stopped():
+            for case in chosen:
+                bar.update(task, note=case.name)
+                times.append(b.measure_forward(case, num_threads=threads, repeats=repeats))
+                bar.advance(task)
+    console = results()
+    console.print(b.forward_table(times))
+    _tell_conditions(conditions)
+    if b.peer_is_installed():
+        console.print(
+            "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it "
+            "clamps logarithms at -708). In `forward` our parameters are evaluated once (`freeze()`); the peer "
+            "evaluates them on every call, and so do we in `fresh parameters`. The ratio is to the faster of the "
+            "peer's times, alone and interleaved.",
+            markup=False,
+        )
+    if json is not None:
+        write_json(json, conditions, b.forward_to_json(times))
+
+
+@bench.command("views")
+def bench_views(
+    circuits: Annotated[
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, mnist and poon-domingos by default")
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="also in a browser, if Playwright and Chromium are installed")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Time the views of a trace against their budgets: steps, first picture, pages."""
+    conditions = Conditions(0, 1, "")
+    names = tuple(circuits or VIEW_CASES)
+    figures = []
+    pages: dict[str, tuple[str, int]] = {}
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=2 * len(names), note="")
+        with _kept_when_stopped():
+            for name in names:
+                bar.update(task, note=name)
+                trace = record(load_circuit(name))
+                figures += measure_views(name, trace)
+                bar.advance(task)
+                page = export_of(name, trace)
+                pages[name] = (page, layers_of(trace))
+                figures.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
+                bar.advance(task)
+            if browser and pages:
+                figures += measure_pages(pages)
+                figures += measure_dashboard()
+    results().print(view_table(figures))
+    _note_if_busy()
+    if json is not None:
+        write_json(json, conditions, views_to_json(figures))
+
+
+@bench.command("tensor")
+def bench_tensor(
+    circuits: Annotated[
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all circuits of the gallery by default")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
+    growth: Annotated[
+        bool,
+        typer.Option(
+            "--growth/--no-growth", help="also time rewriting 1k to 20k operators in several shapes, next to PyTensor"
+        ),
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Count and time the operators of folded circuits before and after the default passes, with equal values."""
+    torch.set_num_threads(threads)
+    conditions = _conditions(threads, 15)
+    names = tuple(circuits or gallery.names())
+    counts: list[b.TensorCounts] = []
+    grown: tuple[b.RewriteTime, ...] = ()
+    if growth and find_spec("pytensor") is None:
+        say_note(b.MISSING_PYTENSOR)
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=len(names) + (len(b.SIZES) * len(b.SHAPES) if growth else 0), note="")
+
+        def tell(name: str) -> None:
+            bar.advance(task)
+            bar.update(task, note=name)
+
+        with _kept_when_stopped():
+            for name in names:
+                bar.update(task, note=name)
+                counts.append(b.measure_tensor(name, threads))
+                bar.advance(task)
+            if growth:
+                grown = b.measure_rewriting(on_run=tell)
+    console = results()
+    console.print(b.tensor_table(counts))
+    if grown:
+        console.print(b.rewrite_table(grown))
+    _tell_conditions(conditions)
+    if json is not None:
+        write_json(json, conditions, b.tensor_to_json(counts, grown))
+
+
+def _conditions(num_threads: int, repeats: int) -> Conditions:
+    return Conditions(num_threads, repeats, keep_freed_memory(), b.PACKAGE)
+
+
+@contextmanager
+def _kept_when_stopped() -> Iterator[None]:
+    """Ctrl-C ends the measurement; the finished cases are reported."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say_note("stopped; these cases were finished")
+
+
+def _tell_conditions(conditions: Conditions) -> None:
+    results().print(str(conditions), markup=False)
+    _note_if_busy()
+
+
+def _note_if_busy() -> None:
+    warning = busy_machine()
+    if warning is not None:
+        say_note(warning)
