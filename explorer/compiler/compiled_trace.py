@@ -1,4 +1,4 @@
-"""A trace of one step from a compiled circuit alone, for looking at a circuit whose compilation was not recorded."""
+"""A trace of one step from a compiled circuit, to view a circuit whose compilation was not recorded."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -17,7 +17,7 @@ from explorer.trace import NodeRecord, Step, Trace, record_of
 
 @dataclass(frozen=True, eq=False)
 class CircuitSnapshot:
-    """The state of a compiled circuit. How its folded layers came about is not known; how they read is."""
+    """The state of a compiled circuit. The origin of its folded layers is unknown; their reads are known."""
 
     compiled: TorchCircuit
 
@@ -69,15 +69,15 @@ class CircuitSnapshot:
         return self._stats
 
     def circuit(self) -> TorchCircuit:
-        """A copy of the circuit with the values of now, as other snapshots give one."""
+        """A copy of the circuit with the current values."""
         return deepcopy(self.compiled)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """What the circuit gives for rows of data."""
+        """The outputs of the circuit for rows of data."""
         return (self.compiled(x).detach(),)
 
 
 def trace_of_circuit(circuit: TorchCircuit) -> Trace:
-    """A trace whose one step is the circuit as it is: it can be looked at and run, but nothing happened in it."""
+    """A trace whose only step is the given circuit: it can be viewed and run, but has no history."""
     step = Step(0, "compiled circuit", "compiled", changed=True, seconds=0.0, snapshot=CircuitSnapshot(circuit))
     return Trace(None, None, {}, (), (step,), circuit)

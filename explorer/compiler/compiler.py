@@ -1,7 +1,4 @@
-"""The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`.
-
-Source: handbook, Compilation (TorchCompiler._compile_circuit, compile_layer, compile_parameter, CompiledCircuitsMap).
-"""
+"""The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`."""
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +43,7 @@ from explorer.trace import Folded, Listener, RunStarted, StepEnded, StepFailed, 
 
 @dataclass(eq=False)
 class CompiledCircuitsMap:
-    """Which compiled circuit belongs to which symbolic one."""
+    """The compiled circuit of each symbolic circuit."""
 
     compiled: dict[Circuit, TorchCircuit] = field(default_factory=dict)
 
@@ -57,7 +54,7 @@ class CompiledCircuitsMap:
         return self.compiled[circuit]
 
     def register(self, circuit: Circuit, compiled: TorchCircuit) -> None:
-        """Remember the compiled circuit."""
+        """Store the compiled circuit."""
         self.compiled[circuit] = compiled
 
 
@@ -109,10 +106,10 @@ class TorchCompiler:
         return new
 
     def compile(self, circuit: Circuit) -> TorchCircuit:
-        """The compiled circuit; a circuit that was compiled before is given again.
+        """Compile a circuit; a circuit that was compiled before is returned again.
 
-        Raises: CircuitError if there is no rule for something in it; RuleError if a rule fails; UnknownNameError if
-        matches of a rule are switched off that there is not.
+        Raises: CircuitError if something in it has no compile rule; RuleError if a rule fails; UnknownNameError if
+        `skip` names an unknown rule.
         """
         _check_type("circuit", circuit, Circuit)
         if circuit in self.circuits:
@@ -127,7 +124,7 @@ class TorchCompiler:
         return compiled
 
     def _compile_circuit(self, circuit: Circuit, switches: Switches) -> TorchCircuit:
-        """Layers, optimization and folding, tensors (the handbook's `reset_parameters`), and the module."""
+        """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
         graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph, switches)
@@ -141,7 +138,7 @@ class TorchCompiler:
     def _post_process_circuit(
         self, circuit: Circuit, graph: Graph[TorchLayer], switches: Switches
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
-        """Optimize, then fold, as far as asked for."""
+        """Optimize, then fold, as the options say."""
         fresh = count(graph.next_id)
         if self.options.optimize:
             strategy = strategy_named(self.options.strategy)
@@ -173,14 +170,14 @@ class TorchCompiler:
         listener = on_level if self.listeners else None
         return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, listener, is_off)
 
-    # ------------------------------------------------------------------ what compile rules call
+    # ------------------------------------------------------------------ for compile rules
 
     def compile_layer(self, layer: Layer) -> TorchLayer:
-        """The compiled layer, by the rule of its type."""
+        """Compile a layer by the rule of its type."""
         return _applied(self.layer_rules[layer], self, layer)
 
     def compile_parameter(self, parameter: ParameterNode) -> TorchParameter:
-        """The compiled parameter graph: every node by the rule of its type, in topological order."""
+        """Compile a parameter graph: each node by the rule of its type, in topological order."""
         compiled_nodes_map: dict[ParameterNode, int] = {}
         nodes: dict[int, TorchParameterNode] = {}
         in_nodes: dict[int, tuple[int, ...]] = {}
@@ -194,7 +191,7 @@ class TorchCompiler:
         return _applied(self.parameter_rules[node], self, node)
 
     def compile_initializer(self, initializer: Initializer) -> InitializerFunction:
-        """The function that fills a tensor, by the rule of the initializer's type; equal initializers share it."""
+        """Compile an initializer to a function that fills a tensor; equal initializers share it."""
         function = self._initializers.get(initializer)
         if function is None:
             function = self._initializers[initializer] = _applied(
@@ -203,16 +200,16 @@ class TorchCompiler:
         return function
 
     def claim(self, leaf: TensorParameter) -> bool:
-        """Whether this is the first use of a leaf by this compiler: the first use owns it."""
+        """Whether this is the first use of a leaf by this compiler; the first use owns it."""
         if leaf in self._claimed:
             return False
         self._claimed.add(leaf)
         return True
 
-    # ------------------------------------------------------------------ telling listeners
+    # ------------------------------------------------------------------ events
 
     def _step(self, path: str, circuit: Circuit, before: Graph[TorchLayer], work: Work) -> Graph[TorchLayer] | None:
-        """Run one step between its two events; a failure is told as well, and raised."""
+        """Run one step between its two events; a failure is reported and raised."""
         self._tell(StepStarted(path, "compiled"))
         started = perf_counter()
         try:
@@ -236,7 +233,7 @@ class TorchCompiler:
 
 
 def _applied(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:
-    """What a compile rule gives; whatever it raises is told with the type it was for."""
+    """Apply a compile rule; an exception becomes a RuleError that names the type."""
     try:
         return rule(compiler, symbolic)
     except CircuitError:
@@ -267,7 +264,7 @@ def _check_type(name: str, value: object, wanted: type) -> None:
 
 @contextmanager
 def paused_garbage_collection() -> Iterator[None]:
-    """Keep Python from searching for cycles while many small objects are made and none is dropped."""
+    """Pause the garbage collector while many small objects are created and none is dropped."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -278,7 +275,7 @@ def paused_garbage_collection() -> Iterator[None]:
 
 
 def strategy_named(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
-    """The strategy, by itself or by name (`largest-match`, `LARGEST_MATCH`). Raises: UnknownNameError."""
+    """The strategy with this name (`largest-match`, `LARGEST_MATCH`). Raises: UnknownNameError."""
     if isinstance(strategy, OptMatchStrategy):
         return strategy
     for known in OptMatchStrategy:

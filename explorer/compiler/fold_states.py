@@ -21,7 +21,7 @@ RECENT_STATES = 16
 """Number of assembled states that are kept."""
 
 LevelState = tuple[GraphChange | None, Mapping[str, int]]
-"""What a level changed, None for the first level, and the figures after it."""
+"""The change made by a level, None for the first level, and the statistics after it."""
 
 
 class FoldStates:
@@ -45,7 +45,7 @@ class FoldStates:
         return self._state(level)[0]
 
     def stats(self, level: int) -> Mapping[str, int]:
-        """The figures after a level."""
+        """The statistics after a level."""
         return self._state(level)[1]
 
     def _state(self, level: int) -> LevelState:

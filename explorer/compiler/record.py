@@ -1,4 +1,4 @@
-"""Compile and keep the trace: `explorer.record(circuit)`."""
+"""Compile with a recorder: `explorer.record(circuit)`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,16 +14,16 @@ from explorer.trace import Check, Listener, Recorder, Refusal, RuleDescription, 
 
 
 def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_options: Any) -> Trace:
-    """Compile a circuit and give the trace; `trace.compiled` is the circuit.
+    """Compile a circuit and return the trace; `trace.compiled` is the compiled circuit.
 
-    Either with the options of `TorchCompiler`, or with a compiler of one's own, which may have its own rules and
-    layers; it is listened to for this one compilation. Raises what the compiler raises; the error then carries the
-    trace up to the failure as `error.trace`. Raises: CircuitError for a compiler together with options.
+    Pass options of `TorchCompiler`, or a compiler, for instance one with custom rules and layers; the recorder listens
+    to it for this compilation only. Raises what the compiler raises, with the trace up to the failure as `error.trace`;
+    CircuitError if both a compiler and options are passed.
     """
     if compiler is None:
         compiler = TorchCompiler(**compiler_options)
     elif compiler_options:
-        raise CircuitError(f"a compiler has its options already; leave out {', '.join(compiler_options)}")
+        raise CircuitError(f"got both a compiler and options; remove {', '.join(compiler_options)}")
     recorder, before = Recorder(), compiler.listeners
     compiler.listeners = (recorder, *before)
     try:
@@ -33,13 +33,13 @@ def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_o
 
 
 def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -> Trace:
-    """The trace of compiling with a compiler of one's own, which has `recorder` among its listeners.
+    """The trace of compiling with a compiler that has `recorder` among its listeners.
 
-    Raises: CircuitError if there is nothing to record: the compiler knows the circuit, or the recorder hears nothing.
+    Raises: CircuitError if there is nothing to record: the circuit was compiled before, or the recorder is missing.
     """
     if circuit in compiler.circuits:
         raise CircuitError(
-            "the circuit was compiled before by this compiler, so there is nothing to record; use a new one"
+            "this compiler has compiled the circuit before, so there is nothing to record; use a new compiler"
         )
     try:
         compiled = compiler.compile(circuit)
@@ -47,19 +47,19 @@ def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -
         error.trace = _trace(compiler, recorder, None)
         raise
     if recorder.subject is not circuit:
-        raise CircuitError("the recorder heard nothing; make the compiler with it among its listeners")
+        raise CircuitError("the recorder received no events; pass it in `listeners=` when creating the compiler")
     return _trace(compiler, recorder, compiled)
 
 
 def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequence[Listener] = ()) -> Trace:
-    """Compile the circuit of a trace again, with its options, so that the steps of a loaded one can be executed.
+    """Compile the circuit of a trace again with its options, so that the steps of a loaded trace can be executed.
 
-    A trace that was made with rules or layers of one's own needs a `compiler` that has them; without one, `listeners`
-    are told every event.
-    Raises: CircuitError if the trace holds no circuit or was made with other rules than its preset's.
+    A trace that was made with custom rules or layers needs a `compiler` that has them; otherwise `listeners` receive
+    every event.
+    Raises: CircuitError if the trace holds no circuit, or its rules differ from those of its preset.
     """
     if trace.is_tensor:
-        raise CircuitError("this is the trace of a module, which is not in it; record the module again")
+        raise CircuitError("the trace of a module does not contain the module; record the module again")
     if compiler is not None:
         return record(_circuit_of(trace), compiler)
     options = options_of(trace)
@@ -67,9 +67,9 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
     offered = {rule.name: _what_it_does(rule) for rule in TorchCompiler(preset=options.preset)._described_rules()}
     if list(wanted.values()) != [rule for name, rule in offered.items() if name in wanted]:
         foreign = [name for name, rule in wanted.items() if offered.get(name) != rule]
-        what = ", ".join(foreign) or "another order"
+        what = ", ".join(foreign) or "their order"
         raise CircuitError(
-            f"the trace was made with other rules than its preset's: {what}; give a compiler that has them"
+            f"the rules of the trace differ from those of its preset: {what}; pass a compiler that has them"
         )
     return record(_circuit_of(trace), TorchCompiler(options, listeners=listeners))
 
@@ -92,7 +92,7 @@ def _circuit_of(trace: Trace) -> Circuit:
 
 
 def _what_it_does(rule: RuleDescription) -> RuleDescription:
-    """The description without the words and the place in the source, which may change from version to version."""
+    """The description without docstring and source location, which may change between versions."""
     return replace(rule, doc="", source="")
 
 

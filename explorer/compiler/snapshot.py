@@ -1,4 +1,4 @@
-"""The state of a compilation after a step: graph, figures, reads, an executable circuit; made when asked for."""
+"""The state of a compilation after a step: graph, statistics, reads and an executable circuit, built on demand."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class LayersSnapshot(ABC):
     @property
     @abstractmethod
     def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
-        """The layers, folded as far as the step goes, and how they read; None before folding began."""
+        """The layers, folded up to the step, and how they read; None before folding begins."""
 
     @property
     @abstractmethod
@@ -45,7 +45,7 @@ class LayersSnapshot(ABC):
 
     @property
     def graph(self) -> Graph[TorchLayer]:
-        """The layers, folded as far as the step goes."""
+        """The layers, folded up to the step."""
         return self._folded[0]
 
     @property
@@ -59,7 +59,7 @@ class LayersSnapshot(ABC):
         """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
 
     def circuit(self) -> TorchCircuit:
-        """An executable circuit of this state, with its own tensors and the present values of the compiled circuit."""
+        """An executable circuit of this state, with its own tensors and the current values of the compiled circuit."""
         graph, fold_index = self._folded
         store = ParameterStore()
         names = self.symbolic.leaf_names
@@ -69,7 +69,7 @@ class LayersSnapshot(ABC):
         return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, store, names)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """What the circuit gives for rows of data."""
+        """The outputs of the circuit for rows of data."""
         return (self.circuit()(x).detach(),)
 
 

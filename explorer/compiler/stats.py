@@ -1,7 +1,6 @@
-"""How many layers, parameters, operations and bytes a state has; what one state counted, the others do not count again.
+"""Statistics of states: layers, parameters, operations and bytes. Each layer is counted once for all states.
 
-The states of a compilation share most of their layers, and folding makes one layer of several and leaves the rest, so
-a state costs little more than what is new in it.
+The states of a compilation share most of their layers, so a state costs little more than its new layers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,24 +17,24 @@ from explorer.symbolic import TensorParameter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerCounts:
-    """What one layer costs, all its folds together, for one example."""
+    """The costs of one layer with all its folds, per example."""
 
     layer: TorchLayer
-    """Kept, so that its identity stays its own."""
+    """Kept alive, so that its id stays unique."""
     folds: int
     flops: int
     transcendentals: int
     parameter_flops: int
     units: int
     leaves: tuple[tuple[TensorParameter, int], ...]
-    """Leaves that learn, and how many numbers each holds."""
+    """Learnable leaves and their sizes."""
     types: tuple[torch.dtype, ...]
     """Types of all leaves."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """What the layers of a state cost together; kept up to date by adding and removing layers."""
+    """The total costs of the layers of a state, updated by adding and removing layers."""
 
     layers: int = 0
     folds: int = 0
@@ -44,10 +43,10 @@ class Totals:
     parameter_flops: int = 0
     units: int = 0
     copied: int = 0
-    """Numbers that the reads of all layers copy."""
+    """How many numbers the reads of all layers copy."""
 
     def add(self, layer: LayerCounts, sign: int = 1) -> None:
-        """Add a layer, or remove it if `sign` is -1; its reads are counted apart."""
+        """Add a layer, or remove it if `sign` is -1; its reads are counted separately."""
         self.layers += sign
         self.folds += sign * layer.folds
         self.flops += sign * layer.flops
@@ -56,7 +55,7 @@ class Totals:
         self.units += sign * layer.units
 
     def stats(self, parameters: int, number_bytes: int) -> Mapping[str, int]:
-        """The figures of a state with these totals."""
+        """The statistics of a state with these totals."""
         return {
             "layers": self.layers,
             "folds": self.folds,
@@ -71,7 +70,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphCounts:
-    """What the layers of a graph cost together; `copied` is how many numbers each layer copies when it reads."""
+    """The total costs of the layers of a graph; `copied` is how many numbers each layer copies when it reads."""
 
     graph: Graph[TorchLayer]
     totals: Totals
@@ -81,7 +80,7 @@ class GraphCounts:
 
 
 class StatsCounter:
-    """Figures of the states of one compilation. `is_complex`: whether values in the semiring are complex numbers."""
+    """Statistics of the states of one compilation. `is_complex`: whether the semiring uses complex numbers."""
 
     def __init__(self, is_complex: bool) -> None:
         self._is_complex = is_complex
@@ -93,7 +92,7 @@ class StatsCounter:
         return self.graph(graph).number_bytes
 
     def stats(self, graph: Graph[TorchLayer]) -> Mapping[str, int]:
-        """Figures of a graph whose layers read their inputs one by one."""
+        """Statistics of a graph in which nothing is folded."""
         counts = self.graph(graph)
         return counts.totals.stats(counts.parameters, counts.number_bytes)
 
@@ -128,7 +127,7 @@ class StatsCounter:
 
 
 def _copied_numbers(graph: Graph[TorchLayer]) -> Mapping[int, int]:
-    """For each layer that reads layers, how many numbers it copies where none of them is folded."""
+    """For each layer that reads layers, how many numbers it copies if nothing is folded."""
     units = {node: layer.num_output_units for node, layer in graph.nodes.items()}
     found: dict[int, int] = {}
     for node, sources in graph.inputs.items():

@@ -1,9 +1,8 @@
-"""The cost model: whether replacing some layers by others pays.
+"""The cost model: whether replacing a match pays.
 
-The cost of a layer counts multiplications and additions, exponentials and logarithms, and a fixed overhead, for one
-example; the cost of a parameter graph is shared by a batch. The constants are ratios measured on CPU with torch 2.13
-(one core: matrix products 105 GFLOP/s, exponentials 1.6 G/s, logarithms 1.25 G/s): what matters is their order of
-magnitude.
+The cost of a layer, per example, is its multiplications and additions, exponentials and logarithms, and a fixed
+overhead; a batch shares the cost of the parameters. The constants are ratios measured on one CPU core with torch 2.13
+(matrix products 105 GFLOP/s, exponentials 1.6 G/s, logarithms 1.25 G/s). Only their order of magnitude matters.
 """
 
 from collections.abc import Iterable
@@ -15,27 +14,27 @@ from explorer.rewrite import GraphOptMatch, Rule
 from explorer.rewrite.rules import Guard
 
 TRANSCENDENTAL_FLOPS = 70
-"""One exponential or logarithm takes as long as so many operations of a matrix product."""
+"""Number of operations of a matrix product that take as long as one exponential or logarithm."""
 LAYER_OVERHEAD_FLOPS = 8_192
-"""Calling one more layer takes as long as so many operations for each example of a batch."""
+"""Number of operations per example that take as long as calling one more layer."""
 BATCH_SIZE = 256
-"""The batch over which the evaluation of parameters is shared."""
+"""Number of examples that share one evaluation of the parameters."""
 
 
 def layer_cost(layer: TorchLayer, semiring: Semiring) -> float:
-    """The cost of one layer for one example, in floating-point operations."""
+    """The cost of a layer per example, in floating-point operations."""
     logs = layer.transcendentals if semiring.is_logarithmic else 0
     parameters = sum(node.flops for parameter in all_parameters(layer).values() for node in parameter.nodes)
     return layer.flops + TRANSCENDENTAL_FLOPS * logs + parameters / BATCH_SIZE + LAYER_OVERHEAD_FLOPS
 
 
 def layers_cost(layers: Iterable[TorchLayer], semiring: Semiring) -> float:
-    """The cost of several layers for one example."""
+    """The cost of several layers per example."""
     return sum(layer_cost(layer, semiring) for layer in layers)
 
 
 def cost_change(compiler: RuleCompiler, match: GraphOptMatch, replacement: tuple[TorchLayer, ...]) -> float:
-    """What replacing a match adds to the cost; negative if it pays."""
+    """How much replacing a match adds to the cost; negative if it pays."""
     return layers_cost(replacement, compiler.semiring) - layers_cost(match.entries, compiler.semiring)
 
 
@@ -45,7 +44,7 @@ def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode,
 
 
 def must_pay(rule: Rule) -> Guard:
-    """The guard that declines a match of a rule whose replacement costs more than what it replaces."""
+    """The rule's own guard, extended to decline a match whose replacement does not reduce the cost."""
 
     def guard(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
         if rule.guard is not None and (reason := rule.guard(compiler, match)) is not None:

@@ -1,6 +1,6 @@
-"""A rule for a pattern of one's own: what a known rule does there, or one layer in the place of several.
+"""Rules for user-defined patterns: apply what a known rule does, or replace several layers by one.
 
-`put_rule_first(compiler.rules, PATTERN, "SumCollapse")` gives it to a compiler.
+`put_rule_first(compiler.rules, PATTERN, "SumCollapse")` adds such a rule to a compiler.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from explorer.optimize.presets import RuleSet
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern, Rule, all_of
 
 ONE_LAYER = "one layer"
-"""The replacement that computes the matched layers one after the other, inside of one layer."""
+"""The replacement that computes the matched layers one after another inside one layer."""
 
 
 def replacements_of(pattern: LayerOptPattern) -> tuple[str, ...]:
-    """What may replace the matches of a pattern: names of known rules on the same types of layers, and `one layer`."""
+    """The replacements that fit a pattern: names of known rules on the same layer types, and `one layer`."""
     names = [rule.name for rule in _known_rules() if _merged(pattern, rule.pattern) is not None]
     if len(pattern.entries) > 1 and all(issubclass(entry, TorchInnerLayer) for entry in pattern.entries):
         names.append(ONE_LAYER)
@@ -31,9 +31,9 @@ def replacements_of(pattern: LayerOptPattern) -> tuple[str, ...]:
 
 
 def rule_replacing(pattern: LayerOptPattern, replacement: str) -> Rule:
-    """The rule that does at the matches of a pattern what `replacement` says.
+    """The rule that replaces the matches of a pattern as `replacement` says.
 
-    A known rule brings its own conditions along, because it is right only under them; whether it pays is not asked.
+    A known rule adds its own conditions, under which it is correct; its cost is not checked.
     Raises: UnknownNameError for a replacement that does not fit.
     """
     if replacement not in replacements_of(pattern):
@@ -46,9 +46,9 @@ def rule_replacing(pattern: LayerOptPattern, replacement: str) -> Rule:
 
 
 def put_rule_first(rules: RuleSet, pattern: LayerOptPattern, replacement: str) -> Rule:
-    """Take the rule before all others of its pass: that of the known rule, or the one that fuses.
+    """Add the rule in front of all rules of its pass: the pass of the known rule, or the fusing one.
 
-    Raises: UnknownNameError for a replacement that does not fit; DuplicateNameError for a name that is taken.
+    Raises: UnknownNameError for a replacement that does not fit; DuplicateNameError if the name is taken.
     """
     rule = rule_replacing(pattern, replacement)
     if rule.name in rules.names:
@@ -59,20 +59,20 @@ def put_rule_first(rules: RuleSet, pattern: LayerOptPattern, replacement: str) -
 
 
 def join_layers(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
-    """Layers in a row are one layer that computes them one after the other."""
+    """Consecutive layers are one layer that computes them one after another."""
     return (chain_of(*reversed(match.entries)),)
 
 
 def _known_rules() -> tuple[Rule, ...]:
-    """The layer rules of the presets, without the guards that ask whether they pay."""
+    """The layer rules of the presets, without the guards of the default preset."""
     registries = (DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES, EXTRA_FUSE_RULES)
     return tuple(rule for registry in registries for rule in registry)
 
 
 def _merged(pattern: LayerOptPattern, known: Any) -> LayerOptPattern | None:
-    """The pattern with the conditions and sub-patterns of a known one besides its own; None if they do not go together.
+    """The pattern with the conditions and sub-patterns of a known one added; None if they are incompatible.
 
-    A parameter has one sub-pattern; where both ask for one, it must be the same.
+    A parameter has one sub-pattern; if both patterns have one, the two must be equal.
     """
     if pattern.entries != known.entries:
         return None
@@ -91,6 +91,6 @@ def _merged(pattern: LayerOptPattern, known: Any) -> LayerOptPattern | None:
 
 
 def _equal(one: ParameterOptPattern, other: ParameterOptPattern) -> bool:
-    """Whether two sub-patterns find the same; those with conditions are never taken to."""
+    """Whether two sub-patterns are known to match the same parameters; those with conditions never are."""
     plain = not any(one.config_patterns) and not any(other.config_patterns)
     return plain and (one.entries, one.is_output) == (other.entries, other.is_output)

@@ -1,8 +1,7 @@
 """The layer rules: SumCollapse, Tucker and Candecomp fuse; DenseKronecker and TensorDotKronecker shatter.
 
-Those five are the handbook's. The default preset adds Mixing and CategoricalLogSoftmax, and applies SumCollapse and
-the two shattering rules only where the cost model says that they pay. Source: handbook, Optimization, Existing
-Patterns.
+The default preset adds Mixing and CategoricalLogSoftmax, and applies SumCollapse and the two shattering rules only
+where they reduce the cost.
 """
 
 from dataclasses import replace
@@ -33,11 +32,11 @@ from explorer.rewrite import GraphOptMatch, LayerOptPattern, LayerOptRegistry, a
 
 
 class RuleCompiler(Protocol):
-    """What a rule may ask of the compiler."""
+    """The part of the compiler that rules may read."""
 
     @property
     def semiring(self) -> Semiring:
-        """The semiring that the circuit is compiled for."""
+        """The semiring of the circuit."""
         ...
 
 
@@ -112,7 +111,7 @@ TENSOR_DOT_KRONECKER = LayerOptPattern(
 
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(TENSOR_DOT_KRONECKER)
 def shatter_tensor_dot_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
-    """A tensor dot whose factor is itself a Kronecker product is two smaller ones."""
+    """A tensor dot whose weight is itself a Kronecker product is two smaller tensor dots."""
     return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
 
 
@@ -129,22 +128,16 @@ def _two_tensor_dots(
 
 
 MIXING = LayerOptPattern(
-    "Mixing", (TorchSumLayer,), config_patterns=({"arity": at_least(2)},), sub_patterns=({"weight": MIXING_OUT},)
+    "Mixing",
+    (TorchSumLayer,),
+    config_patterns=({"arity": at_least(2), "keeps_width": True},),
+    sub_patterns=({"weight": MIXING_OUT},),
 )
 
 
-def mixes_unit_by_unit(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
-    """Guard: the diagonal blocks must be as wide as the inputs, one block per input."""
-    layer: TorchSumLayer = match.entries[0]
-    if layer.num_input_units != layer.num_output_units:
-        rows, width = layer.num_output_units, layer.num_input_units
-        return f"the weight has diagonal blocks of {rows} rows, but each input has {width} units"
-    return None
-
-
-@EXTRA_FUSE_RULES.rule(MIXING, guard=mixes_unit_by_unit)
+@EXTRA_FUSE_RULES.rule(MIXING)
 def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
-    """A sum that mixes its inputs unit by unit needs one weight an input and unit, no matrix of diagonal blocks."""
+    """A sum that mixes its inputs unit by unit needs one weight per input and unit, not a matrix of diagonal blocks."""
     layer: TorchSumLayer = match.entries[0]
     root = match.sub_entries[0]["weight"][0].root
     weight = subgraph_parameter(layer.weight, layer.weight.graph.inputs[root][0])
@@ -159,7 +152,7 @@ def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[Tor
 
 
 def needs_log_space(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
-    """Guard: the rule helps only where activations are logarithms."""
+    """Guard: the rule helps only if activations are logarithms."""
     if not compiler.semiring.is_logarithmic:
         return "activations are not logarithms under sum-product, so nothing is gained"
     return None
@@ -171,8 +164,8 @@ CATEGORICAL_LOG_SOFTMAX = LayerOptPattern(
 
 
 @EXTRA_FUSE_RULES.rule(CATEGORICAL_LOG_SOFTMAX, guard=needs_log_space)
-def take_log_softmax_in(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
-    """A categorical whose probabilities are a softmax has a log-softmax as logits: no exponential to undo."""
+def use_log_softmax(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
+    """A categorical over a softmax of x has the logits log-softmax of x: no exponential to undo."""
     layer: TorchCategoricalLayer = match.entries[0]
     softmax: TorchSoftmaxParameter = match.sub_entries[0]["probs"][0].entries[0]
     probs = layer.probs

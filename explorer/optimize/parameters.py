@@ -1,7 +1,4 @@
-"""The parameter rules of the handbook: LogSoftmax and ReduceSumOuterProduct.
-
-Source: handbook, Optimization, Existing Patterns (DEFAULT_PARAMETER_OPT_RULES).
-"""
+"""The parameter rules: LogSoftmax and ReduceSumOuterProduct."""
 
 from explorer.backend.parameters import (
     TorchEinsumParameter,
@@ -24,7 +21,7 @@ KRONECKER_OUT = ParameterOptPattern("KroneckerOut", (TorchKroneckerParameter,), 
 SOFTMAX_OUT = ParameterOptPattern("SoftmaxOut", (TorchSoftmaxParameter,), is_output=True)
 """Sub-pattern: a parameter that is a softmax."""
 MIXING_OUT = ParameterOptPattern("MixingWeightOut", (TorchMixingWeightParameter,), is_output=True)
-"""Sub-pattern: a weight made of diagonal blocks."""
+"""Sub-pattern: a weight of diagonal blocks."""
 
 
 LOG_SOFTMAX = ParameterOptPattern("LogSoftmax", (TorchLogParameter, TorchSoftmaxParameter))

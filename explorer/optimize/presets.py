@@ -19,7 +19,7 @@ COST_GUARDED = ("SumCollapse", "DenseKronecker", "TensorDotKronecker")
 
 @dataclass(frozen=True)
 class RuleSet:
-    """The three registries of a compiler: rules on parameters, rules that shatter layers, rules that fuse layers."""
+    """The three registries of a compiler: parameter rules, shattering rules, fusing rules."""
 
     parameter: ParameterOptRegistry = field(default_factory=ParameterOptRegistry)
     shatter: LayerOptRegistry = field(default_factory=LayerOptRegistry)
@@ -31,11 +31,11 @@ class RuleSet:
         return tuple(rule.name for registry in (self.parameter, self.shatter, self.fuse) for rule in registry)
 
     def copy(self) -> "RuleSet":
-        """A copy that may grow without touching this one."""
+        """A copy that can be extended without changing this one."""
         return self.without()
 
     def without(self, *names: str) -> "RuleSet":
-        """A copy without some rules. Raises: UnknownNameError."""
+        """A copy without the named rules. Raises: UnknownNameError."""
         for name in names:
             if name not in self.names:
                 raise unknown_name("rule", name, list(self.names))

@@ -1,9 +1,9 @@
-"""Switching off: which steps, and which matches of rules, a compilation is told to leave alone.
+"""Switching off single steps and matches of a compilation: the option `skip`.
 
-An entry names a round (`optimize/round 2`), a pass of it (`optimize/round 2/fuse`), a level of folding
-(`fold/level 3`), or what a rule finds at one node (`SumCollapse@12`: the match whose root is layer 12; for a rule on
-parameters, all its matches in the parameters of layer 12). The search still runs, and each match is refused with the
-reason, so the record tells what was left alone. A round that changes nothing is the last one, this one too.
+An entry names a round (`optimize/round 2`), one of its passes (`optimize/round 2/fuse`), a fold level (`fold/level 3`),
+or the match of a rule at a node (`SumCollapse@12`: the match with root 12; for a parameter rule, all its matches in
+the parameters of layer 12). The search still runs, and each skipped match is refused with this reason, so the trace
+shows it. A round without changes is the last one, even if its matches were skipped.
 """
 
 import re
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.errors import DataTypeError, ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, unknown_name
 from explorer.rewrite import GraphOptMatch
 from explorer.trace import SWITCHED_OFF
 
@@ -21,43 +21,41 @@ MATCH = re.compile(r"([^@]+)@(0|[1-9]\d{0,11})")
 
 
 class SkipWarning(UserWarning):
-    """Something was to be switched off that the compilation never came to."""
+    """An entry of `skip` did not match any step or match of the compilation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skips:
-    """The entries, understood: paths of steps, and for each (rule, node) the entry that names it."""
+    """Parsed entries: paths of steps, and for each (rule, node) the entry that names it."""
 
     steps: tuple[str, ...] = ()
     matches: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The entries as they were given: steps first."""
+        """The entries as strings: steps first."""
         return (*self.steps, *self.matches.values())
 
 
 def skips_of(entries: Sequence[str]) -> Skips:
-    """Understand the entries. Raises: DataTypeError for what is no text; ValueRangeError for another form."""
+    """Parse the entries. Raises: ValueRangeError for an entry of an unknown form."""
     steps: list[str] = []
     matches: dict[tuple[str, int], str] = {}
     for entry in (entries,) if isinstance(entries, str) else entries:
-        if not isinstance(entry, str):
-            raise DataTypeError(f"skip takes texts ({FORMS}); found {entry!r} of type {type(entry).__name__}")
         if STEP.fullmatch(entry):
             steps.append(entry)
         elif found := MATCH.fullmatch(entry):
             matches[(found[1], int(found[2]))] = entry
         else:
-            raise ValueRangeError(f"cannot switch off {entry!r}; give {FORMS}")
+            raise ValueRangeError(f"skip: expected {FORMS}, got {entry!r}")
     return Skips(tuple(dict.fromkeys(steps)), matches)
 
 
 class Switches:
-    """What is off in one compilation; it remembers which entries had something to switch off."""
+    """What one compilation skips; it remembers which entries were used."""
 
     def __init__(self, skips: Skips, rules: Sequence[str] = ()) -> None:
-        """Raises: UnknownNameError for a match of a rule that is not among `rules`."""
+        """Raises: UnknownNameError if an entry names a rule that is not in `rules`."""
         for rule, _ in skips.matches:
             if rule not in rules:
                 raise unknown_name("rule", rule, list(rules))
@@ -65,13 +63,13 @@ class Switches:
         self._used: dict[str, None] = {}
 
     def step_is_off(self, path: str) -> bool:
-        """Whether the step of this path, or the round that it belongs to, is switched off."""
+        """Whether the step at this path, or its round, is skipped."""
         named = [step for step in self.skips.steps if path == step or path.startswith(f"{step}/")]
         self._used.update(dict.fromkeys(named))
         return bool(named)
 
     def reason(self, path: str, match: GraphOptMatch) -> str | None:
-        """Why a match of the step of this path is left alone; None if it is not switched off."""
+        """The reason to refuse a match of the step at this path; None if it is not skipped."""
         if self.skips.steps and self.step_is_off(path):
             return SWITCHED_OFF
         node = int(match.parameter_path.split(".", 1)[0]) if match.parameter_path else match.root
@@ -82,7 +80,7 @@ class Switches:
         return SWITCHED_OFF
 
     def warn_of_unused(self) -> None:
-        """Warn of entries that switched nothing off: a slip, or a node that is there with other options only."""
+        """Warn of unused entries: a typo, or a node that exists only with different options."""
         unused = [entry for entry in self.skips.entries if entry not in self._used]
         if unused:
             message = f"Nothing to disable at {', '.join(unused)}."

@@ -69,7 +69,7 @@ def optimize_graph(
 
 
 def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, parameter_path: str = "") -> bool:
-    """Whether `optimize_graph` would change the graph: the same search, without rewriting or telling anyone."""
+    """Whether `optimize_graph` would change the graph: the same search, without rewriting or events."""
     patterns = tuple(rule.pattern for rule in rules)
     accept = _acceptance(rules, context)
     first = OptMatchStrategy.FIRST_MATCH
@@ -79,7 +79,7 @@ def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContex
 
 
 def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[GraphOptMatch], Refusal | None]:
-    """What asks the guard of a match's rule, and makes a refusal of the reason it gives."""
+    """The function that asks `skip` and the guard of a rule about a match, and returns a refusal if one declines."""
     rule_of = {rule.pattern: rule for rule in rules}
 
     def accept(match: GraphOptMatch) -> Refusal | None:
@@ -94,7 +94,7 @@ def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[Gra
 
 
 def _declined(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str | None:
-    """The reason for which the rule's guard leaves a match alone, or None."""
+    """The reason why the guard of the rule declines a match, or None."""
     if rule.guard is None:
         return None
     try:
@@ -106,11 +106,11 @@ def _declined(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str 
 def _reason(given: object) -> str | None:
     if given is None or isinstance(given, str):
         return given
-    raise TypeError(f"a guard gives the reason to decline, or None; it gave {given!r}")
+    raise TypeError(f"expected a string (the reason to decline) or None from the guard, got {given!r}")
 
 
 def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:
-    """A rule is foreign code: whatever it raises is told with its name, its place and the match."""
+    """The error for whatever a rule raised, with the rule's name and location and the match."""
     what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
     return RuleError(f"the rule {rule.name} ({rule.source}) failed on the match {match}: {what}")
 
@@ -121,10 +121,12 @@ def _apply(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> tuple[A
     except Exception as error:
         raise _failure(rule, match, error) from error
     if not nodes:
-        raise RuleError(f"the rule {rule.name} ({rule.source}) gave no node for the match {match}; give at least one")
+        raise RuleError(
+            f"the rule {rule.name} ({rule.source}) returned no node for the match {match}; return at least one"
+        )
     problem = context.check(match, nodes) if context.check is not None else None
     if problem is not None:
-        raise RuleError(f"the rule {rule.name} ({rule.source}) gave illegal nodes for the match {match}: {problem}")
+        raise RuleError(f"the rule {rule.name} ({rule.source}) returned illegal nodes for the match {match}: {problem}")
     return nodes
 
 

@@ -1,7 +1,6 @@
-"""Pattern matching: one pattern at one node, giving a match or the reason why not; and the search over a graph.
+"""Pattern matching: one pattern at one node, with the reason if it fails, and all patterns at all nodes.
 
-Source: handbook, Optimization, Pattern Matching Functions. Beyond it: an output of the graph inside a match is
-refused instead of lost, and every attempt that fails says at which entry and why.
+An output of the graph inside a match is refused, because the rewrite would lose it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,12 +30,12 @@ class GraphOptMatch:
 
     @property
     def root(self) -> int:
-        """The node nearest to the outputs: where the replacement's result is read."""
+        """The node nearest to the outputs; its users read the replacement instead."""
         return self.nodes[0]
 
     @property
     def entry_point(self) -> int:
-        """The node nearest to the inputs: what it reads, the replacement reads."""
+        """The node nearest to the inputs; the replacement reads its inputs."""
         return self.nodes[-1]
 
     def __len__(self) -> int:
@@ -49,7 +48,7 @@ class GraphOptMatch:
 
 @dataclass
 class Search:
-    """What a search found: matches in order of (pattern, topological order of the root), and near misses."""
+    """The result of a search: matches ordered by (pattern, topological order of the root), and near misses."""
 
     matches: list[GraphOptMatch] = field(default_factory=list[GraphOptMatch])
     refusals: list[Refusal] = field(default_factory=list[Refusal])
@@ -58,7 +57,7 @@ class Search:
 def match_pattern(
     graph: Graph[Any], pattern: GraphOptPattern, root: int, parameter_path: str = "", checks: list[Check] | None = None
 ) -> GraphOptMatch | Refusal:
-    """Try a pattern with its first entry at `root`. The questions asked are appended to `checks` if it is given."""
+    """Try a pattern with its first entry at `root`. Each check is appended to `checks` if given."""
     name = pattern.name
     last = len(pattern.entries) - 1
     current = root
@@ -100,23 +99,23 @@ def match_pattern(
 
 
 def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
-    """The value of a config field. Raises: RuleError if the pattern asks for a field that the node does not have."""
+    """The value of a config field. Raises: RuleError if the node does not have the field."""
     try:
         return getattr(node, name)
     except AttributeError:
         known = ", ".join(config_of(node))
         raise RuleError(
-            f"the pattern {pattern.name} ({pattern.source}) asks for {name!r} of a {type(node).__name__}, which has no "
-            f"such field; it has: {known}"
+            f"the pattern {pattern.name} ({pattern.source}) reads {name!r} of a {type(node).__name__}, which has no "
+            f"such field; known are: {known}"
         ) from None
 
 
 Attempt = tuple[str, int, int, int]
-"""Where the matcher stands: name of the pattern, root, number of the entry, node."""
+"""The state of an attempt: name of the pattern, root, number of the entry, node."""
 
 
 def _ask(checks: list[Check] | None, at: Attempt, answer: bool, question: str, value: object = "") -> bool:
-    """The answer to a question, noted down if anybody wants to know."""
+    """Record a check if checks are collected; returns its answer."""
     if checks is not None:
         checks.append(Check(at[2], at[3], f"{question} {value}".rstrip() + "?", answer))
     return answer
@@ -145,13 +144,13 @@ def _match_sub_patterns(
 
 
 def _attempts(graph: Graph[Any], pattern: GraphOptPattern, parameter_path: str) -> list[GraphOptMatch | Refusal]:
-    """A sub-pattern tried at every node, or at the outputs if it asks for one."""
+    """Try a sub-pattern at every node, or only at the outputs if it matches outputs."""
     roots = graph.outputs if pattern.is_output else graph.nodes
     return [match_pattern(graph, pattern, root, parameter_path) for root in roots]
 
 
 def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = "") -> Search:
-    """Try every pattern at every node. A node whose type is not that of the first entry is no near miss."""
+    """Try every pattern at every node. A node whose type differs from the first entry is not a near miss."""
     search = Search()
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
     found: dict[GraphOptPattern, list[GraphOptMatch]] = {pattern: [] for pattern in patterns}

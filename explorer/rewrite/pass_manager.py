@@ -29,39 +29,39 @@ from explorer.rewrite.pipelines import (
 )
 
 MAX_ROUNDS = 100
-"""So many rounds a pass may take to its fixed point; more is taken for two rules that undo each other's work."""
+"""Maximum rounds to reach a fixed point; beyond it, two rules are assumed to undo each other."""
 
 
 class PassObserver(Protocol):
-    """What a graph tells listeners with; the manager names the parts and the limits."""
+    """Receives the names of the parts and the limits that were reached."""
 
     def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
-        """What happens inside is recorded under a name."""
+        """Record what happens inside under a name."""
         ...
 
     def limit(self, what: str, limit: int, message: str) -> None:
-        """A bound was reached while more was possible."""
+        """A limit was reached while more was possible."""
         ...
 
 
 class PassGraph(Protocol):
-    """What the manager needs of a graph."""
+    """A graph that the manager can run passes on."""
 
     @property
     def observer(self) -> PassObserver:
-        """Where it is recorded."""
+        """The observer that records the changes."""
         ...
 
     def checkpoint(self) -> int:
-        """A mark in the record of changes; equal as long as nothing changed."""
+        """A mark in the record of changes; it stays equal as long as nothing changes."""
         ...
 
     def verify(self) -> None:
-        """Raises: CircuitError if the graph is not legal."""
+        """Raises: CircuitError if the graph is invalid."""
         ...
 
     def __len__(self) -> int:
-        """How many operators it has."""
+        """The number of operators."""
         ...
 
 
@@ -70,28 +70,28 @@ G_contra = TypeVar("G_contra", bound=PassGraph, contravariant=True)
 
 
 class Pass(Protocol[G_contra]):
-    """A named transformation of a graph; `run` is once through it and gives nothing: the graph knows what changed."""
+    """A named transformation of a graph; the graph, not the pass, knows what changed."""
 
     @property
     def name(self) -> str:
-        """The name by which pipelines call it."""
+        """The name used in pipelines."""
         ...
 
     @property
     def doc(self) -> str:
-        """What it does, in a sentence."""
+        """What the pass does, in one sentence."""
         ...
 
     def rule_names(self) -> tuple[str, ...]:
-        """The rules that it tries."""
+        """The rules that the pass tries."""
         ...
 
     def run(self, graph: G_contra, mode: CompilationMode = CompilationMode.INFER) -> object:
-        """Go through the graph once, as it is done in a mode; may give what its rules did."""
+        """Go through the graph once, for a mode; may return what its rules did."""
         ...
 
     def unfinished(self, graph: G_contra) -> str | None:
-        """What is left to do after a round that changed the graph, in words; None if another would change nothing."""
+        """What another round would still change, in words; None if nothing."""
         ...
 
 
@@ -100,39 +100,39 @@ class EmptyPass:
     """The pass that does nothing."""
 
     name: str = EMPTY_PASS
-    doc: str = "Nothing is done."
+    doc: str = "Does nothing."
 
     def rule_names(self) -> tuple[str, ...]:
-        """It has no rules."""
+        """No rules."""
         return ()
 
     def run(self, graph: object, mode: CompilationMode = CompilationMode.INFER) -> None:
-        """Leave a graph as it is."""
+        """Leave the graph unchanged."""
 
     def unfinished(self, graph: object) -> None:
-        """Nothing is left to do."""
+        """Nothing."""
 
 
 @dataclass(eq=False)
 class PassRegistry(Generic[G]):
-    """Passes by name, in the order of registration. `EmptyPass` needs no registration: it does nothing."""
+    """Passes by name, in order of registration. `EmptyPass`, which does nothing, needs no registration."""
 
     passes: dict[str, Pass[G]] = field(default_factory=dict[str, Pass[G]])
 
     def register(self, made: Pass[G]) -> None:
-        """Take a pass. Raises: DuplicateNameError if its name is taken."""
+        """Add a pass. Raises: DuplicateNameError if its name is taken."""
         if made.name in self.passes or made.name == EMPTY_PASS:
             raise DuplicateNameError(f"a pass named {made.name!r} is registered already; give it another name")
         self.passes[made.name] = made
 
     def without(self, names: Iterable[str]) -> "PassRegistry[G]":
-        """A copy without some passes."""
+        """A copy without the named passes."""
         drop = set(names)
         return PassRegistry({name: made for name, made in self.passes.items() if name not in drop})
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that a pipeline may use."""
+        """The names that pipelines may use."""
         return (EMPTY_PASS, *self.passes)
 
     def __contains__(self, name: object) -> bool:
@@ -154,9 +154,9 @@ class PassRegistry(Generic[G]):
 
 @dataclass(frozen=True, slots=True)
 class PassRun:
-    """What one entry of a pipeline did. `skipped` says why it was not run, if it was not.
+    """What one entry of a pipeline did; `skipped` is the reason if it was not run.
 
-    `results` are what the pass gave in each round: those on tensor graphs a profile of their rules.
+    `results` has the return value of the pass for each round; tensor passes return a profile of their rules.
     """
 
     pass_id: str
@@ -170,16 +170,16 @@ class PassRun:
 
 
 Which = Literal["all"] | Collection[str]
-"""All passes, or those of some names."""
+"""All passes, or the named ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions(Generic[G]):
-    """What the manager does beside running passes.
+    """Checks, dumps and limits around the passes.
 
-    `stop_after`: so many passes are run and no more, to find the one that does harm; DCE before a pass is not counted.
-    `verify_before`, `verify_after`: check the graph around these passes. `dump_before`, `dump_after`: give the graph
-    to `dump` as (when, pass, graph) around these; when is "before" or "after". `max_rounds` bounds a fixed point.
+    `stop_after`: maximum number of passes to run, to bisect a bug; DCE before a pass does not count.
+    `verify_before`, `verify_after`: verify the graph around these passes. `dump_before`, `dump_after`: call
+    `dump(when, pass, graph)` around these, with "before" or "after". `max_rounds`: limit on rounds to a fixed point.
     """
 
     stop_after: int | None = None
@@ -194,8 +194,8 @@ class PassOptions(Generic[G]):
 class PassManager(Generic[G]):
     """Runs a pipeline on graphs.
 
-    Raises, when it is made: UnknownNameError for a pass that the registry does not have, in the pipeline or in the
-    options; ValueRangeError for bounds below what makes sense.
+    Raises, on construction: UnknownNameError for an unknown pass in the pipeline or in the options; ValueRangeError for
+    a limit out of range.
     """
 
     def __init__(
@@ -216,23 +216,23 @@ class PassManager(Generic[G]):
                 if name not in self.passes:
                     raise unknown_name("pass", name, self.passes.names)
         if options.max_rounds < 1:
-            raise ValueRangeError(f"max_rounds is {options.max_rounds}; a fixed point takes at least one round")
+            raise ValueRangeError(f"max_rounds: expected at least 1, got {options.max_rounds}")
         if options.stop_after is not None and options.stop_after < 0:
-            raise ValueRangeError(f"stop_after is {options.stop_after}; give the number of passes to run, or None")
+            raise ValueRangeError(f"stop_after: expected at least 0 or None, got {options.stop_after}")
         if (options.dump_before or options.dump_after) and options.dump is None:
-            raise ValueRangeError("dump_before or dump_after is given without dump, the function that takes the graph")
+            raise ValueRangeError("dump_before and dump_after need a function `dump` that receives the graph")
 
     def run(self, graph: G, mode: CompilationMode = CompilationMode.INFER) -> tuple[PassRun, ...]:
-        """Run all passes of the mode on a graph; gives what each one did.
+        """Run all passes of the mode on a graph; returns what each one did.
 
-        Raises: what a rule raises; RuleError naming the pass if the graph is not legal after it.
+        Raises: what a rule raises; RuleError naming the pass if the graph is invalid after it.
         """
         done: list[PassRun] = []
         count = 0
         for config in self.pipeline:
             skipped = ""
             if mode not in config.modes:
-                skipped = f"it is not enabled for the mode {mode.value}"
+                skipped = f"not enabled for the mode {mode.value}"
             elif self.options.stop_after is not None and count >= self.options.stop_after:
                 skipped = f"stopped after {self.options.stop_after} passes"
             if skipped:
@@ -243,7 +243,7 @@ class PassManager(Generic[G]):
         return tuple(done)
 
     def _run_entry(self, graph: G, config: FunctionPassConfig, mode: CompilationMode) -> PassRun:
-        """One entry: the checks and dumps around it, dead code before it, and its rounds."""
+        """Run one entry: the checks and dumps around it, dead code elimination before it, and its rounds."""
         if config.pass_id == EMPTY_PASS:
             return PassRun(config.pass_id, False, 0, len(graph), len(graph))
         made = self.passes[config.pass_id]
@@ -266,7 +266,7 @@ class PassManager(Generic[G]):
         return PassRun(made.name, changed, len(results), nodes, len(graph), seconds, results=results)
 
     def _to_fixed_point(self, graph: G, made: Pass[G], mode: CompilationMode) -> tuple[object, ...]:
-        """Round after round until one changes nothing; gives what each of them gave."""
+        """Repeat the pass until a round changes nothing; returns the results of the rounds."""
         results: list[object] = []
         for number in range(1, self.options.max_rounds + 1):
             mark = graph.checkpoint()
@@ -289,4 +289,4 @@ class PassManager(Generic[G]):
             try:
                 graph.verify()
             except CircuitError as error:
-                raise RuleError(f"the graph is not legal {when} the pass {name}: {error}") from error
+                raise RuleError(f"the graph is invalid {when} the pass {name}: {error}") from error

@@ -1,7 +1,6 @@
-"""Patterns: what to look for in a graph. Source: handbook, Optimization, Pattern Declaration.
+"""Patterns: chains of node types from a root towards the inputs.
 
-A pattern is a chain of entries, types of nodes from the root towards the inputs; each entry may ask for config values
-and for patterns in its parameters. A pattern remembers where it was written.
+Each entry may have conditions on its config and sub-patterns for its parameters. A pattern knows its source location.
 """
 
 import inspect
@@ -18,7 +17,7 @@ NO_CONDITIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a config value, in words and as a test; a plain value asks for equality."""
+    """A condition on a config value, as text and as a test; a plain value instead means equality."""
 
     text: str
     test: Callable[[Any], bool]
@@ -46,7 +45,7 @@ def at_most(bound: float) -> Condition:
 
 
 def other_than(value: object) -> Condition:
-    """The condition that a value is another one.
+    """The condition that a value differs from this one.
 
     >>> other_than(2)
     other than 2
@@ -55,7 +54,7 @@ def other_than(value: object) -> Condition:
 
 
 def all_of(*conditions: object) -> Condition:
-    """The condition that several hold, each a `Condition` or a value to be equal to.
+    """The condition that all of these hold; each is a `Condition` or a value for equality.
 
     >>> all_of(at_least(2), other_than(3))
     at least 2 and other than 3
@@ -71,10 +70,10 @@ def all_of(*conditions: object) -> Condition:
 class GraphOptPattern(ABC):
     """Base of both kinds of patterns.
 
-    `entries`: types of nodes, root first. `is_output`: look at the outputs of the graph only.
-    `config_patterns[i]`: field name -> value or `Condition` for entry i; entries without conditions may be left out.
-    `sub_patterns[i]`: parameter name -> pattern that must be found in this parameter of entry i.
-    Raises: RuleError for a pattern without entries, with more conditions than entries, or for what is no tuple of them.
+    `entries`: node types, root first. `is_output`: match only at outputs of the graph.
+    `config_patterns[i]`: field name -> value or `Condition` for entry i; trailing entries may be left out.
+    `sub_patterns[i]`: parameter name -> pattern that must match in this parameter of entry i.
+    Raises: RuleError if there are no entries, more conditions than entries, or values of the wrong type.
     """
 
     name: str
@@ -87,7 +86,7 @@ class GraphOptPattern(ABC):
     def __post_init__(self) -> None:
         self._check_kinds()
         if not self.entries:
-            raise RuleError(f"the pattern {self.name} has no entries; give at least one type of node")
+            raise RuleError(f"the pattern {self.name} has no entries; give at least one node type")
         for what, given in (("config_patterns", self.config_patterns), ("sub_patterns", self.sub_patterns)):
             if len(given) > len(self.entries):
                 raise RuleError(f"the pattern {self.name} has {len(given)} {what} for {len(self.entries)} entries")
@@ -97,47 +96,47 @@ class GraphOptPattern(ABC):
     def _check_kinds(self) -> None:
         if not _are(type, self.entries):
             shown = str(self.entries)
-            raise RuleError(f"the entries of the pattern {self.name} are a tuple of types, as in (A,); found {shown}")
+            raise RuleError(f"entries of the pattern {self.name}: expected a tuple of types, as in (A,); got {shown}")
         for what, given in (("config_patterns", self.config_patterns), ("sub_patterns", self.sub_patterns)):
             if not _are(Mapping, given):
-                wanted = "a tuple with one dictionary for each entry, as in ({...},)"
-                raise RuleError(f"{what} of the pattern {self.name} is {wanted}; found {given}")
+                wanted = "a tuple with one dictionary per entry, as in ({...},)"
+                raise RuleError(f"{what} of the pattern {self.name}: expected {wanted}; got {given}")
         for conditions in cast("tuple[Mapping[str, object], ...]", self.sub_patterns):
             for name, sub_pattern in conditions.items():
                 if not isinstance(sub_pattern, ParameterOptPattern):
                     wanted = f"a ParameterOptPattern for the parameter {name!r}"
-                    raise RuleError(f"sub_patterns of the pattern {self.name} have {wanted}; found {sub_pattern}")
+                    raise RuleError(f"sub_patterns of the pattern {self.name}: expected {wanted}, got {sub_pattern}")
 
     def config_of_entry(self, entry: int) -> Mapping[str, Any]:
         """The conditions on the config of an entry."""
         return self.config_patterns[entry] if entry < len(self.config_patterns) else NO_CONDITIONS
 
     def sub_patterns_of_entry(self, entry: int) -> "Mapping[str, ParameterOptPattern]":
-        """The patterns wanted in the parameters of an entry."""
+        """The sub-patterns for the parameters of an entry."""
         return self.sub_patterns[entry] if entry < len(self.sub_patterns) else NO_CONDITIONS
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterOptPattern(GraphOptPattern):
-    """A pattern on the graph of a parameter."""
+    """A pattern for parameter graphs."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerOptPattern(GraphOptPattern):
-    """A pattern on the layers of a circuit."""
+    """A pattern for the layers of a circuit."""
 
 
 def _are(kind: type, given: Any) -> bool:
-    """Whether it is a tuple or list of things of a kind."""
+    """Whether a value is a tuple or list of instances of a type."""
     return isinstance(given, tuple | list) and all(isinstance(one, kind) for one in cast("tuple[Any, ...]", given))
 
 
 MACHINERY = ("explorer.rewrite.", "explorer.tensor.rewriting.", "dataclasses")
-"""Modules that make patterns and rules for others, so that they are not the place where one is written."""
+"""Modules that create patterns and rules on behalf of a caller, whose location is the one to report."""
 
 
 def source_of_caller() -> str:
-    """`file.py:line` of the first caller outside of the machinery of patterns and rules."""
+    """`file.py:line` of the first caller outside these modules."""
     frame = inspect.currentframe()
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
@@ -154,7 +153,7 @@ def source_of_function(function: FunctionType) -> str:
 
 
 def _short(filename: str) -> str:
-    """A file name from the package's folder on, so that traces are the same on every machine."""
+    """A file name starting at the package folder, so that traces are equal on every machine."""
     for marker in ("/explorer/", "/tests/", "/notebooks/"):
         if marker in filename:
             return marker[1:] + filename.rsplit(marker, 1)[1]

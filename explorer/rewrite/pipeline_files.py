@@ -1,11 +1,11 @@
-"""Pipelines as YAML: a list of maps with the keys of Glow.
+"""Pipelines as YAML: a list of maps with Glow's keys.
 
     - passName: SinkCode
       convergenceMode: until_fixed_point
       enabledCompilationModes: [infer, train]
       dceMode: before_pass
 
-A key that is left out has its default. Source: Glow, PassManager, the file of a pipeline.
+A missing key has its default.
 """
 
 from collections.abc import Callable, Collection
@@ -45,18 +45,18 @@ def pipeline_to_yaml(pipeline: FunctionPassPipeline) -> str:
 
 
 def pipeline_from_yaml(text: str, known: Collection[str], where: str = "the pipeline") -> FunctionPassPipeline:
-    """The pipeline that YAML describes; `known` are the passes that there are, `where` names the source in messages.
+    """The pipeline described by YAML; `known` are the available passes, `where` names the source in messages.
 
-    Raises: UnknownNameError for an unknown pass; FileFormatError for all else that does not fit. Both say the line.
+    Raises: UnknownNameError for an unknown pass; FileFormatError for any other problem. Both include the line.
     """
     try:
         root = compose(text, yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise FileFormatError(f"{where} is no YAML: {' '.join(str(error).split())}") from error
+        raise FileFormatError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
     if root is None:
         return FunctionPassPipeline()
     if not isinstance(root, yaml.SequenceNode):
-        raise FileFormatError(f"{where}: a pipeline is a list of maps with the keys {', '.join(KEYS)}")
+        raise FileFormatError(f"{where}: expected a list of maps with the keys {', '.join(KEYS)}")
     return FunctionPassPipeline(tuple(_entry(node, known, where) for node in root.value))
 
 
@@ -68,7 +68,7 @@ def write_pipeline(pipeline: FunctionPassPipeline, path: "str | Path") -> None:
 def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPipeline:
     """Read a pipeline from a YAML file.
 
-    Raises: as `pipeline_from_yaml`; FileFormatError if the file cannot be read, or lists nothing.
+    Raises: as `pipeline_from_yaml`; FileFormatError if the file cannot be read or is empty.
     """
     try:
         text = Path(path).read_text()
@@ -83,17 +83,17 @@ def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPip
 def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:
     location = _place(node, where)
     if not isinstance(node, yaml.MappingNode):
-        raise FileFormatError(f"{location}: an entry is a map with the keys {', '.join(KEYS)}")
+        raise FileFormatError(f"{location}: expected a map with the keys {', '.join(KEYS)}")
     given: dict[str, yaml.Node] = {}
     for key, value in node.value:
         name = _text(key, "key", where)
         if name not in KEYS:
-            raise FileFormatError(f"{_place(key, where)}: no key named {name!r}; known are: {', '.join(KEYS)}")
+            raise FileFormatError(f"{_place(key, where)}: unknown key {name!r}; known are: {', '.join(KEYS)}")
         if name in given:
-            raise FileFormatError(f"{_place(key, where)}: the key {name} stands twice in one entry")
+            raise FileFormatError(f"{_place(key, where)}: duplicate key {name}")
         given[name] = value
     if "passName" not in given:
-        raise FileFormatError(f"{location}: the entry has no passName")
+        raise FileFormatError(f"{location}: missing key passName")
     default = FunctionPassConfig()
     convergence, modes, dce = default.convergence, default.modes, default.dce
     pass_id = _text(given["passName"], "passName", where)
@@ -108,7 +108,9 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
     if "enabledCompilationModes" in given:
         listed = given["enabledCompilationModes"]
         if not isinstance(listed, yaml.SequenceNode):
-            raise FileFormatError(f"{_place(listed, where)}: enabledCompilationModes is a list, such as [infer, train]")
+            raise FileFormatError(
+                f"{_place(listed, where)}: enabledCompilationModes: expected a list, such as [infer, train]"
+            )
         modes = [_value(CompilationMode, item, "enabledCompilationModes", where) for item in listed.value]
     try:
         return FunctionPassConfig(pass_id, convergence, modes, dce)
@@ -118,7 +120,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
 
 def _text(node: yaml.Node, what: str, where: str) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise FileFormatError(f"{_place(node, where)}: a text is needed for {what}")
+        raise FileFormatError(f"{_place(node, where)}: expected a string for {what}")
     return str(node.value)
 
 
@@ -128,7 +130,7 @@ def _value(kind: type[E], node: yaml.Node, key: str, where: str) -> E:
         if member.value == text:
             return member
     known = ", ".join(member.value for member in kind)
-    raise FileFormatError(f"{_place(node, where)}: {key} is {text!r}; known are: {known}")
+    raise FileFormatError(f"{_place(node, where)}: unknown {key} {text!r}; known are: {known}")
 
 
 def _place(node: yaml.Node, where: str) -> str:

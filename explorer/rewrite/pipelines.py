@@ -9,21 +9,21 @@ from explorer.errors import ValueRangeError, unknown_name
 
 
 class ConvergenceMode(Enum):
-    """Whether a pass is run once, or over and over again until it changes nothing."""
+    """Whether a pass is run once, or repeatedly until it changes nothing."""
 
     ONE_PASS = "one_pass"
     UNTIL_FIXED_POINT = "until_fixed_point"
 
 
 class DCERequiredMode(Enum):
-    """Whether dead code must be gone before a pass is run, so that its users are counted right."""
+    """Whether dead code is eliminated before a pass, so that users are counted correctly."""
 
     BEFORE_PASS = "before_pass"
     NONE = "none"
 
 
 class CompilationMode(Enum):
-    """What the graph is compiled for."""
+    """Whether the graph is compiled for inference or for training."""
 
     INFER = "infer"
     TRAIN = "train"
@@ -35,10 +35,7 @@ DCE_PASS = "DCE"
 
 @dataclass(frozen=True, slots=True)
 class FunctionPassConfig:
-    """One entry of a pipeline: which pass, how often, in which modes, and whether after dead code elimination.
-
-    Source: Glow, Optimizations.md, FunctionPassConfig, with its defaults.
-    """
+    """One entry of a pipeline: which pass, how often, in which modes, and whether after dead code elimination."""
 
     pass_id: str = EMPTY_PASS
     convergence: ConvergenceMode = ConvergenceMode.ONE_PASS
@@ -48,7 +45,7 @@ class FunctionPassConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "modes", frozenset(self.modes))
         if self.pass_id == DCE_PASS and self.dce is not DCERequiredMode.NONE:
-            raise ValueRangeError("the pass DCE cannot ask for DCE before it; give it dce=DCERequiredMode.NONE")
+            raise ValueRangeError("the pass DCE cannot require DCE before it; use dce=DCERequiredMode.NONE")
 
     def __str__(self) -> str:
         modes = ", ".join(mode.value for mode in CompilationMode if mode in self.modes) or "no mode"
@@ -57,42 +54,42 @@ class FunctionPassConfig:
 
 @dataclass(frozen=True, slots=True)
 class FunctionPassPipeline:
-    """Passes in the order in which they are run. It never changes: every method gives a new pipeline."""
+    """Passes in execution order. It is immutable: every method returns a new pipeline."""
 
     configs: tuple[FunctionPassConfig, ...] = ()
 
     @classmethod
     def of(cls, *entries: "FunctionPassConfig | str") -> "FunctionPassPipeline":
-        """A pipeline of configurations; a name stands for the pass with all defaults."""
+        """A pipeline of configurations; a name means the pass with all defaults."""
         return cls(tuple(_config(entry) for entry in entries))
 
     def push_front(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
-        """With one more pass before all others."""
+        """Add a pass in front."""
         return self.insert(0, entry)
 
     def push_back(self, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
-        """With one more pass behind all others."""
+        """Add a pass at the end."""
         return self.insert(len(self.configs), entry)
 
     def insert(self, position: int, entry: "FunctionPassConfig | str") -> "FunctionPassPipeline":
-        """With one more pass, which then stands at a position. Raises: ValueRangeError."""
+        """Add a pass at a position. Raises: ValueRangeError."""
         if not 0 <= position <= len(self.configs):
-            raise ValueRangeError(f"the pipeline has {len(self.configs)} passes; position {position} is outside of it")
+            raise ValueRangeError(f"position: expected 0 to {len(self.configs)}, got {position}")
         return FunctionPassPipeline((*self.configs[:position], _config(entry), *self.configs[position:]))
 
     def remove_first(self, pass_id: str) -> "FunctionPassPipeline":
-        """Without the first entry of a pass; the same pipeline if there is none."""
+        """Remove the first entry of a pass, if there is one."""
         for i, config in enumerate(self.configs):
             if config.pass_id == pass_id:
                 return FunctionPassPipeline((*self.configs[:i], *self.configs[i + 1 :]))
         return self
 
     def remove_all_instances_of(self, pass_id: str) -> "FunctionPassPipeline":
-        """Without any entry of a pass."""
+        """Remove all entries of a pass."""
         return FunctionPassPipeline(tuple(config for config in self.configs if config.pass_id != pass_id))
 
     def with_changes(self, pass_id: str, **changes: Any) -> "FunctionPassPipeline":
-        """With some fields of all entries of a pass changed. Raises: UnknownNameError for a pass or a field."""
+        """Change fields of all entries of a pass. Raises: UnknownNameError for a pass or a field."""
         if all(config.pass_id != pass_id for config in self.configs):
             raise unknown_name("pass in the pipeline", pass_id, self.pass_ids)
         known = [part.name for part in fields(FunctionPassConfig)]
@@ -103,11 +100,11 @@ class FunctionPassPipeline:
 
     @property
     def pass_ids(self) -> tuple[str, ...]:
-        """The names of the passes, each once, in order."""
+        """The names of the passes, in order, without repetitions."""
         return tuple(dict.fromkeys(config.pass_id for config in self.configs))
 
     def text(self) -> str:
-        """One line an entry, numbered."""
+        """One numbered line per entry."""
         return "\n".join(f"{i}. {config}" for i, config in enumerate(self.configs))
 
     def __add__(self, other: "FunctionPassPipeline") -> "FunctionPassPipeline":

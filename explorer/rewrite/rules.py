@@ -1,7 +1,7 @@
-"""Rules and their registries: a pattern, and what replaces a match.
+"""Rules and their registries: a pattern and the function that replaces its matches.
 
-A rule is pure: it gets the compiler and a match and gives the nodes that replace it, in topological order. It may
-decline a match beforehand, with a reason. Source: handbook, Optimization Rules and Optimizer Registries.
+A rule is pure: it receives the compiler and a match and returns the new nodes in topological order. Its guard may
+decline a match, with a reason.
 """
 
 from abc import ABC
@@ -27,7 +27,7 @@ Guard = Callable[[Any, GraphOptMatch], "str | None"]
 
 
 class Exactness(Enum):
-    """What a rule promises: bit-equal values; values equal in real arithmetic; values within a stated bound."""
+    """What a rule guarantees: bit-equal values, values equal in real arithmetic, or values within a stated bound."""
 
     EXACT = "exact"
     REAL = "real"
@@ -38,8 +38,8 @@ class Exactness(Enum):
 class Rule:
     """A pattern and the function that replaces its matches.
 
-    `apply(compiler, match)` gives the new nodes in topological order, the last one standing for the root.
-    `guard(compiler, match)` gives the reason to leave a match alone, or None.
+    `apply(compiler, match)` returns the new nodes in topological order; the last one replaces the root.
+    `guard(compiler, match)` returns the reason to decline a match, or None.
     """
 
     pattern: GraphOptPattern
@@ -50,16 +50,16 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """A rule is known by the name of its pattern."""
+        """The name of the pattern."""
         return self.pattern.name
 
     @property
     def doc(self) -> str:
-        """The first line of the docstring of the function."""
+        """The first line of the function's docstring."""
         return (self.apply.__doc__ or "").strip().split("\n")[0]
 
     def describe(self, kind: str) -> RuleDescription:
-        """What a trace says of the rule."""
+        """The description of the rule for a trace."""
         entries = tuple(entry.__name__ for entry in self.pattern.entries)
         return RuleDescription(
             self.name, self.name, entries, kind, self.exactness.value, self.doc, self.source, self.guard is not None
@@ -68,7 +68,7 @@ class Rule:
 
 @dataclass(eq=False)
 class OptRegistry(ABC):
-    """Rules by name, in order of registration; a compiler takes a copy."""
+    """Rules by name, in order of registration; a compiler copies it."""
 
     takes: ClassVar[type[GraphOptPattern]]
 
@@ -79,10 +79,10 @@ class OptRegistry(ABC):
     ) -> Callable[[ApplyFunction], ApplyFunction]:
         """Decorator: register a function as the rule of a pattern.
 
-        Raises: DuplicateNameError if a rule has this name; RuleError for a pattern of the other kind.
+        Raises: DuplicateNameError if the name is taken; RuleError if the registry does not accept the pattern's type.
         """
         if not isinstance(pattern, self.takes):
-            raise RuleError(f"{type(self).__name__} takes a {self.takes.__name__}; found a {type(pattern).__name__}")
+            raise RuleError(f"{type(self).__name__}: expected a {self.takes.__name__}, got a {type(pattern).__name__}")
         if pattern.name in self.rules:
             raise DuplicateNameError(
                 f"a rule named {pattern.name!r} is registered already; give the pattern another name"
@@ -96,20 +96,20 @@ class OptRegistry(ABC):
         return register
 
     def put_first(self, rule: Rule) -> None:
-        """Take a rule before all others, so that it wins where another matches as well as it does.
+        """Add a rule in front of all others, so that it wins ties.
 
-        Raises: DuplicateNameError if a rule has its name; RuleError for a pattern of the other kind.
+        Raises: as `rule`.
         """
         self.rule(rule.pattern)  # its checks
         self.rules = {rule.name: rule, **self.rules}
 
     def without(self, names: Iterable[str]) -> "OptRegistry":
-        """A copy without some rules; names that are not here are passed over."""
+        """A copy without the named rules; unknown names are ignored."""
         drop = set(names)
         return type(self)({name: rule for name, rule in self.rules.items() if name not in drop})
 
     def copy(self) -> "OptRegistry":
-        """A copy that may grow without touching this one."""
+        """A copy that can be extended without changing this one."""
         return type(self)(dict(self.rules))
 
     def __iter__(self) -> Iterator[Rule]:
@@ -126,13 +126,13 @@ class OptRegistry(ABC):
 
 @dataclass(eq=False)
 class LayerOptRegistry(OptRegistry):
-    """Rules on layers: one registry for fusing, one for shattering."""
+    """Layer rules; a compiler has one registry for fusing and one for shattering."""
 
     takes = LayerOptPattern
 
 
 @dataclass(eq=False)
 class ParameterOptRegistry(OptRegistry):
-    """Rules on parameter graphs."""
+    """Parameter rules."""
 
     takes = ParameterOptPattern

@@ -1,7 +1,6 @@
 """Conflicts: matches that share a node, and the strategies that decide which of them is applied.
 
-Source: handbook, Optimization Strategy. LARGEST_MATCH is what its name says: larger matches first; among equals the
-one nearest to the outputs, then the pattern that was registered first.
+LARGEST_MATCH prefers larger matches; among equals the one nearest to the outputs, then the rule registered first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ class OptMatchStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """`loser` shares `node` with `winner`; `reason` says by which comparison it lost."""
+    """`loser` shares `node` with `winner`; `reason` is the comparison by which it lost."""
 
     loser: GraphOptMatch
     winner: GraphOptMatch
@@ -35,7 +34,7 @@ class Conflict:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The decision: the matches to apply, which of them each node belongs to, who lost, and all failed attempts."""
+    """The matches to apply, the applied match of each node, all matches found, the conflicts, and the near misses."""
 
     chosen: tuple[GraphOptMatch, ...]
     match_of: Mapping[int, GraphOptMatch]
@@ -53,10 +52,10 @@ def match_optimization_patterns(
     accept: Callable[[GraphOptMatch], Refusal | None] | None = None,
     parameter_path: str = "",
 ) -> Matches:
-    """Search all patterns in a graph and decide which matches to apply.
+    """Search for all patterns in a graph and decide which matches to apply.
 
-    `accept` may decline a match with a reason (a rule that does not pay); `cost` is what applying a match adds to the
-    cost of the graph, needed by LOWEST_COST.
+    `accept` returns a refusal to decline a match; `cost` returns how much applying a match adds to the cost of the
+    graph, for LOWEST_COST.
     """
     search = match_pattern_graph(graph, patterns, parameter_path)
     found: list[GraphOptMatch] = []
@@ -76,7 +75,7 @@ def _prioritize_optimization_strategy(
     strategy: OptMatchStrategy,
     cost: Callable[[GraphOptMatch], float] | None,
 ) -> tuple[tuple[GraphOptMatch, ...], dict[int, GraphOptMatch], tuple[Conflict, ...]]:
-    """Take matches in the order of the strategy, each if all its nodes are still free: exactly one match a node."""
+    """Choose matches in the order of the strategy, skipping those that share a node with a chosen one."""
     position = {node: i for i, node in enumerate(graph.nodes)}
     costs = {id(m): cost(m) for m in found} if strategy is OptMatchStrategy.LOWEST_COST and cost is not None else {}
     order = list(range(len(found)))

@@ -51,14 +51,14 @@ def test_own_rules_apply_and_keep_the_value():
 
 
 def test_a_compiler_has_its_options_already():
-    with pytest.raises(CircuitError, match="leave out seed"):
+    with pytest.raises(CircuitError, match="remove seed"):
         explorer.record(nested_products(), compiler=own_compiler(), seed=1)
 
 
 def test_a_trace_with_own_rules_reruns_with_a_compiler_that_has_them(tmp_path):
     explorer.record(nested_products(), compiler=own_compiler()).save(tmp_path / "trace.json")
     loaded = explorer.Trace.load(tmp_path / "trace.json")
-    with pytest.raises(CircuitError, match="NestedProducts; give a compiler that has them"):
+    with pytest.raises(CircuitError, match="NestedProducts; pass a compiler that has them"):
         explorer.rerun(loaded)
     again = explorer.rerun(loaded, own_compiler())
     assert [str(again.graph_at(i)) for i in range(len(again.steps))] == [

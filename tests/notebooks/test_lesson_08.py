@@ -95,7 +95,7 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
     ("answer", "expected"),
     [
         (SINK.replace("Sink", "Sinc"), "It cannot be read: no pass (the pipeline, line 1) named 'SincCode'"),
-        (SINK + "  convergenceMode: twice\n", "convergenceMode is 'twice'"),
+        (SINK + "  convergenceMode: twice\n", "unknown convergenceMode 'twice'"),
         (SINK * 4, "It has 4 passes"),
         (NORM, "transposes of images are left"),
         (SINK, "but 2 batch norms too."),
@@ -106,7 +106,7 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
         (["SinkCode"], "something of type list"),
         ("SinkCode", "It cannot be read"),
         ("- 3", "It cannot be read"),
-        ("- {}", "the entry has no passName"),
+        ("- {}", "missing key passName"),
         ("{", "It cannot be read"),
         (len, "something of type builtin"),
     ],

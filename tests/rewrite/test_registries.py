@@ -53,9 +53,9 @@ def test_a_name_registered_twice_is_refused():
 
 
 def test_a_pattern_of_the_other_kind_is_refused():
-    with pytest.raises(RuleError, match="LayerOptRegistry takes a LayerOptPattern; found a ParameterOptPattern"):
+    with pytest.raises(RuleError, match="LayerOptRegistry: expected a LayerOptPattern, got a ParameterOptPattern"):
         LayerOptRegistry().rule(ParameterOptPattern("P", (A,)))
-    with pytest.raises(RuleError, match="ParameterOptRegistry takes a ParameterOptPattern; found a LayerOptPattern"):
+    with pytest.raises(RuleError, match="ParameterOptRegistry: expected a ParameterOptPattern, got a LayerOptPattern"):
         ParameterOptRegistry().rule(pattern("L", A))
 
 

@@ -238,7 +238,7 @@ def test_a_module_trace_of_version_1_is_still_read():
 
 def test_running_again_without_the_guards_of_the_trace_is_refused():
     unguarded = explorer.record(gallery.load_named("hmm"), rules=preset_rules("handbook"))
-    with pytest.raises(CircuitError, match=r"other rules than its preset's: .*SumCollapse"):
+    with pytest.raises(CircuitError, match=r"rules of the trace differ from those of its preset: .*SumCollapse"):
         explorer.rerun(unguarded)
 
 

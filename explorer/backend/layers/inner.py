@@ -33,6 +33,11 @@ class TorchSumLayer(TorchInnerLayer):
     weight: TorchParameter = field(metadata=PARAMETER)
 
     @property
+    def keeps_width(self) -> bool:
+        """Whether there are as many output units as input units."""
+        return self.num_output_units == self.num_input_units
+
+    @property
     def flops(self) -> int:
         return 2 * self.num_output_units * self.arity * self.num_input_units
 

@@ -1,4 +1,4 @@
-"""The compile rules that every compiler starts with, and their registries."""
+"""The default compile rules and their registries."""
 
 from explorer.compiler.rules.initializers import CompilerInitializerRegistry, initializer_rules
 from explorer.compiler.rules.layers import CompilerLayerRegistry, layer_rule, layer_rules

@@ -25,25 +25,25 @@ initializer_rules = CompilerInitializerRegistry()
 
 @initializer_rules.rule(ConstantInitializer)
 def compile_constant(compiler: Any, initializer: ConstantInitializer) -> InitializerFunction:
-    """Copies the given values."""
+    """Copy the given values."""
     return partial(_copy, value=torch.from_numpy(initializer.value.copy()))
 
 
 @initializer_rules.rule(NormalInitializer)
 def compile_normal(compiler: Any, initializer: NormalInitializer) -> InitializerFunction:
-    """Draws from a normal distribution."""
+    """Draw from a normal distribution."""
     return partial(_draw_normal, mean=initializer.mean, stddev=initializer.stddev)
 
 
 @initializer_rules.rule(UniformInitializer)
 def compile_uniform(compiler: Any, initializer: UniformInitializer) -> InitializerFunction:
-    """Draws from a uniform distribution; real and imaginary part alike for complex leaves."""
+    """Draw from a uniform distribution; for complex leaves both the real and the imaginary part."""
     return partial(_draw_uniform, low=initializer.low, high=initializer.high)
 
 
 @initializer_rules.rule(DirichletInitializer)
 def compile_dirichlet(compiler: Any, initializer: DirichletInitializer) -> InitializerFunction:
-    """Draws gamma variables and divides them by their sum along the axis."""
+    """Draw gamma variables and divide them by their sum along the axis."""
     return partial(_draw_dirichlet, alpha=initializer.alpha, axis=initializer.axis)
 
 

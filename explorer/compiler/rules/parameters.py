@@ -46,7 +46,7 @@ def compile_leaf(compiler: Any, leaf: TensorParameter) -> compiled.TorchLeafPara
     """The first use of a leaf owns it; later ones, in this circuit or another, point to it."""
     if leaf.dtype is DataType.COMPLEX and not compiler.semiring.takes_complex:
         raise DataTypeError(
-            f"the complex leaf {leaf!r} needs semiring sum-product or complex-lse-sum; found {compiler.semiring.name}"
+            f"the complex leaf {leaf!r} needs the semiring sum-product or complex-lse-sum, got {compiler.semiring.name}"
         )
     node_type = compiled.TorchTensorParameter if compiler.claim(leaf) else compiled.TorchPointerParameter
     return node_type(
