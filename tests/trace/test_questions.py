@@ -255,7 +255,7 @@ def test_recording_with_a_compiler_that_knows_the_circuit_is_a_typed_error():
     compiler = TorchCompiler()
     compiler.compile(circuit)
     compiler.listeners = (recorder,)
-    with pytest.raises(CircuitError, match="compiled before by this compiler"):
+    with pytest.raises(CircuitError, match="has compiled the circuit before"):
         record_with(compiler, recorder, circuit)
 
 
@@ -267,7 +267,7 @@ def test_recording_a_circuit_compiled_before_does_not_give_the_trace_of_another_
     compiler = TorchCompiler(listeners=[recorder])
     compiler.compile(one)
     compiler.compile(other)
-    with pytest.raises(CircuitError, match="compiled before by this compiler"):
+    with pytest.raises(CircuitError, match="has compiled the circuit before"):
         record_with(compiler, recorder, one)
     assert recorder.subject is other
 
