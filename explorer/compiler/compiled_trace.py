@@ -12,7 +12,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler.fold_states import reads_of
 from explorer.compiler.stats import StatsCounter
 from explorer.graph import Graph
-from explorer.trace import NodeRecord, Step, Trace, record_of
+from explorer.trace import NodeRecord, Step, StepPath, Trace, record_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,5 +79,7 @@ class CircuitSnapshot:
 
 def trace_of_circuit(circuit: TorchCircuit) -> Trace:
     """A trace whose only step is the given circuit: it can be viewed and run, but has no history."""
-    step = Step(0, "compiled circuit", "compiled", changed=True, seconds=0.0, snapshot=CircuitSnapshot(circuit))
+    step = Step(
+        0, StepPath.of("compiled circuit"), "compiled", changed=True, seconds=0.0, snapshot=CircuitSnapshot(circuit)
+    )
     return Trace(None, None, {}, (), (step,), circuit)

@@ -38,7 +38,7 @@ from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimiz
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
-from explorer.trace import Folded, Listener, RunStarted, StepEnded, StepFailed, StepStarted
+from explorer.trace import Folded, Listener, RunStarted, Stage, StepEnded, StepFailed, StepPath, StepStarted
 
 
 @dataclass(eq=False)
@@ -126,7 +126,7 @@ class TorchCompiler:
     def _compile_circuit(self, circuit: Circuit, switches: Switches) -> TorchCircuit:
         """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
-        graph = self._step("compile", circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
+        graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph, switches)
         tensors = allocate_parameters(self.store, leaf_nodes(graph), circuit.leaf_names, self.options.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, circuit.leaf_names)
@@ -156,7 +156,7 @@ class TorchCompiler:
         states = FoldStates(graph, self._counter)
 
         def on_level(level: int, groups: Sequence[FoldedGroup], seconds: float) -> None:
-            self._tell(StepStarted(f"fold/level {level}", "compiled"))
+            self._tell(StepStarted(StepPath.of("fold", Stage("level", level)), "compiled"))
             for group in groups:
                 kind, settings = group.key
                 self._tell(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
@@ -208,7 +208,9 @@ class TorchCompiler:
 
     # ------------------------------------------------------------------ events
 
-    def _step(self, path: str, circuit: Circuit, before: Graph[TorchLayer], work: Work) -> Graph[TorchLayer] | None:
+    def _step(
+        self, path: StepPath, circuit: Circuit, before: Graph[TorchLayer], work: Work
+    ) -> Graph[TorchLayer] | None:
         """Run one step between its two events; a failure is reported and raised."""
         self._tell(StepStarted(path, "compiled"))
         started = perf_counter()

@@ -16,7 +16,7 @@ from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, Switches
 from explorer.rewrite import OptMatchStrategy, RewriteContext, Rule, is_possible, optimize_graph
-from explorer.trace import LimitReached, Listener
+from explorer.trace import LimitReached, Listener, Stage, StepPath
 
 MAX_GROWTH = 16
 """Rounds stop when the circuit has this many times the nodes it started with; only custom rules come near it."""
@@ -26,7 +26,7 @@ MIN_GROWTH_NODES = 1_000
 Work = Callable[[Graph[TorchLayer]], Graph[TorchLayer] | None]
 """The work of a step: returns the new graph, or None if nothing changed."""
 
-StepRunner = Callable[[str, Graph[TorchLayer], Work], Graph[TorchLayer] | None]
+StepRunner = Callable[[StepPath, Graph[TorchLayer], Work], Graph[TorchLayer] | None]
 """Runs the work of a step at a path, times it, and notifies listeners of its begin and end."""
 
 
@@ -58,8 +58,8 @@ def _optimize_circuit(
     for number in range(1, options.max_rounds + 1):
         before = graph
         for name, pass_rules, optimize in passes:
-            path = f"optimize/round {number}/{name}"
-            context = _context(compiler, options, fresh, path)
+            path = StepPath.of("optimize", Stage("round", number), name)
+            context = _context(compiler, options, fresh, str(path))
             after = run(path, graph, partial(optimize, rules=pass_rules, context=context))
             graph = graph if after is None else after
         if graph is before:

@@ -35,7 +35,7 @@ MAX_ROUNDS = 100
 class PassObserver(Protocol):
     """Receives the names of the parts and the limits that were reached."""
 
-    def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
         """Record what happens inside under a name."""
         ...
 
@@ -270,7 +270,7 @@ class PassManager(Generic[G]):
         results: list[object] = []
         for number in range(1, self.options.max_rounds + 1):
             mark = graph.checkpoint()
-            with graph.observer.scope(f"round {number}", made.rule_names()):
+            with graph.observer.scope("round", made.rule_names(), number):
                 results.append(made.run(graph, mode))
             if graph.checkpoint() == mark:
                 return tuple(results)

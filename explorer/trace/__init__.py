@@ -33,6 +33,8 @@ from explorer.trace.events import (
     StepStarted,
 )
 from explorer.trace.file_format import TRACE_FORMAT
+from explorer.trace.passes import tries
+from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.reading import trace_from_json
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
 from explorer.trace.refusal import SWITCHED_OFF, Check, Refusal, RefusalKind
@@ -74,13 +76,17 @@ __all__ = [
     "RuleStats",
     "RunStarted",
     "Snapshot",
+    "Stage",
     "Step",
     "StepCheck",
     "StepEnded",
     "StepFailed",
+    "StepPath",
     "StepStarted",
     "Trace",
     "WhyNot",
+    "parse_path",
     "record_of",
     "trace_from_json",
+    "tries",
 ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from explorer.trace.events import MatchFound
+from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Check, Refusal, RefusalKind
 
 Answer = TypeVar("Answer")
@@ -33,7 +34,7 @@ class Origin:
     """
 
     step: int
-    path: str
+    path: StepPath
     how: str
     before: tuple[int, ...]
     after: tuple[int, ...]

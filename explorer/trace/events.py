@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange
+from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Refusal
 
 TENSOR = "tensor"
@@ -77,14 +78,16 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step begins. `path` tells its place (`optimize/round 2/fuse`), `level` the level of the ladder.
+    """A step begins, at a level of the ladder. `rules` are the rules that it tries; empty: all of the pass's kind."""
 
-    `rules` are the rules that it tries; empty: all of the kind that the last part of the path names.
-    """
-
-    path: str
+    at: StepPath
     level: str
     rules: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path as text: `optimize/round 2/fuse`."""
+        return str(self.at)
 
 
 @dataclass(frozen=True, slots=True)

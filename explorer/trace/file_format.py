@@ -1,4 +1,4 @@
 """The name and version of trace files."""
 
 TRACE_FORMAT = "circuit-explorer trace"
-VERSION = 1
+VERSION = 2

@@ -1,4 +1,4 @@
-"""Trace files: JSON, version 1, gzip by extension.
+"""Trace files: JSON, version 2, gzip by extension.
 
 Every layer stands once in the table `nodes`, and every form of parameter graph once in `parameters`; a step holds
 only what changed: removed ids, added ids with their place in the table, ids whose inputs changed. Times stand in a

@@ -20,7 +20,7 @@ class Lineages:
         """The lineage of a node. Raises: UnknownNameError."""
         first, last = self.lifetime(node)
         changes = tuple(
-            Origin(s.index, s.path, f"{w.rule} in {w.parameter_path}", (node,), (node,))
+            Origin(s.index, s.at, f"{w.rule} in {w.parameter_path}", (node,), (node,))
             for s in self.steps
             for w in s.rewrites
             if w.parameter_path and w.parameter_path.split(".")[0] == str(node)
@@ -90,7 +90,7 @@ class Lineages:
                     found.append(
                         Origin(
                             step.index,
-                            step.path,
+                            step.at,
                             rewrite.rule,
                             rewrite.removed,
                             rewrite.added,
@@ -100,7 +100,7 @@ class Lineages:
                     )
             for group in step.folds:
                 if group.members != (group.node,):
-                    found.append(Origin(step.index, step.path, f"folded, {group.type}", group.members, (group.node,)))
+                    found.append(Origin(step.index, step.at, f"folded, {group.type}", group.members, (group.node,)))
         return tuple(found)
 
     @cached_property

@@ -19,6 +19,7 @@ from explorer.trace.events import (
 )
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.loaded import LoadedSnapshot
+from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
@@ -87,7 +88,7 @@ def _read_step(
     fold_times = times["folds"][index] if times else [0.0] * len(row["folds"])
     return Step(
         index=index,
-        path=row["path"],
+        at=_read_path(row),
         level=row["level"],
         changed=row["changed"],
         seconds=times["steps"][index] if times else 0.0,
@@ -110,6 +111,16 @@ def _read_step(
     )
 
 
+def _read_path(row: Mapping[str, Any]) -> StepPath:
+    if "stages" not in row:  # version 1
+        return parse_path(row["path"])
+    stages = tuple(
+        Stage(_string(name), None if number is None else _integer(number), _integer(run))
+        for name, number, run in row["stages"]
+    )
+    return StepPath(stages, _integer(row["part"]))
+
+
 def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
     scope = row.get("scope")
     return NodeRecord(
@@ -130,6 +141,12 @@ def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord
         for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
     )
     return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected a string, found {value!r}")
+    return value
 
 
 def _integer(value: Any) -> int:

@@ -20,6 +20,7 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
+from explorer.trace.paths import StepPath
 from explorer.trace.refusal import SWITCHED_OFF, Refusal
 
 NEAR_MISS_LIMIT = 2_000
@@ -44,7 +45,7 @@ class Step:
     """
 
     index: int
-    path: str
+    at: StepPath
     level: str
     changed: bool
     seconds: float
@@ -58,6 +59,26 @@ class Step:
     limits: tuple[LimitReached, ...] = ()
     error: str | None = None
     rules: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path as text: `optimize/round 2/fuse`."""
+        return str(self.at)
+
+    @property
+    def pass_name(self) -> str:
+        """The name of the pass: `fuse`."""
+        return self.at.pass_name
+
+    @property
+    def round(self) -> int | None:
+        """The number of the round, if it belongs to one."""
+        return self.at.round
+
+    @property
+    def part(self) -> int:
+        """The number among the steps of a pass that took several."""
+        return self.at.part
 
     @property
     def summary(self) -> str:
@@ -116,7 +137,7 @@ class Recorder:
         self.options: Mapping[str, Any] = {}
         self.rules: tuple[RuleDescription, ...] = ()
         self.steps: list[Step] = []
-        self._path = ""
+        self._path = StepPath(())
         self._level = ""
         self._tried: tuple[str, ...] = ()
         self._clear()
@@ -135,7 +156,7 @@ class Recorder:
             case Folded():
                 self._folds.append(event)
             case StepStarted():
-                self._path, self._level, self._tried = event.path, event.level, event.rules
+                self._path, self._level, self._tried = event.at, event.level, event.rules
                 self._clear()
             case StepEnded():
                 self._end(event.changed, event.seconds, event.snapshot, None)

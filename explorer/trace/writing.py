@@ -100,7 +100,8 @@ def _change_row(change: GraphChange, place_of: Callable[[Any], int]) -> dict[str
 
 def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
     return {
-        "path": step.path,
+        "stages": [[stage.name, stage.number, stage.run] for stage in step.at.stages],
+        "part": step.part,
         "level": step.level,
         "changed": step.changed,
         "figures": dict(step.snapshot.stats),

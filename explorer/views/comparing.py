@@ -11,7 +11,7 @@ from explorer.views.costs import FIGURES
 from explorer.views.grouping import node_scopes
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State, scopes_of
-from explorer.views.words import list_text, path_text, plural
+from explorer.views.words import list_text, plural
 from widgets.schema import TableView
 
 
@@ -227,7 +227,7 @@ def _change(before: int, after: int, text: Callable[[float], str] = lambda value
 def _counts(index: TraceIndex) -> dict[str, int]:
     """Return counts of matches and of what was applied, over the whole trace."""
     steps = index.trace.steps
-    rounds = {step.path.split("/")[1] for step in steps if step.path.startswith("optimize/")}
+    rounds = {step.round for step in steps if step.round and step.at.names[0] == "optimize"}
     misses = sum(len(step.refusals) + sum(step.refusals_over.values()) for step in steps)
     return {
         "rounds of optimization": len(rounds),
@@ -250,18 +250,18 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
         mine, theirs = (plural(len(steps[0].snapshot.graph)) for steps in (here, there))
         return TraceDifference(0, 0, f"The circuits differ: {mine} here, {theirs} there.")
     for one, two in zip(here, there, strict=False):
-        if one.path != two.path:
-            text = f"Here comes {path_text(one.path)}, there {path_text(two.path)}."
+        if one.at != two.at:
+            text = f"Here comes {one.at.words}, there {two.at.words}."
             return TraceDifference(one.index, two.index, text)
         said = _difference_of_steps(index, one, other, two)
         if said:
-            return TraceDifference(one.index, two.index, f"In {path_text(one.path)} (step {one.index}), {said}")
+            return TraceDifference(one.index, two.index, f"In {one.at.words} (step {one.index}), {said}")
     if len(here) == len(there):
         return None
     longer, whose = (here, "here") if len(here) > len(there) else (there, "there")
     at = min(len(here), len(there))
     mine, theirs = (at if len(steps) > at else None for steps in (here, there))
-    return TraceDifference(mine, theirs, f"Only {whose} comes {path_text(longer[at].path)}.")
+    return TraceDifference(mine, theirs, f"Only {whose} comes {longer[at].at.words}.")
 
 
 _Rewrite = tuple[str, tuple[int, ...], str]

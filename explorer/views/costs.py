@@ -10,7 +10,7 @@ from typing import TypedDict
 from explorer.errors import unknown_name
 from explorer.trace import Step, StepCheck
 from explorer.views.index import TraceIndex
-from explorer.views.words import bytes_text, path_text, time_text
+from explorer.views.words import bytes_text, time_text
 from widgets.schema import VERSION, BarsView, BarView, SectionView
 
 
@@ -143,7 +143,7 @@ def time_bars(
     bars: list[BarView] = []
     rows: list[list[str]] = []
     for step in sorted(times):
-        label = path_text(index.step(step).path)
+        label = index.step(step).at.words
         row = [label]
         for device in devices:
             why = (missing or {}).get(device, "not measured")
@@ -178,7 +178,7 @@ def _chosen(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:
 
 
 def _label(step: Step, fold_levels: bool) -> str:
-    return "fold" if step.folds and not fold_levels else path_text(step.path)
+    return "fold" if step.folds and not fold_levels else step.at.words
 
 
 def _bar(label: str, value: float) -> BarView:

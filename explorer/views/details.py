@@ -11,7 +11,7 @@ from explorer.views.boxes import FLOAT_BYTES, kind_of, parameter_count
 from explorer.views.grouping import box_id, match_roles
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State
-from explorer.views.words import bytes_text, list_text, path_text, plural, time_text
+from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
 
 
@@ -227,7 +227,7 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
 
 def _origin(origin: Origin) -> str:
     made = f"{list_text(origin.before, 8)} → {list_text(origin.after, 8)}"
-    return f"step {origin.step} ({path_text(origin.path)}): {origin.how}: {made}"
+    return f"step {origin.step} ({origin.path.words}): {origin.how}: {made}"
 
 
 def _code_section(index: TraceIndex, step: int, ids: Sequence[int], lineage: Lineage) -> SectionView:

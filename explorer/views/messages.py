@@ -4,23 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.trace import Refusal, Step
+from explorer.trace import Refusal, Step, tries
 from explorer.views.grouping import ADDED, CHANGED, DRAWN_LIMIT, REMOVED, Box, ShownMode, node_changes
 from explorer.views.index import TraceIndex
-from explorer.views.words import ordinal, path_text, plural
+from explorer.views.words import ordinal, plural
 from widgets.schema import ActionView
 
 RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
 """Names of the actions of a picture; the last one is a prefix of a pattern's name."""
 
-KIND_OF_PASS = {"parameters": "parameter"}
-"""The kind of rules that a pass tries, if it differs from the name of the pass."""
-
 
 def step_title(index: TraceIndex, step: int) -> str:
     """Return `Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered from 0, as in the trace."""
     entry = index.step(step)
-    return f"Step {step} of {len(index.trace.steps) - 1}: {path_text(entry.path)}, {_outcome(entry)}".rstrip(", ")
+    return f"Step {step} of {len(index.trace.steps) - 1}: {entry.at.words}, {_outcome(entry)}".rstrip(", ")
 
 
 def _outcome(step: Step) -> str:
@@ -104,12 +101,12 @@ def _found_nothing(step: Step) -> bool:
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:
     """Describe why a pass changed nothing: which attempt came closest."""
-    name = step.path.rsplit("/", 1)[-1]
-    kind = KIND_OF_PASS.get(name, name)
-    tried = [rule for rule in index.trace.rules if (rule.name in step.rules if step.rules else rule.kind == kind)]
+    name = step.pass_name
+    tried = [rule for rule in index.trace.rules if tries(step, rule)]
     closest = _closest(step)
     if not tried or closest is None:
-        return f"{path_text(step.path).partition(',')[0].capitalize()} changed nothing{_where(step.path)}."
+        *outer, stage = map(str, step.at.stages)
+        return f"{stage.capitalize()} changed nothing{f' in {outer[1]}' if len(outer) > 1 else ''}."
     layers = plural(int(np.count_nonzero(index.state(step.index).present)), index.noun)
     on = f"the parameters of {layers}" if name == "parameters" else layers
     refusal, count = closest
@@ -121,11 +118,6 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
         f"No pattern matched. {plural(len(tried), 'pattern')} {verb} tried on {on}. Closest: {refusal.pattern}, "
         f"{more}{plural(count, 'time')} blocked at its {ordinal(refusal.entry + 1)} {what} because {reason}."
     )
-
-
-def _where(path: str) -> str:
-    parts = path.split("/")
-    return f" in {parts[1]}" if len(parts) > 2 else ""
 
 
 def _closest(step: Step) -> tuple[Refusal, int] | None:

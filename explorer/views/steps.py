@@ -53,7 +53,7 @@ def only_changing(views: Sequence[StepView]) -> list[StepView]:
 
 def _names(step: Step) -> list[str]:
     """Return the names of a step's path in the tree: `Optimize`, `Round 1`, `fuse`."""
-    *groups, label = step.path.split("/")
+    *groups, label = step.at.labels
     return [*(name[:1].upper() + name[1:] for name in groups), label]
 
 

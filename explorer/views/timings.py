@@ -26,9 +26,10 @@ from explorer.timings import (
     crossover,
     state_step,
 )
+from explorer.trace import parse_path
 from explorer.views.costs import NAMES_OF_TIMES, TIMES, Measured, time_bars
 from explorer.views.index import TraceIndex
-from explorer.views.words import bytes_text, path_text, plural, time_text
+from explorer.views.words import bytes_text, plural, time_text
 from widgets.schema import VERSION, BarsView, BarView, SectionView, TableView
 
 WHISKERS = "Bars are medians, whiskers their 95 % confidence intervals."
@@ -120,9 +121,9 @@ def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:
         peak = "not measured" if timing is None or timing.peak_bytes is None else bytes_text(timing.peak_bytes)
         layers = "" if timing is None or timing.layers is None else f"{timing.layers:,}"
         known = [run.of_step(step, one) for one in there]
-        label = next((path_text(timing.what) for timing in run.timings if timing.step == step), "")
+        label = next((what_text(timing) for timing in run.timings if timing.step == step), "")
         rows.append([label, layers, *(_estimate_text(one, "not measured") for one in known), gained, peak])
-    what = "the first" if first is None else "unoptimized" if first.step == 0 else path_text(first.what)
+    what = "the first" if first is None else "unoptimized" if first.step == 0 else what_text(first)
     names = [NAMES_OF_TIMES[one] for one in there]
     return {"columns": ["step", nodes, *names, f"against {what}", "peak"], "rows": rows}
 
@@ -138,7 +139,7 @@ def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
     rows: list[list[str]] = []
     for (_, before), (timing, after) in pairwise(timed):
         gained = speed_up(before, after)
-        label = path_text(timing.what)
+        label = what_text(timing)
         bar: BarView = {**_bar(label, after.median - before.median, "time"), "tone": gained.tone}
         if before.is_known and after.is_known:
             bar["low"], bar["high"] = after.low - before.high, after.high - before.low
@@ -298,7 +299,7 @@ def memory_table(run: Run) -> TableView:
     for timing in run.timings:
         if timing.node is None and timing.planned_bytes is not None:
             peak = "not measured" if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
-            what = path_text(timing.what)
+            what = what_text(timing)
             rows.append([what, NAMES_OF_TIMES[timing.device], bytes_text(timing.planned_bytes), peak])
     return {"columns": ["what", "device", "all activations", "peak"], "rows": rows}
 
@@ -319,12 +320,15 @@ def _vague(timings: Sequence[Timing]) -> str:
     few = [timing for timing in timings if timing.estimate is not None and not timing.estimate.is_known]
     if few:
         return f"{len(few)} of them were measured fewer than 6 times, which is too few for an interval."
-    return (
-        f"{path_text(worst.what).capitalize()} on {_on(worst.device)} is known within {worst.estimate.half_width:.0%}."
-    )
+    return f"{what_text(worst).capitalize()} on {_on(worst.device)} is known within {worst.estimate.half_width:.0%}."
 
 
 # ---------------------------------------------------------------------- helpers
+
+
+def what_text(timing: Timing) -> str:
+    """What was timed, in words; files of timings name a step by the text of its path."""
+    return parse_path(timing.what).words
 
 
 def _measured(timing: Timing) -> Measured:

@@ -58,13 +58,3 @@ def ordinal(number: int) -> str:
     if number % 100 in (11, 12, 13):
         return f"{number}th"
     return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"
-
-
-def path_text(path: str) -> str:
-    """Return the name of a step from its path: the pass, then where it ran.
-
-    >>> path_text("optimize/round 2/fuse"), path_text("fold/level 3"), path_text("compile")
-    ('fuse, round 2', 'fold, level 3', 'compile')
-    """
-    parts = path.split("/")
-    return ", ".join([parts[-1], *parts[1:-1]] if len(parts) > 2 else parts)

@@ -38,8 +38,8 @@ class Observer:
         self.told = []
 
     @contextmanager
-    def scope(self, name, rules=()):
-        self.path.append(name)
+    def scope(self, name, rules=(), number=None):
+        self.path.append(name if number is None else f"{name} {number}")
         self.told.append("/".join(self.path))
         yield
         self.path.pop()

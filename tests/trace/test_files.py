@@ -226,7 +226,7 @@ def test_a_circuit_trace_of_version_1_is_still_read():
     assert trace.why_not("SumCollapse", 12).reason == "node 11 is a TorchHadamardLayer, not a TorchSumLayer"
     assert [group.node for group in trace.fold_groups()] == [17, 18, 15, 16]
     assert trace.near_misses("Mixing")[0].blocked == 4
-    assert str(explorer.rerun(trace).graph_at(0)) == str(trace.graph_at(0))
+    assert str(explorer.rerun(trace, explorer.TorchCompiler()).graph_at(0)) == str(trace.graph_at(0))
 
 
 def test_a_module_trace_of_version_1_is_still_read():

@@ -12,7 +12,7 @@ from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameErro
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import gallery
-from explorer.trace import Rewritten, RuleDescription, Step
+from explorer.trace import Rewritten, RuleDescription, Step, StepPath
 
 
 @pytest.fixture(scope="module")
@@ -311,10 +311,10 @@ def checked(values, promises):
         return Gives(value)
 
     rules = tuple(RuleDescription(name, name, ("any",), "tensor", name, "", "") for name in ("exact", "real", "lossy"))
-    steps = [Step(0, "import", "tensor", True, 0.0, after(values[0]))]
+    steps = [Step(0, StepPath.of("import"), "tensor", True, 0.0, after(values[0]))]
     for i, (value, promise) in enumerate(zip(values[1:], promises, strict=True), start=1):
         done = (Rewritten(0, promise, (), (), 0.0),)
-        steps.append(Step(i, f"step {i}", "tensor", True, 0.0, after(value), rewrites=done))
+        steps.append(Step(i, StepPath.of(f"step {i}"), "tensor", True, 0.0, after(value), rewrites=done))
     return explorer.Trace(None, None, {"level": "tensor"}, rules, tuple(steps)).check(())
 
 

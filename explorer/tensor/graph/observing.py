@@ -12,7 +12,7 @@ class GraphObserver(Protocol):
 
     def __bool__(self) -> bool: ...
 
-    def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
         """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
         ...
 
@@ -35,7 +35,7 @@ class NoObserver:
     def __bool__(self) -> bool:
         return False
 
-    def scope(self, name: str, rules: Sequence[str] = ()) -> AbstractContextManager[None]:
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
         """Record nothing."""
         return nullcontext()
 

@@ -7,6 +7,7 @@ made.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 
 from explorer.errors import InconsistencyError
@@ -28,8 +29,10 @@ from explorer.trace import (
     Refusal,
     RefusalKind,
     Rewritten,
+    Stage,
     StepEnded,
     StepFailed,
+    StepPath,
     StepStarted,
 )
 
@@ -45,10 +48,10 @@ class Observer(Feature):
         self.one_by_one = one_by_one
         self.delta = Delta()
         """What changed since the last step."""
-        self._scopes: list[str] = []
+        self._stages: list[Stage] = []
         self._rules: list[tuple[str, ...]] = [()]
         self._told: list[bool] = [False]
-        self._seen: dict[str, int] = {}
+        self._seen: dict[tuple[Stage, ...], int] = {}
         self._parts = 0
         self._started = self._began = perf_counter()
         self._clear()
@@ -70,10 +73,10 @@ class Observer(Feature):
     # ------------------------------------------------------------------ steps
 
     @contextmanager
-    def scope(self, name: str, rules: Sequence[str] = ()) -> Iterator[None]:
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Iterator[None]:
         """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
         self._close()
-        self._scopes.append(self._unique(name))
+        self._stages.append(self._unique(Stage(name, number)))
         self._rules.append(tuple(rules))
         self._told[-1] = True
         self._told.append(False)
@@ -85,7 +88,7 @@ class Observer(Feature):
             if self._later or not self._told[-1]:
                 self._close(always=True)
         finally:
-            self._scopes.pop()
+            self._stages.pop()
             self._rules.pop()
             self._told.pop()
             self._parts = parts
@@ -93,7 +96,7 @@ class Observer(Feature):
 
     def first(self, name: str) -> None:
         """The first step of a record: the graph as it is."""
-        self._tell(StepStarted(name, TENSOR))
+        self._tell(StepStarted(StepPath.of(name), TENSOR))
         self._tell(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
         self._started = perf_counter()
 
@@ -172,11 +175,11 @@ class Observer(Feature):
 
     # ------------------------------------------------------------------ helpers
 
-    def _unique(self, name: str) -> str:
-        """A name that no part at this place had before: `CSE (2)` for the second one."""
-        path = "/".join([*self._scopes, name])
-        count = self._seen[path] = self._seen.get(path, 0) + 1
-        return name if count == 1 else f"{name} ({count})"
+    def _unique(self, stage: Stage) -> Stage:
+        """The stage with the number of its run: `CSE (2)` for the second one inside of the same stages."""
+        stages = (*self._stages, stage)
+        run = self._seen[stages] = self._seen.get(stages, 0) + 1
+        return replace(stage, run=run)
 
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []
@@ -188,10 +191,9 @@ class Observer(Feature):
     def _id(self, variable: Variable) -> int:
         return variable.owner.id if variable.owner is not None else self._graph.ids.get(variable, -1)
 
-    def _path(self) -> str:
+    def _path(self) -> StepPath:
         self._parts += 1
-        part = f", part {self._parts}" if self._parts > 1 else ""
-        return "/".join(self._scopes or ["change"]) + part
+        return StepPath(tuple(self._stages) or (Stage("change"),), self._parts)
 
     def _close(self, always: bool = False, before_transaction: bool = False) -> None:
         """End the step that is open, if something happened in it; maybe as it was before the present transaction."""

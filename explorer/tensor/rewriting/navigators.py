@@ -250,7 +250,7 @@ class EquilibriumRewriter(FromQuery, Rewriter):
             while changed:
                 profile.rounds += 1
                 used: dict[str, int] = {}
-                with graph.observer.scope(f"round {profile.rounds}", self.rule_names()):
+                with graph.observer.scope("round", self.rule_names(), profile.rounds):
                     tracker.take()
                     for rewriter in self.globals:
                         profile.add(rewriter.rewrite(graph))

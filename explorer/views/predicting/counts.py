@@ -7,7 +7,7 @@ from explorer.trace import Step
 from explorer.views.costs import FIGURES
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.question import Question, Verdict, first_that_changes, grouping_of, noun_of, where
-from explorer.views.words import path_text, plural
+from explorer.views.words import plural
 
 MORE, SAME, FEWER = "more", "the same", "fewer"
 
@@ -15,7 +15,7 @@ MORE, SAME, FEWER = "more", "the same", "fewer"
 def layers_question(index: TraceIndex, step: Step) -> Question:
     """Ask how many layers, or operators, are left after the step."""
     count = plural(_count(index, step.index - 1), noun_of(index))
-    text = f"There are {count} now. How many are left after this step ({path_text(step.path)})?"
+    text = f"There are {count} now. How many are left after this step ({step.at.words})?"
     return Question("layers-left", text, step.index, group_by=grouping_of(index, step))
 
 
@@ -90,7 +90,7 @@ def figure_question(index: TraceIndex, step: Step | None, figure: str | None) ->
     title, _, text = FIGURES[figure]
     asked = (
         f"{title[0].upper()}{title[1:]}: {text(index.trace.stats(step.index - 1)[figure])} now. "
-        f"More, the same, or fewer after this step ({path_text(step.path)})?"
+        f"More, the same, or fewer after this step ({step.at.words})?"
     )
     choices, grouping = (MORE, SAME, FEWER), grouping_of(index, step)
     return Question("figure", asked, step.index, choices=choices, group_by=grouping, figure=figure)
