@@ -26,6 +26,10 @@ FLAGS = (
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
+WAIT_MS = 60_000
+"""How long to wait for something: it comes at once, unless the machine is busy with much else."""
+
+
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
     if importlib.util.find_spec("playwright") is None:
@@ -50,6 +54,7 @@ def _slow_down(page: "Page", factor: float) -> None:
 def tab(browser: "Browser") -> "Page":
     """One tab for all tests: a new one takes more than twice as long to fetch and compile the scripts of a page."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(WAIT_MS)
     if factor := os.environ.get("SLOW_PAGES"):
         context.on("page", lambda page: _slow_down(page, float(factor)))
     return context.new_page()

@@ -1,5 +1,6 @@
-"""What axe-core, the accessibility checker, finds wrong with a page. It comes from npm, for tests only."""
+"""The violations that axe-core, an accessibility checker from npm, finds on a page."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +17,28 @@ RUN_IN = """([part, rules]) => axe.run(part, {
 }).then((found) => found.violations)"""
 
 
+def settled(check: Callable[[], list[str]], page: "Page") -> list[str]:
+    """What a check finds once nothing fades or loads any more: the first empty result, or the last of many."""
+    found = check()
+    for _ in range(12):
+        if not found:
+            break
+        page.wait_for_timeout(250)
+        found = check()
+    return found
+
+
 def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
     """The serious and critical violations on a page, or in the part of it that a selector names: rule and elements.
 
-    Shadow roots that are open are looked into; a selector cannot lead into one.
+    Open shadow roots are included, but a selector cannot name an element in one.
     """
     _load(page)
     return _serious(page.evaluate(RUN, [selector]))
 
 
 def serious_violations_in(part: "Locator", *rules: str) -> list[str]:
-    """The same in one element, which may stand in a shadow root; by some rules, or by all."""
+    """The same for one element, which may be in a shadow root, by the given rules or by all."""
     _load(part.page)
     return _serious(part.page.evaluate(RUN_IN, [part.element_handle(), list(rules)]))
 

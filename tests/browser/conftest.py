@@ -1,4 +1,4 @@
-"""A dashboard that is really served, and what is read of it: the models that Python and the browser share."""
+"""A running dashboard, and how tests read it: from the models that Python and the browser share."""
 
 import re
 import socket
@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.chromium import WAIT_MS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-WAIT_MS = 60_000
-"""Something that comes is seen at once; this is what a machine may take that does much else."""
 
 # The data of the models of a class, in the order in which the page shows them.
 DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]
@@ -58,7 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 class Dashboard:
-    """One page of the dashboard, driven as a reader does; its state is read from the models."""
+    """One page of the dashboard, operated as a reader does; its state is read from the models."""
 
     def __init__(self, page: "Page", url: str) -> None:
         self.page = page
@@ -67,23 +66,25 @@ class Dashboard:
         page.wait_for_function("document.documentElement.dataset.theme && !document.body.inert", timeout=WAIT_MS)
 
     def trait(self, name: str, kind: str = "GraphPane", number: int = 0) -> Any:
-        """What Python and the browser hold of a drawing."""
+        """A trait of a drawing, which Python and the browser share."""
         return self.page.evaluate(DATA, [kind, name])[number]
 
     def picture(self, number: int = 0) -> dict[str, Any]:
-        """The picture that is drawn."""
+        """The picture on the page."""
         return self.page.evaluate(f"([k, n]) => JSON.parse(({DATA})([k, n])[{number}])", ["GraphPane", "picture"])
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Until something holds; fails with what was waited for."""
-        for _ in range(WAIT_MS // 50):
-            if condition():
-                return
-            self.page.wait_for_timeout(50)
-        pytest.fail(f"it never came: {what}")
+        """Wait until a condition holds; fail with what was expected."""
+        waited = 0.0
+        while not condition():
+            if waited > WAIT_MS:
+                pytest.fail(f"it never came: {what}")
+            pause = 20 + waited / 4  # asking takes time too: less often the longer it takes
+            self.page.wait_for_timeout(pause)
+            waited += pause
 
     def wait_for_step(self, step: int) -> dict[str, Any]:
-        """Until the picture of a step is there; gives it."""
+        """Wait for the picture of a step and return it."""
         self.wait(lambda: self.picture()["step"] == step and self.trait("step") == step, f"step {step}")
         return self.picture()
 
@@ -97,15 +98,15 @@ class Dashboard:
         self.page.get_by_role("menuitem", name=option, exact=True).click()
 
     def press(self, name: str) -> None:
-        """Press a button by its name; the last of that name, as tools stand below."""
+        """Press the last button of a name, since tools are below."""
         self.page.get_by_role("button", name=name, exact=True).last.click()
 
     def see(self, text: str) -> None:
-        """Wait until a text can be seen."""
+        """Wait until a string is visible."""
         self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=WAIT_MS)
 
     def until(self, text: str, action: Callable[[], object]) -> None:
-        """Do something until a text can be seen: what is typed faster than a row is made anew is lost."""
+        """Repeat an action until a string is visible: what is typed while a row is being replaced is lost."""
         shown = self.page.get_by_text(text).locator("visible=true").first
         for _ in range(6):
             action()

@@ -31,7 +31,7 @@ def test_the_level_is_chosen_and_stepped_through_and_tools_about_circuits_say_so
     page.tool("Folds")
     page.see("Folds supports circuits; this trace is of the tensor level.")
     page.choose("Level", "compiled")
-    page.see("Which layers became one")
+    page.see("Which layers were folded")
     page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
 
 
