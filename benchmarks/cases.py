@@ -1,4 +1,4 @@
-"""What is measured: image circuits with all arguments that both sides need to build the same one, and inputs."""
+"""The benchmark cases: image circuits with the arguments that both sides need to build the same one, and inputs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from explorer.templates import COMPILE_CASES, FORWARD_CASES, BenchmarkCase, load
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A circuit of ours, how it is built, and the arguments for the peer; categorical inputs have `num_categories`."""
+    """The builder of our circuit and the arguments for the peer; categorical inputs have `num_categories`."""
 
     image: BenchmarkCase
     circuit: Callable[[], Circuit]
@@ -22,7 +22,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name it is asked for by."""
+        """The name of the case."""
         return self.image.name
 
     def batch(self, seed: int = 0) -> Tensor:
@@ -36,7 +36,7 @@ class Case:
 
 
 def case_named(name: str) -> Case:
-    """The case of this name. Raises: UnknownNameError."""
+    """Return the case of this name. Raises: UnknownNameError."""
     cases = _cases()
     if name not in cases:
         raise unknown_name("benchmark case", name, list(cases))

@@ -1,4 +1,4 @@
-"""Compile time: ours without listeners and with the recorder, the peer's, and how ours grows with the circuit."""
+"""Compile times: ours without listeners and with the recorder, the peer's, and the growth of ours with the circuit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ GROWTH_CASES: Sequence[str] = ("qg-cp-12", "qg-cp-28", "qg-cp-53")
 
 PLAIN, RECORDED, PEER = "ours", "ours, recorded", "peer"
 RECORDING_RUNS = 3
-"""With and without the recorder is timed so many times as often as the peer: their difference is small, and cheap."""
+"""Runs with and without the recorder, per run of the peer: their difference is small, and they are cheap."""
 
 Seconds = tuple[float, ...]
 """The seconds of each run of a job, in the order of measurement."""
@@ -24,9 +24,9 @@ Seconds = tuple[float, ...]
 
 @dataclass(frozen=True)
 class CompileTimes:
-    """The compile times of one case: layers of the symbolic circuit, layers that result, samples by what was timed.
+    """The compile times of one case: layers of the symbolic and of the compiled circuit, seconds by job.
 
-    `samples` are ours, and ours recorded if asked for, in turns; `beside_peer` are ours and the peer's, in turns.
+    `samples` are ours, with and without the recorder, interleaved; `beside_peer` are ours and the peer's, interleaved.
     """
 
     case: str
@@ -43,19 +43,19 @@ class CompileTimes:
 
     @property
     def recording_overhead(self) -> float | None:
-        """What recording adds, as a share of the time without; None if it was not timed."""
+        """The overhead of recording, as a share of the time without; None if it was not timed."""
         return ratio(self.samples[RECORDED], self.samples[PLAIN]) - 1 if RECORDED in self.samples else None
 
     @property
     def seconds_per_1000_layers(self) -> float:
-        """Our time for each thousand symbolic layers."""
+        """Our time per thousand symbolic layers."""
         return estimate(self.samples[PLAIN]).median / self.symbolic_layers
 
 
 def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] = lambda name: None) -> CompileTimes:
-    """Time ours, ours recorded, and the peer where it is installed.
+    """Time ours, ours with the recorder, and the peer if it is installed.
 
-    Each run compiles a circuit that was just built, in a compiler of its own, so that nothing is reused on either side.
+    Each run compiles a freshly built circuit with a fresh compiler, so that nothing is reused on either side.
     """
     torch.set_num_threads(1)
     jobs = {PLAIN: _our_job(case), RECORDED: Job(record, case.circuit)}
@@ -72,7 +72,7 @@ def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] =
 def measure_growth(
     cases: Sequence[str] = GROWTH_CASES, *, repeats: int, on_run: Callable[[str], None] = lambda name: None
 ) -> tuple[CompileTimes, ...]:
-    """Time ours on one structure of growing size, the sizes in turns."""
+    """Time ours on one structure of growing size, the sizes interleaved."""
     torch.set_num_threads(1)
     chosen = [case_named(name) for name in cases]
     samples = _time({case.name: _our_job(case) for case in chosen}, repeats, on_run)
@@ -80,7 +80,7 @@ def measure_growth(
 
 
 def deviations_from_proportional(times: Sequence[CompileTimes]) -> tuple[float, ...]:
-    """How far the time for 1,000 layers of each case lies from the middle between the extremes, as a share of it."""
+    """Relative deviation of each case's time per 1,000 layers from the middle between the extremes."""
     rates = [entry.seconds_per_1000_layers for entry in times]
     if not rates:
         return ()
@@ -89,7 +89,7 @@ def deviations_from_proportional(times: Sequence[CompileTimes]) -> tuple[float, 
 
 
 def num_compile_runs(repeats: int, with_peer: bool) -> int:
-    """How many timed runs `measure_compile` makes for one case, warm-ups included."""
+    """The number of runs of `measure_compile` for one case, including warm-ups."""
     return 2 * (RECORDING_RUNS * repeats + 1) + 2 * (repeats + 1) * with_peer
 
 

@@ -1,4 +1,4 @@
-"""Forward pass and training step of the folded circuit, ours and the peer's, with equal inputs and parameter values."""
+"""Times of the forward pass and a training step of the folded circuit, ours and the peer's, with equal values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from explorer.symbolic import Circuit
 
 DEFAULT_CASES: Sequence[str] = ("digits", "L1", "L2", "L4")
 RELATIVE_TOLERANCE = 1e-4
-"""Outputs must agree so well before a time is reported (float32: an absolute bound cannot hold at |LL| = 4400)."""
+"""The tolerance of outputs, required for a time (relative, since in float32 no absolute bound holds at |LL| = 4400)."""
 
 FORWARD, FRESH, TRAINING = "forward", "forward, fresh parameters", "training step"
 
 
 @dataclass(frozen=True)
 class ForwardTimes:
-    """The times of one case. `ours`, `peers` and `peers_alone` map what was timed to its samples.
+    """The times of one case. `ours`, `peers` and `peers_alone` map the name of a job to its seconds.
 
-    `peers_alone` was measured with no other program in between, as taking turns can slow the peer down. `difference`
-    is the greatest relative difference of the outputs where they were compared.
+    `peers_alone` was measured without our jobs in between, as interleaving can slow the peer down. `difference` is the
+    largest relative difference of the compared outputs.
     """
 
     case: str
@@ -40,7 +40,7 @@ class ForwardTimes:
     peers_alone: Mapping[str, Seconds]
 
     def ratio(self, what: str) -> float | None:
-        """Our time over the peer's, the faster of its times alone and in turns; None without the peer."""
+        """Our time over the peer's, the faster of its times alone and interleaved; None without the peer."""
         if what not in self.peers:
             return None
         in_turns = ratio(self.ours[what], self.peers[what])
@@ -83,10 +83,10 @@ def measure_forward(
 
 
 def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Tensor], Tensor]:
-    """Values and inputs under which no log-likelihood is far below zero.
+    """Return values and inputs with log-likelihoods near zero.
 
-    The released peer cuts logarithms off at -708, so both sides can be compared only where every layer stays above:
-    every pixel is likely to be 0 and nearly always is, every mean is near 0.
+    The released peer clamps logarithms at -708, so both sides can be compared only while every layer stays above:
+    every pixel is likely to be 0 and nearly always is, and every mean is near 0.
     """
     calm: dict[str, Tensor] = {}
     for name, value in values.items():
@@ -104,7 +104,7 @@ def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Ten
 
 
 def _agree(case: Case, source: Circuit, ours: TorchCircuit, other: peers.PeerCircuit) -> tuple[Tensor, float]:
-    """Compare both sides on calm values, then give both the initial ones; returns the peer's order of variables."""
+    """Compare both sides on calm values, then restore the initial ones; returns the peer's order of variables."""
     initial = ours.leaf_state()
     calm, x = calm_values(initial, case)
     ours.load_leaf_state(calm)
@@ -145,5 +145,5 @@ def _of(side: str, samples: Mapping[str, Seconds]) -> dict[str, Seconds]:
 
 
 def _with_fresh(samples: dict[str, Seconds]) -> dict[str, Seconds]:
-    """The peer evaluates its parameters on every call, so its forward pass is its time for that as well."""
+    """Use the peer's forward time for fresh parameters as well, since it evaluates its parameters on every call."""
     return samples | {FRESH: samples[FORWARD]} if samples else samples

@@ -1,4 +1,4 @@
-"""Graphs of any size in shapes that occur, the same for every library: on them one sees how rewriting grows."""
+"""Graphs of any size in realistic shapes, equal for every library, on which the growth of rewriting is measured."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 TERM = 25
-"""So many operators an independent expression has."""
+"""Number of operators in an independent expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """How a library makes an input, from its name and the number of its axes, and applies operators."""
+    """How a library creates an input, from its name and number of axes, and applies operators."""
 
     variable: Callable[[str, int], Any]
     operators: Mapping[str, Callable[..., Any]]
 
     def apply(self, name: str, *inputs: Any) -> Any:
-        """An operator applied to inputs."""
+        """Apply an operator to inputs."""
         return self.operators[name](*inputs)
 
     def variables(self, count: int, rank: int = 0) -> list[Any]:
-        """So many inputs."""
+        """Create this many inputs."""
         return [self.variable(f"x{i}", rank) for i in range(count)]
 
 
@@ -31,9 +31,10 @@ Built = tuple[list[Any], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape of graphs: what it looks like, how it is built with so many operators, and what rewrites it.
+    """A shape of graphs: its description and its builder for a given number of operators.
 
-    With `is_for_passes` the default passes do, else the rules of the database, which PyTensor has too.
+    With `is_for_passes` it is rewritten by the default passes, otherwise by the rules of the database, which PyTensor
+    has too.
     """
 
     name: str
@@ -43,9 +44,9 @@ class Shape:
 
 
 def independent_expressions(size: int, library: Library) -> Built:
-    """Random expressions of `TERM` operators each, which have only their inputs in common.
+    """Random expressions of `TERM` operators each, which share only their inputs.
 
-    What no operator reads is an output, so that every operator is needed.
+    Values without users are outputs, so that every operator is needed.
     """
     source = random.Random(0)
     inputs, outputs = library.variables(6), []
@@ -78,7 +79,7 @@ def mixed_chain(size: int, library: Library) -> Built:
 
 
 def left_deep(name: str) -> Callable[[int, Library], Built]:
-    """One operator from the left: ((x0 + x1) + x2) + x3 ..., as `sum` of Python makes it."""
+    """One left-associative operator: ((x0 + x1) + x2) + x3 ..., like Python's `sum`."""
 
     def build(size: int, library: Library) -> Built:
         inputs = library.variables(size + 1)
@@ -107,8 +108,8 @@ def one_read_by_all(size: int, library: Library) -> Built:
     return inputs, [library.apply("mul", shared, other) for other in inputs[1:]]
 
 
-def nested_joins(size: int, library: Library) -> Built:
-    """A join of a matrix and of a join of a matrix and ..., along one axis."""
+def nested_concats(size: int, library: Library) -> Built:
+    """Nested concats of matrices along one axis."""
     inputs = library.variables(size + 1, rank=2)
     value = inputs[0]
     for other in inputs[1:]:
@@ -130,9 +131,9 @@ SHAPES = {
         Shape("sum", "one left-deep sum", left_deep("add")),
         Shape("product", "one left-deep product", left_deep("mul")),
         Shape("balanced sum", "one sum of pairs of pairs", balanced_sum),
-        Shape("shared", "one operator that all others read", one_read_by_all),
-        Shape("joins", "one chain of joins", nested_joins, is_for_passes=True),
+        Shape("shared", "one operator with all others as users", one_read_by_all),
+        Shape("concats", "one chain of concats", nested_concats, is_for_passes=True),
         Shape("matmuls", "products of one matrix with all others", products_of_one_matrix, is_for_passes=True),
     )
 }
-"""By name: shapes whose rewriting may grow faster than they do, beside one that hides it."""
+"""Shapes by name: rewriting may grow faster than most of them; one hides it."""

@@ -1,4 +1,4 @@
-"""The other side of every comparison: the peer compiler `libcirkit`, where it is installed. Nothing else knows it."""
+"""The peer compiler `libcirkit`, if it is installed; no other module imports it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def peer_is_installed() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PeerCircuit:
-    """The peer's compiled circuit, and its symbolic one, with which values are carried over."""
+    """The peer's compiled circuit, and its symbolic one, through which values are copied."""
 
     symbolic: Any
     compiled: Any
@@ -43,7 +43,7 @@ class PeerCircuit:
 
 
 def build_symbolic(case: Case) -> Any:
-    """The peer's own circuit of a case, by its own templates with equal arguments."""
+    """Build the peer's circuit of a case by its own templates with equal arguments."""
     from cirkit.symbolic import layers
     from cirkit.symbolic.parameters import mixing_weight_factory
     from cirkit.templates import utils
@@ -65,7 +65,7 @@ def build_symbolic(case: Case) -> Any:
 
 
 def compile_symbolic(symbolic: Any) -> PeerCircuit:
-    """The peer's compiler in a context of its own: lse-sum, fold, optimize."""
+    """Compile with the peer in a fresh context: lse-sum, fold, optimize."""
     from cirkit.pipeline import PipelineContext
 
     context = PipelineContext(backend="torch", semiring="lse-sum", fold=True, optimize=True)
@@ -74,9 +74,9 @@ def compile_symbolic(symbolic: Any) -> PeerCircuit:
 
 @torch.no_grad()
 def carry_values(source: Circuit, values: Mapping[str, Tensor], peer: PeerCircuit) -> Tensor:
-    """Give the peer the values of our leaves; returns the order in which it reads our variables: x_peer = x[:, order].
+    """Copy the values of our leaves to the peer; returns its order of our variables: x_peer = x[:, order].
 
-    Both circuits are walked from the outputs in step: layers that correspond stand at the same place.
+    Both circuits are traversed from the outputs in lockstep, which pairs corresponding layers.
     Raises: StructureError if they differ.
     """
     names = source.leaf_names
@@ -116,14 +116,14 @@ def _region_graph(case: Case) -> Any:
 
 
 def _pairs(source: Circuit, other: Any) -> Iterator[tuple[int, Any]]:
-    """Layers of both circuits that stand at the same place, each pair once. Raises: StructureError."""
+    """Yield the pairs of corresponding layers of both circuits, each once. Raises: StructureError."""
     pair: dict[int, Any] = {}
     waiting = list(zip(source.outputs, other.outputs, strict=True))
     while waiting:
         node, twin = waiting.pop()
         if node in pair:
             if pair[node] is not twin:
-                raise StructureError(f"layer {node} is shared in another way by the peer")
+                raise StructureError(f"layer {node} is shared differently by the peer")
             continue
         sources, others = source.graph.inputs[node], other.layer_inputs(twin)
         layer = source.graph.nodes[node]

@@ -1,4 +1,4 @@
-"""Measured times as tables for people and as data of JSON types; a ratio below 1 says that ours is faster."""
+"""Measured times as printed tables and as data of JSON types; a ratio below 1 means that ours is faster."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -11,15 +11,15 @@ from benchmarks.forward_times import FORWARD, FRESH, TRAINING, ForwardTimes
 from benchmarks.peer import INSTALL
 from explorer.bench import estimate
 
-MISSING_PEER = f"The peer libcirkit is not installed, so there is nothing to compare with; install it: {INSTALL}"
+MISSING_PEER = f"The peer libcirkit is not installed, so there is nothing to compare with; run: {INSTALL}"
 
 
 def forward_table(times: Sequence[ForwardTimes]) -> Table:
-    """One row for each case and thing timed."""
+    """One row per case and job."""
     table = Table(title="Forward pass and training step, folded circuit, milliseconds")
     for name in ("case", "batch", "layers", "timed"):
         table.add_column(name, overflow="fold")
-    for name in ("ours", "peer in turns", "peer alone", "ours / peer"):
+    for name in ("ours", "peer interleaved", "peer alone", "ours / peer"):
         table.add_column(name, justify="right", overflow="fold")
     for entry in times:
         for position, what in enumerate((FORWARD, FRESH, TRAINING)):
@@ -39,7 +39,7 @@ def forward_table(times: Sequence[ForwardTimes]) -> Table:
 
 
 def compile_table(times: Sequence[CompileTimes]) -> Table:
-    """One row for each case: ours, recorded, the peer's, and how they compare."""
+    """One row per case: ours, recorded, the peer's, and their ratios."""
     table = Table(title="Compile time with optimization and folding, seconds")
     table.add_column("case", overflow="fold")
     for name in ("layers", "folded", "ours", "recorded", "peer", "ours / peer", "recording adds"):
@@ -60,7 +60,7 @@ def compile_table(times: Sequence[CompileTimes]) -> Table:
 
 
 def growth_table(times: Sequence[CompileTimes]) -> Table:
-    """Our time for 1,000 layers at each size, and how far it is from the same everywhere."""
+    """Our time per 1,000 layers at each size, and its deviation from proportional growth."""
     table = Table(title="Compile time as the circuit grows: quad-graph cp images, ours")
     for name in ("layers", "seconds", "seconds / 1,000 layers", "from proportional"):
         table.add_column(name, justify="right", overflow="fold")
@@ -75,7 +75,7 @@ def growth_table(times: Sequence[CompileTimes]) -> Table:
 
 
 def forward_to_json(times: Sequence[ForwardTimes]) -> list[dict[str, Any]]:
-    """All samples and ratios as data of JSON types."""
+    """Return all times and ratios as data of JSON types."""
     return [
         {
             "case": entry.case,
@@ -93,7 +93,7 @@ def forward_to_json(times: Sequence[ForwardTimes]) -> list[dict[str, Any]]:
 
 
 def compile_to_json(times: Sequence[CompileTimes], growth: Sequence[CompileTimes]) -> dict[str, Any]:
-    """All samples and ratios as data of JSON types."""
+    """Return all times and ratios as data of JSON types."""
     deviations = deviations_from_proportional(growth)
     return {
         "cases": [

@@ -1,4 +1,4 @@
-"""How the time of rewriting grows with the graph, beside PyTensor's on the same graphs where it is installed."""
+"""The growth of rewriting time with the graph, with PyTensor's on the same graphs if it is installed."""
 
 import math
 import sys
@@ -17,7 +17,7 @@ from benchmarks.growing_graphs import SHAPES, TERM, Library, Shape
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 PEER_SIZES = (1_000, 2_000, 5_000)
 LIMIT_S = 30.0
-"""A shape that took longer than this is measured no larger: what grows with the square would go on for hours."""
+"""A shape that takes longer is not measured at larger sizes; quadratic growth would take hours."""
 MISSING_PYTENSOR = (
     "PyTensor is not installed, so there is nothing to compare with: pip install 'circuit-explorer[bench]'"
 )
@@ -27,8 +27,8 @@ MISSING_PYTENSOR = (
 class RewriteTime:
     """The CPU time of rewriting one graph until nothing changes.
 
-    The rules of the database canonicalize, specialize and merge; the shapes that are for passes go through the default
-    passes. `peer_seconds` is None where PyTensor was not asked, or is not there.
+    The rules of the database canonicalize, specialize and merge; shapes for passes are rewritten by the default passes.
+    `peer_seconds` is None if PyTensor was not measured or is not installed.
     """
 
     shape: str
@@ -40,19 +40,19 @@ class RewriteTime:
 
     @property
     def microseconds_per_node(self) -> float:
-        """Our time for one node."""
+        """Our time per node."""
         return 1e6 * self.seconds / max(self.nodes, 1)
 
     @property
     def ratio(self) -> float | None:
-        """Our time for a node over PyTensor's; below 1 ours is faster."""
+        """Our time per node over PyTensor's; below 1 ours is faster."""
         if self.peer_seconds is None or not self.peer_nodes:
             return None
         return (self.seconds / self.nodes) / (self.peer_seconds / self.peer_nodes)
 
 
 def exponent(smaller: RewriteTime, larger: RewriteTime) -> float:
-    """The power of the size that the time grew with from one graph to a larger one: 1 is linear, 2 quadratic."""
+    """The exponent of the growth of time with size from one graph to a larger one: 1 is linear, 2 quadratic."""
     return math.log(larger.seconds / smaller.seconds) / math.log(larger.nodes / smaller.nodes)
 
 
@@ -62,9 +62,9 @@ def measure_rewriting(
     limit_s: float = LIMIT_S,
     on_run: Callable[[str], None] = lambda name: None,
 ) -> tuple[RewriteTime, ...]:
-    """Rewrite graphs of several shapes and sizes; the smaller ones with PyTensor too, if it is there.
+    """Rewrite graphs of several shapes and sizes; the smaller ones also with PyTensor, if it is installed.
 
-    A shape for which one graph took longer than the limit is left at that size.
+    A shape of which one graph took longer than the limit is not measured at larger sizes.
     """
     return tuple(time for name in shapes for time in _grown(SHAPES[name], sizes, limit_s, on_run))
 
@@ -72,7 +72,7 @@ def measure_rewriting(
 def _grown(shape: Shape, sizes: Sequence[int], limit_s: float, on_run: Callable[[str], None]) -> list[RewriteTime]:
     has_peer = find_spec("pytensor") is not None and not shape.is_for_passes
     found: list[RewriteTime] = []
-    ours(shape, TERM)  # what is loaded and cached once
+    ours(shape, TERM)  # loads and caches what is needed once
     if has_peer:
         pytensor(shape, TERM)
     for size in sizes:
@@ -86,7 +86,7 @@ def _grown(shape: Shape, sizes: Sequence[int], limit_s: float, on_run: Callable[
 
 
 def ours(shape: Shape, size: int) -> tuple[int, int, float]:
-    """Operators before and after, and seconds."""
+    """Rewrite a graph of this size; returns operators before and after, and seconds."""
     from explorer.rewrite import Query
     from explorer.tensor import FunctionGraph
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
@@ -105,7 +105,7 @@ def ours(shape: Shape, size: int) -> tuple[int, int, float]:
 
 
 def our_library() -> Library:
-    """Operators of PyTorch on tensors of doubles, two numbers along each axis."""
+    """PyTorch's operators on tensors of doubles with two numbers along each axis."""
     from explorer.tensor import Op, TensorType, Variable, call
     from explorer.tensor.ir.scalars import add, div, mul, sub
 
@@ -130,7 +130,7 @@ def our_library() -> Library:
 
 
 def pytensor(shape: Shape, size: int) -> tuple[int, float]:
-    """Operators before, and seconds, of PyTensor's rewrites of the same names, without compiling C."""
+    """Run PyTensor's rewrites of the same names, without compiling C; returns operators before, and seconds."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -151,7 +151,7 @@ def pytensor(shape: Shape, size: int) -> tuple[int, float]:
 
 
 def peer_library() -> Library:
-    """PyTensor's operators on double numbers."""
+    """PyTensor's operators on doubles."""
     import pytensor.tensor as tensor  # pyright: ignore[reportMissingImports]
 
     def variable(name: str, rank: int) -> Any:
@@ -171,10 +171,10 @@ def peer_library() -> Library:
 
 
 def rewrite_table(times: Sequence[RewriteTime]) -> Table:
-    """The times as a table. A ratio below 1 says that ours is faster; n^1 is linear growth, n^2 quadratic."""
-    table = Table(title="Canonicalize, specialize and merge (joins, matmuls: default passes): CPU time as graphs grow")
+    """The times as a table. A ratio below 1 means that ours is faster; n^1 is linear growth, n^2 quadratic."""
+    table = Table(title="Canonicalize, specialize and merge (concats, matmuls: default passes): CPU time as graphs grow")
     table.add_column("shape")
-    for heading in ("operators", "after", "s", "µs a node", "grows as", "PyTensor s", "ratio a node"):
+    for heading in ("operators", "after", "s", "µs per node", "grows as", "PyTensor s", "ratio per node"):
         table.add_column(heading, justify="right")
     for previous, one in zip((None, *times), times, strict=False):
         grows = "" if previous is None or previous.shape != one.shape else f"n^{exponent(previous, one):.1f}"

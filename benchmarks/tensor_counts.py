@@ -1,4 +1,4 @@
-"""What the tensor level makes of folded circuits: operators before and after the default passes, with equal values."""
+"""Folded circuits at the tensor level: operators before and after the default passes, with equal values."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,8 +21,8 @@ REPEATS = 15
 class TensorCounts:
     """One circuit: operators before and after, the largest difference of outputs, and times in milliseconds.
 
-    `circuit_ms` is the time of the folded circuit as it is, which keeps what depends on parameters only. `ratio` is the
-    time of the module that came out over that of the exported program that went in.
+    `circuit_ms` is the time of the folded circuit itself, which reuses its evaluated parameters. `ratio` is the time of
+    the rewritten module over that of the exported program.
     """
 
     name: str
@@ -36,7 +36,7 @@ class TensorCounts:
 
     @property
     def fewer(self) -> float:
-        """The share of operators that are gone."""
+        """The share of removed operators."""
         return 1 - self.after / max(self.before, 1)
 
     @property
@@ -48,8 +48,8 @@ class TensorCounts:
 def measure_tensor(name: str, num_threads: int = 1) -> TensorCounts:
     """Export a folded circuit of the gallery, run the default passes, compare values, count and time.
 
-    The module that goes in is the exported program as it is, so both sides compute parameters at each call unless a
-    pass has evaluated them. Raises: UnknownNameError for a circuit.
+    The input module is the exported program itself, so both sides compute parameters at each call unless a pass has
+    evaluated them. Raises: UnknownNameError for an unknown circuit.
     """
     from explorer.tensor import from_module, to_module
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
@@ -108,7 +108,7 @@ def tensor_table(counts: Sequence[TensorCounts]) -> Table:
 
 
 def tensor_to_json(counts: Sequence[TensorCounts], grown: Sequence[RewriteTime] = ()) -> dict[str, Any]:
-    """As data of JSON types."""
+    """Return the counts and times as data of JSON types."""
     return {
         "tensor": [{**asdict(one), "fewer": one.fewer, "ratio": one.ratio} for one in counts],
         "growth": [{**asdict(one), "ratio": one.ratio} for one in grown],

@@ -24,7 +24,7 @@ AFTER_50 = {
     "product": 50,
     "balanced sum": 50,
     "shared": 50,
-    "joins": 1,
+    "concats": 1,
     "matmuls": 3,
 }
 """The operators that are left of 50."""
@@ -67,7 +67,7 @@ def test_shapes_are_those_that_can_be_slow():
         return max(found.values())
 
     assert {name: depth(name) for name in SHAPES if depth(name) == 100} == dict.fromkeys(
-        ("chain", "sum", "product", "joins"), 100
+        ("chain", "sum", "product", "concats"), 100
     )
     assert depth("balanced sum") == 7
     assert readers("shared") == 99
@@ -94,7 +94,7 @@ def test_pytensor_rewrites_the_same_graphs(monkeypatch):
     if find_spec("pytensor") is None:
         is_missing("PyTensor", "pip install 'pytensor>=3.0'")
     monkeypatch.setattr(rewrite_times, "PEER_SIZES", (25,))
-    times = benchmarks.measure_rewriting((25, 50), ("expressions", "joins"))
+    times = benchmarks.measure_rewriting((25, 50), ("expressions", "concats"))
     assert [(time.nodes, time.peer_nodes) for time in times] == [(25, 25), (50, None), (25, None), (50, None)]
     first = times[0]
     assert first.peer_seconds is not None
