@@ -16,7 +16,7 @@ from benchmarks.growing_graphs import SHAPES, TERM, Library, Shape
 
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 PEER_SIZES = (1_000, 2_000, 5_000)
-LIMIT_S = 30.0
+MAX_SECONDS = 30.0
 """A shape that takes longer is not measured at larger sizes; quadratic growth would take hours."""
 MISSING_PYTENSOR = (
     "PyTensor is not installed, so there is nothing to compare with: pip install 'circuit-explorer[bench]'"
@@ -59,17 +59,19 @@ def exponent(smaller: RewriteTime, larger: RewriteTime) -> float:
 def measure_rewriting(
     sizes: Sequence[int] = SIZES,
     shapes: Sequence[str] = tuple(SHAPES),
-    limit_s: float = LIMIT_S,
+    limit_s: float = MAX_SECONDS,
     on_run: Callable[[str], None] = lambda name: None,
 ) -> tuple[RewriteTime, ...]:
     """Rewrite graphs of several shapes and sizes; the smaller ones also with PyTensor, if it is installed.
 
     A shape of which one graph took longer than the limit is not measured at larger sizes.
     """
-    return tuple(time for name in shapes for time in _grown(SHAPES[name], sizes, limit_s, on_run))
+    return tuple(time for name in shapes for time in _measure_shape(SHAPES[name], sizes, limit_s, on_run))
 
 
-def _grown(shape: Shape, sizes: Sequence[int], limit_s: float, on_run: Callable[[str], None]) -> list[RewriteTime]:
+def _measure_shape(
+    shape: Shape, sizes: Sequence[int], limit_s: float, on_run: Callable[[str], None]
+) -> list[RewriteTime]:
     has_peer = find_spec("pytensor") is not None and not shape.is_for_passes
     found: list[RewriteTime] = []
     ours(shape, TERM)  # loads and caches what is needed once
@@ -172,7 +174,7 @@ def peer_library() -> Library:
 
 def rewrite_table(times: Sequence[RewriteTime]) -> Table:
     """The times as a table. A ratio below 1 means that ours is faster; n^1 is linear growth, n^2 quadratic."""
-    table = Table(title="Canonicalize, specialize and merge (concats, matmuls: default passes): CPU time as graphs grow")
+    table = Table(title="Canonicalize, specialize and merge (concats, matmuls: default passes): CPU time by size")
     table.add_column("shape")
     for heading in ("operators", "after", "s", "µs per node", "grows as", "PyTensor s", "ratio per node"):
         table.add_column(heading, justify="right")

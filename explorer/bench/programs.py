@@ -38,13 +38,13 @@ class Program:
     def run(self) -> None:
         """One run."""
         if self.kind == TRAINING:
-            value = _tensors(self._called())[0]
+            value = _tensors(self._call())[0]
             (-(value.real if value.is_complex() else value).mean()).backward()
             return
         with torch.no_grad():
-            self._called()
+            self._call()
 
-    def _called(self) -> Any:
+    def _call(self) -> Any:
         by_name = self.arguments.by_name if isinstance(self.arguments, Arguments) else {}
         return self.module(*self.arguments, **by_name)
 
@@ -53,7 +53,7 @@ class Program:
         self.module.eval()
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(0)
-            return tuple(value.cpu() for value in _tensors(self._called()))
+            return tuple(value.cpu() for value in _tensors(self._call()))
 
     def with_one_row(self) -> "Program":
         """The same program on the first row."""

@@ -155,14 +155,14 @@ class Reference:
             self.trace.step(step).path,
             lambda: deepcopy(self.trace.circuit_at(step)) if is_tensor else self.trace.circuit_at(step),
             self.arguments,
-            self._wanted(step),
+            self._expected_outputs(step),
             stats["operators" if is_tensor else "layers"],
             stats["activation_bytes"] * (1 if is_tensor else rows_of(self.arguments)),
             step,
             any_rows=not is_tensor,
         )
 
-    def _wanted(self, step: int) -> tuple[Tensor, ...]:
+    def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:
         """The outputs of the first step; after a lossy rule, which changes them by design, of this step on the CPU."""
         lossy = {rule.name for rule in self.trace.rules if rule.exactness == "lossy"}
         if not any(rewrite.rule in lossy for known in self.trace.steps[: step + 1] for rewrite in known.rewrites):

@@ -52,14 +52,14 @@ def open_dashboard(
         from explorer.app.session.view_state import ViewState
         from explorer.templates import gallery
 
-    place, files = ViewState(), ()
+    state, files = ViewState(), ()
     if source is not None and source not in gallery.names() and Path(source).is_file():
-        place, files = ViewState(circuit=Path(source).name), (Path(source),)
+        state, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
-        place = ViewState(circuit=source)
-    Library(folder, files).open(place.circuit)  # report an unknown name here, not in the browser
+        state = ViewState(circuit=source)
+    Library(folder, files).open(state.circuit)  # report an unknown name here, not in the browser
     if port is not None:
         check_port(address, port)
-    options = ServeOptions(place, port or free_port(address, PORT), address, show, folder, files, hosts)
+    options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts)
     results().print(f"The explorer is at {options.url} (stop it with Ctrl-C).", markup=False, soft_wrap=True)
     run(options)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from explorer.trace import Trace
 
 HEADINGS = {"transcendentals": "exp and log"}
-SHOWN_OF_EACH = 10
+MAX_PER_RULE = 10
 """Rewrites listed per rule and step; the rest is counted, and listed with --all."""
 
 
@@ -50,7 +50,7 @@ def show(
 
     trace = Trace.load(file)
     at = _step(step)
-    limit = None if everything else SHOWN_OF_EACH
+    limit = None if everything else MAX_PER_RULE
     questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [
         (at is not None and not (graph or stats or conflicts), lambda: [_step_text(trace, at or 0, limit)]),
         (graph, lambda: [trace.graph_at(-1 if at is None else at)]),
@@ -103,15 +103,15 @@ def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
         line = f"  {rewrite.rule}{place}: {_ids(rewrite.removed)} -> {_ids(rewrite.added)}"
         by_rule.setdefault(rewrite.rule, []).append(line)
     for rule, rewrites in by_rule.items():
-        lines += _shortened(rewrites, limit, f"rewrites by {rule}")
+        lines += _shorten(rewrites, limit, f"rewrites by {rule}")
     lines += [f"  {group}" for group in trace.fold_groups() if group.step == step.index]
-    lines += _shortened([f"  {conflict}" for conflict in trace.conflicts(step.index)], limit, "lost matches")
+    lines += _shorten([f"  {conflict}" for conflict in trace.conflicts(step.index)], limit, "lost matches")
     lines += [f"  {line}" for misses in trace.near_misses(step=step.index) for line in str(misses).splitlines()]
     lines += [f"  ! {limit.message}" for limit in step.limits]
     return "\n".join(lines)
 
 
-def _shortened(lines: list[str], limit: int | None, what: str) -> list[str]:
+def _shorten(lines: list[str], limit: int | None, what: str) -> list[str]:
     """The first lines, the number of the others, and how to see them."""
     if limit is None or len(lines) <= limit:
         return lines

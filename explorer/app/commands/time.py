@@ -79,7 +79,7 @@ def time(
         (layers, timed_layers),
         (sweep, timed_sweep),
     ]
-    runs = _measured([measure for is_wanted, measure in wanted if is_wanted])
+    runs = _measure_all([measure for is_wanted, measure in wanted if is_wanted])
     index = TraceIndex(trace)
     for run in runs:
         _print_run(index, run)
@@ -95,7 +95,7 @@ def time(
         results().print(f"\nWrote {json}.", markup=False, soft_wrap=True)
 
 
-def _measured(measures: Sequence[Measure]) -> "list[Run]":
+def _measure_all(measures: Sequence[Measure]) -> "list[Run]":
     """Run the measurements; Ctrl-C ends them, and the finished ones are reported."""
     runs: list[Run] = []
     with notes().status("Measuring") as status:

@@ -24,7 +24,7 @@ BEGIN = "from explorer.app.course.recorder import CourseRecorder as _course\n_co
 END = "_course.end()"
 STATE = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 """The variables of Jupyter's and IPython's settings folders; each lesson gets its own empty folders."""
-SHOWN_ERROR = 1_500
+MAX_ERROR_LENGTH = 1_500
 """Number of characters reported from the end of a failing cell's traceback."""
 
 
@@ -96,7 +96,7 @@ def run_lesson(file: Path) -> Any:
     Raises: LessonError; FileFormatError.
     """
     notebook = _read(file)
-    notebook.cells = [_hidden(BEGIN), *notebook.cells, _hidden(END)]
+    notebook.cells = [_hidden_cell(BEGIN), *notebook.cells, _hidden_cell(END)]
     with TemporaryDirectory() as own:
         environment = {**os.environ, **{name: str(Path(own) / name.lower()) for name in STATE}}
         environment.pop("PYTHONSTARTUP", None)  # IPython would run this file before the lesson
@@ -112,7 +112,7 @@ def run_lesson(file: Path) -> Any:
         try:
             _execute(client, environment)
         except CellExecutionError as error:
-            raise LessonError(f"{file.name} failed: {ANSI.sub('', str(error))[-SHOWN_ERROR:]}") from error
+            raise LessonError(f"{file.name} failed: {ANSI.sub('', str(error))[-MAX_ERROR_LENGTH:]}") from error
         except (CellTimeoutError, RuntimeError) as error:  # the kernel died, or never answered
             raise LessonError(f"{file.name} did not end: {error}") from error
     notebook.cells = notebook.cells[1:]
@@ -176,7 +176,7 @@ def _read(file: Path) -> Any:
         raise FileFormatError(f"{file} is not a Jupyter notebook: {str(error).splitlines()[0]}") from error
 
 
-def _hidden(code: str) -> Any:
+def _hidden_cell(code: str) -> Any:
     return nbformat.v4.new_code_cell(code)
 
 

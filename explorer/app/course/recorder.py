@@ -47,13 +47,13 @@ class CourseRecorder:
             BarsWidget: lambda widget: {"kind": "bars", "bars": widget.view},
         }
         for kind, view in views.items():
-            display.mimebundle_formatter.for_type(kind, self._bundled(view))
+            display.mimebundle_formatter.for_type(kind, self._with_view(view))
 
     def end(self) -> None:
         """Display the recordings."""
         publish_display_data({RECORDINGS_MIME: self.recordings()})
 
-    def _bundled(self, view: Callable[[Any], EmbeddedView]) -> Callable[..., Any]:
+    def _with_view(self, view: Callable[[Any], EmbeddedView]) -> Callable[..., Any]:
         def bundle(widget: Any, include: object = None, exclude: object = None) -> Any:
             data, metadata = widget._repr_mimebundle_()
             return {**data, VIEW_MIME: view(widget)}, metadata

@@ -25,9 +25,9 @@ from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
-from explorer.app.session.opening import Opened, open_place
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import MOST_ROUNDS, ViewState, view_state_of_query
+from explorer.app.session.view_state import MAX_ROUNDS, ViewState, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import BrowserHost, GraphPane, StepsPane
@@ -76,11 +76,11 @@ CHROME_HEIGHT = 162
 class Dashboard:
     """The panes of one reader. `opened` is the opened trace of the view state, if there is one already."""
 
-    def __init__(self, library: Library, place: ViewState, problem: str = "", opened: Opened | None = None) -> None:
+    def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
         self.is_loaded = self._following = False
         self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
-        session = Session(opened or open_place(library, place), place)
+        session = Session(opened or open_state(library, state), state)
         self.workspace = Workspace(session, library, partial(_deliver, document), self._show_job)
         self.workspace.say, self.workspace.clear_message, self.workspace.open_tool = (
             self.messages.say,
@@ -120,8 +120,8 @@ class Dashboard:
             return
         self.is_loaded = True
         check_values(self.workspace, ask_first=True)
-        if self.workspace.session.place.other is not None:
-            self.workspace.open_other(self.workspace.session.place.other)
+        if self.workspace.session.state.other is not None:
+            self.workspace.open_other(self.workspace.session.state.other)
 
     def fill(self, page: pmui.Page) -> None:
         """Place the panes in a page."""
@@ -155,7 +155,7 @@ class Dashboard:
         self.costs.changed(names)
         self.header.changed(names)
         if names & {"trace"}:
-            self.workspace.other = None if session.place.other is None else self.workspace.other
+            self.workspace.other = None if session.state.other is None else self.workspace.other
             if self.is_loaded:
                 check_values(self.workspace, ask_first=True)
         if names & {"other", "trace"}:
@@ -193,7 +193,7 @@ class Dashboard:
             self._step_together(other, session)
         if names & {"step", "selection"}:
             self._follow(other, session)
-        session.place = replace(session.place, other=replace(other.place, other=None))
+        session.state = replace(session.state, other=replace(other.state, other=None))
         self._write_link()
 
     def _step_together(self, leader: Session, follower: Session) -> None:
@@ -216,7 +216,7 @@ class Dashboard:
 
     def _write_link(self) -> None:
         if pn.state.location is not None:
-            query = self.workspace.session.place.query()
+            query = self.workspace.session.state.query()
             if pn.state.location.search != f"?{query}":
                 pn.state.location.search = f"?{query}"
 
@@ -233,7 +233,7 @@ class Dashboard:
 
     def _run_more(self) -> None:
         opened = self.workspace.session.opened
-        rounds = min(2 * opened.options.max_rounds + 1, MOST_ROUNDS)
+        rounds = min(2 * opened.options.max_rounds + 1, MAX_ROUNDS)
         self.workspace.recompile(replace(opened.options, max_rounds=rounds))
 
     def _make_room(self, is_open: bool) -> None:
@@ -291,28 +291,28 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         page.busy = False
     default = default or ViewState()
     query = pn.state.location.search if pn.state.location is not None else ""
-    place, problem = default, ""
+    state, problem = default, ""
     try:
-        place = view_state_of_query(query) if query else default
+        state = view_state_of_query(query) if query else default
     except CircuitError as error:
         problem = f"The link cannot be read: {error}"
     if (
-        replace(place, options=ViewState().options, step=0, selection=(), look=ViewState().look, other=None)
+        replace(state, options=ViewState().options, step=0, selection=(), look=ViewState().look, other=None)
         == ViewState()
     ):
         start = "The link cannot be opened: " if query else ""
-        _fill(page, library, (place, problem), (default, ""), (ViewState(), ""), start=start)
+        _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
     else:
-        _open_beside(page, library, place, default)
+        _open_beside(page, library, state, default)
     return page
 
 
 def _fill(page: pmui.Page, library: Library, *places: tuple[ViewState, str], start: str = "") -> None:
     """Fill a page with the first view state that can be opened; `start` names the problem shown above it."""
     problem = ""
-    for place, known in places:
+    for state, known in places:
         try:
-            dashboard = Dashboard(library, place, problem or known)
+            dashboard = Dashboard(library, state, problem or known)
         except CircuitError as error:
             problem = problem or f"{start}{error}"
         else:
@@ -331,15 +331,15 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
         pn.state.on_session_destroyed(lambda _: dashboard.close())
 
 
-def _open_beside(page: pmui.Page, library: Library, place: ViewState, default: ViewState) -> None:
+def _open_beside(page: pmui.Page, library: Library, state: ViewState, default: ViewState) -> None:
     """Open a view state in the background; meanwhile the page shows its progress, with Cancel."""
-    fallback = default if default != place else ViewState()
+    fallback = default if default != state else ViewState()
     messages = Messages(cancel=lambda: background.cancel())
     background = Background(partial(_deliver, pn.state.curdoc), messages.show_job)
     page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
 
     def work(job: Job) -> Opened:
-        return open_place(library, place, job.hear)
+        return open_state(library, state, job.hear)
 
     def instead(problem: str) -> None:
         _fill(page, library, (fallback, problem), (ViewState(), problem))
@@ -349,11 +349,11 @@ def _open_beside(page: pmui.Page, library: Library, place: ViewState, default: V
 
     def start() -> None:
         background.start(
-            f"Opening {place.circuit}",
+            f"Opening {state.circuit}",
             work,
-            lambda opened: _show(page, Dashboard(library, place, opened=opened)),
+            lambda opened: _show(page, Dashboard(library, state, opened=opened)),
             failed,
-            cancelled=lambda: instead(f"{place.circuit} was not opened: the job was cancelled."),
+            cancelled=lambda: instead(f"{state.circuit} was not opened: the job was cancelled."),
         )
 
     pn.state.onload(start)

@@ -15,7 +15,7 @@ LOCAL = "127.0.0.1"
 class ServeOptions:
     """Where to listen, what to open first, which files to offer; `hosts` are further names of this machine."""
 
-    place: ViewState
+    state: ViewState
     port: int
     address: str = LOCAL
     show: bool = True
@@ -26,7 +26,7 @@ class ServeOptions:
     @property
     def url(self) -> str:
         """The address of the page."""
-        query = self.place.query()
+        query = self.state.query()
         return f"http://{self.address}:{self.port}/" + (f"?{query}" if query else "")
 
 
@@ -39,7 +39,7 @@ def serve(options: ServeOptions) -> None:
     pn.extension()
     hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *own_names(options.address)))
     pn.serve(
-        {"/": lambda: make_page(new_library(options.folder, options.files), options.place)},
+        {"/": lambda: make_page(new_library(options.folder, options.files), options.state)},
         title=TITLE,
         address=options.address,
         port=options.port,

@@ -9,7 +9,7 @@ from typing import Any
 
 from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
 from explorer.app.session.library import Library
-from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_place, unused_skips
+from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_state, unused_skips
 from explorer.app.session.reproduce import python_of
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
@@ -69,53 +69,53 @@ class Workspace:
 
     def python(self, **more: Any) -> str:
         """Return code that reproduces the open trace; `more` as in `python_of`."""
-        place, opened = self.session.place, self.session.opened
+        state, opened = self.session.state, self.session.opened
         if opened.trace.is_tensor:
             name = self.library.file_name(opened.name)
-            return tensor_python_of(name, place.options, place.tensor, self.session.step, is_live=opened.is_live)
-        foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(place)])
+            return tensor_python_of(name, state.options, state.tensor, self.session.step, is_live=opened.is_live)
+        foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(state)])
         note = f"# The trace uses rules that this code does not define: {', '.join(foreign)}\n" if foreign else ""
         return note + python_of(
             self.library.file_name(opened.name),
             opened.options,
             step=self.session.step,
-            applied=forms_of(place),
+            applied=forms_of(state),
             is_trace=self.library.is_trace(opened.name),
             **more,
         )
 
     # ------------------------------------------------------------------ opening
 
-    def open(self, place: ViewState) -> None:
+    def open(self, state: ViewState) -> None:
         """Compile or read what a link names in the background, and show it."""
 
         def shown(opened: Opened) -> None:
             self.clear_message()
-            self.session.open(opened, place)
+            self.session.open(opened, state)
             unused = unused_skips(opened.trace)
             if unused:
                 self.note(f"Nothing to disable at {', '.join(unused)}.")
-            if place.other is not None:
-                self.open_other(place.other)
+            if state.other is not None:
+                self.open_other(state.other)
 
-        self._start_opening(place, shown)
+        self._start_opening(state, shown)
 
     def recompile(self, options: CompilerOptions) -> None:
         """Compile the same circuit with different options; the step and the display are kept where possible."""
-        place = self.session.place
-        self.open(replace(place, options=options, again=True, other=None))
+        state = self.session.state
+        self.open(replace(state, options=options, again=True, other=None))
 
-    def open_other(self, place: ViewState) -> None:
+    def open_other(self, state: ViewState) -> None:
         """Open the trace to compare with."""
-        plain = replace(place, other=None)
+        plain = replace(state, other=None)
 
         self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)))
 
-    def _start_opening(self, place: ViewState, shown: Callable[[Opened], None]) -> None:
-        title = f"Opening {place.circuit}"
-        self.background.start(title, lambda job: open_place(self.library, place, job.hear), shown, self.failed)
+    def _start_opening(self, state: ViewState, shown: Callable[[Opened], None]) -> None:
+        title = f"Opening {state.circuit}"
+        self.background.start(title, lambda job: open_state(self.library, state, job.hear), shown, self.failed)
 
     def show_other(self, other: Session | None) -> None:
         """Show a second trace beside the first; None ends the comparison."""
         self.other = other
-        self.session.compare_with(None if other is None else replace(other.place, other=None))
+        self.session.compare_with(None if other is None else replace(other.state, other=None))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.app.images.sheet import Png, Point, Rect, Sheet, fitting_size, mixed_colour, text_width, wrapped_lines
+from explorer.app.images.sheet import Png, Point, Rect, Sheet, fit_size, mix_colours, text_width, wrap_lines
 from explorer.views import Picture
 from explorer.views.frame import frames_of
 from explorer.views.lines import Line, lines
@@ -21,7 +21,7 @@ from widgets.schema import BarsView, EdgeView, HullView, LegendItem, NodeView, P
 
 MAX_WIDTH, MAX_HEIGHT = 1400.0, 720.0
 """Larger drawings are scaled down to fit; high ones only as far as their text stays legible."""
-HIGHEST = 2400.0
+MAX_TOTAL_HEIGHT = 2400.0
 """The maximum height of a drawing."""
 SLIM = 720.0
 """The minimum width of the image; if a drawing leaves room, its legend is beside it, otherwise below."""
@@ -48,7 +48,7 @@ def picture_png(picture: Picture) -> Png:
     frames = frames_of(picture)
     views = [frame.view for frame in frames]
     wanted = sum(frame.width for frame in frames), max(frame.height for frame in frames)
-    scale = min(1.0, MAX_WIDTH / wanted[0], max(MAX_HEIGHT / wanted[1], SMALL_WORDS), HIGHEST / wanted[1])
+    scale = min(1.0, MAX_WIDTH / wanted[0], max(MAX_HEIGHT / wanted[1], SMALL_WORDS), MAX_TOTAL_HEIGHT / wanted[1])
     legend = list({(i["channel"], i["role"], i["text"]): i for view in views for i in view["legend"]}.values())
     words = " · ".join(filter(None, (views[0]["caption"], views[0]["note"], views[0]["message"])))
     if scale < READABLE:
@@ -56,7 +56,7 @@ def picture_png(picture: Picture) -> Png:
     drawn = wanted[0] * scale, wanted[1] * scale
     beside = drawn[0] + COLUMN <= SLIM
     width = max(drawn[0] + (COLUMN if beside else 0.0), SLIM, text_width(views[0]["title"], TITLE) + 2 * SIDE)
-    lines = wrapped_lines(words, SMALL, width - 2 * SIDE)
+    lines = wrap_lines(words, SMALL, width - 2 * SIDE)
     head = HEAD + (len(lines) - 1) * LINE
     columns = 1 if beside else max(1, int((width - SIDE) // COLUMN))
     rows_of_legend = -(-len(legend) // columns) * LINE
@@ -127,7 +127,7 @@ class _View:
         sheet.box(box, radius, fill, line, weight, dash)
         if change == "removed" or missing:
             colour = LIGHT["removed"] if change == "removed" else LIGHT["line"]
-            sheet.hatch(box, radius, 8 * s, mixed_colour(colour, fill, 0.45), rising=not missing)
+            sheet.hatch(box, radius, 8 * s, mix_colours(colour, fill, 0.45), rising=not missing)
         if change == "changed":
             inner = (box[0] + 4 * s, box[1] + 4 * s, box[2] - 4 * s, box[3] - 4 * s)
             sheet.outline(inner, max(radius - 2 * s, 0), LIGHT["changed"], 1.2 * s)
@@ -141,13 +141,13 @@ class _View:
         title = (f"{node['count']:,} × " if node["count"] > 1 else "") + node["title"]
         signs = len(kinds) * (GLYPH + 2) * s + GAP * s
         edge = 18 * s if node["change"] in SIGNS or node["matched"] else 4 * s
-        size = fitting_size(title, WORDS * s, right - left - signs - 2 * edge)
+        size = fit_size(title, WORDS * s, right - left - signs - 2 * edge)
         x = (left + right - signs - text_width(title, size)) / 2
         y = (top + bottom) / 2 - 3 * s
         for i, kind in enumerate(kinds):
             sheet.glyph(kind, x + i * (GLYPH + 2) * s, y - 9.5 * s, GLYPH * s, ink)
         sheet.text(x + signs, y, title, size, ink)
-        size = fitting_size(node["detail"], SMALL * s, right - left - 8 * s)
+        size = fit_size(node["detail"], SMALL * s, right - left - 8 * s)
         sheet.text((left + right) / 2, y + 17 * s, node["detail"], size, ink, "middle")
         if node["change"] in SIGNS:
             sheet.text(left + 8 * s, top + 15 * s, SIGNS[node["change"]], WORDS * s, ink)
@@ -233,7 +233,7 @@ def _legend_item(sheet: Sheet, item: LegendItem, x: float, y: float) -> None:
         sheet.text(start, y, item["sign"], WORDS, LIGHT["ink"])
         start += text_width(item["sign"], WORDS)
     start = max(start + 8, x + 46)
-    size = fitting_size(item["text"], SMALL, COLUMN - (start - x) - 8)
+    size = fit_size(item["text"], SMALL, COLUMN - (start - x) - 8)
     sheet.text(start, y, item["text"], size, LIGHT["soft"])
 
 

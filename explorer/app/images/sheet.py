@@ -87,11 +87,11 @@ class Sheet:
 
     def outline(self, box: Rect, radius: float, colour: str, weight: float, dash: Sequence[float] = ()) -> None:
         """Draw the outline of a box."""
-        self.line(rounded(box, radius), colour, weight, dash)
+        self.line(round_corners(box, radius), colour, weight, dash)
 
     def line(self, path: Sequence[Point], colour: str, weight: float, dash: Sequence[float] = ()) -> None:
         """Draw a line through points; `dash` contains the alternating lengths of dashes and gaps."""
-        for part in dashed(path, dash) if dash else (path,):
+        for part in split_dashes(path, dash) if dash else (path,):
             points = [(x * self.k, y * self.k) for x, y in part]
             self._draw.line(points, fill=colour, width=max(1, round(weight * self.k)), joint="curve")
 
@@ -157,13 +157,13 @@ def text_width(text: str, size: float) -> float:
     return _font(size).getlength(text.translate(PLAIN))
 
 
-def fitting_size(text: str, size: float, room: float) -> float:
+def fit_size(text: str, size: float, room: float) -> float:
     """The font size at which text fits, at most `size`."""
     length = text_width(text, size)
     return size if length <= room else max(size * room / length, 4.0)
 
 
-def wrapped_lines(text: str, size: float, room: float) -> list[str]:
+def wrap_lines(text: str, size: float, room: float) -> list[str]:
     """Wrap text into lines of at most `room` pixels."""
     lines = [""]
     for word in text.split(" "):
@@ -175,13 +175,13 @@ def wrapped_lines(text: str, size: float, room: float) -> list[str]:
     return lines
 
 
-def mixed_colour(one: str, other: str, share: float) -> str:
+def mix_colours(one: str, other: str, share: float) -> str:
     """Mix `share` of the first colour with the second."""
     pairs = ((int(one[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
 
 
-def rounded(box: Rect, radius: float) -> list[Point]:
+def round_corners(box: Rect, radius: float) -> list[Point]:
     """Points of the closed outline of a box with round corners."""
     left, top, right, bottom = box
     r = max(0.0, min(radius, (right - left) / 2, (bottom - top) / 2))
@@ -199,7 +199,7 @@ def rounded(box: Rect, radius: float) -> list[Point]:
     return [*points, points[0]]
 
 
-def dashed(path: Sequence[Point], dash: Sequence[float]) -> list[list[Point]]:
+def split_dashes(path: Sequence[Point], dash: Sequence[float]) -> list[list[Point]]:
     """The dashes of a line."""
     parts: list[list[Point]] = []
     number, left = 0, dash[0]

@@ -55,9 +55,9 @@ def ask(
     if not isinstance(trace, Trace):
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
         raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
-    opened, place = opened_trace(trace, "trace")
+    opened, state = opened_trace(trace, "trace")
     question = question_about(opened.index, kind, step, node=node, pattern=pattern, figure=figure)
-    return AskWidget(TraceWidget(Session(opened, place), height), question)
+    return AskWidget(TraceWidget(Session(opened, state), height), question)
 
 
 class AskWidget(ipywidgets.VBox):

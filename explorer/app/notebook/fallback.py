@@ -7,9 +7,9 @@ from explorer.views import Picture
 from widgets.jupyter import Fallback
 from widgets.schema import BarsView, FoldLevelView, HullView, NodeView, PictureView, TableView
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Maximum rows of a text table and boxes of an image description; the rest is counted."""
-SHOWN_COLUMNS = ("box", "what", "details", "level", "layers", "folds", "change", "value", "reads")
+TABLE_COLUMNS = ("box", "what", "details", "level", "layers", "folds", "change", "value", "reads")
 """Columns of the table of a picture; matches are listed below it."""
 
 
@@ -25,7 +25,7 @@ def bars_fallback(bars: BarsView) -> Fallback:
     png = bars_png(bars)
     head = f"{bars['title']} ({bars['unit']}). {bars['note']}".strip()
     text = f"{head}\n\n{table_text(bars['table'])}"
-    rows = "; ".join(" ".join(row) for row in bars["table"]["rows"][:MOST_ROWS])
+    rows = "; ".join(" ".join(row) for row in bars["table"]["rows"][:MAX_ROWS])
     return Fallback(png.data, png.width, png.height, f"{head} {rows}.", text)
 
 
@@ -35,7 +35,7 @@ def picture_text(view: PictureView) -> str:
     tables = [view["table"], view["other"]["table"]] if "other" in view else [view["table"]]
     names = ["Before", "After"] if len(tables) > 1 else [""]
     for name, table in zip(names, tables, strict=True):
-        lines += ["", *([name] if name else []), table_text(_shown(table))]
+        lines += ["", *([name] if name else []), table_text(_drop_empty_columns(table))]
     hulls = [_hull_text(hull) for hull in view["hulls"]]
     return "\n".join([*lines, *(["", *hulls] if hulls else [])])
 
@@ -54,11 +54,11 @@ def fold_text(level: FoldLevelView) -> str:
 
 def table_text(table: TableView) -> str:
     """Format a table with aligned columns; rows over the limit are counted."""
-    rows = [list(table["columns"]), *table["rows"][:MOST_ROWS]]
+    rows = [list(table["columns"]), *table["rows"][:MAX_ROWS]]
     widths = [max(len(row[i]) for row in rows) for i in range(len(table["columns"]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    more = len(table["rows"]) - MOST_ROWS
+    more = len(table["rows"]) - MAX_ROWS
     return "\n".join([*lines, *([f"... and {more:,} more rows"] if more > 0 else [])])
 
 
@@ -67,10 +67,10 @@ def _hull_text(hull: HullView) -> str:
     return f"{hull['kind']} {hull['label']}{reason}: {', '.join(hull['nodes'])}"
 
 
-def _shown(table: TableView) -> TableView:
+def _drop_empty_columns(table: TableView) -> TableView:
     """Drop the columns that are empty in every row."""
     kept = [
-        i for i, name in enumerate(table["columns"]) if name in SHOWN_COLUMNS and any(row[i] for row in table["rows"])
+        i for i, name in enumerate(table["columns"]) if name in TABLE_COLUMNS and any(row[i] for row in table["rows"])
     ]
     return {
         "columns": [table["columns"][i] for i in kept],
@@ -80,14 +80,14 @@ def _shown(table: TableView) -> TableView:
 
 def _alt(view: PictureView) -> str:
     nodes = [*view["nodes"], *(view["other"]["nodes"] if "other" in view else ())]
-    return f"{view['title']}. {view['caption']}. {view['note']} {_in_words(nodes)}"
+    return f"{view['title']}. {view['caption']}. {view['note']} {_describe_nodes(nodes)}"
 
 
-def _in_words(nodes: Sequence[NodeView]) -> str:
+def _describe_nodes(nodes: Sequence[NodeView]) -> str:
     said: list[str] = []
-    for node in nodes[:MOST_ROWS]:
+    for node in nodes[:MAX_ROWS]:
         count = f"{node['count']:,} " if node["count"] > 1 else ""
         folds = f" x{node['folds']}" if node["folds"] > 1 else ""
         said.append(f"level {node['level']}: {count}{node['title']}{folds}, {node['change']}")
-    more = len(nodes) - MOST_ROWS
+    more = len(nodes) - MAX_ROWS
     return "; ".join([*said, *([f"and {more:,} more boxes"] if more > 0 else [])]) + "."

@@ -66,7 +66,7 @@ def show(
         return _show_bars(_bars_of(thing))
     from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, step_of_fold_level
 
-    opened, note = _opened(thing)
+    opened, note = _open(thing)
     trace = opened.trace
     if timing is not None and timing.subject == STEPS:
         return _show_bars(step_bars(opened.index, timing))
@@ -78,7 +78,7 @@ def show(
         if step is not None and trace.step(step).index != at:
             raise CircuitError(f"level {fold_level} was folded in step {at}; leave out step={step!r}")
     elif match is not None:
-        at, number = _place_of_match(trace, match, step)
+        at, number = _locate_match(trace, match, step)
     else:
         at = trace.step(0 if step is None else step).index
     session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=at))
@@ -92,7 +92,7 @@ def show(
     return graph if fold_level is None else FoldLevelWidget(graph)
 
 
-def _opened(thing: object) -> tuple[Opened, str]:
+def _open(thing: object) -> tuple[Opened, str]:
     """Return the trace of an object and a note about it."""
     if isinstance(thing, Circuit):
         return opened_trace(record(thing), "circuit")[0], COMPILED_NOW
@@ -110,7 +110,7 @@ def _opened(thing: object) -> tuple[Opened, str]:
     raise DataTypeError(f"cannot show a {found}. {TAKES}")
 
 
-def _place_of_match(trace: Trace, match: "int | MatchFound", step: "int | str | None") -> tuple[int, int]:
+def _locate_match(trace: Trace, match: "int | MatchFound", step: "int | str | None") -> tuple[int, int]:
     """Return the step and number of a match, given as a number or as the match itself."""
     if isinstance(match, MatchFound):
         steps = trace.steps if step is None else (trace.step(step),)

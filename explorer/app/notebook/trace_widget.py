@@ -15,7 +15,7 @@ from explorer.views import fold_level, match_details
 from widgets.jupyter import Fallback, GraphWidget, bundle_with
 from widgets.schema import FoldGroupView, FoldLevelView, TableView
 
-SHOWN_SLICES = 12
+MAX_SLICES = 12
 """Slices of a folded layer that are listed at once; the rest open on a click."""
 
 
@@ -170,7 +170,7 @@ def _group_html(group: FoldGroupView) -> str:
 def _table_html(table: TableView) -> str:
     head = "".join(f"<th scope='col' style='{CELL}'>{escape(name)}</th>" for name in table["columns"])
     rows = ["<tr>" + "".join(map(_cell_html, row)) + "</tr>" for row in table["rows"]]
-    first, rest = rows[:SHOWN_SLICES], rows[SHOWN_SLICES:]
+    first, rest = rows[:MAX_SLICES], rows[MAX_SLICES:]
     shown = f"<table style='{TABLE}'><tr>{head}</tr>{''.join(first)}</table>"
     if not rest:
         return shown

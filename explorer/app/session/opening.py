@@ -43,15 +43,15 @@ class Opened:
         return self.trace.compiled is not None
 
 
-def open_place(library: Library, place: ViewState, listener: Listener | None = None) -> Opened:
+def open_state(library: Library, state: ViewState, listener: Listener | None = None) -> Opened:
     """Open what a link names; `listener` receives every event of a compilation and ends it by raising.
 
     A compilation that fails returns the trace up to the failure. Raises: the errors of opening, building and
     compiling if there is no step to show.
     """
     listeners = () if listener is None else (listener,)
-    opened = _open(library, place, listeners)
-    for form, replacement in forms_of(place):
+    opened = _open(library, state, listeners)
+    for form, replacement in forms_of(state):
         made = apply_form(opened.trace, form, replacement, listeners)
         opened = Opened(opened.name, made, opened.options)
     if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
@@ -59,50 +59,50 @@ def open_place(library: Library, place: ViewState, listener: Listener | None = N
     return opened
 
 
-def _open(library: Library, place: ViewState, listeners: tuple[Listener, ...]) -> Opened:
-    item = library.open(place.circuit)
+def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -> Opened:
+    item = library.open(state.circuit)
     if isinstance(item, Trace) and item.is_tensor:
-        if place.again:
+        if state.again:
             raise CircuitError(
-                f"{place.circuit} is the trace of a module, which a file does not contain; record it again in Python"
+                f"{state.circuit} is the trace of a module, which a file does not contain; record it again in Python"
             )
-        return Opened(place.circuit, item, options_of(item), tensor=replace(place.tensor, level=TENSOR_LEVEL))
-    if place.tensor.level == TENSOR_LEVEL:
-        return _open_tensor(item if isinstance(item, Circuit) else circuit_of(item), place, listeners)
+        return Opened(state.circuit, item, options_of(item), tensor=replace(state.tensor, level=TENSOR_LEVEL))
+    if state.tensor.level == TENSOR_LEVEL:
+        return _open_tensor(item if isinstance(item, Circuit) else circuit_of(item), state, listeners)
     if isinstance(item, Trace):
-        if not place.again:
-            return Opened(place.circuit, item, options_of(item))
-        if place.options == options_of(item):
-            return Opened(place.circuit, rerun(item, listeners=listeners), place.options)
+        if not state.again:
+            return Opened(state.circuit, item, options_of(item))
+        if state.options == options_of(item):
+            return Opened(state.circuit, rerun(item, listeners=listeners), state.options)
         foreign = foreign_rules(item)
         if foreign:
             raise CircuitError(
-                f"{place.circuit} uses custom rules ({', '.join(foreign)}), which are not available here; compile "
+                f"{state.circuit} uses custom rules ({', '.join(foreign)}), which are not available here; compile "
                 "it in Python: explorer.rerun(trace, compiler) with a compiler that has them"
             )
     circuit = item if isinstance(item, Circuit) else circuit_of(item)
     try:
-        trace = record(circuit, TorchCompiler(place.options, listeners=listeners))
+        trace = record(circuit, TorchCompiler(state.options, listeners=listeners))
     except CircuitError as error:
         partial = error.trace
         if not isinstance(partial, Trace) or not partial.steps:
             raise
-        return Opened(place.circuit, partial, place.options, str(error))
-    return Opened(place.circuit, trace, place.options)
+        return Opened(state.circuit, partial, state.options, str(error))
+    return Opened(state.circuit, trace, state.options)
 
 
-def _open_tensor(circuit: Circuit, place: ViewState, listeners: tuple[Listener, ...]) -> Opened:
+def _open_tensor(circuit: Circuit, state: ViewState, listeners: tuple[Listener, ...]) -> Opened:
     """Compile the tensor level of a circuit; if a rule fails, return the trace up to the failure."""
-    compiler = TorchCompiler(place.options)
+    compiler = TorchCompiler(state.options)
     error = ""
     try:
-        trace = tensor_trace(circuit, compiler, place.tensor, place.circuit, listeners)
+        trace = tensor_trace(circuit, compiler, state.tensor, state.circuit, listeners)
     except CircuitError as problem:
         partial = problem.trace
         if not isinstance(partial, Trace) or not partial.steps:
             raise
         trace, error = partial, str(problem)
-    return Opened(place.circuit, trace, place.options, error, place.tensor)
+    return Opened(state.circuit, trace, state.options, error, state.tensor)
 
 
 def circuit_of(trace: Trace) -> Circuit:
@@ -121,10 +121,10 @@ def opened_trace(trace: Trace, name: str) -> tuple[Opened, ViewState]:
     return opened, replace(ViewState(), circuit=name, options=opened.options, tensor=tensor)
 
 
-def forms_of(place: ViewState) -> tuple[tuple[PatternForm, str], ...]:
+def forms_of(state: ViewState) -> tuple[tuple[PatternForm, str], ...]:
     """Return the applied patterns of a link, each with its replacement. Raises: FormError, FileFormatError."""
-    read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in place.form]
-    return tuple(zip(map(PatternForm.from_json, read), place.replacement, strict=True))
+    read = [json_of_bytes(text.encode(), "pattern form", "form in the link") for text in state.form]
+    return tuple(zip(map(PatternForm.from_json, read), state.replacement, strict=True))
 
 
 def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:

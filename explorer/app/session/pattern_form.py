@@ -29,7 +29,7 @@ KINDS: Mapping[Any, str] = MappingProxyType(
 """The declared types of fields that support conditions, and their names."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,59}")
 NUMBERS = re.compile(r"[+-]?\d{1,18}")
-MOST_ENTRIES, MOST_CONDITIONS = 12, 12
+MAX_ENTRIES, MAX_CONDITIONS = 12, 12
 
 Form = TypeVar("Form")
 
@@ -120,7 +120,7 @@ def _types(module: Any, base: type) -> Mapping[str, type]:
 @cache
 def fields_of(type_name: str) -> tuple[FieldChoice, ...]:
     """Return the fields of a layer or parameter node type that support conditions. Raises: FormError."""
-    kind = _chosen({**layer_types(), **parameter_types()}, type_name, "type", "type")
+    kind = _look_up({**layer_types(), **parameter_types()}, type_name, "type", "type")
     hints = get_type_hints(kind)
     known = [(name, KINDS[hints[name]]) for name in field_names(kind, "config") if hints[name] in KINDS]
     ordered = (EQUAL, OTHER, AT_LEAST, AT_MOST)
@@ -129,7 +129,7 @@ def fields_of(type_name: str) -> tuple[FieldChoice, ...]:
 
 def parameters_of_type(type_name: str) -> tuple[str, ...]:
     """Return the parameter names of a layer type. Raises: FormError."""
-    return field_names(_chosen(layer_types(), type_name, "type of layers", "type"), "parameter")
+    return field_names(_look_up(layer_types(), type_name, "type of layers", "type"), "parameter")
 
 
 # ---------------------------------------------------------------------- the pattern
@@ -138,16 +138,16 @@ def parameters_of_type(type_name: str) -> tuple[str, ...]:
 def build_pattern(form: PatternForm) -> LayerOptPattern:
     """Build the pattern of a form. Raises: FormError with the path of the invalid field."""
     if not NAME.fullmatch(form.name):
-        raise _wrong("name", f"the name of a pattern consists of letters and digits; found {form.name!r}")
+        raise _error("name", f"the name of a pattern consists of letters and digits; found {form.name!r}")
     _check_count(form.entries, "entries", "layer")
     types, configs, subs = list[type](), list[Mapping[str, Any]](), list[Mapping[str, ParameterOptPattern]]()
     for i, entry in enumerate(form.entries):
         where = f"entries[{i}]"
-        types.append(_chosen(layer_types(), entry.type, "type of layers", f"{where}.type"))
+        types.append(_look_up(layer_types(), entry.type, "type of layers", f"{where}.type"))
         configs.append(_config(entry, where))
         names = [name for name, _ in entry.parameters]
         if len(set(names)) < len(names):
-            raise _wrong(f"{where}.parameters", "a parameter has one sub-pattern; one of them has two")
+            raise _error(f"{where}.parameters", "a parameter has one sub-pattern; one of them has two")
         subs.append({name: _sub_pattern(entry.type, name, sub, where) for name, sub in entry.parameters})
     return LayerOptPattern(
         form.name,
@@ -169,12 +169,12 @@ def _sub_pattern(layer: str, name: str, form: ParameterForm, where: str) -> Para
     where = f"{where}.parameters.{name}"
     if name not in parameters_of_type(layer):
         known = ", ".join(parameters_of_type(layer)) or "none"
-        raise _wrong(where, f"a {layer} has no parameter {name!r}; it has {known}")
+        raise _error(where, f"a {layer} has no parameter {name!r}; it has {known}")
     _check_count(form.entries, f"{where}.entries", "node")
     types, configs = list[type](), list[Mapping[str, Any]]()
     for i, entry in enumerate(form.entries):
         at = f"{where}.entries[{i}]"
-        types.append(_chosen(parameter_types(), entry.type, "type of parameter nodes", f"{at}.type"))
+        types.append(_look_up(parameter_types(), entry.type, "type of parameter nodes", f"{at}.type"))
         configs.append(_config(entry, at))
     return ParameterOptPattern(
         sub_pattern_name(form),
@@ -187,8 +187,8 @@ def _sub_pattern(layer: str, name: str, form: ParameterForm, where: str) -> Para
 
 def _config(entry: "LayerForm | NodeForm", where: str) -> Mapping[str, Any]:
     """Return the conditions on the config of an entry; all conditions on one field must hold."""
-    if len(entry.conditions) > MOST_CONDITIONS:
-        raise _wrong(f"{where}.conditions", f"at most {MOST_CONDITIONS} conditions; found {len(entry.conditions)}")
+    if len(entry.conditions) > MAX_CONDITIONS:
+        raise _error(f"{where}.conditions", f"at most {MAX_CONDITIONS} conditions; found {len(entry.conditions)}")
     found: dict[str, list[Any]] = {}
     for i, condition in enumerate(entry.conditions):
         value = condition_value(entry.type, condition, f"{where}.conditions[{i}]")
@@ -205,14 +205,14 @@ CONDITIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 def condition_value(type_name: str, condition: ConditionForm, where: str = "value") -> Any:
     """Parse the value of a condition by the declared type of its field. Raises: FormError."""
     choices = {choice.name: choice for choice in fields_of(type_name)}
-    choice = _chosen(choices, condition.field, f"field of {type_name}", f"{where}.field")
+    choice = _look_up(choices, condition.field, f"field of {type_name}", f"{where}.field")
     if condition.operator not in choice.operators:
         known = " ".join(choice.operators)
-        raise _wrong(f"{where}.operator", f"{choice.name} is compared by one of {known}; found {condition.operator!r}")
+        raise _error(f"{where}.operator", f"{choice.name} is compared by one of {known}; found {condition.operator!r}")
     read = _read(choice.kind, condition.value)
     if read is None:
         asked = f"{choice.name} of {type_name} must be of type {choice.kind}"
-        raise _wrong(f"{where}.value", f"{asked}; found {condition.value!r}")
+        raise _error(f"{where}.value", f"{asked}; found {condition.value!r}")
     return read
 
 
@@ -248,52 +248,52 @@ def _number(value: object) -> float | None:
 # ---------------------------------------------------------------------- errors
 
 
-def _wrong(where: str, message: str) -> FormError:
+def _error(where: str, message: str) -> FormError:
     error = FormError(f"{where}: {message}")
     error.field = where
     return error
 
 
-def _chosen(known: Mapping[str, Any], asked: object, what: str, where: str) -> Any:
+def _look_up(known: Mapping[str, Any], asked: object, what: str, where: str) -> Any:
     if not isinstance(asked, str) or asked not in known:
-        raise _wrong(where, f"there is no {what} named {asked!r}; known are: {', '.join(known) or '(none)'}")
+        raise _error(where, f"there is no {what} named {asked!r}; known are: {', '.join(known) or '(none)'}")
     return known[asked]
 
 
 def _check_count(entries: Sequence[object], where: str, what: str) -> None:
-    if not 1 <= len(entries) <= MOST_ENTRIES:
-        raise _wrong(where, f"a pattern has 1 to {MOST_ENTRIES} {what}s; found {len(entries)}")
+    if not 1 <= len(entries) <= MAX_ENTRIES:
+        raise _error(where, f"a pattern has 1 to {MAX_ENTRIES} {what}s; found {len(entries)}")
 
 
 # ---------------------------------------------------------------------- reading data
 
 
 def _pattern_form(data: object) -> PatternForm:
-    layers = _several(_get(data, "entries", "the form"), "entries")
+    layers = _list(_get(data, "entries", "the form"), "entries")
     entries = [_layer_form(layer, f"entries[{i}]") for i, layer in enumerate(layers)]
-    return _made(PatternForm, data, "the form", entries=tuple(entries))
+    return _build(PatternForm, data, "the form", entries=tuple(entries))
 
 
 def _layer_form(data: object, where: str) -> LayerForm:
-    pairs = _several(_get(data, "parameters", where), f"{where}.parameters")
+    pairs = _list(_get(data, "parameters", where), f"{where}.parameters")
     found: list[tuple[str, ParameterForm]] = []
     for pair in pairs:
-        name, sub = (*_several(pair, f"{where}.parameters"), None, None)[:2]
+        name, sub = (*_list(pair, f"{where}.parameters"), None, None)[:2]
         at = f"{where}.parameters.{name}"
         if not isinstance(name, str):
-            raise _wrong(f"{where}.parameters", f"a parameter has a name; found {name!r}")
-        nodes = _several(_get(sub, "entries", at), f"{at}.entries")
-        forms = [_made(NodeForm, n, at, conditions=_conditions(n, f"{at}.entries[{i}]")) for i, n in enumerate(nodes)]
-        found.append((name, _made(ParameterForm, sub, at, entries=tuple(forms))))
-    return _made(LayerForm, data, where, conditions=_conditions(data, where), parameters=tuple(found))
+            raise _error(f"{where}.parameters", f"a parameter has a name; found {name!r}")
+        nodes = _list(_get(sub, "entries", at), f"{at}.entries")
+        forms = [_build(NodeForm, n, at, conditions=_conditions(n, f"{at}.entries[{i}]")) for i, n in enumerate(nodes)]
+        found.append((name, _build(ParameterForm, sub, at, entries=tuple(forms))))
+    return _build(LayerForm, data, where, conditions=_conditions(data, where), parameters=tuple(found))
 
 
 def _conditions(data: object, where: str) -> tuple[ConditionForm, ...]:
-    given = _several(_get(data, "conditions", where), f"{where}.conditions")
-    return tuple(_made(ConditionForm, item, f"{where}.conditions[{i}]") for i, item in enumerate(given))
+    given = _list(_get(data, "conditions", where), f"{where}.conditions")
+    return tuple(_build(ConditionForm, item, f"{where}.conditions[{i}]") for i, item in enumerate(given))
 
 
-def _made(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
+def _build(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
     """Build a form of this kind from data: strings and bools are checked, unknown fields are ignored."""
     values: dict[str, Any] = dict(parts)
     for f in fields(cast("Any", kind)):
@@ -301,11 +301,11 @@ def _made(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
             continue
         value = _get(data, f.name, where)
         if value is MISSING and f.default is MISSING:
-            raise _wrong(where, f"it has no {f.name}")
+            raise _error(where, f"it has no {f.name}")
         if value is MISSING:
             continue
         if f.type in (str, bool) and not isinstance(value, cast("type", f.type)):
-            raise _wrong(f"{where}.{f.name}", f"expected a {'string' if f.type is str else 'bool'}; found {value!r}")
+            raise _error(f"{where}.{f.name}", f"expected a {'string' if f.type is str else 'bool'}; found {value!r}")
         values[f.name] = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
     return kind(**values)
 
@@ -313,13 +313,13 @@ def _made(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
 def _get(data: object, name: str, where: str) -> Any:
     """Return a field of the data; MISSING if it is absent."""
     if not isinstance(data, dict):
-        raise _wrong(where, f"found a {type(data).__name__}, not the fields of a form")
+        raise _error(where, f"found a {type(data).__name__}, not the fields of a form")
     return cast("dict[str, Any]", data).get(name, MISSING)
 
 
-def _several(data: object, where: str) -> Sequence[Any]:
+def _list(data: object, where: str) -> Sequence[Any]:
     if data is MISSING:
         return ()
     if not isinstance(data, list | tuple):
-        raise _wrong(where, f"found a {type(data).__name__}, not a list")
+        raise _error(where, f"found a {type(data).__name__}, not a list")
     return cast("Sequence[Any]", data)

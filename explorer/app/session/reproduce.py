@@ -56,7 +56,7 @@ def python_of(
         lines.append(f"circuit = circuit_from_json(json.loads({json.dumps(circuit, separators=(',', ':'))!r}))")
     said = "".join(f", {name}={value!r}" for name, value in chosen.items())
     if applied:
-        lines += ["", *_applied(applied, chosen)]
+        lines += ["", *_rule_lines(applied, chosen)]
     else:
         lines.append(f"trace = explorer.record(circuit{said})")
     lines.append("print(trace)")
@@ -153,7 +153,7 @@ for refusal in search.refusals[:10]:
 """
 
 
-def _applied(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, Any]) -> list[str]:
+def _rule_lines(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str, Any]) -> list[str]:
     """Return code that compiles with the rules of some patterns, the last one before all others."""
     lines = [
         "from explorer.optimize import put_rule_first",

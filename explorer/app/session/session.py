@@ -45,9 +45,9 @@ class Findings:
 class Session:
     """One reader of one trace. Do not share it between threads."""
 
-    def __init__(self, opened: Opened, place: ViewState) -> None:
+    def __init__(self, opened: Opened, state: ViewState) -> None:
         self.opened = opened
-        self.place = self._possible(opened, place)
+        self.state = self._possible(opened, state)
         self.findings = Findings()
         self.trial: PatternTrial | None = None
         self._listeners: list[Listener] = []
@@ -64,17 +64,17 @@ class Session:
     @property
     def step(self) -> int:
         """The index of the displayed step."""
-        return self.place.step
+        return self.state.step
 
     @property
     def look(self) -> DisplayOptions:
         """How the step is displayed."""
-        return self.place.look
+        return self.state.look
 
     @property
     def selection(self) -> tuple[str, ...]:
         """The ids of the selected boxes; the last one is inspected."""
-        return self.place.selection
+        return self.state.selection
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Notify a listener of changes; returns the function that unsubscribes it."""
@@ -83,11 +83,11 @@ class Session:
 
     # ------------------------------------------------------------------ actions
 
-    def open(self, opened: Opened, place: ViewState) -> None:
+    def open(self, opened: Opened, state: ViewState) -> None:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
         self.findings, self.trial = Findings(), None
-        self.opened, self.place = opened, self._possible(opened, place)
+        self.opened, self.state = opened, self._possible(opened, state)
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
 
@@ -102,10 +102,10 @@ class Session:
         nodes, before = self.selected_nodes, self.step
         ended = {"trial"} if self.trial is not None else set[str]()
         self.trial = None
-        self.place = replace(self.place, step=at)
+        self.state = replace(self.state, step=at)
         kept = self._boxes_of(counterparts(self.index, before, nodes, self.index, at).ids) if nodes else ()
         changed = {"step", "selection"} if kept != self.selection else {"step"}
-        self.place = replace(self.place, selection=kept)
+        self.state = replace(self.state, selection=kept)
         self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str]) -> None:
@@ -113,7 +113,7 @@ class Session:
         known = self.boxes
         chosen = tuple(dict.fromkeys(box for box in boxes if box in known))
         if chosen != self.selection:
-            self.place = replace(self.place, selection=chosen)
+            self.state = replace(self.state, selection=chosen)
             self._tell("selection")
 
     def select_nodes(self, nodes: Sequence[int]) -> None:
@@ -133,10 +133,10 @@ class Session:
         patterns = tuple(rule.pattern for rule in self.opened.trace.rules)
         if look.near_misses not in (None, *patterns):
             raise unknown_name("pattern", look.near_misses, patterns)
-        self.place = replace(self.place, look=look)
+        self.state = replace(self.state, look=look)
         kept = self._boxes_of(nodes)
         changed = {"look", "selection"} if kept != self.selection else {"look"}
-        self.place = replace(self.place, selection=kept)
+        self.state = replace(self.state, selection=kept)
         self._tell(*changed)
 
     def try_pattern(self, trial: PatternTrial | None) -> None:
@@ -147,7 +147,7 @@ class Session:
 
     def compare_with(self, other: ViewState | None) -> None:
         """Set the view state of the trace to compare with; the host opens it."""
-        self.place = replace(self.place, other=other)
+        self.state = replace(self.state, other=other)
         self._tell("other")
 
     def found(self, **changes: Any) -> None:
@@ -213,17 +213,17 @@ class Session:
 
     # ------------------------------------------------------------------ helpers
 
-    def _possible(self, opened: Opened, place: ViewState) -> ViewState:
+    def _possible(self, opened: Opened, state: ViewState) -> ViewState:
         """Replace a step that the trace does not have; a link may name a step of a different trace."""
         last = len(opened.trace.steps) - 1
         known = [rule.pattern for rule in opened.trace.rules]
-        look = place.look if place.look.near_misses in (None, *known) else replace(place.look, near_misses=None)
-        return replace(place, step=min(place.step, last), options=opened.options, tensor=opened.tensor, look=look)
+        look = state.look if state.look.near_misses in (None, *known) else replace(state.look, near_misses=None)
+        return replace(state, step=min(state.step, last), options=opened.options, tensor=opened.tensor, look=look)
 
     def _drop_unknown_boxes(self) -> None:
         """Drop selected boxes that are not in the picture; a link or the previous trace may have selected them."""
         known = self.boxes if self.selection else {}
-        self.place = replace(self.place, selection=tuple(box for box in self.selection if box in known))
+        self.state = replace(self.state, selection=tuple(box for box in self.selection if box in known))
 
     def _boxes_of(self, nodes: Sequence[int]) -> tuple[str, ...]:
         wanted = set(nodes)

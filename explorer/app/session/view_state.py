@@ -17,9 +17,9 @@ from widgets.schema import ColourBy, GroupBy, Mode
 
 OTHER = "vs."
 MODES_OF_USE = ("infer", "train")
-LONGEST, LONGEST_FORM, MOST_VALUES = 200, 4_000, 500
+MAX_LENGTH, MAX_FORM_LENGTH, MAX_VALUES = 200, 4_000, 500
 """Bounds on the length of a value in a link, on the length of a pattern form, and on the number of values."""
-MOST_SELECTED, MOST_FORMS, MOST_ROUNDS = 50, 8, 1_000
+MAX_SELECTED, MAX_FORMS, MAX_ROUNDS = 50, 8, 1_000
 """Bounds on the selected boxes, applied patterns and rounds of a link."""
 
 
@@ -70,7 +70,7 @@ class ViewState:
                     continue
                 if part is self.options and f.name not in changed:
                     continue
-                values = value[-MOST_SELECTED:] if f.name == "selection" else value
+                values = value[-MAX_SELECTED:] if f.name == "selection" else value
                 pairs += [(f.name, _text(one)) for one in (values if isinstance(values, tuple) else (values,))]
         return pairs + [(OTHER + name, value) for name, value in (self.other._pairs() if self.other else ())]
 
@@ -81,39 +81,39 @@ def view_state_of_query(query: str) -> ViewState:
     Raises: ValueRangeError, UnknownNameError for invalid values.
     """
     try:
-        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MOST_VALUES)
+        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MAX_VALUES)
     except ValueError as error:
-        raise ValueRangeError(f"the link names more than {MOST_VALUES} values") from error
+        raise ValueRangeError(f"the link names more than {MAX_VALUES} values") from error
     here = [(name, value) for name, value in pairs if not name.startswith(OTHER)]
     there = [(name.removeprefix(OTHER), value) for name, value in pairs if name.startswith(OTHER)]
-    place = _place(here)
-    return replace(place, other=_place(there)) if there else place
+    state = _parse(here)
+    return replace(state, other=_parse(there)) if there else state
 
 
-def _place(pairs: Sequence[tuple[str, str]]) -> ViewState:
+def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     values: dict[str, list[str]] = {}
     for name, value in pairs:
-        longest = LONGEST_FORM if name == "form" else LONGEST
+        longest = MAX_FORM_LENGTH if name == "form" else MAX_LENGTH
         if len(value) > longest:
             raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
         values.setdefault(name, []).append(value)
-    look = _filled(DisplayOptions, values)
+    look = _build(DisplayOptions, values)
     check_look(look)
-    tensor = _filled(TensorOptions, values)
+    tensor = _build(TensorOptions, values)
     for kind, asked, known in (("level", tensor.level, LEVELS), ("mode", tensor.compile_for, MODES_OF_USE)):
         if asked not in known:
             raise unknown_name(kind, asked, known)
-    options = _filled(CompilerOptions, values)
-    place = replace(_filled(ViewState, values), options=options, tensor=tensor, look=look)
-    if len(place.form) != len(place.replacement):
+    options = _build(CompilerOptions, values)
+    state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look)
+    if len(state.form) != len(state.replacement):
         raise ValueRangeError(
-            f"the link names {len(place.form)} forms and {len(place.replacement)} replacements; each form has one"
+            f"the link names {len(state.form)} forms and {len(state.replacement)} replacements; each form has one"
         )
-    if len(place.form) > MOST_FORMS:
-        raise ValueRangeError(f"the link names {len(place.form)} patterns to apply; at most {MOST_FORMS} are applied")
-    if place.options.max_rounds > MOST_ROUNDS:
-        raise ValueRangeError(f"max_rounds in the link is {place.options.max_rounds}; at most {MOST_ROUNDS} are run")
-    return place
+    if len(state.form) > MAX_FORMS:
+        raise ValueRangeError(f"the link names {len(state.form)} patterns to apply; at most {MAX_FORMS} are applied")
+    if state.options.max_rounds > MAX_ROUNDS:
+        raise ValueRangeError(f"max_rounds in the link is {state.options.max_rounds}; at most {MAX_ROUNDS} are run")
+    return state
 
 
 def check_look(look: DisplayOptions) -> None:
@@ -127,7 +127,7 @@ def check_look(look: DisplayOptions) -> None:
             raise unknown_name(kind, asked, known)
 
 
-def _filled(kind: Any, values: dict[str, list[str]]) -> Any:
+def _build(kind: Any, values: dict[str, list[str]]) -> Any:
     """Build the dataclass from the values named after its fields, parsed by their declared types."""
     found: dict[str, Any] = {}
     for f in fields(kind):

@@ -18,7 +18,7 @@ from explorer.app.dashboard.page import Dashboard, make_page, new_library
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
-from explorer.app.session.opening import open_place
+from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
@@ -122,7 +122,7 @@ def test_a_page_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_: Any, **__: Any) -> None:
         raise ValueRangeError("nothing <can> be opened")
 
-    monkeypatch.setattr(dashboard, "open_place", refuse)
+    monkeypatch.setattr(dashboard, "open_state", refuse)
     page = make_page(new_library())
     (alert,) = page.main
     assert isinstance(alert, pmui.Alert)
@@ -161,7 +161,7 @@ def test_why_not_says_where_no_pattern_was_tried() -> None:
 def workspace() -> Iterator[tuple[Workspace, list[tuple[str, str, str]], Callable[[], None]]]:
     place = ViewState(circuit="conflict")
     delivered: Queue[Callable[[], None]] = Queue()
-    made = Workspace(Session(open_place(Library(), place), place), Library(), delivered.put, lambda job: None)
+    made = Workspace(Session(open_state(Library(), place), place), Library(), delivered.put, lambda job: None)
     said: list[tuple[str, str, str]] = []
     made.say = lambda text, tone, report: said.append((text, tone, report))
     yield made, said, lambda: wait_for_work(made, delivered)
@@ -199,7 +199,7 @@ def test_compiling_again_keeps_the_step_and_the_view(workspace: Any) -> None:
     assert said == []
     assert made.session.opened.trace.options["strategy"] == "first-match"
     assert (made.session.step, made.session.look) == (3, DisplayOptions(mode="after", colour_by="kind"))
-    assert made.session.place.options == CompilerOptions(strategy="first-match")
+    assert made.session.state.options == CompilerOptions(strategy="first-match")
 
 
 def test_what_cannot_be_opened_is_said_and_what_is_open_stays(workspace: Any) -> None:
@@ -216,7 +216,7 @@ def test_another_trace_is_put_beside_and_taken_away(workspace: Any) -> None:
     made.open_other(ViewState(circuit="blackboard", other=ViewState()))
     wait()
     assert made.other.opened.name == "blackboard"
-    assert made.session.place.other.circuit == "blackboard"
-    assert made.session.place.other.other is None
+    assert made.session.state.other.circuit == "blackboard"
+    assert made.session.state.other.other is None
     made.show_other(None)
-    assert (made.other, made.session.place.other) == (None, None)
+    assert (made.other, made.session.state.other) == (None, None)

@@ -12,7 +12,7 @@ pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circu
 from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, WATERFALL, TimeTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
-from explorer.app.session.opening import open_place
+from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
@@ -25,7 +25,7 @@ class Reader:
         self.waiting: Queue[Callable[[], None]] = Queue()
         place = ViewState(circuit="digits")
         library = Library()
-        session = Session(open_place(library, place, lambda event: None), place)
+        session = Session(open_state(library, place, lambda event: None), place)
         self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
         self.tool = TimeTool(self.workspace)
         self.tool.seconds.value = 5
@@ -82,7 +82,7 @@ def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> No
 def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reader: Reader) -> None:
     place = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
     reader.tool.what.value = LAYERS
-    reader.workspace.session.open(open_place(reader.workspace.library, place), place)
+    reader.workspace.session.open(open_state(reader.workspace.library, place), place)
     reader.tool.changed(frozenset({"trace"}))
     assert set(reader.tool.what.options.values()) == {STEPS, WATERFALL}
     assert reader.tool.what.value == STEPS

@@ -20,7 +20,7 @@ pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-e
 
 from PIL import Image
 
-from explorer.app.images.raster import HIGHEST, MAX_WIDTH, bars_png, picture_png
+from explorer.app.images.raster import MAX_TOTAL_HEIGHT, MAX_WIDTH, bars_png, picture_png
 from explorer.app.notebook.fallback import bars_fallback, fold_text, picture_fallback
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
 from widgets.jupyter import BarsWidget
@@ -299,7 +299,7 @@ class TestImages:
         tall = picture(TraceIndex(explorer.record(explorer.gallery.load_named("sum-chain"))), 0, group_by="none")
         assert len(tall.view["nodes"]) > 40
         made = picture_png(tall)
-        assert 1200 < made.height < HIGHEST + 200
+        assert 1200 < made.height < MAX_TOTAL_HEIGHT + 200
 
     def test_bars_of_nothing_say_why(self) -> None:
         bars: Any = {

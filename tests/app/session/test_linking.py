@@ -8,7 +8,7 @@ import pytest
 
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink, UserChangeCallback
-from explorer.app.session.opening import Opened, open_place
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import UnknownNameError
@@ -55,7 +55,7 @@ class Host:
 
 @pytest.fixture(scope="module")
 def opened() -> Opened:
-    return open_place(Library(), ViewState(circuit="digits"))
+    return open_state(Library(), ViewState(circuit="digits"))
 
 
 @pytest.fixture
@@ -151,12 +151,12 @@ def test_the_actions_of_a_picture_are_answered(linked: Linked) -> None:
 
 def test_what_the_browser_makes_up_is_a_typed_error_and_changes_nothing(linked: Linked) -> None:
     session, host, told = linked
-    before = session.place
+    before = session.state
     for changes in ({"view": {"mode": "x"}}, {"request": {"name": SHOW_MISSES + "x"}}):
         with pytest.raises(UnknownNameError):
             host.reader(changes)
     host.reader({"view": {"mode": 3}, "selection": ["nothing"]})
-    assert (session.place, told) == (before, [])
+    assert (session.state, told) == (before, [])
 
 
 def test_a_guard_wraps_what_the_reader_does(opened: Opened) -> None:

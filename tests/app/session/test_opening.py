@@ -7,7 +7,7 @@ import pytest
 
 import explorer
 from explorer.app.session.library import Library
-from explorer.app.session.opening import circuit_of, open_place, opened_trace
+from explorer.app.session.opening import circuit_of, open_state, opened_trace
 from explorer.app.session.pattern_form import LayerForm, PatternForm
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError, UnknownNameError
@@ -37,7 +37,7 @@ def rewrites(trace: Trace) -> list[str]:
 
 def test_a_circuit_of_the_gallery_is_compiled_with_the_options() -> None:
     options = CompilerOptions(fold=False, disable=("Candecomp",))
-    opened = open_place(Library(), ViewState(circuit="blackboard", options=options))
+    opened = open_state(Library(), ViewState(circuit="blackboard", options=options))
     assert (opened.name, opened.options, opened.error, opened.is_live) == ("blackboard", options, "", True)
     assert opened.trace.options["fold"] is False
     assert "Candecomp" not in rewrites(opened.trace)
@@ -45,34 +45,34 @@ def test_a_circuit_of_the_gallery_is_compiled_with_the_options() -> None:
 
 
 def test_a_trace_of_a_file_is_shown_as_it_was_recorded(library: Library) -> None:
-    opened = open_place(library, ViewState(circuit="c.trace.json", options=CompilerOptions(fold=False)))
+    opened = open_state(library, ViewState(circuit="c.trace.json", options=CompilerOptions(fold=False)))
     assert not opened.is_live
     assert opened.options == CompilerOptions(strategy="first-match")
     assert opened.trace.fold_groups()
 
 
 def test_a_trace_of_a_file_is_compiled_again_when_asked(library: Library) -> None:
-    recorded = open_place(library, ViewState(circuit="c.trace.json"))
-    same = open_place(library, ViewState(circuit="c.trace.json", again=True, options=recorded.options))
+    recorded = open_state(library, ViewState(circuit="c.trace.json"))
+    same = open_state(library, ViewState(circuit="c.trace.json", again=True, options=recorded.options))
     assert same.is_live
     assert rewrites(same.trace) == rewrites(recorded.trace)
-    other = open_place(library, ViewState(circuit="c.trace.json", again=True))
+    other = open_state(library, ViewState(circuit="c.trace.json", again=True))
     assert other.is_live
     assert other.trace.options["strategy"] == "largest-match"
 
 
 def test_a_trace_without_its_circuit_can_be_seen_and_not_be_compiled(library: Library) -> None:
-    opened = open_place(library, ViewState(circuit="bare.trace.json"))
+    opened = open_state(library, ViewState(circuit="bare.trace.json"))
     assert len(opened.trace.steps) > 3
     with pytest.raises(CircuitError, match="the trace contains no circuit; record the circuit again"):
         circuit_of(opened.trace)
     with pytest.raises(CircuitError, match="contains no circuit"):
-        open_place(library, ViewState(circuit="bare.trace.json", again=True, options=CompilerOptions(fold=False)))
+        open_state(library, ViewState(circuit="bare.trace.json", again=True, options=CompilerOptions(fold=False)))
 
 
 def test_a_name_that_is_not_known_is_told(library: Library) -> None:
     with pytest.raises(UnknownNameError, match=r"no circuit or trace named 'nothing'; known are: digits, .*b\.circuit"):
-        open_place(library, ViewState(circuit="nothing"))
+        open_state(library, ViewState(circuit="nothing"))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_name_that_is_not_known_is_told(library: Library) -> None:
 )
 def test_an_invalid_option_is_a_typed_error(option: str, value: Any) -> None:
     with pytest.raises(CircuitError):
-        open_place(Library(), ViewState(circuit="blackboard", options=CompilerOptions(**{option: value})))
+        open_state(Library(), ViewState(circuit="blackboard", options=CompilerOptions(**{option: value})))
 
 
 def test_a_rule_that_fails_leaves_the_trace_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_a_rule_that_fails_leaves_the_trace_up_to_there(monkeypatch: pytest.Monk
         raise ZeroDivisionError("on purpose")
 
     monkeypatch.setattr("explorer.optimize.layers.apply_op", broken)
-    opened = open_place(Library(), ViewState(circuit="sum-chain"))
+    opened = open_state(Library(), ViewState(circuit="sum-chain"))
     assert "SumCollapse" in opened.error
     assert "on purpose" in opened.error
     assert opened.trace.steps[-1].error is not None
@@ -98,7 +98,7 @@ def test_a_rule_that_fails_leaves_the_trace_up_to_there(monkeypatch: pytest.Monk
 
 def test_the_listener_hears_every_step_and_ends_it_by_raising() -> None:
     heard: list[object] = []
-    opened = open_place(Library(), ViewState(circuit="blackboard"), heard.append)
+    opened = open_state(Library(), ViewState(circuit="blackboard"), heard.append)
     assert [event.path for event in heard if isinstance(event, StepStarted)] == [s.path for s in opened.trace.steps]
 
     class EnoughError(Exception):
@@ -109,17 +109,17 @@ def test_the_listener_hears_every_step_and_ends_it_by_raising() -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        open_place(Library(), ViewState(circuit="blackboard"), listener)
+        open_state(Library(), ViewState(circuit="blackboard"), listener)
 
 
 def test_forms_are_applied_one_after_the_other() -> None:
     first = form("Mine", "TorchSumLayer", "TorchHadamardLayer")
     second = form("Yours", "TorchSumLayer", "TorchHadamardLayer")
-    plain = open_place(Library(), ViewState(circuit="digits"))
+    plain = open_state(Library(), ViewState(circuit="digits"))
     assert "Candecomp" in rewrites(plain.trace)
-    once = open_place(Library(), ViewState(circuit="digits", form=(first,), replacement=("one layer",)))
+    once = open_state(Library(), ViewState(circuit="digits", form=(first,), replacement=("one layer",)))
     assert rewrites(once.trace).count("Mine") == 21
-    twice = open_place(
+    twice = open_state(
         Library(), ViewState(circuit="digits", form=(first, second), replacement=("one layer", "one layer"))
     )
     rules = [rule.name for rule in twice.trace.rules]
@@ -140,7 +140,7 @@ def test_forms_are_applied_one_after_the_other() -> None:
 )
 def test_a_form_that_makes_no_sense_is_a_typed_error(text: str, replacement: str) -> None:
     with pytest.raises(CircuitError):
-        open_place(Library(), ViewState(circuit="blackboard", form=(text,), replacement=(replacement,)))
+        open_state(Library(), ViewState(circuit="blackboard", form=(text,), replacement=(replacement,)))
 
 
 def test_a_trace_at_hand_is_opened_with_its_options() -> None:

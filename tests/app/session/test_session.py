@@ -3,7 +3,7 @@
 import pytest
 
 from explorer.app.session.library import Library
-from explorer.app.session.opening import Opened, open_place
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import KEPT_PICTURES, Session, require_live
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError
@@ -16,12 +16,12 @@ FUSE, LEVEL_0, LEVEL_1 = "optimize/round 1/fuse", "fold/level 0", "fold/level 1"
 
 @pytest.fixture(scope="module")
 def digits() -> Opened:
-    return open_place(Library(), ViewState(circuit="digits"))
+    return open_state(Library(), ViewState(circuit="digits"))
 
 
 @pytest.fixture(scope="module")
 def blackboard() -> Opened:
-    return open_place(Library(), ViewState(circuit="blackboard"))
+    return open_state(Library(), ViewState(circuit="blackboard"))
 
 
 class Heard(list[frozenset[str]]):
@@ -180,7 +180,7 @@ def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard
     told = heard.only()
     assert told >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
     assert session.step == len(blackboard.trace.steps) - 1
-    assert session.place.options == CompilerOptions()  # those that the trace has, not those of a link
+    assert session.state.options == CompilerOptions()  # those that the trace has, not those of a link
     assert (session.selection, session.findings.missing) == ((), {})
     assert session.picture() is not before
 
@@ -236,12 +236,12 @@ def test_a_comparison_is_noted_for_the_link(digits: Opened) -> None:
     heard = Heard(session)
     session.compare_with(ViewState(circuit="hmm"))
     assert heard.only() == {"other"}
-    assert session.place.query() == "circuit=digits&vs.circuit=hmm"
+    assert session.state.query() == "circuit=digits&vs.circuit=hmm"
 
 
 def test_a_trace_from_a_file_cannot_be_run(digits: Opened, tmp_path) -> None:
     require_live(Session(digits, ViewState()))
     digits.trace.save(tmp_path / "d.trace.json")
-    loaded = open_place(Library(tmp_path), ViewState(circuit="d.trace.json"))
+    loaded = open_state(Library(tmp_path), ViewState(circuit="d.trace.json"))
     with pytest.raises(CircuitError, match="compile it again first"):
         require_live(Session(loaded, ViewState()))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.app.session.library import Library
-from explorer.app.session.opening import open_place
+from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
@@ -22,7 +22,7 @@ SHORT = replace(
 
 @pytest.fixture(scope="module")
 def opened():
-    return open_place(Library(), PLACE)
+    return open_state(Library(), PLACE)
 
 
 def test_a_link_holds_level_passes_and_mode():
@@ -57,11 +57,11 @@ def test_a_session_steps_selects_and_inspects(opened):
         details = session.details()
         assert details is not None
         assert details["sections"][0]["rows"][0][0] == "id"
-    assert session.place.tensor.level == TENSOR_LEVEL
+    assert session.state.tensor.level == TENSOR_LEVEL
 
 
 def test_passes_of_a_link_are_what_runs():
-    trace = open_place(Library(), SHORT).trace
+    trace = open_state(Library(), SHORT).trace
     passes = {step.path.split("/")[0].split(",")[0] for step in trace.steps}
     assert passes == {"import", "CSE", "ConstantFold"}
     assert all(len(step.rewrites) <= 1 for step in trace.steps)
@@ -69,19 +69,19 @@ def test_passes_of_a_link_are_what_runs():
 
 def test_an_unknown_pass_in_a_link_is_an_error_that_lists_the_known():
     with pytest.raises(UnknownNameError, match=r"no pass named 'Nothing'.*CSE"):
-        open_place(Library(), replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("Nothing",))))
+        open_state(Library(), replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, passes=("Nothing",))))
 
 
 def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path):
     path = tmp_path / "conflict.trace.json.gz"
     opened.trace.save(path)
     library = Library(tmp_path)
-    read = open_place(library, ViewState(circuit=path.name))
+    read = open_state(library, ViewState(circuit=path.name))
     assert read.tensor.level == TENSOR_LEVEL
     assert not read.is_live
     assert Session(read, ViewState(circuit=path.name, step=2)).picture().view["nodes"]
     with pytest.raises(CircuitError, match="record it again in Python"):
-        open_place(library, ViewState(circuit=path.name, again=True))
+        open_state(library, ViewState(circuit=path.name, again=True))
 
 
 @pytest.mark.parametrize("place", [PLACE, SHORT])
@@ -90,7 +90,7 @@ def test_the_code_makes_the_same_trace(place, capsys):
     exec(tensor_python_of("conflict", CompilerOptions(), place.tensor, 1, is_live=True), made)
     trace = made["trace"]
     assert isinstance(trace, Trace)
-    wanted = open_place(Library(), place).trace
+    wanted = open_state(Library(), place).trace
     assert [step.summary for step in trace.steps] == [step.summary for step in wanted.steps]
     assert str(trace.graph_at(-1)) == str(wanted.graph_at(-1))
     assert "import" in capsys.readouterr().out

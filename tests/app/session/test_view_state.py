@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.app.session.view_state import (
-    LONGEST,
-    LONGEST_FORM,
-    MOST_FORMS,
-    MOST_ROUNDS,
-    MOST_SELECTED,
-    MOST_VALUES,
+    MAX_FORM_LENGTH,
+    MAX_FORMS,
+    MAX_LENGTH,
+    MAX_ROUNDS,
+    MAX_SELECTED,
+    MAX_VALUES,
     DisplayOptions,
     ViewState,
     view_state_of_query,
@@ -33,7 +33,7 @@ options = st.builds(
     strategy=texts,
     disable=names,
     skip=names,
-    max_rounds=st.none() | st.integers(0, MOST_ROUNDS),
+    max_rounds=st.none() | st.integers(0, MAX_ROUNDS),
     levels=st.none() | texts,
     seed=numbers,
 )
@@ -133,27 +133,29 @@ def test_what_makes_no_sense_is_told(query: str, error: type[CircuitError], mess
 
 
 def test_long_links_are_refused() -> None:
-    assert view_state_of_query("circuit=" + "a" * LONGEST).circuit == "a" * LONGEST
-    with pytest.raises(ValueRangeError, match=f"circuit in the link has {LONGEST + 1} characters; at most {LONGEST}"):
-        view_state_of_query("circuit=" + "a" * (LONGEST + 1))
-    form = "a" * LONGEST_FORM
+    assert view_state_of_query("circuit=" + "a" * MAX_LENGTH).circuit == "a" * MAX_LENGTH
+    with pytest.raises(
+        ValueRangeError, match=f"circuit in the link has {MAX_LENGTH + 1} characters; at most {MAX_LENGTH}"
+    ):
+        view_state_of_query("circuit=" + "a" * (MAX_LENGTH + 1))
+    form = "a" * MAX_FORM_LENGTH
     assert view_state_of_query(f"form={form}&replacement=b").form == (form,)
     with pytest.raises(ValueRangeError, match="form in the link has"):
         view_state_of_query(f"form={form}a&replacement=b")
-    assert len(view_state_of_query("&".join(["selection=a"] * MOST_VALUES)).selection) == MOST_VALUES
-    with pytest.raises(ValueRangeError, match=f"more than {MOST_VALUES} values"):
-        view_state_of_query("&".join(["selection=a"] * (MOST_VALUES + 1)))
+    assert len(view_state_of_query("&".join(["selection=a"] * MAX_VALUES)).selection) == MAX_VALUES
+    with pytest.raises(ValueRangeError, match=f"more than {MAX_VALUES} values"):
+        view_state_of_query("&".join(["selection=a"] * (MAX_VALUES + 1)))
 
 
 def test_a_link_asks_for_no_more_than_a_bounded_amount_of_work() -> None:
-    assert len(view_state_of_query("&".join(["form={}&replacement=a"] * MOST_FORMS)).form) == MOST_FORMS
-    with pytest.raises(ValueRangeError, match=f"names {MOST_FORMS + 1} patterns to apply; at most {MOST_FORMS}"):
-        view_state_of_query("&".join(["form={}&replacement=a"] * (MOST_FORMS + 1)))
-    assert view_state_of_query(f"max_rounds={MOST_ROUNDS}").options.max_rounds == MOST_ROUNDS
-    with pytest.raises(ValueRangeError, match=f"at most {MOST_ROUNDS} are run"):
-        view_state_of_query(f"vs.max_rounds={MOST_ROUNDS + 1}")
+    assert len(view_state_of_query("&".join(["form={}&replacement=a"] * MAX_FORMS)).form) == MAX_FORMS
+    with pytest.raises(ValueRangeError, match=f"names {MAX_FORMS + 1} patterns to apply; at most {MAX_FORMS}"):
+        view_state_of_query("&".join(["form={}&replacement=a"] * (MAX_FORMS + 1)))
+    assert view_state_of_query(f"max_rounds={MAX_ROUNDS}").options.max_rounds == MAX_ROUNDS
+    with pytest.raises(ValueRangeError, match=f"at most {MAX_ROUNDS} are run"):
+        view_state_of_query(f"vs.max_rounds={MAX_ROUNDS + 1}")
 
 
 def test_of_a_large_selection_a_link_names_the_boxes_selected_last() -> None:
-    boxes = tuple(f"g{i}" for i in range(MOST_SELECTED + 7))
+    boxes = tuple(f"g{i}" for i in range(MAX_SELECTED + 7))
     assert view_state_of_query(ViewState(selection=boxes).query()).selection == boxes[7:]

@@ -63,7 +63,7 @@ class CompareTool(Tool):
         if "trace" in names:
             self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))
             self.variant.param.update(options=["the same options", *self._variants], value=self._telling())
-            self.circuit.param.update(options=list(self.workspace.library.names()), value=session.place.circuit)
+            self.circuit.param.update(options=list(self.workspace.library.names()), value=session.state.circuit)
         self.stop.disabled = self.use.disabled = other is None
         if not names & {"trace", "other", "step"}:
             return
@@ -85,12 +85,12 @@ class CompareTool(Tool):
     def _start(self, _: object) -> None:
         session = self.workspace.session
         options = self._variants.get(self.variant.value, session.opened.options)
-        same = self.circuit.value == session.place.circuit
-        place = session.place if same else ViewState(circuit=self.circuit.value, look=session.look)
-        self.workspace.open_other(replace(place, options=options, again=True))
+        same = self.circuit.value == session.state.circuit
+        state = session.state if same else ViewState(circuit=self.circuit.value, look=session.look)
+        self.workspace.open_other(replace(state, options=options, again=True))
 
     def _use(self, _: object) -> None:
         other = self.workspace.other
         if other is not None:
             self.workspace.show_other(None)
-            self.workspace.session.open(other.opened, other.place)
+            self.workspace.session.open(other.opened, other.state)

@@ -12,7 +12,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import STRATEGIES
 from widgets.schema import TableView
 
-SHOWN_CONFLICTS = 200
+MAX_CONFLICTS = 200
 
 
 class ConflictsTool(Tool):
@@ -54,11 +54,11 @@ class ConflictsTool(Tool):
                 str(conflict.node),
                 f"{conflict.strategy}: {conflict.reason}",
             ]
-            for conflict in found[:SHOWN_CONFLICTS]
+            for conflict in found[:MAX_CONFLICTS]
         ]
         table: TableView = {"columns": ["step", "won", "lost", "both want node", "decided by"], "rows": rows}
         where = f"in step {session.step}" if here else "in other steps; none in this one"
-        more = f", the first {SHOWN_CONFLICTS} of them" if len(found) > SHOWN_CONFLICTS else ""
+        more = f", the first {MAX_CONFLICTS} of them" if len(found) > MAX_CONFLICTS else ""
         count = f"{len(found):,} {'match' if len(found) == 1 else 'matches'} lost a conflict {where}{more}"
         self.table.object = table_html(table, count)
 
@@ -68,7 +68,7 @@ class ConflictsTool(Tool):
     def _compare(self, _: object) -> None:
         session = self.workspace.session
         options = replace(session.opened.options, strategy=self.strategy.value)
-        self.workspace.open_other(replace(session.place, options=options, again=True))
+        self.workspace.open_other(replace(session.state, options=options, again=True))
         self.workspace.open_tool("compare")
 
 

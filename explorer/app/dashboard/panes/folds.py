@@ -14,7 +14,7 @@ from explorer.errors import UnknownNameError
 from explorer.views import fold_level, fold_levels, missed_folds, why_not_folded
 from widgets.schema import FoldGroupView, TableView
 
-SHOWN_SLICES = 64
+MAX_SLICES = 64
 
 
 class FoldsTool(Tool):
@@ -94,7 +94,7 @@ class FoldsTool(Tool):
             f"<h3>{escape(level['title'])}</h3>{lines_html([group['title'], *self._pair()])}{table_html(key)}"
         )
         table = group["table"]
-        rows = table["rows"] if self.all_slices.value else table["rows"][:SHOWN_SLICES]
+        rows = table["rows"] if self.all_slices.value else table["rows"][:MAX_SLICES]
         more = len(table["rows"]) - len(rows)
         cut = [f"{more:,} more slices; check “All slices” to see them."] if more else []
         read = f"Reads by {group['read']}: {group['reason']}." if group["read"] else "Reads the data."

@@ -71,9 +71,9 @@ class Header:
             self.workspace.open(ViewState(circuit=self.circuit.value))
             return
         if control is self.level:
-            place = self.workspace.session.place
-            tensor = replace(place.tensor, level=self.level.value)
-            self.workspace.open(ViewState(circuit=place.circuit, options=place.options, tensor=tensor))
+            state = self.workspace.session.state
+            tensor = replace(state.tensor, level=self.level.value)
+            self.workspace.open(ViewState(circuit=state.circuit, options=state.options, tensor=tensor))
             return
         options = self.workspace.session.opened.options
         if control is self.preset:

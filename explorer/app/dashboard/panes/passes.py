@@ -128,11 +128,11 @@ class PassesForm:
         self._edit(self.draft.insert(at, self.new.value, self.new.options), at)
 
     def _run(self) -> None:
-        place = self.workspace.session.place
+        state = self.workspace.session.state
         tensor = replace(
-            place.tensor, passes=self.draft.texts, compile_for=self.mode.value, one_by_one=self.one_by_one.value
+            state.tensor, passes=self.draft.texts, compile_for=self.mode.value, one_by_one=self.one_by_one.value
         )
-        self.workspace.open(replace(place, tensor=tensor, other=None))
+        self.workspace.open(replace(state, tensor=tensor, other=None))
 
     def _yaml(self) -> BytesIO:
         return BytesIO(pipeline_to_yaml(self.draft.pipeline).encode())

@@ -96,12 +96,12 @@ class PatternTool(Tool):
 
     def _draw(self) -> None:
         form = self.form
-        name = _text("Name", form.name, self._guarded(lambda value: self._set(replace(self.form, name=value))), 170)
+        name = _text("Name", form.name, self._guard(lambda value: self._set(replace(self.form, name=value))), 170)
         is_output = pmui.Checkbox(label="the first layer is an output", value=form.is_output, **SMALL)
         is_output.param.watch(
             self.workspace.guard(lambda event: self._set(replace(self.form, is_output=event.new))), "value"
         )
-        add = _button("Add a layer below", self._guarded(lambda: self._layers((*self.form.entries, form.entries[-1]))))
+        add = _button("Add a layer below", self._guard(lambda: self._layers((*self.form.entries, form.entries[-1]))))
         self.rows[:] = [
             line(name, is_output, add),
             *(self._layer_rows(i, entry) for i, entry in enumerate(form.entries)),
@@ -121,7 +121,7 @@ class PatternTool(Tool):
             f"Layer {i + 1} ({place})",
             list(layer_types()),
             entry.type,
-            self._guarded(lambda value: self._layer(i, LayerForm(value))),
+            self._guard(lambda value: self._layer(i, LayerForm(value))),
             215,
         )
         fields, parameters = fields_of(entry.type), parameters_of_type(entry.type)
@@ -129,14 +129,14 @@ class PatternTool(Tool):
         if fields:
             new = ConditionForm(fields[0].name)
             buttons.append(
-                _button("Condition", self._guarded(lambda: self._layer(i, _conditions(self.form.entries[i], new))))
+                _button("Condition", self._guard(lambda: self._layer(i, _conditions(self.form.entries[i], new))))
             )
         if parameters:
             first = (parameters[0], ParameterForm((NodeForm(next(iter(parameter_types()))),)))
             buttons.append(
                 _button(
                     "Parameter",
-                    self._guarded(
+                    self._guard(
                         lambda: self._layer(
                             i, replace(self.form.entries[i], parameters=(*self.form.entries[i].parameters, first))
                         )
@@ -144,7 +144,7 @@ class PatternTool(Tool):
                 )
             )
         if len(self.form.entries) > 1:
-            buttons.append(_button("Remove", self._guarded(lambda: self._layer(i, None))))
+            buttons.append(_button("Remove", self._guard(lambda: self._layer(i, None))))
         rows: list[Viewable] = [line(kind, *buttons)]
         for j, condition in enumerate(entry.conditions):
             rows.append(self._condition_row(fields, condition, lambda c, r, j=j: self._layer_condition(i, j, c, r)))
@@ -177,12 +177,12 @@ class PatternTool(Tool):
             else:
                 put(ConditionForm(name), True)
 
-        field = _select("Field", list(by_name), condition.field, self._guarded(choose), 190)
+        field = _select("Field", list(by_name), condition.field, self._guard(choose), 190)
         operator = _select(
-            "is", list(choice.operators), condition.operator, self._guarded(lambda v: changed(operator=v)), 80
+            "is", list(choice.operators), condition.operator, self._guard(lambda v: changed(operator=v)), 80
         )
-        value = _text(choice.kind, str(condition.value), self._guarded(lambda v: changed(value=v)), 130)
-        return line(field, operator, value, _button("Remove", self._guarded(lambda: put(None, True))), indent=30)
+        value = _text(choice.kind, str(condition.value), self._guard(lambda v: changed(value=v)), 130)
+        return line(field, operator, value, _button("Remove", self._guard(lambda: put(None, True))), indent=30)
 
     def _parameter_rows(self, i: int, j: int, name: str, parameter: ParameterForm, names: Sequence[str]) -> Viewable:
         """The sub-pattern of a parameter: a chain of nodes, the last one of the parameter first."""
@@ -199,7 +199,7 @@ class PatternTool(Tool):
             "Parameter",
             list(names),
             name,
-            self._guarded(lambda value: put((value, self.form.entries[i].parameters[j][1]))),
+            self._guard(lambda value: put((value, self.form.entries[i].parameters[j][1]))),
             150,
         )
         more = NodeForm(next(iter(parameter_types())))
@@ -208,15 +208,15 @@ class PatternTool(Tool):
             now_name, now = self.form.entries[i].parameters[j]
             put((now_name, replace(now, entries=(*now.entries, more))))
 
-        add = _button("Node below", self._guarded(below))
-        remove = _button("Remove", self._guarded(lambda: put(None)))
+        add = _button("Node below", self._guard(below))
+        remove = _button("Remove", self._guard(lambda: put(None)))
         rows: list[Viewable] = [line(which, add, remove, indent=30)]
         for k, entry in enumerate(parameter.entries):
             kind = _select(
                 f"Node {k + 1}",
                 list(parameter_types()),
                 entry.type,
-                self._guarded(lambda value, k=k: node(k, NodeForm(value))),
+                self._guard(lambda value, k=k: node(k, NodeForm(value))),
                 215,
             )
             fields = fields_of(entry.type)
@@ -227,9 +227,9 @@ class PatternTool(Tool):
                     now = self.form.entries[i].parameters[j][1].entries[k]
                     node(k, replace(now, conditions=(*now.conditions, ConditionForm(field))))
 
-                buttons.append(_button("Condition", self._guarded(ask)))
+                buttons.append(_button("Condition", self._guard(ask)))
             if len(parameter.entries) > 1:
-                buttons.append(_button("Remove", self._guarded(lambda k=k: node(k, None))))
+                buttons.append(_button("Remove", self._guard(lambda k=k: node(k, None))))
             rows.append(line(kind, *buttons, indent=60))
             for m, condition in enumerate(entry.conditions):
 
@@ -240,7 +240,7 @@ class PatternTool(Tool):
                 rows.append(self._condition_row(fields, condition, put_condition))
         return column(*rows)
 
-    def _guarded(self, action: Callable[..., None]) -> Callable[..., None]:
+    def _guard(self, action: Callable[..., None]) -> Callable[..., None]:
         return self.workspace.guard(action)
 
     # ------------------------------------------------------------------ matches
@@ -295,34 +295,34 @@ class PatternTool(Tool):
         self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.failed)
 
     def _apply(self, _: object) -> None:
-        place = self._place()
+        state = self._applied_state()
         name = self.form.name
 
         def show(opened: Opened) -> None:
             used = (step.index for step in opened.trace.steps if any(match.rule == name for match in step.matches))
-            self.workspace.session.open(opened, replace(place, step=next(used, 0)))
+            self.workspace.session.open(opened, replace(state, step=next(used, 0)))
 
         self._applied(show)
 
     def _apply_beside(self, _: object) -> None:
         def show(opened: Opened) -> None:
-            self.workspace.show_other(Session(opened, place))
+            self.workspace.show_other(Session(opened, state))
             self.workspace.open_tool("compare")
 
-        place = self._place()
+        state = self._applied_state()
         self._applied(show)
 
-    def _place(self) -> ViewState:
+    def _applied_state(self) -> ViewState:
         """The view state of the new trace: the open one, with this pattern applied."""
-        place = self.workspace.session.place
+        state = self.workspace.session.state
         form = json.dumps(self.form.to_json(), separators=(",", ":"))
         return replace(
-            place,
+            state,
             again=True,
             step=0,
             other=None,
-            form=(*place.form, form),
-            replacement=(*place.replacement, self.replacement.value),
+            form=(*state.form, form),
+            replacement=(*state.replacement, self.replacement.value),
         )
 
     def _clear(self, _: object) -> None:

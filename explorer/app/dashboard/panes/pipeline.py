@@ -96,8 +96,8 @@ class PipelineTool(Tool):
             if name in self._controls:
                 self._controls[name].value = value
         self._fill_rules(options)
-        applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.workspace.session.place)]
-        self.words.object = lines_html([_said(options), *applied])
+        applied = [f"The pattern {form.name} is applied first." for form, _ in forms_of(self.workspace.session.state)]
+        self.words.object = lines_html([_describe(options), *applied])
 
     def _fill_rules(self, options: CompilerOptions) -> None:
         names = list(preset_rules(options.preset).names)
@@ -142,14 +142,14 @@ class PipelineTool(Tool):
 
     def _compare(self, _: object) -> None:
         session = self.workspace.session
-        self.workspace.open_other(replace(session.place, options=self.options, again=True))
+        self.workspace.open_other(replace(session.state, options=self.options, again=True))
         self.workspace.open_tool("compare")
 
     def _reset(self, _: object) -> None:
         self._fill(self.workspace.session.opened.options)
 
 
-def _said(options: CompilerOptions) -> str:
+def _describe(options: CompilerOptions) -> str:
     changed = options.changed()
     if not changed:
         return "This trace was compiled with the default options."

@@ -22,10 +22,10 @@ def check_values(workspace: Workspace, ask_first: bool = False) -> None:
             workspace.session.found(checks=checks)
 
     background = workspace.quiet_background if ask_first else workspace.background
-    background.start("Checking values", lambda job: _checked(opened, job), shown, workspace.failed)
+    background.start("Checking values", lambda job: _check(opened, job), shown, workspace.failed)
 
 
-def _checked(opened: Opened, job: Job) -> dict[int, StepCheck]:
+def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
     import torch
 
     steps = len(opened.trace.steps)
