@@ -2,8 +2,7 @@
 
 After folding, the value of an original node is a pair (folded node, slice). `FoldIndexInfo` keeps, for every folded
 node, a table (F, H, 2) of such pairs, and one (N, 2) for the outputs. `plan_read` turns a table into a `Read`: a view
-where the slices lie in a regular order, a gather only where they do not; an identity gather does not exist.
-Source: handbook, Folding (FoldIndexInfo, in_fold_idx).
+if the slices are evenly spaced, and a gather only if they are not; there are no identity gathers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +18,15 @@ from torch import Tensor
 IndexTable = NDArray[np.int64]
 
 MAX_CAT_PIECES = 16
-"""A read of several nodes is a plain concatenation of slices up to this many pieces; beyond, one gather is cheaper."""
+"""A read of several nodes is a concatenation of slices up to this many pieces; beyond it, one gather is cheaper."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoldIndexInfo:
     """Locates the value of every node after folding.
 
-    `in_fold_idx[n]`: for folded node n a table (F, H, 2) of (node id, slice), one row a fold, one column an input;
-    `out_fold_idx`: a table (N, 2), one row an output.
+    `in_fold_idx[n]`: for folded node n a table (F, H, 2) of (node id, slice), one row per fold, one column per input;
+    `out_fold_idx`: a table (N, 2), one row per output.
     """
 
     in_fold_idx: Mapping[int, IndexTable]
@@ -35,7 +34,7 @@ class FoldIndexInfo:
 
 
 class ReadKind(Enum):
-    """How inputs are read, cheapest first. All but the last three copy nothing."""
+    """How inputs are read, cheapest first; only the last three copy."""
 
     VIEW = "view"
     SLICE = "slice"
@@ -53,11 +52,11 @@ class ReadKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """How to get the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
+    """How to read the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
 
-    `pieces` are slices (position in `sources`, start, stop, step) taken one after the other; `index` picks rows of
-    what they give; the result is laid out as (F, H), or `by_columns` as (H, F) and transposed. An expanded read has
-    one slice a fold, or `by_columns` one slice an input.
+    `pieces` are slices (position in `sources`, start, stop, step), which are concatenated; `index` selects rows of the
+    concatenation; the result is laid out as (F, H), or with `by_columns` as (H, F) and then transposed. An expanding
+    read has one slice per fold, or with `by_columns` one per input.
     """
 
     kind: ReadKind
@@ -70,12 +69,12 @@ class Read:
 
     @property
     def rows_copied(self) -> int:
-        """How many source slices are copied: F*H where the read copies, besides what is joined before a gather."""
-        joined = sum((stop - start + step - 1) // step for _, start, stop, step in self.pieces)
+        """The number of source slices that are copied: F*H, and those that are concatenated before a gather."""
+        concatenated = sum((stop - start + step - 1) // step for _, start, stop, step in self.pieces)
         return {
-            ReadKind.CAT: joined,
+            ReadKind.CAT: concatenated,
             ReadKind.GATHER: self.num_folds * self.arity,
-            ReadKind.CAT_GATHER: joined + self.num_folds * self.arity,
+            ReadKind.CAT_GATHER: concatenated + self.num_folds * self.arity,
         }.get(self.kind, 0)
 
     def __call__(self, values: Sequence[Tensor], index: Tensor | None) -> Tensor:
@@ -119,25 +118,25 @@ def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
     return Read(ReadKind.CAT_GATHER, sources, num_folds, arity, whole, index.ravel())
 
 
-def copied_by_one_fold(places: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> int:
-    """How many slices the read of a node with one fold copies, from the (node id, slice) of each of its inputs.
+def copied_by_one_fold(slices: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> int:
+    """The number of slices that the read of a node with one fold copies, from the (node id, slice) of each input.
 
-    The same number as `plan_read` of the table (1, H, 2) has, without making the plan; `folds_of` may leave out nodes
+    Equal to `plan_read(table, folds_of).rows_copied` for the table (1, H, 2), but cheaper; `folds_of` may omit nodes
     with one fold.
     """
-    arity = len(places)
-    sources = dict.fromkeys([node for node, _ in places])
+    arity = len(slices)
+    sources = dict.fromkeys([node for node, _ in slices])
     if len(sources) == 1:
-        steps = {later - earlier for (_, earlier), (_, later) in pairwise(places)}
+        steps = {later - earlier for (_, earlier), (_, later) in pairwise(slices)}
         return 0 if not steps or (len(steps) == 1 and min(steps) >= 0) else arity
-    runs = 1 + sum([one[0] != other[0] or other[1] - one[1] != 1 for one, other in pairwise(places)])
+    runs = 1 + sum([one[0] != other[0] or other[1] - one[1] != 1 for one, other in pairwise(slices)])
     if runs <= MAX_CAT_PIECES and (runs < arity or runs <= len(sources)):
         return arity
     return arity + sum([folds_of.get(node, 1) for node in sources])
 
 
 def direct_read(sources: Sequence[int]) -> Read:
-    """The read of a node that is not folded (F = 1) from nodes that are not folded: one slice each, in order."""
+    """The read of an unfolded node (F = 1) from unfolded nodes: one slice each, in order."""
     distinct = tuple(dict.fromkeys(sources))
     if len(sources) == 1:
         return Read(ReadKind.VIEW, distinct, 1, 1, ((0, 0, 1, 1),))
@@ -148,7 +147,7 @@ def direct_read(sources: Sequence[int]) -> Read:
 
 
 def _read_one(slices: IndexTable, source: int, folds: int) -> Read:
-    """A read of one node: affine orders a + f*s + h*t are views, anything else is a gather."""
+    """A read of one node: slices a + f*s + h*t are a view, any others a gather."""
     num_folds, arity = slices.shape
     start = int(slices[0, 0])
     by_fold = int(slices[1, 0]) - start if num_folds > 1 else 0

@@ -1,9 +1,8 @@
-"""Semirings: what "sum" and "product" mean, and in which form a circuit keeps its numbers.
+"""Semirings: the meaning of "sum" and "product", and the representation of the values of a circuit.
 
-`sum-product` keeps the numbers themselves; `lse-sum` keeps logarithms of non-negative numbers (a product is a sum, a
-sum is a log-sum-exp); `complex-lse-sum` keeps complex logarithms, so that negative numbers have one. Parameters are
-linear in all three. Source: handbook, Compilation; Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch.
-12.
+`sum-product` computes with the values themselves; `lse-sum` with logarithms of non-negative values (a product is a
+sum, a sum is a log-sum-exp); `complex-lse-sum` with complex logarithms, which negative values have too. Parameters are
+linear in all three. See Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch. 12.
 """
 
 from abc import ABC, abstractmethod
@@ -19,12 +18,12 @@ from explorer.errors import unknown_name
 
 @dataclass(frozen=True)
 class Semiring(ABC):
-    """The operations that layers use. Letters: F folds, H arity, B batch, I input units, O output units, K units."""
+    """The operations of layers. Letters: F folds, H arity, B batch, I input units, O output units, K units."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name under which the semiring is asked for."""
+        """The name that the compiler accepts."""
 
     @property
     def is_logarithmic(self) -> bool:
@@ -33,21 +32,21 @@ class Semiring(ABC):
 
     @property
     def is_complex(self) -> bool:
-        """Whether activations are complex numbers whatever the parameters are."""
+        """Whether activations are always complex."""
         return self.name == "complex-lse-sum"
 
     @property
-    def takes_complex(self) -> bool:
-        """Whether parameters may be complex: a real logarithm has no place for them."""
+    def accepts_complex(self) -> bool:
+        """Whether parameters may be complex: a real logarithm cannot represent them."""
         return self.name != "lse-sum"
 
     @abstractmethod
     def from_linear(self, x: Tensor) -> Tensor:
-        """Plain numbers into this semiring."""
+        """Convert values to this semiring."""
 
     @abstractmethod
     def from_log(self, x: Tensor) -> Tensor:
-        """Logarithms into this semiring."""
+        """Convert logarithms of values to this semiring."""
 
     @abstractmethod
     def product(self, x: Tensor, dim: int) -> Tensor:
@@ -55,7 +54,7 @@ class Semiring(ABC):
 
     @abstractmethod
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
-        """The product of two tensors, entry by entry, with broadcasting."""
+        """The elementwise product of two tensors, with broadcasting."""
 
     @abstractmethod
     def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
@@ -75,7 +74,7 @@ class Semiring(ABC):
 
 @dataclass(frozen=True)
 class SumProductSemiring(Semiring):
-    """Numbers as they are, + and *."""
+    """Values with + and *."""
 
     @property
     def name(self) -> str:
@@ -106,7 +105,7 @@ class SumProductSemiring(Semiring):
 
 @dataclass(frozen=True)
 class LSESumSemiring(Semiring):
-    """Logarithms of non-negative numbers; a sum subtracts the largest term before it takes exponentials."""
+    """Logarithms of non-negative values; a sum subtracts the largest term before exponentiation."""
 
     @property
     def name(self) -> str:
@@ -137,7 +136,7 @@ class LSESumSemiring(Semiring):
 
 @dataclass(frozen=True)
 class ComplexLSESumSemiring(Semiring):
-    """Complex logarithms: exp(z) may be negative or complex; scaled by the largest modulus."""
+    """Complex logarithms z, where exp(z) may be negative or complex; a sum is scaled by the largest modulus."""
 
     @property
     def name(self) -> str:
@@ -179,27 +178,24 @@ def semiring_named(name: str) -> Semiring:
 
 
 def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Give exp(x - m) and m, the largest value along the last axis.
+    """exp(x - m) and m, the largest real part along the last axis, made finite so that -inf never becomes NaN.
 
-    m is the largest real part, made finite so that -inf stays -inf and never becomes
-    NaN.
-
-    m is constant for the gradient: it cancels out of log(sum w exp(x - m)) + m.
+    m is a constant for the gradient: it cancels out of log(sum w exp(x - m)) + m.
     """
     largest = _largest(x, -1)
     return torch.sub(x, largest).exp_(), largest
 
 
 def _largest(x: Tensor, dim: int) -> Tensor:
-    """The largest real part along an axis, which is kept, made finite; nothing flows back through it."""
-    known = x.detach()  # one operator; a part without gradients would be a program of its own in an export
-    real = known.real if known.is_complex() else known
+    """The largest finite real part along an axis, which is kept, without gradient."""
+    detached = x.detach()  # not no_grad(), which an export turns into a separate subgraph
+    real = detached.real if detached.is_complex() else detached
     bound = torch.finfo(real.dtype).max
     return torch.amax(real, dim=dim, keepdim=True).clamp(-bound, bound)
 
 
 def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-    """All products of one entry of each x, then one matrix product."""
+    """All products of one entry of each x, then a matrix product."""
     *values, weight = common_type((*xs, weight))
     products = values[0]
     for x in values[1:]:

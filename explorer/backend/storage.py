@@ -1,8 +1,8 @@
-"""Where the numbers of a circuit live: tensors (F, *shape), and which slice of which tensor holds each leaf.
+"""The storage of parameter leaves: tensors (F, *shape), and which slice of which tensor holds each leaf.
 
-The initial value of a leaf depends on the seed and the leaf's name only, so every mode of compilation starts from the
-same numbers. A leaf that two circuits share goes by its own name, or if it has none, by its name in the circuit that
-was compiled first. Source: handbook, Folding (foldwise_initializer_, compiler state).
+The initial value of a leaf depends only on the seed and the leaf's name, so every mode of compilation starts from the
+same values. A leaf that two circuits share is known by its own name or, if it has none, by its name in the circuit that
+was compiled first.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class ParameterSlot:
 
 @dataclass(eq=False)
 class ParameterStore:
-    """Leaf -> home, for all circuits that one compiler made; it grows as circuits are built."""
+    """Leaf -> slot, for all circuits of one compiler; it grows with every compiled circuit."""
 
     slots: dict[TensorParameter, ParameterSlot] = field(default_factory=dict)
 
@@ -45,10 +45,10 @@ def allocate_parameters(
     seed: int,
     values: Mapping[TensorParameter, Tensor] = MappingProxyType({}),
 ) -> tuple[nn.Parameter, ...]:
-    """Give every leaf that has no home yet a slice of a new tensor, and return all tensors that the nodes read.
+    """Allocate a slice of a new tensor for every leaf that has no slot, and return all tensors that the nodes read.
 
-    Owners come before pointers, so that leaves folded together lie in one tensor. Leaves that stand in `values` get
-    those values, type and device included, instead of initial ones. Raises: RuleError for a leaf that has no name here.
+    Owners come before pointers, so that leaves folded together share one tensor. Leaves in `values` start with these
+    values, type and device included, instead of their initial ones. Raises: RuleError for a leaf without a name.
     """
     nodes = [n for n in parameter_nodes if isinstance(n, TorchLeafParameter)]
     for owners in (True, False):
@@ -58,8 +58,7 @@ def allocate_parameters(
                 unknown = next((leaf for leaf in unallocated if leaf not in names), None)
                 if unknown is not None:
                     raise RuleError(
-                        f"the leaf {unknown!r} is not part of the symbolic circuit; a rule works with the leaves "
-                        f"there are, it cannot bring new ones"
+                        f"the leaf {unknown!r} is not part of the symbolic circuit; a rule cannot add leaves"
                     )
                 if unallocated:
                     _allocate(store, node, unallocated, names, seed, values)
@@ -100,7 +99,7 @@ def _allocate(
 
 @torch.no_grad()
 def foldwise_initializer_(tensor: Tensor, initializers: Sequence[tuple[InitializerFunction, int]]) -> Tensor:
-    """Fill slice f of a tensor (F, *shape) by the f-th initializer with its own seed, in place."""
+    """Fill slice f of a tensor (F, *shape) with the f-th initializer and its seed, in place."""
     generator = torch.Generator()
     for slice_idx, (initializer, seed) in enumerate(initializers):
         initializer(tensor[slice_idx], generator.manual_seed(seed))
@@ -108,5 +107,5 @@ def foldwise_initializer_(tensor: Tensor, initializers: Sequence[tuple[Initializ
 
 
 def leaf_seed(seed: int, name: str) -> int:
-    """The seed of a leaf: depends on the compiler's seed and the leaf's name, not on the order of compilation."""
+    """The seed of a leaf, from the compiler's seed and the leaf's name, whatever the order of compilation."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=7).digest(), "little")

@@ -1,4 +1,4 @@
-"""Folding a circuit. Source: handbook, How to fold (_fold_circuit)."""
+"""Folding a circuit."""
 
 from collections.abc import Callable, Iterator
 
@@ -16,5 +16,5 @@ def _fold_circuit(
     on_level: LevelListener | None = None,
     is_off: Callable[[int], bool] | None = None,
 ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-    """The folded circuit and where each layer went, by the levels of a scheduler; those that are off fold nothing."""
+    """Fold a circuit in the levels of a scheduler, except those that are off; the index locates every layer."""
     return build_folded_graph(graph, scheduler(graph), _fold_layer_group, fresh, on_level, is_off)

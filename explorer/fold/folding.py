@@ -1,7 +1,7 @@
 """Folding a graph group by group. Source: handbook, Folding, Main Logic (build_folded_graph).
 
-The same function folds circuits and parameter graphs: it is told the groups of one level after the other and how to
-make one node of a group, and keeps for every original node in which folded node and which slice its value stands.
+The same function folds circuits and parameter graphs. It receives the levels and a function that makes one node of a
+group, and records for every original node the folded node and slice with its value.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ FoldGroupFunction = Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True, eq=False)
 class FoldedGroup:
-    """Nodes that became one: `members` are slices 0, 1, ... of node `node`; a group of one keeps its id."""
+    """Nodes that became one: `members` are slices 0, 1, ... of node `node`; the node of a group of one keeps its id."""
 
     level: int
     key: FoldKey
@@ -43,8 +43,8 @@ def build_folded_graph(
 ) -> tuple[Graph[Any], FoldIndexInfo]:
     """Fold the groups of every level of `ordering`.
 
-    `fold_group_fn` makes one node of the nodes of a group; `fresh` gives ids for folded nodes; a node that is alone
-    in its group stays as it is, and so does each node of a level that `is_off`.
+    `fold_group_fn` makes one node of the nodes of a group; `fresh` supplies ids for folded nodes. A node that is alone
+    in its group is unchanged, and so are the nodes of a level that `is_off`.
     """
     done: list[FoldedGroup] = []
     context = fold_context(graph)
@@ -66,9 +66,9 @@ def build_folded_graph(
 
 
 def assemble(graph: Graph[Any], groups: Sequence[FoldedGroup]) -> tuple[Graph[Any], FoldIndexInfo]:
-    """The graph in which these groups are folded; nodes that stand in no group stay as they are.
+    """The graph in which these groups are folded; nodes outside of all groups are unchanged.
 
-    The groups must be closed towards the inputs: what a member reads stands in an earlier group.
+    The inputs of a member must be members of earlier groups.
     """
     nodes: dict[int, Any] = {}
     inputs: dict[int, tuple[int, ...]] = {}

@@ -1,4 +1,4 @@
-"""Folding layers: one layer of a group of layers. Source: handbook, Fold Group of Layer (_fold_layer_group)."""
+"""Folding layers: one layer made of a group of layers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,14 +11,14 @@ from explorer.graph import nested_of, parameters_of
 
 
 def _fold_layer_group(layers: Sequence[TorchLayer]) -> TorchLayer:
-    """One layer with as many folds as there are layers; scopes are concatenated, parameters and inner layers folded.
+    """One layer with one fold per layer; scopes are concatenated, parameters and nested layers are folded.
 
-    Raises: ShapeError if the layers are not of one type.
+    Raises: ShapeError unless all layers have the same type.
     """
     first = layers[0]
     odd = next((layer for layer in layers if type(layer) is not type(first)), None)
     if odd is not None:
-        raise ShapeError(f"layers of one type fold together; found {type(first).__name__} and {type(odd).__name__}")
+        raise ShapeError(f"only layers of one type fold; found {type(first).__name__} and {type(odd).__name__}")
     new: dict[str, Any] = {"num_folds": sum(layer.num_folds for layer in layers)}
     if isinstance(first, TorchInputLayer):
         new["scope_idx"] = tuple(

@@ -1,9 +1,9 @@
-"""Scheduling: in which levels the layers of a circuit are folded.
+"""Scheduling: the levels in which the layers of a circuit are folded.
 
-`longest-distance` is the handbook's choice: a layer's level is its longest distance from the inputs. But layers of
-equal key may lie on different levels although both could run at one time; then another legal ordering gives fewer
-folded layers. To find the fewest is a scheduling problem for which only heuristics are quick: `fewest-groups` tries
-several and takes the best, so it is never worse than `longest-distance`.
+With `longest-distance`, as in the handbook, the level of a layer is its longest distance from the inputs. Layers of
+equal key can then be on different levels although they could run at the same time, and a different legal ordering has
+fewer folded layers. Finding the fewest is a scheduling problem, for which only heuristics are fast: `fewest-groups`
+tries several and selects the best, so it is never worse than `longest-distance`.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -49,19 +49,19 @@ def scheduler_named(name: str) -> Scheduler:
 
 
 def count_groups(ordering: Ordering, key_of: Mapping[int, Hashable]) -> int:
-    """How many folded layers an ordering gives."""
+    """The number of folded layers of an ordering."""
     return sum(len({key_of[node] for node in level}) for level in ordering)
 
 
 def _from_outputs(graph: Graph[Any]) -> Ordering:
-    """Levels by longest distance to the outputs, but inputs first: each layer as late as possible."""
+    """Levels by longest distance to the outputs, inputs first: each layer as late as possible."""
     height = heights(graph)
     top = max(height.values(), default=0)
     return group_levels({node: top - height[node] for node in graph.nodes})
 
 
 def _fewest_possible(graph: Graph[Any], key_of: Mapping[int, int]) -> int:
-    """A lower bound on the number of groups: layers of one key on one path cannot fold together."""
+    """A lower bound on the number of groups: layers of equal key on one path cannot fold together."""
     longest: dict[int, int] = {}
     chains: dict[int, dict[int, int]] = {}
     left = {node: len(users) for node, users in graph.users.items()}
@@ -82,9 +82,9 @@ def _fewest_possible(graph: Graph[Any], key_of: Mapping[int, int]) -> int:
 
 
 def _agenda(graph: Graph[Any], key_of: Mapping[int, int], wait: bool) -> Ordering:
-    """Run the ready layers of one key at a time: the key that holds the ready layer farthest from the outputs.
+    """Schedule the ready layers of one key at a time: the key of the ready layer that is farthest from the outputs.
 
-    With `wait`, a key none of whose layers is still blocked goes first, and among the others the farthest.
+    With `wait`, keys whose remaining layers are all ready take precedence.
     """
     height = heights(graph)
     missing = {node: len(dict.fromkeys(sources)) for node, sources in graph.inputs.items()}
@@ -103,11 +103,11 @@ def _agenda(graph: Graph[Any], key_of: Mapping[int, int], wait: bool) -> Orderin
     while ready:
         complete = [key for key, heap in ready.items() if len(heap) == open_of[key]] if wait else []
         key = min(complete or ready, key=lambda k: ready[k][0])
-        members = sorted(place for _, place in ready.pop(key))
+        members = sorted(index for _, index in ready.pop(key))
         open_of[key] -= len(members)
-        levels.append(tuple(order[place] for place in members))
-        for place in members:
-            for user in graph.users[order[place]]:
+        levels.append(tuple(order[index] for index in members))
+        for index in members:
+            for user in graph.users[order[index]]:
                 missing[user] -= 1
                 if missing[user] == 0:
                     heap = ready.setdefault(key_of[user], [])

@@ -1,10 +1,7 @@
 """Folding parameters.
 
-The graphs of all members are one graph with many outputs, and that graph is folded level by
-level.
-
-So nodes fold inside one parameter and between parameters, and a node that several members share stands there once.
-Source: handbook, Fold a Parameter Graph (_fold_parameters) and Fold Group of Parameter (_fold_parameter_nodes_group).
+The graphs of all members are merged into one graph with many outputs, and that graph is folded level by level. So nodes
+fold within a parameter and across parameters, and a node that several members share exists once.
 """
 
 from collections.abc import Sequence
@@ -24,10 +21,10 @@ from explorer.graph import Graph, group_levels
 
 
 def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
-    """One parameter (F, *shape) of F parameters that are not folded. Raises: ShapeError for one that is."""
+    """One parameter (F, *shape) made of F unfolded parameters. Raises: ShapeError if one is folded."""
     for parameter in parameters:
         if parameter.fold_index is not None:
-            raise ShapeError(f"a parameter is folded once; {parameter!r} is folded already")
+            raise ShapeError(f"a parameter can be folded once; {parameter!r} is folded already")
     merged = _merge(parameters)
     folded, info = build_folded_graph(
         merged, group_levels(merged.levels), _fold_parameter_nodes_group, count(merged.next_id)
@@ -36,36 +33,36 @@ def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
 
 
 def _merge(parameters: Sequence[TorchParameter]) -> Graph[TorchParameterNode]:
-    """All graphs as one; nodes that compute the same from the same leaves stand there once."""
+    """All graphs as one, in which nodes that compute the same from the same leaves exist once."""
     nodes: dict[int, TorchParameterNode] = {}
     inputs: dict[int, tuple[int, ...]] = {}
     known: dict[tuple[object, ...], int] = {}
     outputs: list[int] = []
     for parameter in parameters:
-        place: dict[int, int] = {}
+        position: dict[int, int] = {}
         for node, value in parameter.graph.nodes.items():
-            sources = tuple([place[source] for source in parameter.graph.inputs[node]])
+            sources = tuple([position[source] for source in parameter.graph.inputs[node]])
             if isinstance(value, TorchLeafParameter):
                 key: tuple[object, ...] = value.leaves
             else:
                 key = (type(value), value.fold_settings, sources)
             merged = known.setdefault(key, len(nodes))
-            place[node] = merged
+            position[node] = merged
             if merged == len(nodes):
                 nodes[merged] = value
                 inputs[merged] = sources
             elif isinstance(value, TorchTensorParameter):
-                nodes[merged] = value  # the owner of a leaf stands for the pointers to it
-        outputs.append(place[parameter.graph.outputs[0]])
+                nodes[merged] = value  # the owner of a leaf represents the pointers to it
+        outputs.append(position[parameter.graph.outputs[0]])
     return Graph(nodes, inputs, tuple(outputs))
 
 
 def _fold_parameter_nodes_group(group: Sequence[TorchParameterNode]) -> TorchParameterNode:
-    """One node of several: tensors and pointers join their leaves, operators grow their number of folds."""
+    """One node made of several: leaves of tensors and pointers are concatenated, folds of operators are added."""
     first = group[0]
     odd = next((node for node in group if type(node) is not type(first)), None)
     if odd is not None:
-        raise ShapeError(f"nodes of one type fold together; found {type(first).__name__} and {type(odd).__name__}")
+        raise ShapeError(f"only nodes of one type fold; found {type(first).__name__} and {type(odd).__name__}")
     match first:
         case TorchTensorParameter() | TorchPointerParameter():
             members = [node for node in group if isinstance(node, TorchLeafParameter)]

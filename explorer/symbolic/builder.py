@@ -1,4 +1,4 @@
-"""Build a circuit by hand, layer by layer; the width of a layer's inputs need not be repeated."""
+"""Build a circuit by hand, layer by layer, without repeating the number of input units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from explorer.symbolic.parameters import ParameterNode
 
 @dataclass
 class CircuitBuilder:
-    """Collects layers; each call gives the id of the new layer, `build` gives the circuit.
+    """Collects layers; each call returns the id of the new layer, and `build` returns the circuit.
 
     >>> from explorer.symbolic import CategoricalLayer, Parameterization
     >>> b = CircuitBuilder()
@@ -31,12 +31,12 @@ class CircuitBuilder:
     _ids: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, layer: Layer, inputs: Sequence[int] = (), name: str | None = None) -> int:
-        """Add any layer. Raises: GraphError for an input that was not added; DuplicateNameError."""
+        """Add any layer. Raises: GraphError for an unknown input; DuplicateNameError."""
         for source in inputs:
             if source not in self._nodes:
-                raise GraphError(f"there is no layer {source} to read; add it first")
+                raise GraphError(f"unknown input layer {source}; add it first")
         if name in self._ids:
-            raise DuplicateNameError(f"the layer name {name!r} is taken")
+            raise DuplicateNameError(f"the layer name {name!r} is already used")
         node = len(self._nodes)
         self._nodes[node] = layer
         self._inputs[node] = tuple(inputs)
@@ -71,7 +71,7 @@ class CircuitBuilder:
         return self.add(layer, inputs, name)
 
     def width(self, node: int) -> int:
-        """The number of output units of a layer that was added."""
+        """The number of output units of a layer."""
         return self._width((node,))
 
     def build(self, *outputs: int) -> Circuit:
@@ -81,8 +81,8 @@ class CircuitBuilder:
 
     def _width(self, inputs: Sequence[int]) -> int:
         if not inputs:
-            raise ShapeError("an inner layer reads at least one layer; none was given")
+            raise ShapeError("an inner layer needs at least one input; found none")
         for source in inputs:
             if source not in self._nodes:
-                raise GraphError(f"there is no layer {source} to read; add it first")
+                raise GraphError(f"unknown input layer {source}; add it first")
         return self._nodes[inputs[0]].num_output_units

@@ -1,7 +1,7 @@
-"""Declared types are kept: a field of a layer, a parameter node or an initializer holds what its declaration says.
+"""Type checks: a field of a layer, a parameter node or an initializer has the type of its annotation.
 
-The declaration is the check, so a class that is declared elsewhere has it too. Numbers of numpy become plain ones.
-Fields that are declared as tuples or arrays are checked by their class.
+The annotation is the check, so classes from outside the package are checked too. NumPy scalars become Python numbers.
+A class itself checks its fields that are tuples or arrays.
 """
 
 import reprlib
@@ -20,7 +20,7 @@ from explorer.errors import DataTypeError, ValueRangeError
 
 @dataclass(frozen=True)
 class AtLeast:
-    """The smallest legal value of a field, as part of its declaration: `Annotated[int, AtLeast(0)]`."""
+    """The smallest legal value of a field, as part of its annotation: `Annotated[int, AtLeast(0)]`."""
 
     bound: int
 
@@ -29,41 +29,41 @@ Count = Annotated[int, AtLeast(1)]
 
 
 def check_fields(node: object) -> None:
-    """Hold the fields of a frozen node against their declarations; the first thing a node does at construction.
+    """Check the fields of a frozen node against their annotations, at the beginning of its construction.
 
-    Raises: DataTypeError if a field holds something else, or if the class is abstract; ValueRangeError below a bound.
+    Raises: DataTypeError if a field has a different type, or if the class is abstract; ValueRangeError below a bound.
     """
     for name, kind, taken, bound in _declared(type(node)):
         value = getattr(node, name)
         if type(value) not in taken:
-            value = _fitting(node, name, value, kind, taken)
+            value = _converted(node, name, value, kind, taken)
             object.__setattr__(node, name, value)
         if bound is not None and value < bound:
             raise ValueRangeError(f"{type(node).__name__} needs {name} >= {bound}; found {value}")
 
 
 def is_integer(value: object) -> bool:
-    """Whether this is an integer, of Python or of numpy; a truth value is none."""
+    """Whether this is a Python or NumPy integer, but not a bool."""
     return type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
 
 
 def wrong_type(node: object, name: str, wanted: str, found: object) -> DataTypeError:
-    """Make the error for a field that holds something else than is wanted."""
+    """Make the error for a field of a different type."""
     shown = f"{reprlib.repr(found)} of type {type(found).__name__}"
     return DataTypeError(f"{type(node).__name__}: {name} must be {wanted}; found {shown}")
 
 
 def is_abstract(kind: type) -> bool:
-    """Whether a class only stands for a family: such a class names ABC among its bases."""
+    """Whether a class is abstract, which is to say that ABC is one of its bases."""
     return ABC in kind.__bases__
 
 
-# For a plain type: what is taken for it, how it is made of that, and how an error calls it.
+# For a plain type: the accepted types, the conversion, and the name in errors.
 _PLAIN: Mapping[type, tuple[type | UnionType, Callable[[Any], object], str]] = {
-    int: (int | np.integer, int, "a whole number"),
+    int: (int | np.integer, int, "an integer"),
     float: (Real, lambda value: value if isinstance(value, int) else float(value), "a number"),
     bool: (np.bool_, bool, "True or False"),
-    str: (str, str, "a text"),
+    str: (str, str, "a string"),
 }
 _ADVICE: Mapping[str, str] = {"ParameterNode": " (for fixed values use constant(...))"}
 
@@ -72,12 +72,12 @@ _Declared = tuple[str, type, set[type], int | None]
 
 @cache
 def _declared(node_type: type) -> tuple[_Declared, ...]:
-    """The fields that are declared as one class, or as one class or None: name, class, smallest value.
+    """The fields that are annotated with one class, or with one class or None: name, class, smallest value.
 
-    The set holds the types that need no further look: the declared ones, and subclasses once one was seen.
+    The set holds the types that need no further check: the annotated ones, and subclasses that were seen before.
     """
     if is_abstract(node_type):
-        raise DataTypeError(f"{node_type.__name__} is abstract: it stands for a family; take one of its subclasses")
+        raise DataTypeError(f"{node_type.__name__} is abstract; use one of its subclasses")
     hints, annotated = get_type_hints(node_type), get_type_hints(node_type, include_extras=True)
     found: list[_Declared] = []
     for name in [field.name for field in fields(node_type) if field.init]:
@@ -90,8 +90,8 @@ def _declared(node_type: type) -> tuple[_Declared, ...]:
     return tuple(found)
 
 
-def _fitting(node: object, name: str, value: object, kind: type, taken: set[type]) -> Any:
-    """The value as the declared class: itself, or a plain number in place of one of numpy. Raises: DataTypeError."""
+def _converted(node: object, name: str, value: object, kind: type, taken: set[type]) -> Any:
+    """The value as the annotated class, with NumPy scalars converted to Python numbers. Raises: DataTypeError."""
     if kind not in _PLAIN:
         if isinstance(value, kind):
             taken.add(type(value))

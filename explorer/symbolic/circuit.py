@@ -1,4 +1,4 @@
-"""The symbolic circuit: a graph of layers that is checked once, at construction."""
+"""The symbolic circuit: a graph of layers that is checked at construction."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from explorer.symbolic.structure import Finding
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """A probabilistic circuit: layers with ids, what each reads, and the output layers.
+    """A probabilistic circuit: layers with ids, the inputs of each, and the output layers.
 
-    `names` gives some layers a name. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
-    Raises: ShapeError if a layer reads another number of layers than its arity, or layers of another width, or if the
-    outputs differ in width; DataTypeError if a node is no layer; DuplicateNameError; StructureError without an output.
-    A circuit need not be smooth or decomposable: `require` refuses one that is not.
+    `names` are the names of layers, which are optional. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
+    A circuit need not be smooth or decomposable; `require` checks that it is.
+    Raises: ShapeError if the number of inputs of a layer is not its arity, their units are not its input units, or the
+    outputs differ in units; DataTypeError if a node is not a layer; DuplicateNameError; StructureError without output.
     """
 
     graph: Graph[Layer]
@@ -30,17 +30,17 @@ class Circuit:
 
     def __post_init__(self) -> None:
         if not self.graph.outputs:
-            raise StructureError("a circuit needs at least one output layer; none was given")
+            raise StructureError("a circuit needs at least one output layer; found none")
         object.__setattr__(self, "names", dict(self.names))
         for node, layer in self.graph.nodes.items():
             _check_inputs(self, node, layer)
         _check_outputs(self)
         for node, name in self.names.items():
             if node not in self.graph.nodes:
-                raise CircuitError(f"the name {name!r} is given to layer {node}, which does not exist")
+                raise CircuitError(f"the name {name!r} is that of layer {node}, which does not exist")
         if len(set(self.names.values())) != len(self.names):
             twice = [name for name in self.names.values() if list(self.names.values()).count(name) > 1]
-            raise DuplicateNameError(f"two layers have the name {twice[0]!r}; names are unique in a circuit")
+            raise DuplicateNameError(f"two layers have the name {twice[0]!r}; names must be unique in a circuit")
         _ = self.leaf_names
 
     @property
@@ -76,64 +76,64 @@ class Circuit:
 
     @cached_property
     def num_variables(self) -> int:
-        """How many columns an input needs: the largest variable index plus one."""
+        """The number of columns of an input: the largest variable index plus one."""
         return max((scope[-1] for scope in self.scopes.values() if scope), default=-1) + 1
 
     @cached_property
     def leaf_names(self) -> Mapping[TensorParameter, str]:
         """Every parameter leaf and its name, in order of first use.
 
-        A leaf without a name of its own gets `LAYER.PARAMETER` of its first use (`12.weight`), and `/2`, `/3` ... where
-        that is taken. Raises: DuplicateNameError.
+        A leaf that has no name is called by its first use, `LAYER.PARAMETER` (`12.weight`), followed by `/2`, `/3` ...
+        if that name is used already. Raises: DuplicateNameError.
         """
         first_use: dict[TensorParameter, str] = {}
         taken: set[str] = set()
-        for place, parameter in self.parameters():
+        for path, parameter in self.parameters():
             for node in parameter.nodes():
                 if isinstance(node, TensorParameter) and node not in first_use:
                     if node.name in taken:
-                        raise DuplicateNameError(f"two parameter leaves have the name {node.name!r}; found at {place}")
+                        raise DuplicateNameError(f"two parameter leaves have the name {node.name!r}; found at {path}")
                     if node.name is not None:
                         taken.add(node.name)
-                    first_use[node] = place
+                    first_use[node] = path
         names: dict[TensorParameter, str] = {}
-        for leaf, place in first_use.items():
+        for leaf, path in first_use.items():
             if leaf.name is not None:
                 names[leaf] = leaf.name
                 continue
-            name, count = place, 2
+            name, count = path, 2
             while name in taken:
-                name, count = f"{place}/{count}", count + 1
+                name, count = f"{path}/{count}", count + 1
             taken.add(name)
             names[leaf] = name
         return names
 
     def parameters(self) -> Iterator[tuple[str, ParameterNode]]:
-        """All parameter graphs with their places (`12.weight`), those of observed layers too (`12.layer.probs`)."""
+        """All parameter graphs with their paths (`12.weight`), also those of nested layers (`12.layer.probs`)."""
         for node, layer in self.graph.nodes.items():
             yield from _parameters(str(node), layer)
 
     @cached_property
     def is_smooth(self) -> Finding:
-        """Whether the inputs of every sum have one scope; false with the reason."""
+        """Whether all inputs of each sum have the same scope; if not, with the reason."""
         return structure.smooth(self.graph, self.scopes)
 
     @cached_property
     def is_decomposable(self) -> Finding:
-        """Whether the inputs of every product have disjoint scopes; false with the reason."""
+        """Whether the inputs of each product have disjoint scopes; if not, with the reason."""
         return structure.decomposable(self.graph, self.scopes)
 
     @cached_property
     def is_structured_decomposable(self) -> Finding:
-        """Whether products of one scope always split it in the same way; false with the reason."""
+        """Whether all products over a scope split it in the same way; if not, with the reason."""
         return structure.structured_decomposable(self.graph, self.scopes)
 
     def require(
         self, *, smooth: bool = False, decomposable: bool = False, structured_decomposable: bool = False
     ) -> None:
-        """Refuse the circuit unless it has these properties: a query that needs one asks here.
+        """Check that the circuit has the properties that a query needs.
 
-        Raises: StructureError with the layer that breaks the property.
+        Raises: StructureError, which names the layer that violates the property.
         """
         if smooth and not self.is_smooth:
             raise StructureError(f"the circuit is not smooth: {self.is_smooth.reason}")
@@ -181,11 +181,11 @@ class Circuit:
         return f"<Circuit: {len(self.graph)} layers, {len(self.scope)} variables, {len(self.outputs)} output(s)>"
 
 
-def _parameters(place: str, layer: Layer) -> Iterator[tuple[str, ParameterNode]]:
+def _parameters(path: str, layer: Layer) -> Iterator[tuple[str, ParameterNode]]:
     for name, parameter in parameters_of(layer).items():
-        yield f"{place}.{name}", parameter
+        yield f"{path}.{name}", parameter
     for name, nested in nested_of(layer).items():
-        yield from _parameters(f"{place}.{name}", nested)
+        yield from _parameters(f"{path}.{name}", nested)
 
 
 def _check_inputs(circuit: Circuit, node: int, layer: object) -> None:
@@ -202,14 +202,13 @@ def _check_inputs(circuit: Circuit, node: int, layer: object) -> None:
         return
     if len(sources) != layer.arity:
         raise ShapeError(
-            f"layer {node} ({type(layer).__name__}) has arity {layer.arity} and reads {len(sources)} layers; "
-            f"give one input for each"
+            f"layer {node} ({type(layer).__name__}) has arity {layer.arity} but reads {len(sources)} layers"
         )
     for source in sources:
         width = circuit.graph.nodes[source].num_output_units
         if width != layer.num_input_units:
             raise ShapeError(
-                f"layer {node} ({type(layer).__name__}) takes {layer.num_input_units} units from each input; "
+                f"layer {node} ({type(layer).__name__}) needs {layer.num_input_units} units from each input; "
                 f"layer {source} has {width}"
             )
 
@@ -219,6 +218,6 @@ def _check_outputs(circuit: Circuit) -> None:
     if len(set(width_of.values())) > 1:
         found = ", ".join(f"layer {output} has {width}" for output, width in width_of.items())
         raise ShapeError(
-            f"the outputs of a circuit form one tensor (B, outputs, units) and must have one width; found: {found}; "
-            f"put a sum of the wanted width on those that differ, or make a circuit of each"
+            f"the outputs of a circuit form one tensor (B, outputs, units) and must have the same number of units; "
+            f"found: {found}; add a sum with that many units to those that differ, or build separate circuits"
         )

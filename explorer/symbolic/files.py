@@ -1,7 +1,7 @@
 """Circuit files: a circuit as versioned JSON, and back.
 
-Parameter nodes stand in one table in topological order and layers name them by position, so sharing survives. Layer and
-operator classes are found by name among the subclasses that are imported, so one declared elsewhere loads as well.
+Parameter nodes are stored in one table in topological order and layers refer to them by position, so they stay shared.
+Classes are found by name among the imported subclasses, so layers and operators from outside the package load as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ VERSION = 1
 
 
 def save_circuit(circuit: Circuit, path: "str | Path") -> None:
-    """Write a circuit file; a name that ends in .gz is compressed."""
+    """Write a circuit file, compressed if its name ends in .gz."""
     write_json(circuit_to_json(circuit), path)
 
 
@@ -35,7 +35,7 @@ def load_circuit(path: "str | Path") -> Circuit:
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
-    """The circuit as data of JSON types."""
+    """The circuit as JSON data."""
     table: dict[ParameterNode, int] = {}
     rows: list[dict[str, Any]] = []
     for _, parameter in circuit.parameters():
@@ -59,7 +59,7 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
 
 
 def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> Circuit:
-    """The circuit of such data. Raises: FileFormatError, with what is wrong inside."""
+    """The circuit of JSON data. Raises: FileFormatError, with the reason."""
     check_format(data, CIRCUIT_FORMAT, VERSION, where)
     try:
         table: list[ParameterNode] = []
@@ -78,22 +78,22 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
                 names[node] = str(row["name"])
         return Circuit(Graph(nodes, inputs, tuple(map(_id, data["outputs"]))), names)
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise FileFormatError(f"{where}: not a whole circuit: {type(error).__name__}: {error}") from error
+        raise FileFormatError(f"{where}: incomplete circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:
         raise
     except CircuitError as error:
-        raise FileFormatError(f"{where}: the circuit in it is not legal: {error}") from error
+        raise FileFormatError(f"{where}: invalid circuit: {error}") from error
 
 
 def _id(value: object) -> int:
     if type(value) is not int:
-        raise ValueError(f"an id is a whole number; found {value!r}")
+        raise ValueError(f"an id must be an integer; found {value!r}")
     return value
 
 
 def _at(position: object, table: Sequence[ParameterNode]) -> ParameterNode:
     if type(position) is not int or not 0 <= position < len(table):
-        raise IndexError(f"parameter {position!r} is none of the {len(table)} that come before its use")
+        raise IndexError(f"parameter {position!r} is not one of the {len(table)} that come before its use")
     return table[position]
 
 
@@ -165,7 +165,7 @@ def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:
 
 
 def _class_named(base: type, name: str, what: str) -> Any:
-    """The imported subclass of `base` with this name that is no mere family. Raises: UnknownNameError."""
+    """The imported subclass of `base` with this name that is not abstract. Raises: UnknownNameError."""
     known: dict[str, type] = {}
     waiting = [base]
     while waiting:

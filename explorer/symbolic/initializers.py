@@ -1,4 +1,4 @@
-"""How a parameter leaf gets its first value. Plain data: the values are drawn where tensors live, in the backend."""
+"""The initial values of parameter leaves, as plain data; the compiler turns them into functions that draw values."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["ConstantInitializer", "DirichletInitializer", "Initializer", "Normal
 
 @dataclass(frozen=True, eq=False)
 class Initializer(ABC):
-    """Base of all initializers. Raises: DataTypeError if a field is not of its declared type."""
+    """Base of all initializers. Raises: DataTypeError if a field does not have its declared type."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -23,14 +23,14 @@ class Initializer(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Check what the class needs besides; part of construction."""
+        """Further checks of a class at construction."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantInitializer(Initializer):
-    """The same given values each time: one number, or an array of the shape of the leaf.
+    """Fixed values: one number, or an array with the shape of the leaf.
 
-    Raises: DataTypeError for anything but numbers; ValueRangeError for NaN.
+    Raises: DataTypeError for values that are not numbers; ValueRangeError for NaN.
     """
 
     value: NDArray[np.generic]
@@ -39,16 +39,16 @@ class ConstantInitializer(Initializer):
         try:
             array = np.array(value)
         except (ValueError, TypeError, RuntimeError) as error:
-            raise DataTypeError(f"ConstantInitializer takes a number or an array of numbers; {error}") from error
+            raise DataTypeError(f"ConstantInitializer needs a number or an array of numbers; {error}") from error
         array.setflags(write=False)
         object.__setattr__(self, "value", array)
         self._check()
 
     def _check(self) -> None:
         if self.value.dtype.kind not in "biufc":
-            raise DataTypeError(f"ConstantInitializer takes a number or an array of numbers; found {self.value.dtype}")
+            raise DataTypeError(f"ConstantInitializer needs a number or an array of numbers; found {self.value.dtype}")
         if self.value.dtype.kind in "fc" and np.isnan(self.value).any():
-            raise ValueRangeError("ConstantInitializer takes numbers; found NaN among them")
+            raise ValueRangeError("ConstantInitializer needs numbers; found NaN")
 
     def __repr__(self) -> str:
         what = str(self.value[()]) if self.value.ndim == 0 else f"array{self.value.shape}"
@@ -83,7 +83,7 @@ class NormalInitializer(Initializer):
 
 @dataclass(frozen=True)
 class DirichletInitializer(Initializer):
-    """Dirichlet with one concentration for all entries, along an axis (fold axis not counted): entries sum to one.
+    """Dirichlet with one concentration for all entries, which sum to one along an axis (not counting the fold axis).
 
     Raises: ValueRangeError unless alpha > 0 and finite.
     """

@@ -1,7 +1,7 @@
 """The layers of a symbolic circuit: frozen data, no tensors.
 
-Shapes: O output units, I input units, H arity. A weight of a sum has shape (O, H*I), the columns of the first input
-first. Input layers read one variable. A layer that does not fit together is refused at construction.
+Shapes: O output units, I input units, H arity. The weight of a sum has shape (O, H*I); the columns of the first input
+come first. Input layers read one variable. Layers whose fields do not fit together are refused at construction.
 """
 
 from abc import ABC
@@ -42,8 +42,8 @@ Legal = Callable[[NDArray[Any]], NDArray[np.bool_]]
 class Layer(ABC):
     """Base of all layers; every layer has `num_output_units`, at least one.
 
-    Raises: DataTypeError if a field is not of its declared type; ValueRangeError, ScopeError, ShapeError if it does not
-    fit.
+    Raises: DataTypeError if a field does not have its declared type; ValueRangeError, ScopeError, ShapeError if it does
+    not fit.
     """
 
     kind: ClassVar[LayerKind] = "operator"
@@ -56,8 +56,8 @@ class Layer(ABC):
             object.__setattr__(self, name, make_scope(getattr(self, name)))
         self._check()
 
-    def _check(self) -> None:  # noqa: B027 - a hook; a layer from elsewhere may need none
-        """Hook: what the class needs besides; part of construction."""
+    def _check(self) -> None:  # noqa: B027 - a layer may need no further checks
+        """Hook: further checks of a class at construction."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,7 +71,7 @@ class InputLayer(Layer, ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InnerLayer(Layer, ABC):
-    """A layer that reads `arity` layers of `num_input_units` units each."""
+    """A layer with `arity` input layers of `num_input_units` units each."""
 
     num_input_units: Count
     arity: Count
@@ -162,7 +162,7 @@ class PolynomialLayer(InputLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConstantValueLayer(InputLayer):
-    """A constant per unit, given as such or as its logarithm; its scope is empty. Shapes: value (O,)."""
+    """A constant per unit, given as a value or as its logarithm; its scope is empty. Shapes: value (O,)."""
 
     scope: Scope = field(default=(), metadata=SCOPE)
     log_space: bool = False
@@ -176,9 +176,9 @@ class ConstantValueLayer(InputLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EvidenceLayer(InputLayer):
-    """Another input layer at an observed value; its scope is empty, its width that of the observed layer.
+    """An input layer at an observed value; its scope is empty, and it has the units of the observed layer.
 
-    Shapes: observation (D,), one entry for each variable of the observed layer.
+    Shapes: observation (D,), one entry per variable of the observed layer.
     """
 
     scope: Scope = field(default=(), metadata=SCOPE)
@@ -202,7 +202,7 @@ class EvidenceLayer(InputLayer):
         if n is None:
             check_constant(self, "observation", self.observation, "finite", np.isfinite)
         else:
-            wanted = f"a whole number from 0 to {n - 1}"
+            wanted = f"an integer from 0 to {n - 1}"
             check_constant(self, "observation", self.observation, wanted, lambda x: (x >= 0) & (x < n) & (x == x // 1))
 
 
@@ -235,7 +235,7 @@ class HadamardLayer(InnerLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KroneckerLayer(InnerLayer):
-    """Products of all combinations of units, one from each input, the first input slowest; O = I^H."""
+    """Products of all combinations of units, one from each input; the first input varies slowest; O = I^H."""
 
     kind = "product"
     arity: Count = 2
@@ -249,13 +249,13 @@ class KroneckerLayer(InnerLayer):
 
 
 def check_shape(layer: Layer, name: str, parameter: ParameterNode, wanted: Shape) -> None:
-    """Raises: ShapeError unless the parameter has the wanted shape (without the fold axis)."""
+    """Raises: ShapeError unless the parameter has this shape (without the fold axis)."""
     if parameter.shape != wanted:
         raise ShapeError(f"{type(layer).__name__}: {name} must have shape {wanted}; found {parameter.shape}")
 
 
 def check_constant(layer: Layer, name: str, parameter: ParameterNode | None, wanted: str, legal: Legal) -> None:
-    """Raises: ValueRangeError if the parameter is a leaf with given real values that are not all legal."""
+    """Raises: ValueRangeError if the parameter is a leaf with fixed real values that are not all legal."""
     if not isinstance(parameter, TensorParameter) or not isinstance(parameter.initializer, ConstantInitializer):
         return
     values = parameter.initializer.value
@@ -267,7 +267,7 @@ def check_constant(layer: Layer, name: str, parameter: ParameterNode | None, wan
 
 
 def _num_states(layer: InputLayer) -> int | None:
-    """How many values the variable of a layer has; None if it is a real number, or if the layer is of another kind."""
+    """The number of values of a layer's variable; None for real numbers and for layers of other types."""
     if isinstance(layer, BinomialLayer):
         return layer.total_count + 1
     if isinstance(layer, CategoricalLayer):

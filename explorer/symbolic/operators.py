@@ -45,19 +45,19 @@ class ReduceParameterOp(ParameterOp, ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairwiseParameterOp(ParameterOp, ABC):
-    """An operator on two operands of one shape."""
+    """An operator on two operands of equal shape."""
 
     num_operands: ClassVar[int] = 2
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         if shapes[0] != shapes[1]:
-            raise ShapeError(f"{type(self).__name__} needs operands of one shape; found {shapes[0]} and {shapes[1]}")
+            raise ShapeError(f"{type(self).__name__} needs operands of equal shape; found {shapes[0]} and {shapes[1]}")
         return shapes[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OuterParameterOp(ParameterOp, ABC):
-    """An operator that pairs all entries of two operands along an axis; the other axes must agree."""
+    """An operator on all pairs of entries of two operands along an axis; the other axes must be equal."""
 
     num_operands: ClassVar[int] = 2
     axis: int = -1
@@ -67,7 +67,7 @@ class OuterParameterOp(ParameterOp, ABC):
         rest = [s[: self.axis] + s[self.axis + 1 :] for s in shapes]
         if len(left) != len(right) or rest[0] != rest[1]:
             raise ShapeError(
-                f"{type(self).__name__} along axis {self.axis} needs operands that agree on the other axes; "
+                f"{type(self).__name__} along axis {self.axis} needs operands whose other axes are equal; "
                 f"found {left} and {right}"
             )
         return (*left[: self.axis], left[self.axis] * right[self.axis], *left[self.axis + 1 :])
@@ -106,7 +106,7 @@ class ScaledSigmoidParameter(EntrywiseParameterOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClampParameter(EntrywiseParameterOp):
-    """min(max(x, vmin), vmax); a bound may be None, not both. Raises: ValueRangeError."""
+    """min(max(x, vmin), vmax); one bound may be None, but not both. Raises: ValueRangeError."""
 
     vmin: float | None = None
     vmax: float | None = None
@@ -152,30 +152,30 @@ class SumParameter(PairwiseParameterOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HadamardParameter(PairwiseParameterOp):
-    """x * y, entry by entry."""
+    """x * y, elementwise."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KroneckerParameter(ParameterOp):
-    """The Kronecker product of two tensors of one rank; the first is the slower index on every axis."""
+    """The Kronecker product of two tensors of equal rank; the first operand varies slower along every axis."""
 
     num_operands: ClassVar[int] = 2
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         left, right = shapes
         if len(left) != len(right):
-            raise ShapeError(f"KroneckerParameter needs operands of one rank; found {left} and {right}")
+            raise ShapeError(f"KroneckerParameter needs operands of equal rank; found {left} and {right}")
         return tuple(a * b for a, b in zip(left, right, strict=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OuterProductParameter(OuterParameterOp):
-    """All products of the entries of two operands along an axis, the first operand slower."""
+    """All products of entries of two operands along an axis; the first operand varies slower."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OuterSumParameter(OuterParameterOp):
-    """All sums of the entries of two operands along an axis, the first operand slower."""
+    """All sums of entries of two operands along an axis; the first operand varies slower."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,11 +195,11 @@ class ReduceLSEParameter(ReduceParameterOp):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixingWeightParameter(ParameterOp):
-    """The weight of a sum that mixes its inputs unit by unit: (K, H) -> (K, H*K), one diagonal block an input."""
+    """The weight of a sum that mixes its inputs unit by unit: (K, H) -> (K, H*K), one diagonal block per input."""
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         if len(shapes[0]) != 2:
-            raise ShapeError(f"MixingWeightParameter takes (units, arity); found {shapes[0]}")
+            raise ShapeError(f"MixingWeightParameter needs the shape (units, arity); found {shapes[0]}")
         units, arity = shapes[0]
         return (units, arity * units)
 
@@ -215,6 +215,6 @@ class PolynomialDifferentialParameter(ParameterOp):
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         if len(shapes[0]) != 2:
-            raise ShapeError(f"PolynomialDifferentialParameter takes (units, degree + 1); found {shapes[0]}")
+            raise ShapeError(f"PolynomialDifferentialParameter needs the shape (units, degree + 1); found {shapes[0]}")
         units, coefficients = shapes[0]
         return (units, max(coefficients - self.order, 1))

@@ -1,4 +1,4 @@
-"""Parameterization: how templates make the parameters of their layers from a shape, by initializer and activation."""
+"""Parameterization: the initializer and the activation with which templates make parameters of any shape."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,10 +23,10 @@ ACTIVATIONS: Mapping[str, Callable[[ParameterNode], ParameterNode]] = MappingPro
 
 @dataclass(frozen=True)
 class Parameterization:
-    """Makes a parameter of any shape: a new leaf with this initializer, under this activation.
+    """Makes a parameter of any shape: a new leaf with this initializer, passed to this activation.
 
     Activations: none, softmax (last axis), sigmoid, softplus, positive-clamp (at 1e-18).
-    Raises: UnknownNameError for another activation; DataTypeError.
+    Raises: UnknownNameError for an unknown activation; DataTypeError.
 
     >>> Parameterization("softmax")((2, 3))
     SoftmaxParameter(TensorParameter(2, 3), axis=1)

@@ -1,9 +1,9 @@
 """Parameter graphs: expressions over leaves, without tensors.
 
-A parameter is an expression: `SoftmaxParameter((TensorParameter((4, 8)),), axis=1)`. An operand is a node object, so an
-expression cannot be cyclic; a leaf that is used in two places is shared, inside one circuit and between circuits.
-Shapes and axes count without the fold axis; a negative axis counts from the end. Every node knows its shape; a shape
-that does not fit is refused at construction.
+A parameter is an expression: `SoftmaxParameter((TensorParameter((4, 8)),), axis=1)`. Operands are node objects, so an
+expression cannot be cyclic; a leaf that is used twice is shared, within a circuit and between circuits. Shapes and axes
+do not count the fold axis; a negative axis counts from the end. Every node has a shape; operands that do not fit are
+refused at construction.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from math import prod
 from typing import ClassVar, cast
 
 from numpy.typing import ArrayLike
@@ -25,7 +24,7 @@ Shape = tuple[int, ...]
 
 
 class DataType(Enum):
-    """What kind of numbers a leaf holds; real and complex take their precision from torch's default dtype."""
+    """The type of the numbers of a leaf; real and complex numbers have the precision of torch's default dtype."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -44,10 +43,10 @@ class ParameterNode(ABC):
     @property
     @abstractmethod
     def operands(self) -> "tuple[ParameterNode, ...]":
-        """The nodes that this one reads, in order."""
+        """The operands of this node, in order."""
 
     def nodes(self) -> "Iterator[ParameterNode]":
-        """All nodes of the expression in topological order, this one last, each shared node once."""
+        """All nodes of the expression in topological order, this one last, and shared nodes once."""
         done: set[ParameterNode] = set()
         path: list[ParameterNode] = [self]
         while path:
@@ -65,10 +64,9 @@ class ParameterNode(ABC):
 class TensorParameter(ParameterNode):
     """A leaf: a tensor of numbers, learned or fixed.
 
-    `name` is optional and unique in a circuit; a leaf without one is known by the place of its first use.
-    Raises: DataTypeError for a field of another type, for an integer leaf that is learned, and for initial values of a
-    kind that the leaf does not hold; ShapeError for a size or initial values that do not fit; ValueRangeError for an
-    axis that the size has not.
+    `name` is optional and unique in a circuit; a leaf without a name is known by the path of its first use.
+    Raises: DataTypeError for a field of a different type, a learned integer leaf, or initial values of a type that the
+    leaf cannot hold; ShapeError for a size or initial values that do not fit; ValueRangeError for an axis out of range.
     """
 
     size: Shape
@@ -81,7 +79,7 @@ class TensorParameter(ParameterNode):
         check_fields(self)
         object.__setattr__(self, "size", _checked_size(self.size))
         if self.learnable and self.dtype is DataType.INTEGER:
-            raise DataTypeError("an integer leaf cannot be learned; give learnable=False")
+            raise DataTypeError("an integer leaf cannot be learned; use learnable=False")
         if isinstance(self.initializer, ConstantInitializer):
             _check_initial_values(self, self.initializer)
         elif isinstance(self.initializer, DirichletInitializer):
@@ -100,7 +98,7 @@ class TensorParameter(ParameterNode):
 
 
 def constant(value: ArrayLike) -> TensorParameter:
-    """A fixed leaf with these values; its shape and type are those of the array. Raises: DataTypeError."""
+    """A fixed leaf with the values, shape and type of an array. Raises: DataTypeError."""
     initializer = ConstantInitializer(value)
     kind = {"i": DataType.INTEGER, "u": DataType.INTEGER, "c": DataType.COMPLEX}
     dtype = kind.get(initializer.value.dtype.kind, DataType.REAL)
@@ -109,13 +107,13 @@ def constant(value: ArrayLike) -> TensorParameter:
 
 def _checked_size(size: object) -> Shape:
     if not isinstance(size, (tuple, list)):
-        raise ShapeError(f"a parameter leaf needs a tuple of whole numbers as its size; found {size!r}")
+        raise ShapeError(f"the size of a parameter leaf must be a tuple of integers; found {size!r}")
     given = cast("Sequence[int]", size)
     for n in given:
         if not is_integer(n):
-            raise ShapeError(f"a parameter leaf needs whole numbers as its size; found {size!r}")
+            raise ShapeError(f"the size of a parameter leaf must consist of integers; found {size!r}")
         if n < 1:
-            raise ShapeError(f"a parameter leaf needs positive sizes; found {size!r}")
+            raise ShapeError(f"the size of a parameter leaf must be positive; found {size!r}")
     return tuple([int(n) for n in given])
 
 
@@ -126,22 +124,22 @@ def _check_initial_values(leaf: TensorParameter, initializer: ConstantInitialize
     if value.dtype.kind == "c" and leaf.dtype is not DataType.COMPLEX:
         raise DataTypeError(f"complex initial values need dtype=DataType.COMPLEX; found {leaf.dtype.name}")
     if value.dtype.kind == "f" and leaf.dtype is DataType.INTEGER:
-        raise DataTypeError("an integer leaf takes initial values that are integers; found real ones")
+        raise DataTypeError("an integer leaf needs integers as initial values; found real numbers")
 
 
 def _axis_in(owner: object, axis: int, shape: Shape) -> int:
-    """The axis counted from the front. Raises: ValueRangeError."""
+    """The axis, counted from the front. Raises: ValueRangeError."""
     rank = len(shape)
     if not -rank <= axis < rank:
-        raise ValueRangeError(f"{type(owner).__name__}: axis {axis} is not in a shape of {rank} axes")
+        raise ValueRangeError(f"{type(owner).__name__}: axis {axis} is out of range for a shape with {rank} axes")
     return axis % rank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterOp(ParameterNode, ABC):
-    """An operator on parameters. A subclass gives `num_operands`, its config as fields, and `_result_shape`.
+    """An operator on parameters. A subclass declares `num_operands`, its config as fields, and `_result_shape`.
 
-    A field `axis` counts along the first operand and is stored as counted from the front.
+    A field `axis` is an axis of the first operand, and is stored as counted from the front.
     Raises: DataTypeError, ShapeError, ValueRangeError for operands or config that do not fit.
     """
 
@@ -170,10 +168,10 @@ class ParameterOp(ParameterNode, ABC):
 
     @abstractmethod
     def _result_shape(self, *shapes: Shape) -> Shape:
-        """Shape of the result from the shapes of the operands. Raises: ShapeError."""
+        """The shape of the result from the shapes of the operands. Raises: ShapeError."""
 
     def _check(self) -> None:
-        """Hook: check the config of the class; part of construction."""
+        """Hook: checks of the config at construction."""
 
     def __repr__(self) -> str:
         return _expression_text(self)
@@ -188,12 +186,12 @@ def _checked_operands(op: ParameterOp, inputs: object) -> tuple[ParameterNode, .
         if not isinstance(operand, ParameterNode):
             raise wrong_type(op, "inputs", wanted, operand)
     if len(operands) != op.num_operands:
-        raise ShapeError(f"{type(op).__name__} takes {op.num_operands} operand(s); found {len(operands)}")
+        raise ShapeError(f"{type(op).__name__} needs {op.num_operands} operand(s); found {len(operands)}")
     return cast("tuple[ParameterNode, ...]", operands)
 
 
 def _expression_text(top: ParameterNode) -> str:
-    """The expression as it is written; an operator that is read again is shown once, as `#1=...`, and then as `#1`."""
+    """The source text of an expression; an operator with several users is shown once, as `#1=...`, and then as `#1`."""
     uses = Counter(id(operand) for node in top.nodes() for operand in node.operands)
     labels: dict[int, str] = {}
     parts: list[str] = []
@@ -224,12 +222,3 @@ class EntrywiseParameterOp(ParameterOp, ABC):
 
     def _result_shape(self, *shapes: Shape) -> Shape:
         return shapes[0]
-
-
-def num_elements(shape: Shape) -> int:
-    """How many numbers a tensor of this shape holds.
-
-    >>> num_elements((3, 4))
-    12
-    """
-    return prod(shape)

@@ -1,4 +1,4 @@
-"""Scopes: which variables a function reads, as an ascending tuple of variable indices."""
+"""Scopes: the variables of a function, as an ascending tuple of variable indices."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -12,21 +12,21 @@ Scope = tuple[int, ...]
 def make_scope(variables: Iterable[int]) -> Scope:
     """The scope of these variables.
 
-    Raises: ScopeError if a variable is no whole number, negative or named twice.
+    Raises: ScopeError if a variable is not an integer, negative or duplicate.
 
     >>> make_scope([3, 1])
     (1, 3)
     """
     given = _indices(variables)
     if any(v < 0 for v in given):
-        raise ScopeError(f"variables are indices from 0; found {given}")
+        raise ScopeError(f"variables are non-negative indices; found {given}")
     if len(set(given)) != len(given):
-        raise ScopeError(f"each variable may stand once in a scope; found {given}")
+        raise ScopeError(f"each variable may occur once in a scope; found {given}")
     return tuple(sorted(given))
 
 
 def union(scopes: Iterable[Scope]) -> Scope:
-    """All variables of some scopes.
+    """The union of scopes.
 
     >>> union([(0, 2), (1, 2)])
     (0, 1, 2)
@@ -35,7 +35,7 @@ def union(scopes: Iterable[Scope]) -> Scope:
 
 
 def shared_variables(scopes: Iterable[Scope]) -> Scope:
-    """The variables that stand in two or more of the scopes: empty if the scopes are disjoint.
+    """The variables of two or more of the scopes; empty if the scopes are disjoint.
 
     >>> shared_variables([(0, 1), (1, 2), (3,)])
     (1,)
@@ -53,5 +53,5 @@ def _indices(variables: object) -> Scope:
         raise ScopeError(f"a scope is a list of variables, like (0,); found {variables!r}")
     given = tuple(cast("Iterable[int]", variables))
     if not all(map(is_integer, given)):
-        raise ScopeError(f"variables are indices, whole numbers from 0; found {given}")
+        raise ScopeError(f"variables are integer indices; found {given}")
     return tuple(map(int, given))

@@ -1,4 +1,4 @@
-"""Structural properties of circuits, each with the reason when it does not hold."""
+"""Structural properties of circuits, each with the reason if it does not hold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MULTIPLYING = ("product", "fused")
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether something holds, and if not, why. Is true or false as a condition."""
+    """Whether a property holds, and if not, why; usable as a bool."""
 
     holds: bool
     reason: str = ""
@@ -39,7 +39,7 @@ def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
         if layer.kind in MULTIPLYING:
             shared = shared_variables(scopes[source] for source in graph.inputs[node])
             if shared:
-                return Finding(False, f"product layer %{node}: two of its inputs depend on variables {list(shared)}")
+                return Finding(False, f"product layer %{node}: its inputs share variables {list(shared)}")
     return Finding(True)
 
 

@@ -58,15 +58,15 @@ def circuit() -> TorchCircuit:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"x0": 3}, r"variable 0 must be a whole number from 0 to 2; found 3\.0 in row 1"),
-        ({"x0": -1}, r"variable 0 must be a whole number from 0 to 2; found -1\.0 in row 1"),
-        ({"x0": 0.5}, r"variable 0 must be a whole number from 0 to 2; found 0\.5 in row 1"),
-        ({"x0": float("nan")}, r"variable 0 must be a whole number from 0 to 2; found nan in row 1"),
+        ({"x0": 3}, r"variable 0 must be an integer from 0 to 2; found 3\.0 in row 1"),
+        ({"x0": -1}, r"variable 0 must be an integer from 0 to 2; found -1\.0 in row 1"),
+        ({"x0": 0.5}, r"variable 0 must be an integer from 0 to 2; found 0\.5 in row 1"),
+        ({"x0": float("nan")}, r"variable 0 must be an integer from 0 to 2; found nan in row 1"),
         ({"x0": float("inf")}, r"variable 0 .* found inf in row 1"),
         ({"x1": float("nan")}, r"variable 1 is NaN in row 1"),
-        ({"x3": 5}, r"variable 3 must be a whole number from 0 to 4; found 5\.0 in row 1"),
-        ({"x3": -1}, r"variable 3 must be a whole number from 0 to 4; found -1\.0 in row 1"),
-        ({"x4": 2}, r"variable 4 must be a whole number from 0 to 1; found 2\.0 in row 1"),
+        ({"x3": 5}, r"variable 3 must be an integer from 0 to 4; found 5\.0 in row 1"),
+        ({"x3": -1}, r"variable 3 must be an integer from 0 to 4; found -1\.0 in row 1"),
+        ({"x4": 2}, r"variable 4 must be an integer from 0 to 1; found 2\.0 in row 1"),
     ],
 )
 def test_a_value_out_of_the_range_of_its_variable_is_refused(mode: Mode, changes: dict[str, float], message: str):
@@ -82,7 +82,7 @@ def test_the_refused_variable_is_named_although_layers_are_folded():
     ]
     circuit = compiled(b.build(b.hadamard(*(b.add(coin) for coin in coins))))
     assert len(circuit.layers) == 2
-    with pytest.raises(ValueRangeError, match="variable 2 must be a whole number from 0 to 1; found 7 in row 1"):
+    with pytest.raises(ValueRangeError, match="variable 2 must be an integer from 0 to 1; found 7 in row 1"):
         circuit(torch.tensor([[0, 1, 0, 1], [0, 1, 7, 1]]))
 
 
@@ -108,7 +108,7 @@ def test_what_is_no_tensor_is_refused(circuit: TorchCircuit, x: Any):
 
 
 def test_complex_input_is_refused(circuit: TorchCircuit):
-    with pytest.raises(DataTypeError, match="TorchCategoricalLayer reads whole numbers; found complex values"):
+    with pytest.raises(DataTypeError, match="TorchCategoricalLayer reads integers; found complex values"):
         circuit(row().to(torch.complex128))
 
 
@@ -132,7 +132,7 @@ def test_an_observation_out_of_range_is_refused(mode: Mode):
     ]
     circuit = compiled(b.build(b.hadamard(*(b.add(layer) for layer in seen))), **mode)
     circuit.load_leaf_state({**circuit.leaf_state(), "1.observation": torch.tensor([2])})
-    with pytest.raises(ValueRangeError, match="variable 4 must be a whole number from 0 to 1; found 2"):
+    with pytest.raises(ValueRangeError, match="variable 4 must be an integer from 0 to 1; found 2"):
         circuit()
 
 

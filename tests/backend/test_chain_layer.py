@@ -72,7 +72,7 @@ def test_chains_fold_only_if_their_layers_would():
 def test_layers_that_do_not_fit_are_refused():
     below = TorchHadamardLayer(num_input_units=3, num_output_units=3)
     above = TorchHadamardLayer(num_input_units=3, num_output_units=3, arity=2)
-    with pytest.raises(ShapeError, match=r"TorchHadamardLayer .* \(2, 3, 1\) does not read just TorchHadamardLayer"):
+    with pytest.raises(ShapeError, match=r"TorchHadamardLayer .* \(2, 3, 1\) does not fit on TorchHadamardLayer"):
         chain_of(below, above)
     above = replace(above, arity=1)
     chain = chain_of(below, above, above)

@@ -259,11 +259,11 @@ def test_fixed_leaves_get_no_gradient():
     assert [tensor.requires_grad for tensor in circuit.parameters()].count(False) == 1
 
 
-# ---- whole numbers as parameters
+# ---- integers as parameters
 
 
-def whole_numbers() -> dict[str, Circuit]:
-    """Circuits with leaves of whole numbers in every place where a user may write `constant([[1, 2]])`."""
+def integer_leaves() -> dict[str, Circuit]:
+    """Circuits with integer leaves wherever a user may write `constant([[1, 2]])`."""
 
     def built(make: Callable[[CircuitBuilder, int, int], int]) -> Circuit:
         b = CircuitBuilder()
@@ -300,17 +300,17 @@ def whole_numbers() -> dict[str, Circuit]:
 
 
 @pytest.mark.parametrize("semiring", SEMIRINGS)
-@pytest.mark.parametrize("name", whole_numbers())
-def test_whole_numbers_may_stand_wherever_numbers_may(semiring: str, name: str):
-    circuit = whole_numbers()[name]
+@pytest.mark.parametrize("name", integer_leaves())
+def test_integers_may_be_used_wherever_numbers_may(semiring: str, name: str):
+    circuit = integer_leaves()[name]
     x = np.array([[0, 1], [1, 1]])[:, : circuit.num_variables]
     for mode in MODES:
         found = output(compiled(circuit, semiring, **mode), x)
         assert_equals_oracle(found, semiring, circuit, constant_leaf_values(circuit), x)
 
 
-def test_whole_numbers_follow_the_circuit_into_another_type():
-    circuit = compiled(whole_numbers()["CPT"]).to(torch.float32)
+def test_integers_follow_the_circuit_to_a_different_type():
+    circuit = compiled(integer_leaves()["CPT"]).to(torch.float32)
     assert circuit(torch.tensor([[0, 1]])).dtype == torch.float32
 
 

@@ -115,7 +115,7 @@ def test_outputs_of_different_widths_are_refused_at_construction():
     b = CircuitBuilder()
     x = b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant([[1.0, 2.0]] * 2)))
     wide = b.sum(x, num_units=3)
-    with pytest.raises(ShapeError, match=r"must have one width; found: layer 0 has 2, layer 1 has 3; put a sum"):
+    with pytest.raises(ShapeError, match=r"the same number of units; found: layer 0 has 2, layer 1 has 3; add a sum"):
         b.build(x, wide)
     same = b.build(x, b.sum(x, num_units=2))
     assert compiled(same)(torch.tensor([[0], [1]])).shape == (2, 2, 2)

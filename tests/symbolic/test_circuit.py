@@ -77,13 +77,13 @@ def test_an_input_layer_that_reads_a_layer_is_refused():
 
 def test_another_number_of_inputs_than_the_arity_is_refused():
     product = HadamardLayer(num_input_units=2, num_output_units=2, arity=2)
-    with pytest.raises(ShapeError, match=r"layer 1 \(HadamardLayer\) has arity 2 and reads 1 layers"):
+    with pytest.raises(ShapeError, match=r"layer 1 \(HadamardLayer\) has arity 2 but reads 1 layers"):
         Circuit(Graph({0: coin(0), 1: product}, {0: (), 1: (0,)}, (1,)))
 
 
 def test_an_input_of_another_width_is_refused():
     product = HadamardLayer(num_input_units=2, num_output_units=2, arity=2)
-    with pytest.raises(ShapeError, match=r"layer 2 \(HadamardLayer\) takes 2 units from each input; layer 1 has 3"):
+    with pytest.raises(ShapeError, match=r"layer 2 \(HadamardLayer\) needs 2 units from each input; layer 1 has 3"):
         Circuit(Graph({0: coin(0), 1: coin(1, 3), 2: product}, {0: (), 1: (), 2: (0, 1)}, (2,)))
 
 
@@ -101,7 +101,7 @@ def test_two_layers_of_one_name_are_refused():
 
 
 def test_a_name_for_a_missing_layer_is_refused():
-    with pytest.raises(CircuitError, match="the name 'a' is given to layer 7, which does not exist"):
+    with pytest.raises(CircuitError, match="the name 'a' is that of layer 7, which does not exist"):
         Circuit(Graph({0: coin(0)}, {0: ()}, (0,)), {7: "a"})
 
 
@@ -121,7 +121,7 @@ def test_a_layer_that_is_neither_input_nor_inner_is_refused():
 def test_outputs_of_different_widths_are_refused():
     b = CircuitBuilder()
     outputs = b.add(coin(0, 2)), b.add(coin(1, 3))
-    with pytest.raises(ShapeError, match="must have one width; found: layer 0 has 2, layer 1 has 3"):
+    with pytest.raises(ShapeError, match="must have the same number of units; found: layer 0 has 2, layer 1 has 3"):
         b.build(*outputs)
 
 
@@ -244,7 +244,7 @@ def test_a_product_over_a_common_variable_is_not_decomposable_and_says_where():
     both = b.hadamard(left, right)
     finding = b.build(b.kronecker(both, right)).is_decomposable
     assert not finding
-    assert finding.reason == snapshot("product layer %3: two of its inputs depend on variables [1]")
+    assert finding.reason == snapshot("product layer %3: its inputs share variables [1]")
 
 
 def test_a_layer_multiplied_with_itself_is_not_decomposable():
@@ -292,7 +292,7 @@ def test_a_circuit_without_a_required_property_is_refused_with_the_reason():
     circuit = b.build(b.hadamard(node, node))
     circuit.require()
     circuit.require(smooth=True)
-    with pytest.raises(StructureError, match=r"not decomposable: product layer %1: .* depend on variables \[0\]"):
+    with pytest.raises(StructureError, match=r"not decomposable: product layer %1: its inputs share variables \[0\]"):
         circuit.require(smooth=True, decomposable=True)
     with pytest.raises(StructureError, match="not structured decomposable: product layer %1"):
         circuit.require(structured_decomposable=True)
@@ -354,23 +354,23 @@ def test_the_builder_refuses_what_was_not_added():
     b = CircuitBuilder()
     node = b.add(coin(0))
     for read in (lambda: b.add(coin(1), [7]), lambda: b.hadamard(node, 7), lambda: b.width(7)):
-        with pytest.raises(GraphError, match="there is no layer 7 to read; add it first"):
+        with pytest.raises(GraphError, match="unknown input layer 7; add it first"):
             read()
     with pytest.raises(GraphError, match="output 7 is not a node"):
         b.build(7)
 
 
 def test_the_builder_refuses_an_inner_layer_without_inputs():
-    with pytest.raises(ShapeError, match="reads at least one layer; none was given"):
+    with pytest.raises(ShapeError, match="needs at least one input; found none"):
         CircuitBuilder().hadamard()
-    with pytest.raises(ShapeError, match="reads at least one layer; none was given"):
+    with pytest.raises(ShapeError, match="needs at least one input; found none"):
         CircuitBuilder().sum(num_units=1)
 
 
 def test_the_builder_refuses_a_name_that_is_taken():
     b = CircuitBuilder()
     b.add(coin(0), name="a")
-    with pytest.raises(DuplicateNameError, match="the layer name 'a' is taken"):
+    with pytest.raises(DuplicateNameError, match="the layer name 'a' is already used"):
         b.add(coin(1), name="a")
 
 
@@ -387,7 +387,7 @@ def test_a_refused_layer_leaves_the_builder_as_it_was():
 def test_inputs_of_different_widths_are_refused_when_the_circuit_is_built():
     b = CircuitBuilder()
     product = b.hadamard(b.add(coin(0, 2)), b.add(coin(1, 3)))
-    with pytest.raises(ShapeError, match="takes 2 units from each input; layer 1 has 3"):
+    with pytest.raises(ShapeError, match="needs 2 units from each input; layer 1 has 3"):
         b.build(product)
 
 

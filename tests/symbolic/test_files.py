@@ -272,7 +272,7 @@ def test_another_version_is_refused(version):
 
 @pytest.mark.parametrize("part", ["parameters", "layers", "outputs"])
 def test_a_file_without_a_part_is_refused(part):
-    with pytest.raises(FileFormatError, match=f"not a whole circuit: KeyError: '{part}'"):
+    with pytest.raises(FileFormatError, match=f"incomplete circuit: KeyError: '{part}'"):
         circuit_from_json(broken(lambda data: data.pop(part)))
 
 
@@ -306,7 +306,7 @@ CHANGES: dict[str, tuple[Callable[[Json], object], str]] = {
     "cycle": (lambda d: d["layers"][2].update(inputs=[0, 3]), "node 2 reads node 3, which comes later"),
     "wrong shape": (lambda d: d["layers"][0].update(num_output_units=3), r"probs must have shape \(3, 2\)"),
     "range": (lambda d: d["layers"][0].update(num_categories=0), "num_categories >= 1; found 0"),
-    "scope": (lambda d: d["layers"][0].update(scope=[0, 0]), "each variable may stand once"),
+    "scope": (lambda d: d["layers"][0].update(scope=[0, 0]), "each variable may occur once"),
     "name": (lambda d: d["layers"][1].update(name="root"), "two layers have the name 'root'"),
     "no outputs": (lambda d: d.update(outputs=[]), "at least one output layer"),
     "ids twice": (lambda d: d["layers"][1].update(id=0), "two layers have the id 0"),
@@ -314,15 +314,15 @@ CHANGES: dict[str, tuple[Callable[[Json], object], str]] = {
     "an abstract layer": (lambda d: d["layers"][0].update(type="Layer"), "no layer named 'Layer'; known are: Binomial"),
     "an odd precision": (
         lambda d: d["parameters"][0].update(initializer={"type": "ConstantInitializer", "value": 1, "dtype": "odd"}),
-        "not a whole circuit: TypeError",
+        "incomplete circuit: TypeError",
     ),
     "a value too large": (
         lambda d: d["parameters"][0].update(initializer={"type": "ConstantInitializer", "value": 999, "dtype": "|i1"}),
-        "not a whole circuit: OverflowError",
+        "incomplete circuit: OverflowError",
     ),
-    "layers no list": (lambda d: d.update(layers=3), "not a whole circuit: TypeError"),
-    "layer no object": (lambda d: d.update(layers=["x"]), "not a whole circuit: TypeError"),
-    "units a word": (lambda d: d["layers"][0].update(num_output_units="x"), "not a whole circuit|num_output_units"),
+    "layers no list": (lambda d: d.update(layers=3), "incomplete circuit: TypeError"),
+    "layer no object": (lambda d: d.update(layers=["x"]), "incomplete circuit: TypeError"),
+    "units a word": (lambda d: d["layers"][0].update(num_output_units="x"), "incomplete circuit|num_output_units"),
 }
 
 
@@ -335,7 +335,7 @@ def test_a_file_whose_circuit_is_not_legal_is_refused_with_what_is_wrong(what):
 
 def test_the_message_names_the_file(tmp_path):
     (tmp_path / "c.json").write_text(json.dumps(broken(CHANGES["layer type"][0])))
-    with pytest.raises(FileFormatError, match=r"c\.json: the circuit in it is not legal"):
+    with pytest.raises(FileFormatError, match=r"c\.json: invalid circuit"):
         Circuit.load(tmp_path / "c.json")
 
 

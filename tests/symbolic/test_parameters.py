@@ -43,7 +43,6 @@ from explorer.symbolic import (
     UniformInitializer,
     constant,
 )
-from explorer.symbolic.parameters import num_elements
 from tests.oracle import constant_leaf_values, parameter_value
 from tests.strategies import circuits
 
@@ -76,12 +75,12 @@ def test_a_leaf_of_no_axes_is_a_number():
 
 @pytest.mark.parametrize("size", [(0,), (2, -1)])
 def test_a_size_below_one_is_refused(size):
-    with pytest.raises(ShapeError, match="positive sizes; found"):
+    with pytest.raises(ShapeError, match="must be positive; found"):
         TensorParameter(size)
 
 
 def test_an_integer_leaf_cannot_be_learned():
-    with pytest.raises(DataTypeError, match="give learnable=False"):
+    with pytest.raises(DataTypeError, match="use learnable=False"):
         TensorParameter((2,), DataType.INTEGER)
     assert TensorParameter((2,), DataType.INTEGER, learnable=False).dtype is DataType.INTEGER
 
@@ -97,7 +96,7 @@ def test_one_number_initializes_a_leaf_of_any_shape():
 
 @pytest.mark.parametrize("value", [float("nan"), [1.0, float("nan")], complex(0, float("nan"))])
 def test_what_is_no_number_is_no_constant(value):
-    with pytest.raises(ValueRangeError, match="takes numbers; found NaN among them"):
+    with pytest.raises(ValueRangeError, match="needs numbers; found NaN"):
         ConstantInitializer(value)
     assert ConstantInitializer(float("-inf")).value == float("-inf")
 
@@ -231,7 +230,7 @@ def test_the_shape_of_an_expression_is_that_of_its_value(circuit):
 
 @pytest.mark.parametrize("op", PAIRWISE)
 def test_operands_of_two_shapes_are_refused(op):
-    with pytest.raises(ShapeError, match=rf"{op.__name__} needs operands of one shape; found \(2, 3\) and \(3, 2\)"):
+    with pytest.raises(ShapeError, match=rf"{op.__name__} needs operands of equal shape; found \(2, 3\) and \(3, 2\)"):
         op((leaf(2, 3), leaf(3, 2)))
 
 
@@ -244,33 +243,33 @@ def test_outer_operands_that_differ_on_another_axis_are_refused(op):
 
 
 def test_kronecker_operands_of_two_ranks_are_refused():
-    with pytest.raises(ShapeError, match=r"one rank; found \(2, 3\) and \(3,\)"):
+    with pytest.raises(ShapeError, match=r"equal rank; found \(2, 3\) and \(3,\)"):
         KroneckerParameter((leaf(2, 3), leaf(3)))
 
 
 @pytest.mark.parametrize("op", [MixingWeightParameter, PolynomialDifferentialParameter])
 def test_operators_on_matrices_refuse_other_ranks(op):
-    with pytest.raises(ShapeError, match=rf"{op.__name__} takes .* found \(2,\)"):
+    with pytest.raises(ShapeError, match=rf"{op.__name__} needs .* found \(2,\)"):
         op((leaf(2),))
 
 
 @pytest.mark.parametrize("op", [SoftmaxParameter, LogSoftmaxParameter, *REDUCE])
 @pytest.mark.parametrize("axis", [2, -3])
 def test_an_axis_that_the_shape_has_not_is_refused(op, axis):
-    with pytest.raises(ValueRangeError, match=rf"{op.__name__}: axis {axis} is not in a shape of 2 axes"):
+    with pytest.raises(ValueRangeError, match=rf"{op.__name__}: axis {axis} is out of range for a shape with 2 axes"):
         op((leaf(2, 2),), axis=axis)
 
 
 @pytest.mark.parametrize("op", OUTER)
 def test_an_outer_axis_that_the_shape_has_not_is_refused(op):
-    with pytest.raises(ValueRangeError, match="axis 2 is not in a shape of 2 axes"):
+    with pytest.raises(ValueRangeError, match="axis 2 is out of range for a shape with 2 axes"):
         op((leaf(2, 2), leaf(2, 2)), axis=2)
 
 
 @pytest.mark.parametrize(("op", "wanted"), [(SigmoidParameter, 1), (HadamardParameter, 2), (KroneckerParameter, 2)])
 @pytest.mark.parametrize("given_", [0, 3])
 def test_another_number_of_operands_is_refused(op, wanted, given_):
-    with pytest.raises(ShapeError, match=rf"{op.__name__} takes {wanted} operand\(s\); found {given_}"):
+    with pytest.raises(ShapeError, match=rf"{op.__name__} needs {wanted} operand\(s\); found {given_}"):
         op((leaf(2),) * given_)
 
 
@@ -367,10 +366,6 @@ def test_a_node_cannot_be_changed():
     node = SigmoidParameter((leaf(2),))
     with pytest.raises(AttributeError):
         node.inputs = ()  # type: ignore[misc]
-
-
-def test_num_elements_of_a_shape():
-    assert (num_elements((3, 4)), num_elements(())) == (12, 1)
 
 
 # ---- parameterization

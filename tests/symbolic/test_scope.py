@@ -24,7 +24,7 @@ def test_a_variable_named_twice_is_refused():
 
 
 def test_a_negative_variable_is_refused():
-    with pytest.raises(ScopeError, match=r"indices from 0; found \(0, -1\)"):
+    with pytest.raises(ScopeError, match=r"non-negative indices; found \(0, -1\)"):
         make_scope([0, -1])
 
 

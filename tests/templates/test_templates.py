@@ -229,7 +229,7 @@ def test_a_sum_chain_ends_in_one_unit():
         (lambda: small_image("chow-liu-tree", data=np.zeros(5), shape=(2, 1, 1)), ShapeError, r"\(5,\)"),
         (lambda: small_image("chow-liu-tree", data=np.full((5, 9), 0.5), num_bins=2), DataTypeError, "fractions"),
         (lambda: small_image("chow-liu-tree", data=np.zeros((5, 9), dtype=int), num_bins=3), ValueRangeError, "bins"),
-        (lambda: small_image(linear_tree(3), num_categories=0), CircuitError, "positive sizes"),
+        (lambda: small_image(linear_tree(3), num_categories=0), CircuitError, "must be positive"),
         (lambda: CategoricalInput(2, Parameterization(), Parameterization())(0, 2), ShapeError, "not both"),
         (lambda: hmm((0, 2), num_latent_states=2), ScopeError, "once"),
         (lambda: hmm((), num_latent_states=2), ScopeError, "once"),

@@ -1,7 +1,7 @@
-"""What every compiled layer is: frozen data and a pure `forward`.
+"""The base classes of compiled layers: frozen data and a pure `forward`.
 
-Activations have the form in (F, H, B, I), out (F, B, O). Parameters are graphs until the circuit evaluates them;
-`forward` gets their values. Source: handbook, Folding (fold_settings of TorchInnerLayer and TorchInputLayer).
+Activations have the shapes in (F, H, B, I), out (F, B, O). Parameters are graphs, which the circuit evaluates;
+`forward` receives their values.
 """
 
 from abc import ABC, abstractmethod
@@ -24,8 +24,8 @@ from explorer.symbolic import Layer, Scope, Shape
 class TorchLayer(ABC):
     """Base of all compiled layers; `num_folds` layers of one type in one tensor.
 
-    `compiles` names the symbolic layer that the class compiles, from which it also takes its `kind`; classes that only
-    optimization rules create leave it out and declare their kind.
+    `compiles` names the symbolic layer that the class compiles, which also determines its `kind`; a class that only
+    optimization rules create declares its kind instead.
     """
 
     compiles: ClassVar[type[Layer] | None] = None
@@ -52,7 +52,7 @@ class TorchLayer(ABC):
         self._check()
 
     def _check(self) -> None:  # noqa: B027
-        """Check what the class needs besides; part of construction. Raises: ShapeError."""
+        """Hook: further checks of a class at construction. Raises: ShapeError."""
 
     @property
     @abstractmethod
@@ -60,7 +60,7 @@ class TorchLayer(ABC):
         """What must be equal for two layers to be folded together, as (name, value) pairs."""
 
     def is_complex(self, inputs: Sequence[bool]) -> bool:
-        """Whether activations are complex under sum-product, given for each input whether it is."""
+        """Whether activations are complex under sum-product, given for each input whether it is complex."""
         return (
             any(inputs)
             or any(parameter.is_complex for parameter in parameters_of(self).values())
@@ -74,11 +74,11 @@ class TorchLayer(ABC):
 
     @property
     def transcendentals(self) -> int:
-        """Exponentials and logarithms that one fold takes for one example in a semiring of logarithms."""
+        """Exponentials and logarithms of one fold for one example in a semiring of logarithms."""
         return 0
 
     def parameter_shapes(self) -> Mapping[str, Shape]:
-        """The shape that each parameter must have, without the fold axis; checked at construction."""
+        """The required shape of each parameter, without the fold axis; checked at construction."""
         return {}
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -90,12 +90,12 @@ class TorchLayer(ABC):
 
     @abstractmethod
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        """The activations (F, B, O) from the inputs and what `prepare` made of the parameters."""
+        """The activations (F, B, O) from the inputs and the results of `prepare`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchInnerLayer(TorchLayer, ABC):
-    """A layer that reads layers: in (F, H, B, I)."""
+    """A layer whose inputs are layers: in (F, H, B, I)."""
 
     num_input_units: int
     arity: int
@@ -107,7 +107,7 @@ class TorchInnerLayer(TorchLayer, ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchInputLayer(TorchLayer, ABC):
-    """A layer that reads variables: x (F, B, V), V the variables of its scope; `scope_idx` names them for each fold."""
+    """A layer whose inputs are variables: x (F, B, V); `scope_idx` has the V variables of each fold."""
 
     kind = "input"
 
@@ -115,7 +115,7 @@ class TorchInputLayer(TorchLayer, ABC):
 
     @property
     def num_variables(self) -> int:
-        """V, how many variables each fold reads."""
+        """V, the number of variables that each fold reads."""
         return len(self.scope_idx[0])
 
     @property
@@ -125,7 +125,7 @@ class TorchInputLayer(TorchLayer, ABC):
 
     @abstractmethod
     def check_input(self, x: Tensor) -> None:
-        """Check the values (F, B, V) of the variables. Raises: ValueRangeError, DataTypeError, with the variable."""
+        """Check the values (F, B, V) of the variables. Raises: ValueRangeError, DataTypeError."""
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
         """The sum or integral (F, 1, O) of each unit over all values of its variables.
@@ -146,14 +146,14 @@ def can_inspect(x: Tensor) -> bool:
 
 
 def parameter_settings(layer: TorchLayer) -> FoldSettings:
-    """Which parameters a layer has, their shapes, and which of them are complex."""
+    """The parameters of a layer, their shapes, and which of them are complex."""
     parameters = parameters_of(layer).items()
     shapes = tuple((f"{name}.shape", parameter.shape) for name, parameter in parameters)
     return (*shapes, *((f"{name}.is_complex", True) for name, parameter in parameters if parameter.is_complex))
 
 
 def nested_settings(layer: TorchLayer) -> FoldSettings:
-    """What must be equal in the layers inside of a layer."""
+    """The fold settings of nested layers."""
     return tuple(
         (f"{name}.{key}", value)
         for name, inner in nested_of(layer).items()

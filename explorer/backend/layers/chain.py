@@ -1,4 +1,4 @@
-"""Two layers in one: what a rule makes of layers in a row for which there is no fused form."""
+"""Two consecutive layers as one: the replacement of a rule for layers that have no fused form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from explorer.graph import NESTED, nested_of
 class TorchChainLayer(TorchInnerLayer):
     """The layer `above` on the layer `below`, computed one after the other: y = above(below(x)).
 
-    Nothing is computed in another way than by two layers; there is one layer less to read, fold and schedule. Either
-    may be a chain itself. Shapes: x (F, H, B, I) of `below` -> y (F, B, O) of `above`.
-    Raises: ShapeError if `above` does not read just `below`, or if their folds differ.
+    It computes exactly what the two layers compute, with one layer less to read, fold and schedule. Both may be
+    chains. Shapes: x (F, H, B, I) of `below` -> y (F, B, O) of `above`.
+    Raises: ShapeError if `below` cannot be the only input of `above`, or if their folds differ.
     """
 
     kind = "fused"
@@ -29,12 +29,12 @@ class TorchChainLayer(TorchInnerLayer):
         found = (above.arity, above.num_input_units, above.num_folds, below.num_folds)
         if found != (1, below.num_output_units, self.num_folds, self.num_folds):
             raise ShapeError(
-                f"TorchChainLayer: {type(above).__name__} (arity, input units, folds) {found[:3]} does not read just "
+                f"TorchChainLayer: {type(above).__name__} (arity, input units, folds) {found[:3]} does not fit on "
                 f"{type(below).__name__} ({below.num_output_units} output units, {below.num_folds} folds)"
             )
         ends = (below.arity, below.num_input_units, above.num_output_units)
         if ends != (self.arity, self.num_input_units, self.num_output_units):
-            raise ShapeError(f"TorchChainLayer: arity, input and output units are those of its layers: {ends}")
+            raise ShapeError(f"TorchChainLayer: arity, input and output units must be those of its layers: {ends}")
 
     @property
     def flops(self) -> int:
@@ -57,7 +57,7 @@ class TorchChainLayer(TorchInnerLayer):
 
 
 def chain_of(*layers: TorchInnerLayer) -> TorchInnerLayer:
-    """One layer that does what these do in a row; the first one reads the inputs. Raises: ShapeError."""
+    """One layer that computes these layers in order; the first one reads the inputs. Raises: ShapeError."""
     chain = layers[0]
     for above in layers[1:]:
         chain = TorchChainLayer(
@@ -72,6 +72,6 @@ def chain_of(*layers: TorchInnerLayer) -> TorchInnerLayer:
 
 
 def _part(parameters: Mapping[str, Tensor], name: str) -> Mapping[str, Tensor]:
-    """The parameters of an inner layer, under the names that it knows."""
+    """The parameters of a nested layer, under its own names for them."""
     prefix = f"{name}."
     return {key.removeprefix(prefix): value for key, value in parameters.items() if key.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""The compiled inner layers of the handbook: sum, Hadamard, Kronecker."""
+"""The compiled inner layers: sum, Hadamard, Kronecker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class TorchSumLayer(TorchInnerLayer):
     """Weighted sums of units: y[f,b,o] = sum_{h,i} w[f,o,h*I+i] x[f,h,b,i], in the chosen semiring.
 
     Shapes: x (F, H, B, I), weight (F, O, H*I) -> y (F, B, O).
-    Raises: ShapeError if weight has another shape. Source: handbook, Folding.
+    Raises: ShapeError if weight has a different shape.
     """
 
     compiles = symbolic.SumLayer
@@ -74,7 +74,10 @@ class TorchHadamardLayer(TorchInnerLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchKroneckerLayer(TorchInnerLayer):
-    """Products of all combinations, the first input slowest. Shapes: x (F, H, B, I) -> y (F, B, I^H)."""
+    """Products of all combinations of units, in which the first input varies slowest.
+
+    Shapes: x (F, H, B, I) -> y (F, B, I^H).
+    """
 
     compiles = symbolic.KroneckerLayer
     arity: int = 2
@@ -103,7 +106,7 @@ def keeps_units(layer: TorchInnerLayer) -> None:
 
 
 def hadamard(semiring: Semiring, x: Tensor) -> Tensor:
-    """prod_h x[f,h,b,k], two inputs at a time: (F, H, B, K) -> (F, B, K)."""
+    """prod_h x[f,h,b,k]: (F, H, B, K) -> (F, B, K)."""
     arity = x.shape[1]
     if arity > 4:
         return semiring.product(x, dim=1)

@@ -32,23 +32,23 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchDiscreteLayer(TorchInputLayer, ABC):
-    """An input layer whose variable takes the values 0 .. num_values-1."""
+    """An input layer whose variable has the values 0 .. num_values-1."""
 
     @property
     @abstractmethod
     def num_values(self) -> int:
-        """How many values the variable may take."""
+        """The number of values of the variable."""
 
     def check_input(self, x: Tensor) -> None:
         if x.is_complex():
-            raise DataTypeError(f"{type(self).__name__} reads whole numbers; found complex values")
+            raise DataTypeError(f"{type(self).__name__} reads integers; found complex values")
         bad = (x < 0) | (x >= self.num_values)
         if x.is_floating_point():
             bad = bad | (x != x.floor())
         if bool(bad.any()):
             fold, row = (int(i) for i in bad.nonzero()[0][:2])
             raise ValueRangeError(
-                f"variable {self.scope_idx[fold][0]} must be a whole number from 0 to {self.num_values - 1}; "
+                f"variable {self.scope_idx[fold][0]} must be an integer from 0 to {self.num_values - 1}; "
                 f"found {x[fold, row, 0].item()} in row {row}"
             )
 
@@ -79,7 +79,7 @@ class TorchEmbeddingLayer(TorchDiscreteLayer):
         return {"weight": (self.num_output_units, self.num_states)}
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return table_for_look_up(semiring.from_linear(parameters["weight"]))
+        return lookup_table(semiring.from_linear(parameters["weight"]))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return look_up(parameters, x)
@@ -110,8 +110,8 @@ class TorchCategoricalLayer(TorchDiscreteLayer):
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         if "logits" in parameters:
-            return table_for_look_up(semiring.from_log(parameters["logits"]))
-        return table_for_look_up(semiring.from_linear(parameters["probs"]))
+            return lookup_table(semiring.from_log(parameters["logits"]))
+        return lookup_table(semiring.from_linear(parameters["probs"]))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return look_up(parameters, x)
@@ -155,7 +155,7 @@ class TorchBinomialLayer(TorchDiscreteLayer):
         failures = self.total_count - count
         missed = torch.where(failures > 0, failures * log_failure, 0.0)
         log_value = choose + successes + missed
-        if not can_inspect(x):  # where `check_input` does not run
+        if not can_inspect(x):  # so `check_input` did not run
             legal = (x >= 0) & (x <= self.total_count) & (x == x.long())
             log_value = torch.where(legal, log_value, math.nan)
         return semiring.from_log(log_value)
@@ -239,7 +239,7 @@ class TorchPolynomialLayer(TorchContinuousLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchConstantValueLayer(TorchInputLayer):
-    """A constant, given as such or as its logarithm. Shapes: x (F, B, 0), value (F, O) -> y (F, B, O)."""
+    """A constant, given as a value or as its logarithm. Shapes: x (F, B, 0), value (F, O) -> y (F, B, O)."""
 
     compiles = symbolic.ConstantValueLayer
     log_space: bool
@@ -297,17 +297,17 @@ class TorchEvidenceLayer(TorchInputLayer):
         return parameters["value"]
 
 
-def table_for_look_up(table: Tensor) -> Mapping[str, Tensor]:
-    """A table (F, O, V) of values by state in the form in which it is read fastest.
+def lookup_table(table: Tensor) -> Mapping[str, Tensor]:
+    """A table (F, O, V) of values by state in the layout that is fastest to read.
 
-    Without gradients as `rows` (F, V, O), one row of units for each state, since it is kept; with gradients as it is,
-    since turning it round, forward and backward, costs more than it saves.
+    Without gradients that is `rows` (F, V, O), one row of units for each state; with gradients, transposing it forward
+    and backward costs more than it saves.
     """
     return {"table": table} if torch.is_grad_enabled() else {"rows": table.transpose(1, 2).contiguous()}
 
 
 def look_up(prepared: Mapping[str, Tensor], x: Tensor) -> Tensor:
-    """The values (F, B, O) of the states x (F, B, 1) in a table made by `table_for_look_up`.
+    """The values (F, B, O) of the states x (F, B, 1) in a table made by `lookup_table`.
 
     Where values cannot be inspected, so that `check_input` does not run, a state outside of 0 .. V-1 results in NaN.
     """

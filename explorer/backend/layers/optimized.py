@@ -1,4 +1,4 @@
-"""The layers that only optimization makes: CPT, Tucker, TensorDot, Mixing."""
+"""The layers that only optimization rules create: CPT, Tucker, TensorDot, Mixing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchCPTLayer(TorchInnerLayer):
-    """A Hadamard product and a sum in one: y[f,b,o] = sum_i w[f,o,i] prod_h x[f,h,b,i].
+    """A Hadamard product and a sum: y[f,b,o] = sum_i w[f,o,i] prod_h x[f,h,b,i].
 
-    Shapes: x (F, H, B, I), weight (F, O, I) -> y (F, B, O). Source: handbook, Optimization (Candecomp).
+    Shapes: x (F, H, B, I), weight (F, O, I) -> y (F, B, O).
     """
 
     kind = "fused"
@@ -50,10 +50,10 @@ class TorchCPTLayer(TorchInnerLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchTuckerLayer(TorchInnerLayer):
-    """A Kronecker product and a sum in one: y[f,b,o] = sum_{i..j} w[f,o,i..j] x[f,0,b,i] .. x[f,H-1,b,j].
+    """A Kronecker product and a sum: y[f,b,o] = sum_{i..j} w[f,o,i..j] x[f,0,b,i] .. x[f,H-1,b,j].
 
-    The vector of I^H products is never built in log space. Shapes: x (F, H, B, I), weight (F, O, I^H) -> y (F, B, O).
-    Source: handbook, Optimization (Tucker); Peharz et al. 2020, Einsum Networks.
+    The I^H products are never computed in log space. Shapes: x (F, H, B, I), weight (F, O, I^H) -> y (F, B, O).
+    See Peharz et al. 2020, Einsum Networks.
     """
 
     kind = "fused"
@@ -83,7 +83,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     """One factor of a Kronecker weight: with I = J*Q and O = Q*P, y[f,b,q*P+p] = sum_j w[f,p,j] x[f,b,j*Q+q].
 
     (A kron B) x is the TensorDot of A, then that of B. Shapes: x (F, 1, B, I), weight (F, P, J) -> y (F, B, O).
-    Raises: ShapeError unless J divides I and O = P*I/J. Source: handbook, Optimization (DenseKronecker).
+    Raises: ShapeError unless J divides I and O = P*I/J.
     """
 
     kind = "sum"
@@ -122,7 +122,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
 class TorchMixingLayer(TorchInnerLayer):
     """A sum that mixes its inputs unit by unit: y[f,b,k] = sum_h w[f,k,h] x[f,h,b,k].
 
-    It is a sum layer whose weight (K, H*K) is made of diagonal blocks, without the zeros.
+    It is a sum layer whose weight (K, H*K) consists of diagonal blocks, without the zeros.
     Shapes: x (F, H, B, K), weight (F, K, H) -> y (F, B, K).
     """
 

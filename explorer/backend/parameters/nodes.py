@@ -1,7 +1,6 @@
 """The nodes of compiled parameter graphs: tensors, pointers to tensors, and operators.
 
 A node is data; its `forward` is a pure function of its operands. Values have a leading fold axis: (F, *shape).
-Source: handbook, Folding (TorchTensorParameter, TorchPointerParameter, TorchParameterOp).
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +24,7 @@ LEAVES: Mapping[str, str] = MappingProxyType({"role": "leaves"})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchParameterNode(ABC):
-    """A node of a compiled parameter graph; `shape` leaves out the fold axis."""
+    """A node of a compiled parameter graph; `shape` does not include the fold axis."""
 
     shape: Shape
     num_folds: int = field(default=1, metadata=FOLDS)
@@ -47,7 +46,7 @@ class TorchParameterNode(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchLeafParameter(TorchParameterNode, ABC):
-    """A node that reads leaves of the symbolic circuit, one per fold, with how each gets its first value."""
+    """A node that reads leaves of the symbolic circuit, one per fold, each with its initializer."""
 
     leaves: tuple[TensorParameter, ...] = field(metadata=LEAVES)
     initializers: tuple[InitializerFunction, ...] = field(metadata=LEAVES)
@@ -68,15 +67,15 @@ class TorchLeafParameter(TorchParameterNode, ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchTensorParameter(TorchLeafParameter):
-    """The owner of its leaves: their values stand in one tensor (F, *shape) of the circuit."""
+    """The owner of its leaves: their values are stored in one tensor (F, *shape) of the circuit."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchPointerParameter(TorchLeafParameter):
-    """Reads leaves that another node owns: another layer's, or that of a circuit compiled before.
+    """Reads leaves that another node owns, in the same circuit or in one that was compiled before.
 
-    A pointer names leaves, not tensors. The circuit's address book says which slice of which tensor holds each leaf,
-    so a pointer stays right while its target is folded.
+    A pointer names leaves instead of tensors, and the `ParameterStore` has the slice of each leaf, so a pointer stays
+    valid while its target is folded.
     """
 
 
@@ -84,7 +83,7 @@ class TorchPointerParameter(TorchLeafParameter):
 class TorchParameterOp(TorchParameterNode, ABC):
     """An operator; `in_shapes` are the shapes of its operands, without the fold axis.
 
-    `compiles` names the symbolic operator that the class compiles; operators that only rules create leave it out.
+    `compiles` names the symbolic operator that the class compiles; operators that only rules create omit it.
     """
 
     compiles: ClassVar[type[ParameterOp] | None] = None
@@ -108,7 +107,7 @@ class TorchParameterOp(TorchParameterNode, ABC):
         return any(inputs)
 
     def _contraction_flops(self) -> int:
-        """What a contraction costs beyond one operation an entry."""
+        """The cost of a contraction, which is more than one operation per entry."""
         return 0
 
     @abstractmethod

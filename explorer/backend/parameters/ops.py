@@ -1,7 +1,7 @@
 """The operators of compiled parameter graphs: one class each, its config and its kernel.
 
-Those that have a symbolic operator of the same name compute what it says; MatMul, Flatten and Einsum exist here only,
-made by optimization rules. Axes count without the fold axis.
+MatMul, Flatten and Einsum have no symbolic operator: only optimization rules create them. Axes do not count the fold
+axis.
 """
 
 from dataclasses import dataclass
@@ -159,7 +159,7 @@ class TorchSumParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchHadamardParameter(TorchParameterOp):
-    """x * y, entry by entry."""
+    """x * y, elementwise."""
 
     compiles = symbolic.HadamardParameter
 
@@ -169,7 +169,7 @@ class TorchHadamardParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchKroneckerParameter(TorchParameterOp):
-    """The Kronecker product in every fold, the first operand slower on every axis."""
+    """The Kronecker product in every fold; the first operand varies slower along every axis."""
 
     compiles = symbolic.KroneckerParameter
 
@@ -183,7 +183,7 @@ class TorchKroneckerParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchOuterProductParameter(TorchParameterOp):
-    """All products of entries along an axis, the first operand slower."""
+    """All products of entries along an axis; the first operand varies slower."""
 
     compiles = symbolic.OuterProductParameter
     axis: int
@@ -195,7 +195,7 @@ class TorchOuterProductParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchOuterSumParameter(TorchParameterOp):
-    """All sums of entries along an axis, the first operand slower."""
+    """All sums of entries along an axis; the first operand varies slower."""
 
     compiles = symbolic.OuterSumParameter
     axis: int
@@ -250,7 +250,7 @@ class TorchMixingWeightParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchPolynomialDifferentialParameter(TorchParameterOp):
-    """Coefficients of the order-th derivative, lowest first; those of a vanished polynomial are one zero."""
+    """Coefficients of the order-th derivative, lowest first; the zero polynomial has one coefficient."""
 
     compiles = symbolic.PolynomialDifferentialParameter
     order: int
@@ -277,7 +277,7 @@ class TorchMatMulParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchFlattenParameter(TorchParameterOp):
-    """Joins the axes start .. end (both included) into one."""
+    """Flattens the axes start_axis .. end_axis, both included, into one."""
 
     start_axis: int
     end_axis: int
@@ -288,7 +288,7 @@ class TorchFlattenParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchEinsumParameter(TorchParameterOp):
-    """A sum of products; `axes` names the axes of each operand by numbers, `result` those of the result."""
+    """A sum of products; `axes` labels the axes of each operand with numbers, and `result` those of the result."""
 
     axes: tuple[tuple[int, ...], ...]
     result: tuple[int, ...]

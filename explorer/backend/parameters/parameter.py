@@ -15,7 +15,7 @@ class TorchParameter:
     """The parameter of a compiled layer: (F, *shape).
 
     Not folded: `graph` has one output and `fold_index` is None. Folded: the members' graphs are merged and folded as
-    one graph, and `fold_index.out_fold_idx` says for each fold in which node and slice its value stands.
+    one graph, and `fold_index.out_fold_idx` has the node and slice of the value of each fold.
     """
 
     graph: Graph[TorchParameterNode]
@@ -30,7 +30,7 @@ class TorchParameter:
 
     @property
     def output(self) -> TorchParameterNode:
-        """The node that gives the value of a parameter that is not folded."""
+        """The node with the value of an unfolded parameter."""
         return self.graph.nodes[self.graph.outputs[0]]
 
     @cached_property
@@ -55,7 +55,7 @@ class TorchParameter:
 def apply_op(
     op_type: type[TorchParameterOp], *operands: TorchParameter, shape: Shape, **config: object
 ) -> TorchParameter:
-    """A parameter that applies an operator to parameters that are not folded; their graphs are joined.
+    """Apply an operator to unfolded parameters: one parameter with the graphs of all of them.
 
     Raises: ShapeError if an operand is folded: rules build parameters before folding.
     """
@@ -65,10 +65,10 @@ def apply_op(
     for operand in operands:
         if operand.fold_index is not None:
             raise ShapeError(f"operators are applied before folding; {operand!r} is folded")
-        place = {old: len(nodes) + i for i, old in enumerate(operand.graph.nodes)}
-        nodes |= {place[old]: node for old, node in operand.graph.nodes.items()}
-        inputs |= {place[old]: tuple(place[s] for s in sources) for old, sources in operand.graph.inputs.items()}
-        ends.append(place[operand.graph.outputs[0]])
+        position = {old: len(nodes) + i for i, old in enumerate(operand.graph.nodes)}
+        nodes |= {position[old]: node for old, node in operand.graph.nodes.items()}
+        inputs |= {position[old]: tuple(position[s] for s in sources) for old, sources in operand.graph.inputs.items()}
+        ends.append(position[operand.graph.outputs[0]])
     op = op_type(shape=shape, in_shapes=tuple(operand.shape for operand in operands), **config)  # type: ignore[arg-type]
     top = len(nodes)
     nodes[top] = op
@@ -77,7 +77,7 @@ def apply_op(
 
 
 def subgraph_parameter(parameter: TorchParameter, node: int) -> TorchParameter:
-    """The parameter that ends at a node inside of a parameter that is not folded."""
+    """The part of an unfolded parameter that computes one of its nodes."""
     keep: dict[int, None] = {}
     waiting = [node]
     while waiting:

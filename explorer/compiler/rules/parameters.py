@@ -44,7 +44,7 @@ def operator_rule(op_type: type[compiled.TorchParameterOp]) -> CompileRule:
 @parameter_rules.rule(TensorParameter)
 def compile_leaf(compiler: Any, leaf: TensorParameter) -> compiled.TorchLeafParameter:
     """The first use of a leaf owns it; later ones, in this circuit or another, point to it."""
-    if leaf.dtype is DataType.COMPLEX and not compiler.semiring.takes_complex:
+    if leaf.dtype is DataType.COMPLEX and not compiler.semiring.accepts_complex:
         raise DataTypeError(
             f"the complex leaf {leaf!r} needs the semiring sum-product or complex-lse-sum, got {compiler.semiring.name}"
         )
