@@ -56,7 +56,7 @@ class CompilerOptions:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, default)
         for f in fields(self):
-            object.__setattr__(self, f.name, _checked(f, getattr(self, f.name)))
+            object.__setattr__(self, f.name, _check(f, getattr(self, f.name)))
         if self.max_rounds < 0:
             raise ValueRangeError(f"max_rounds: expected at least 0, got {self.max_rounds}")
 
@@ -87,7 +87,7 @@ class CompilerOptions:
         return cls(**{f.name: data[f.name] for f in fields(cls) if f.name in data})
 
 
-def _checked(option: "Field[Any]", value: Any) -> Any:
+def _check(option: "Field[Any]", value: Any) -> Any:
     """The value in the declared type of the option: a list of names as a tuple. Raises: DataTypeError."""
     if option.type == NAMES:
         names = [value] if isinstance(value, str) else value

@@ -26,7 +26,7 @@ OTHER: dict[str, Any] = {
 }
 
 
-def test_every_option_has_another_value_here():
+def test_the_values_here_differ_from_all_defaults():
     assert list(OTHER) == [f.name for f in fields(CompilerOptions)]
     default = CompilerOptions()
     assert all(getattr(default, name) != value for name, value in OTHER.items())
@@ -51,7 +51,7 @@ def test_the_limit_on_rounds_and_the_levels_are_those_of_the_preset():
         assert CompilerOptions(max_rounds=3, disable="Tucker", seed=2).with_preset(preset) == replace(options, seed=2)
 
 
-def test_a_strategy_is_given_by_name_or_as_a_member():
+def test_a_strategy_is_a_name_or_a_member():
     for strategy in ("first-match", "FIRST_MATCH", OptMatchStrategy.FIRST_MATCH):
         assert TorchCompiler(strategy=strategy).options.strategy == "first-match"
 

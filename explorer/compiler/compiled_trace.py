@@ -39,7 +39,7 @@ class CircuitSnapshot:
 
     @property
     def change(self) -> None:
-        """There is no step before."""
+        """There is no previous step."""
         return None
 
     @cached_property

@@ -34,7 +34,7 @@ from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
-from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimize_circuit, preset_rules, skips_of
+from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
@@ -78,7 +78,7 @@ class TorchCompiler:
     ) -> None:
         self.options = _options(options, keywords)
         self.semiring: Semiring = semiring_named(self.options.semiring)
-        self.skips = skips_of(self.options.skip)
+        self.skips = parse_skips(self.options.skip)
         scheduler_named(self.options.levels)
         if rules is not None:
             _check_type("rules", rules, RuleSet)
@@ -115,7 +115,7 @@ class TorchCompiler:
         if circuit in self.circuits:
             return self.circuits[circuit]
         switches = Switches(self.skips, (*self.rules.names, *self.options.disable))
-        self._tell(RunStarted(circuit, self.options.to_json(), self._described_rules()))
+        self._notify(RunStarted(circuit, self.options.to_json(), self._described_rules()))
         self._counter = StatsCounter(self.semiring.is_complex)
         with paused_garbage_collection():
             compiled = self._compile_circuit(circuit, switches)
@@ -156,13 +156,13 @@ class TorchCompiler:
         states = FoldStates(graph, self._counter)
 
         def on_level(level: int, groups: Sequence[FoldedGroup], seconds: float) -> None:
-            self._tell(StepStarted(StepPath.of("fold", Stage("level", level)), "compiled"))
+            self._notify(StepStarted(StepPath.of("fold", Stage("level", level)), "compiled"))
             for group in groups:
                 kind, settings = group.key
-                self._tell(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
+                self._notify(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
             states.add(groups)
             changed = any(len(group.members) > 1 for group in groups)
-            self._tell(StepEnded(changed, seconds, FoldingSnapshot(self, circuit, self._counter, states, level)))
+            self._notify(StepEnded(changed, seconds, FoldingSnapshot(self, circuit, self._counter, states, level)))
 
         def is_off(level: int) -> bool:
             return switches.step_is_off(f"fold/level {level}")
@@ -174,7 +174,7 @@ class TorchCompiler:
 
     def compile_layer(self, layer: Layer) -> TorchLayer:
         """Compile a layer by the rule of its type."""
-        return _applied(self.layer_rules[layer], self, layer)
+        return _apply_rule(self.layer_rules[layer], self, layer)
 
     def compile_parameter(self, parameter: ParameterNode) -> TorchParameter:
         """Compile a parameter graph: each node by the rule of its type, in topological order."""
@@ -188,13 +188,13 @@ class TorchCompiler:
         return TorchParameter(Graph(nodes, in_nodes, (compiled_nodes_map[parameter],)))
 
     def _compile_parameter_node(self, node: ParameterNode) -> TorchParameterNode:
-        return _applied(self.parameter_rules[node], self, node)
+        return _apply_rule(self.parameter_rules[node], self, node)
 
     def compile_initializer(self, initializer: Initializer) -> InitializerFunction:
         """Compile an initializer to a function that fills a tensor; equal initializers share it."""
         function = self._initializers.get(initializer)
         if function is None:
-            function = self._initializers[initializer] = _applied(
+            function = self._initializers[initializer] = _apply_rule(
                 self.initializer_rules[initializer], self, initializer
             )
         return function
@@ -212,20 +212,20 @@ class TorchCompiler:
         self, path: StepPath, circuit: Circuit, before: Graph[TorchLayer], work: Work
     ) -> Graph[TorchLayer] | None:
         """Run one step between its two events; a failure is reported and raised."""
-        self._tell(StepStarted(path, "compiled"))
+        self._notify(StepStarted(path, "compiled"))
         started = perf_counter()
         try:
             after = work(before)
         except CircuitError as error:
             error.args = (f"{path}: {error}",)
-            self._tell(StepFailed(str(error), CompiledSnapshot(self, circuit, self._counter, before)))
+            self._notify(StepFailed(str(error), CompiledSnapshot(self, circuit, self._counter, before)))
             raise
         seconds = perf_counter() - started
         snapshot = CompiledSnapshot(self, circuit, self._counter, before if after is None else after)
-        self._tell(StepEnded(after is not None, seconds, snapshot))
+        self._notify(StepEnded(after is not None, seconds, snapshot))
         return after
 
-    def _tell(self, event: Any) -> None:
+    def _notify(self, event: Any) -> None:
         for listener in self.listeners:
             listener(event)
 
@@ -234,7 +234,7 @@ class TorchCompiler:
         return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
 
 
-def _applied(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:
+def _apply_rule(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:
     """Apply a compile rule; an exception becomes a RuleError that names the type."""
     try:
         return rule(compiler, symbolic)

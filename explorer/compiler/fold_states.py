@@ -1,7 +1,7 @@
 """The states of a circuit while it is folded.
 
 A state is a prefix of the list of groups. How it differs from the state before it follows from the groups of its level
-alone, so recording, printing and saving a folding takes time and memory in proportion to its groups.
+alone, so recording, printing and saving a folding needs time and memory in proportion to its groups.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

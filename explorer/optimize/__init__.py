@@ -5,7 +5,7 @@ from explorer.optimize.cost import cost_change, layer_cost, layers_cost, must_pa
 from explorer.optimize.custom import ONE_LAYER, put_rule_first, replacements_of, rule_replacing
 from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet, preset_rules
-from explorer.optimize.skips import Skips, SkipWarning, Switches, skips_of
+from explorer.optimize.skips import Skips, SkipWarning, Switches, parse_skips
 
 __all__ = [
     "ONE_LAYER",
@@ -21,9 +21,9 @@ __all__ = [
     "layer_cost",
     "layers_cost",
     "must_pay",
+    "parse_skips",
     "preset_rules",
     "put_rule_first",
     "replacements_of",
     "rule_replacing",
-    "skips_of",
 ]

@@ -32,7 +32,7 @@ StepRunner = Callable[[StepPath, Graph[TorchLayer], Work], Graph[TorchLayer] | N
 
 @dataclass(frozen=True)
 class OptimizeOptions:
-    """The rules, the conflict strategy, the limit on rounds, the listeners, and what is switched off."""
+    """The rules, the conflict strategy, the limit on rounds, the listeners, and what is skipped."""
 
     rules: RuleSet
     strategy: OptMatchStrategy

@@ -37,7 +37,7 @@ class Skips:
         return (*self.steps, *self.matches.values())
 
 
-def skips_of(entries: Sequence[str]) -> Skips:
+def parse_skips(entries: Sequence[str]) -> Skips:
     """Parse the entries. Raises: ValueRangeError for an entry of an unknown form."""
     steps: list[str] = []
     matches: dict[tuple[str, int], str] = {}

@@ -27,7 +27,7 @@ class Query:
     Query('+fast_run', '-inplace')
     >>> fast.including("mine").requiring("exact")
     Query('+fast_run', '+mine', '&exact', '-inplace')
-    >>> fast.takes(["fast_run", "merge"]), fast.takes(["fast_run", "inplace"])
+    >>> fast.selects(["fast_run", "merge"]), fast.selects(["fast_run", "inplace"])
     (True, False)
     """
 
@@ -68,7 +68,7 @@ class Query:
             found[sign].append(tag)
         return cls(found["+"], found["&"], found["-"], subquery)
 
-    def takes(self, tags: Iterable[str]) -> bool:
+    def selects(self, tags: Iterable[str]) -> bool:
         """Whether an entry with these tags is selected."""
         has = frozenset(tags)
         return not has.isdisjoint(self.include) and has.issuperset(self.require) and has.isdisjoint(self.exclude)
@@ -261,23 +261,23 @@ class RewriteDatabase(ABC, Generic[Item]):
         Accepts a `Query`, or its short form: `query("+fast_run", "-inplace")`. Raises: QueryError.
         """
         asked = self._read(parts, subquery)
-        made = self._make(self._chosen(asked))
+        made = self._make(self._select(asked))
         if isinstance(made, FromQuery):
             made.origin = Origin(self, asked)
         return made
 
-    def _chosen(self, query: Query) -> list[Entry[Item]]:
+    def _select(self, query: Query) -> list[Entry[Item]]:
         """The selected entries, in order; nested databases are replaced by what they build, or dropped if empty."""
         found: list[Entry[Any]] = []
         for entry in self.entries():
-            if not query.takes(entry.all_tags) or (self.ordered and entry.position >= query.position_cutoff):
+            if not query.selects(entry.all_tags) or (self.ordered and entry.position >= query.position_cutoff):
                 continue
             inner = _database(entry.item)
             if inner is None:
                 found.append(entry)
                 continue
             inside = query.inside(entry.name)
-            if inner._chosen(inside):
+            if inner._select(inside):
                 found.append(Entry(entry.name, inner.query(inside), entry.tags, entry.position, entry.role))
         return found
 

@@ -70,7 +70,7 @@ class Rule:
 class OptRegistry(ABC):
     """Rules by name, in order of registration; a compiler copies it."""
 
-    takes: ClassVar[type[GraphOptPattern]]
+    pattern_type: ClassVar[type[GraphOptPattern]]
 
     rules: dict[str, Rule] = field(default_factory=dict[str, Rule])
 
@@ -81,8 +81,10 @@ class OptRegistry(ABC):
 
         Raises: DuplicateNameError if the name is taken; RuleError if the registry does not accept the pattern's type.
         """
-        if not isinstance(pattern, self.takes):
-            raise RuleError(f"{type(self).__name__}: expected a {self.takes.__name__}, got a {type(pattern).__name__}")
+        if not isinstance(pattern, self.pattern_type):
+            raise RuleError(
+                f"{type(self).__name__}: expected a {self.pattern_type.__name__}, got a {type(pattern).__name__}"
+            )
         if pattern.name in self.rules:
             raise DuplicateNameError(
                 f"a rule named {pattern.name!r} is registered already; give the pattern another name"
@@ -128,11 +130,11 @@ class OptRegistry(ABC):
 class LayerOptRegistry(OptRegistry):
     """Layer rules; a compiler has one registry for fusing and one for shattering."""
 
-    takes = LayerOptPattern
+    pattern_type = LayerOptPattern
 
 
 @dataclass(eq=False)
 class ParameterOptRegistry(OptRegistry):
     """Parameter rules."""
 
-    takes = ParameterOptPattern
+    pattern_type = ParameterOptPattern

@@ -1,4 +1,4 @@
-"""The compiler: the same circuit once, shared leaves, options, and what it tells of itself."""
+"""The compiler: each circuit once, shared leaves, options, and events."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def sharing() -> tuple[Circuit, Circuit]:
 # ---- one circuit, one compiled circuit
 
 
-def test_compiling_a_circuit_twice_gives_the_same_object():
+def test_compiling_a_circuit_twice_returns_the_same_object():
     compiler, circuit = TorchCompiler(), load_named("levels")
     assert compiler.compile(circuit) is compiler.compile(circuit)
     assert circuit in compiler.circuits
@@ -55,7 +55,7 @@ def test_compiling_a_circuit_twice_gives_the_same_object():
     assert TorchCompiler().compile(circuit) is not compiler.compile(circuit)
 
 
-def test_another_compiler_has_leaves_of_its_own():
+def test_each_compiler_has_its_own_leaves():
     circuit = load_named("levels")
     one, other = TorchCompiler().compile(circuit), TorchCompiler().compile(circuit)
     with torch.no_grad():
@@ -139,7 +139,7 @@ def test_an_unknown_name_among_the_options_is_refused_with_those_that_are_known(
         TorchCompiler(**options)
 
 
-def test_the_options_are_told_as_plain_values():
+def test_the_options_are_plain_values():
     compiler = TorchCompiler(
         semiring="sum-product", preset="handbook", disable=("Tucker",), seed=7, strategy="FIRST_MATCH"
     )
@@ -157,7 +157,7 @@ def test_the_options_are_told_as_plain_values():
     }
 
 
-def test_options_given_win_over_those_of_the_preset():
+def test_explicit_options_override_the_preset():
     compiler = TorchCompiler(preset="handbook", max_rounds=2, levels="fewest-groups")
     assert (compiler.options.max_rounds, compiler.options.levels) == (2, "fewest-groups")
 
@@ -180,7 +180,7 @@ def test_real_and_complex_leaves_have_the_default_precision_of_their_time():
 # ---- steps
 
 
-def test_the_steps_are_told_in_order():
+def test_the_steps_are_reported_in_order():
     watcher = Watcher()
     circuit = load_named("blackboard")
     compiler = TorchCompiler(preset="handbook", listeners=(watcher,))
@@ -258,11 +258,11 @@ def test_without_optimization_and_folding_every_layer_is_compiled_once_in_order(
         ("listeners", [None], "listeners: expected callables that accept an event, got None"),
     ],
 )
-def test_an_option_of_another_type_is_refused(option: str, value: object, message: str):
+def test_an_option_of_the_wrong_type_is_refused(option: str, value: object, message: str):
     with pytest.raises(DataTypeError, match=message):
         TorchCompiler(**{option: value})  # pyright: ignore[reportArgumentType]
 
 
-def test_what_is_no_circuit_is_refused():
+def test_only_circuits_are_compiled():
     with pytest.raises(DataTypeError, match="circuit: expected a Circuit, got 'digits' of type str"):
         TorchCompiler().compile("digits")  # pyright: ignore[reportArgumentType]

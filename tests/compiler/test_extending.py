@@ -113,7 +113,7 @@ def powers(*exponents: int) -> Circuit:
 
 
 @EACH_MODE
-def test_an_own_layer_is_compiled_optimized_and_folded_like_any_other(mode: Mode):
+def test_a_custom_layer_is_compiled_optimized_and_folded_like_any_other(mode: Mode):
     compiler = TorchCompiler(**mode)
     compiler.layer_rules.rule(PowerLayer)(layer_rule(TorchPowerLayer))
     module = compiler.compile(powers(2, 3, 2))
@@ -249,7 +249,7 @@ def test_one_class_compiles_a_symbolic_class_and_redefining_it_replaces_it():
 # ---- own operators and initializers
 
 
-def test_an_own_operator_and_an_own_initializer_are_compiled():
+def test_a_custom_operator_and_a_custom_initializer_are_compiled():
     b = CircuitBuilder()
     initializers = (ConstantInitializer(1.0), CountingInitializer())
     plain, counted = (HalfParameter((TensorParameter((2, 2), initializer=i),)) for i in initializers)
@@ -282,7 +282,7 @@ TWO_HADAMARDS = LayerOptPattern("TwoHadamards", (TorchHadamardLayer,) * 2, confi
 HALF_SUM = LayerOptPattern("HalfSum", (TorchSumLayer,), config_patterns=({"num_output_units": 3},))
 
 
-def test_a_rule_added_with_the_decorator_is_applied_and_told():
+def test_a_rule_added_with_the_decorator_is_applied_and_recorded():
     watcher = Watcher()
     compiler = TorchCompiler(listeners=(watcher,), fold=False)
 
@@ -385,7 +385,7 @@ BAD_RULES = {
 
 @pytest.mark.parametrize("kind", BAD_RULES)
 @pytest.mark.parametrize("listening", [False, True])
-def test_a_rule_that_gives_illegal_layers_is_named_with_match_and_place(kind: str, listening: bool):
+def test_a_rule_that_returns_illegal_layers_is_named_with_match_and_location(kind: str, listening: bool):
     make, message = BAD_RULES[kind]
     watcher = Watcher()
     compiler = TorchCompiler(listeners=(watcher,) if listening else ())

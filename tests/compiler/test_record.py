@@ -1,4 +1,4 @@
-"""Recording with a compiler of one's own."""
+"""Recording with a given compiler."""
 
 import pytest
 
@@ -33,14 +33,14 @@ def nested_products() -> explorer.Circuit:
     return builder.build(builder.sum(builder.hadamard(builder.hadamard(*coins)), num_units=1))
 
 
-def test_a_compiler_of_ones_own_is_listened_to_once():
+def test_the_recorder_listens_to_a_compiler_once():
     compiler = own_compiler()
     trace = explorer.record(nested_products(), compiler=compiler)
     assert "NestedProducts" in {rule.name for rule in trace.rules}
     assert compiler.listeners == ()
 
 
-def test_own_rules_apply_and_keep_the_value():
+def test_custom_rules_apply_and_keep_the_value():
     import torch
 
     compiler = own_compiler()
@@ -50,12 +50,12 @@ def test_own_rules_apply_and_keep_the_value():
     assert all(row.ok for row in trace.check(torch.tensor([[0, 1], [1, 1]])))
 
 
-def test_a_compiler_has_its_options_already():
+def test_a_compiler_and_options_do_not_mix():
     with pytest.raises(CircuitError, match="remove seed"):
         explorer.record(nested_products(), compiler=own_compiler(), seed=1)
 
 
-def test_a_trace_with_own_rules_reruns_with_a_compiler_that_has_them(tmp_path):
+def test_a_trace_with_custom_rules_reruns_with_a_compiler_that_has_them(tmp_path):
     explorer.record(nested_products(), compiler=own_compiler()).save(tmp_path / "trace.json")
     loaded = explorer.Trace.load(tmp_path / "trace.json")
     with pytest.raises(CircuitError, match="NestedProducts; pass a compiler that has them"):

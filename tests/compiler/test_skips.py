@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import explorer
 from explorer.app.cli import app
 from explorer.errors import DataTypeError, UnknownNameError, ValueRangeError
-from explorer.optimize import SkipWarning, skips_of
+from explorer.optimize import SkipWarning, parse_skips
 from explorer.symbolic import CategoricalLayer, LogParameter, SoftmaxParameter, TensorParameter
 from explorer.templates import load_named
 from explorer.trace import Trace
@@ -39,7 +39,7 @@ def log_of_a_softmax():
 
 
 @pytest.mark.parametrize(("name", "skip"), SKIPS)
-def test_what_is_switched_off_changes_the_trace_and_no_value(name, skip):
+def test_skipping_changes_the_trace_but_no_value(name, skip):
     plain, trace = explorer.record(load_named(name)), explorer.record(load_named(name), skip=(skip,))
     assert [str(trace.graph_at(i)) for i in range(len(trace.steps))] != [
         str(plain.graph_at(i)) for i in range(len(plain.steps))
@@ -63,7 +63,7 @@ def test_one_match_that_is_switched_off_is_refused_and_the_others_are_not():
     assert all(check.passed for check in answer.checks)
 
 
-def test_a_round_that_is_switched_off_is_the_last_one_and_says_what_it_left_alone():
+def test_a_skipped_round_is_the_last_one_and_records_what_it_skipped():
     trace = explorer.record(load_named("conflict"), skip=["optimize/round 2"])
     assert [step.path for step in trace.steps if step.path.startswith("optimize")] == [
         f"optimize/round {n}/{name}" for n in (1, 2) for name in ("parameters", "shatter", "fuse")
@@ -73,7 +73,7 @@ def test_a_round_that_is_switched_off_is_the_last_one_and_says_what_it_left_alon
     assert not trace.step("optimize/round 2/fuse").changed
 
 
-def test_after_a_pass_that_is_switched_off_the_rounds_go_on_if_another_pass_changed_something():
+def test_rounds_continue_after_a_skipped_pass_if_a_different_pass_changed_something():
     trace = explorer.record(load_named("kronecker"), skip=["optimize/round 1/fuse"])
     assert trace.step("optimize/round 1/fuse").switched_off == 3
     assert len(trace.step("optimize/round 2/fuse").rewrites) == 3
@@ -97,7 +97,7 @@ def test_layers_of_a_level_that_is_switched_off_stay_alone():
     )
 
 
-def test_a_trace_keeps_what_was_off_and_runs_again_with_it(tmp_path):
+def test_a_trace_keeps_what_was_skipped_and_reruns_with_it(tmp_path):
     skip = ["fold/level 0", "SumCollapse@9"]
     trace = explorer.record(load_named("conflict"), skip=skip)
     trace.save(tmp_path / "conflict.trace.json")
@@ -114,7 +114,7 @@ def test_an_older_trace_has_nothing_switched_off():
     assert len(explorer.rerun(loaded).steps) == 11
 
 
-def test_the_limit_does_not_count_what_is_switched_off(recwarn):
+def test_the_limit_ignores_skipped_matches(recwarn):
     trace = explorer.record(load_named("conflict"), max_rounds=1, skip=["Candecomp@16", "Candecomp@17"])
     assert [str(w.message) for w in recwarn if "limit" in str(w.message)] == []
     assert trace.steps[-1].path.startswith("fold/")
@@ -132,7 +132,7 @@ def test_the_limit_does_not_count_what_is_switched_off(recwarn):
         (3, DataTypeError, "skip: expected strings, got [3]"),
     ],
 )
-def test_an_entry_of_another_form_is_refused_at_once(entry, error, message):
+def test_an_entry_of_an_unknown_form_is_refused_at_once(entry, error, message):
     with pytest.raises(error, match=re.escape(message)):
         explorer.TorchCompiler(skip=[entry])
 
@@ -148,13 +148,13 @@ def test_a_match_of_a_rule_that_is_disabled_may_be_switched_off_as_well():
     assert rewrites(trace) == []
 
 
-def test_what_was_never_there_is_told():
+def test_unused_entries_are_reported():
     with pytest.warns(SkipWarning, match=r"^Nothing to disable at fold/level 90, SumCollapse@999\.$"):
         explorer.record(load_named("blackboard"), skip=["SumCollapse@999", "optimize/round 1", "fold/level 90"])
 
 
-def test_one_text_is_one_entry():
-    assert skips_of("fold/level 1").entries == ("fold/level 1",)
+def test_one_string_is_one_entry():
+    assert parse_skips("fold/level 1").entries == ("fold/level 1",)
 
 
 def test_the_command_switches_off(tmp_path):

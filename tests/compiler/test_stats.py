@@ -1,4 +1,4 @@
-"""Figures of a state: what is kept from state to state gives the same as counting every layer of every state anew."""
+"""Statistics of a state: updating them from state to state equals counting every layer of every state."""
 
 from math import prod
 
@@ -44,7 +44,7 @@ def copied_anew(snapshot, number):
 
 @pytest.mark.parametrize("name", ["digits", "blackboard", "hmm", "conflict", "near-misses", "levels", "kronecker"])
 @pytest.mark.parametrize("levels", ["longest-distance", "fewest-groups"])
-def test_every_state_has_the_figures_of_its_own_layers(name, levels):
+def test_every_state_has_the_statistics_of_its_own_layers(name, levels):
     trace = explorer.record(gallery.load_named(name), levels=levels)
     for step in reversed(trace.steps):
         assert trace.stats(step) == counted_anew(step.snapshot), step.path

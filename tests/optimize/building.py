@@ -56,7 +56,7 @@ def leaf_values(circuit: Circuit, module: TorchCircuit) -> dict[TensorParameter,
 
 
 def assert_same_values(circuit: Circuit, module: TorchCircuit) -> None:
-    """The compiled circuit gives what the oracle gives for its values."""
+    """Check that the compiled circuit has the oracle's values."""
     x = random_inputs(circuit, batch=4)
     assert_equals_oracle(output(module, x), module.semiring.name, circuit, leaf_values(circuit, module), x)
 

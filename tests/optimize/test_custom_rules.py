@@ -1,4 +1,4 @@
-"""A rule for a pattern of one's own: which known rules fit it, and that their conditions come along."""
+"""Rules for user-defined patterns: which known rules fit, and that their conditions are added."""
 
 import pytest
 
@@ -33,11 +33,11 @@ def sub(*entries, **options):
         (pattern(*SUM, sub_patterns=sub(TorchSoftmaxParameter, is_output=True)), ()),
     ],
 )
-def test_what_may_replace_a_pattern(mine, fitting):
+def test_replacements_of_a_pattern(mine, fitting):
     assert replacements_of(mine) == fitting
 
 
-def test_the_conditions_of_the_known_rule_come_along():
+def test_the_conditions_of_the_known_rule_are_added():
     mine = pattern(*SUM, config_patterns=({"arity": at_most(4), "num_output_units": 2},))
     merged = rule_replacing(mine, "Mixing").pattern
     assert (
@@ -48,7 +48,7 @@ def test_the_conditions_of_the_known_rule_come_along():
     assert (merged.name, merged.source) == ("Mine", mine.source)
 
 
-def test_a_rule_for_a_pattern_of_ones_own_does_not_ask_whether_it_pays():
+def test_a_rule_for_a_user_defined_pattern_does_not_check_its_cost():
     assert preset_rules("default").fuse["SumCollapse"].guard is not None
     assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").guard is None
 
@@ -61,7 +61,7 @@ def test_the_rule_is_the_first_of_its_pass():
     assert "A" not in preset_rules("default").names
 
 
-def test_a_name_that_is_taken_a_kind_that_does_not_fit_and_a_foreign_replacement_are_refused():
+def test_a_taken_name_and_a_replacement_that_does_not_fit_are_refused():
     rules = preset_rules("default")
     with pytest.raises(DuplicateNameError, match="a rule named 'LogSoftmax' is registered already"):
         put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="LogSoftmax"), "SumCollapse")
@@ -74,7 +74,7 @@ def test_a_name_that_is_taken_a_kind_that_does_not_fit_and_a_foreign_replacement
         rules.fuse.put_first(known)
 
 
-def test_conditions_say_what_they_ask_for():
+def test_conditions_print_as_text():
     both = all_of(at_least(2), 3, other_than(4))
     assert repr(both) == "at least 2 and 3 and other than 4"
     assert [both.test(value) for value in (2, 3, 4)] == [False, True, False]

@@ -295,7 +295,7 @@ def test_the_handbook_preset_leaves_a_mixing_sum_dense():
     assert types_above_inputs(module) == ["Sum", "Sum", "Sum"]
 
 
-def test_a_sum_of_several_inputs_with_a_dense_weight_is_no_mixing_layer():
+def test_a_sum_of_several_inputs_with_a_dense_weight_does_not_become_a_mixing_layer():
     b = CircuitBuilder()
     (x,) = inputs(b, 1, units=2)
     module, watcher = optimized(b.build(b.sum(x, x, num_units=2, weight=positive(2, 4))), preset="default")

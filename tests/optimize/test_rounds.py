@@ -87,7 +87,7 @@ def test_the_last_round_is_the_one_that_changes_nothing(preset: str):
     ]
 
 
-def test_a_limit_that_is_reached_exactly_is_no_limit():
+def test_a_limit_that_is_reached_exactly_is_not_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         module, watcher = watched(chain(8), max_rounds=3)
@@ -96,13 +96,13 @@ def test_a_limit_that_is_reached_exactly_is_no_limit():
 
 
 @pytest.mark.parametrize(("max_rounds", "left"), [(1, 4), (2, 2)])
-def test_a_smaller_limit_stops_earlier_and_speaks(max_rounds: int, left: int):
+def test_a_smaller_limit_stops_earlier_and_warns(max_rounds: int, left: int):
     with pytest.warns(LimitWarning, match=f"limit of {max_rounds} rounds"):
         module = TorchCompiler(max_rounds=max_rounds).compile(chain(8))
     assert types_above_inputs(module) == ["Sum"] * left
 
 
-def test_a_limit_speaks_of_parameter_rules_and_of_shattering_too():
+def test_a_limit_warns_of_parameter_and_shattering_rules_too():
     b = CircuitBuilder()
     (x,) = inputs(b, 1, units=8)
     circuit = b.build(b.sum(x, num_units=8, weight=kronecker_of((2, 2), (2, 2), (2, 2))))
@@ -141,7 +141,7 @@ def product_of_one() -> Circuit:
     return b.build(b.sum(b.hadamard(*inputs(b, 1, units=2)), num_units=1, weight=positive(1, 2)))
 
 
-def test_a_rule_that_doubles_the_circuit_each_round_ends_at_a_limit_that_speaks():
+def test_a_rule_that_doubles_the_circuit_each_round_ends_at_a_limit_with_a_warning():
     watcher = Watcher()
     circuit = product_of_one()
     warned = r"Stopped optimize after 10 rounds: the circuit has grown to 1,0\d\d nodes, over the limit of 1,000.*Check"
@@ -235,7 +235,7 @@ def test_the_first_match_goes_by_the_order_of_the_rules():
     assert types_above_inputs(module) == ["CPT"]
 
 
-def test_the_lowest_cost_takes_the_rule_that_saves_most():
+def test_the_lowest_cost_prefers_the_rule_that_saves_most():
     b = CircuitBuilder()
     low = b.sum(b.hadamard(*inputs(b, 2, units=64)), num_units=1, weight=normalized(1, 64))
     circuit = b.build(b.sum(low, num_units=64, weight=normalized(64, 1)))
@@ -322,7 +322,7 @@ def test_an_unknown_preset_is_refused():
         TorchCompiler(preset="fast")
 
 
-def test_rules_can_be_given_as_a_set():
+def test_rules_can_be_passed_as_a_rule_set():
     module = compiled(load_named("levels"), rules=RuleSet())
     assert set(layer_types(module)) == {"Categorical", "Hadamard", "Sum"}
     fuse_only = RuleSet(fuse=preset_rules("handbook").fuse)

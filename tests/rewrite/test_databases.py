@@ -14,7 +14,7 @@ class Thing:
 
 
 class Things(FromQuery):
-    """What the database below gives."""
+    """The rewriter that the database below builds."""
 
     def __init__(self, names):
         self.names = names
@@ -60,7 +60,7 @@ def shelf():
         (Query(include=["Thing"]), ["a", "b", "c"]),
     ],
 )
-def test_a_query_takes_any_of_include_all_of_require_none_of_exclude(query, names):
+def test_a_query_selects_any_of_include_all_of_require_none_of_exclude(query, names):
     assert shelf().query(query).names == names
 
 
@@ -87,7 +87,7 @@ def test_the_short_form_of_a_query():
         Query(include=[3])  # pyright: ignore[reportArgumentType]
 
 
-def test_what_a_query_gave_can_be_asked_for_another_choice():
+def test_a_rewriter_built_by_a_query_can_extend_the_query():
     found = shelf()
     red = found.query(Query(include=["red"]))
     assert red.excluding("round").names == ["b"]
@@ -111,7 +111,7 @@ def test_what_a_query_gave_can_be_asked_for_another_choice():
         ("e", ("e",), "the tag 'e' is the name"),
     ],
 )
-def test_no_name_is_another_name_or_a_tag(name, tags, message):
+def test_names_and_tags_are_distinct(name, tags, message):
     found = shelf()
     with pytest.raises(DuplicateNameError, match=message):
         found.register(name, Thing(), *tags)
@@ -128,7 +128,7 @@ def test_no_name_is_another_name_or_a_tag(name, tags, message):
         ("e", Thing(), ("+red",), "do not begin with"),
     ],
 )
-def test_what_is_no_entry_is_refused(name, thing, tags, message):
+def test_an_invalid_entry_is_refused(name, thing, tags, message):
     with pytest.raises(RuleError, match=message):
         shelf().register(name, thing, *tags)
 
@@ -157,7 +157,7 @@ def test_positions_order_the_entries_then_names_and_the_cutoff_is_strict():
             found.register("x", Thing(), position=wrong)
 
 
-def test_a_database_inside_gets_its_own_query_or_the_same_one():
+def test_a_nested_database_receives_its_subquery_or_the_query():
     outer, inner = Shelf("outer"), Shelf()
     inner.register("x", Thing(), "red")
     inner.register("y", Thing(), "green")

@@ -1,4 +1,4 @@
-"""The driver: how replacements are wired into the graph, what it tells, and what happens when a rule fails."""
+"""The driver: how replacements are connected, which events it sends, and what happens when a rule fails."""
 
 import itertools
 from typing import Any
@@ -80,7 +80,7 @@ def test_neighbouring_matches_read_each_other():
     assert picture(rewritten(graph, FUSE)) == "100:a0+b0() 101:a1+b1(100) -> 101"
 
 
-def test_a_match_is_replaced_where_its_root_stands_after_what_it_reads():
+def test_the_replacement_takes_the_position_of_the_root_after_its_inputs():
     graph = toy_graph({0: B("b"), 1: C("x"), 2: A("a"), 3: C("y")}, {1: (), 2: (0,), 3: (1, 2)}, (3,))
     assert picture(rewritten(graph, FUSE)) == "1:x() 100:a+b() 3:y(1,100) -> 3"
 
@@ -94,7 +94,7 @@ def test_untouched_nodes_are_the_same_objects_and_the_old_graph_is_as_it_was():
     assert picture(graph) == before
 
 
-def test_without_a_match_nothing_is_made():
+def test_without_a_match_there_is_no_new_graph():
     assert optimize_graph(chain(A(), B()), (FUSE,), context()) is None
     assert optimize_graph(chain(A(), B()), (), context()) is None
 
@@ -129,10 +129,10 @@ def test_lowest_cost_values_the_replacement():
     assert picture(new) == "100:a+b() 2:c(100) -> 2"
 
 
-# ---- what it tells
+# ---- events
 
 
-def test_listeners_are_told_of_matches_conflicts_refusals_and_rewrites():
+def test_listeners_receive_matches_conflicts_refusals_and_rewrites():
     watcher = Watcher()
     graph = chain(B("b"), A("a"), A("c"))
     optimize_graph(
@@ -206,7 +206,7 @@ def test_a_rule_that_raises_is_named_with_its_match_and_its_place(error: Excepti
     assert found.value.__cause__ is error
 
 
-def test_a_guard_that_raises_is_told_like_a_rule():
+def test_a_guard_that_raises_is_reported_like_a_rule():
     def guard(compiler: Any, match: GraphOptMatch) -> str:
         raise ZeroDivisionError("no")
 
@@ -215,7 +215,7 @@ def test_a_guard_that_raises_is_told_like_a_rule():
 
 
 @pytest.mark.parametrize(("nodes", "message"), [((), "returned no node for the match AB at 1, 0"), (None, "TypeError")])
-def test_a_rule_that_gives_nothing_is_refused(nodes: Any, message: str):
+def test_a_rule_that_returns_nothing_is_refused(nodes: Any, message: str):
     rule = Rule(AB, lambda compiler, match: nodes, source="here.py:3")
     with pytest.raises(RuleError, match=rf"the rule AB \(here.py:3\).* {message}"):
         optimize_graph(chain(B(), A()), (rule,), context())
@@ -239,7 +239,7 @@ def test_two_searches_of_one_graph_are_equal():
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_a_guard_that_gives_no_reason_is_an_error(answer: bool):
+def test_a_guard_must_return_a_reason_or_none(answer: bool):
     rule = Rule(FUSE.pattern, fuse, guard=lambda compiler, match: answer)  # pyright: ignore[reportArgumentType]
     with pytest.raises(RuleError, match="or None from the guard, got"):
         optimize_graph(chain(B("b"), A("a")), (rule,), context())

@@ -1,4 +1,4 @@
-"""The matcher: what matches, what is refused, and the reason it gives in words."""
+"""The matcher: what matches, what is refused, and the reason as text."""
 
 import itertools
 from typing import Any
@@ -154,7 +154,7 @@ def test_an_output_inside_of_a_match_is_refused_and_not_lost():
     assert match(chain(C(), B(), A(), outputs=(2, 2)), AB, 2)  # the root may be an output, and twice
 
 
-def test_a_field_that_no_such_node_has_is_an_error_of_the_pattern():
+def test_an_unknown_field_in_a_pattern_is_an_error():
     wanted = pattern("p", A, config_patterns=({"sice": 1},))
     with pytest.raises(
         RuleError, match=r"the pattern p \(tests/rewrite/toys.py:\d+\) reads .sice. of a A.* name, size"
@@ -182,7 +182,7 @@ def test_the_questions_asked_are_noted_down_until_the_first_no():
 # ---- searching a graph
 
 
-def test_a_search_gives_matches_by_pattern_and_then_by_position():
+def test_a_search_orders_matches_by_pattern_and_position():
     graph = chain(B(), A(), B(), A())
     alone = pattern("Alone", A)
     search = match_pattern_graph(graph, (alone, AB))
@@ -247,12 +247,12 @@ def test_a_pattern_with_more_conditions_than_entries_is_refused(what: str):
 
 
 @pytest.mark.parametrize("what", ["config_patterns", "sub_patterns"])
-def test_conditions_that_are_no_tuple_are_refused(what: str):
+def test_conditions_must_be_a_tuple(what: str):
     with pytest.raises(RuleError, match=f"{what} of the pattern One: expected a tuple with one dictionary per entry"):
         pattern("One", A, **{what: {"arity": 2}})
 
 
-def test_a_sub_pattern_that_is_no_pattern_is_refused():
+def test_an_invalid_sub_pattern_is_refused():
     sub_patterns: Any = ({"weight": A},)
     with pytest.raises(RuleError, match="pattern One: expected a ParameterOptPattern for the parameter"):
         pattern("One", A, sub_patterns=sub_patterns)

@@ -130,7 +130,7 @@ def test_dce_cannot_ask_for_dce_before_it():
         FunctionPassConfig("DCE")
 
 
-def test_a_pipeline_is_changed_by_making_another_one():
+def test_changing_a_pipeline_returns_a_new_one():
     pipeline = FunctionPassPipeline.of("Halve", "DCE", "Grow")
     assert pipeline.push_front("Keep").pass_ids == ("Keep", "Halve", "DCE", "Grow")
     assert pipeline.push_back("Halve").remove_first("Halve").pass_ids == ("DCE", "Grow", "Halve")
@@ -180,7 +180,7 @@ def test_a_pass_is_run_once_or_until_it_changes_nothing(passes):
     assert [(entry.changed, entry.rounds) for entry in done] == [(True, 6)]
 
 
-def test_what_changed_is_read_from_the_graph_not_from_the_pass(passes):
+def test_changes_are_read_from_the_graph_not_from_the_pass(passes):
     graph = Numbers(3)
     done = PassManager(FunctionPassPipeline.of(only("Keep"), only("Keep", FIXED_POINT)), passes).run(graph)
     assert [(entry.changed, entry.rounds) for entry in done] == [(False, 1), (False, 1)]
@@ -268,7 +268,7 @@ def test_the_graph_is_dumped_around_all_passes_or_some(passes):
     ({"stop_after": -1}, "stop_after: expected at least 0 or None, got -1"),
     ({"dump_after": "all"}, "need a function `dump`"),
 ])  # fmt: skip
-def test_options_that_make_no_sense_are_refused(options, message, passes):
+def test_invalid_options_are_refused(options, message, passes):
     with pytest.raises((UnknownNameError, ValueRangeError), match=message):
         PassManager(FunctionPassPipeline(), passes, PassOptions(**options))
     with pytest.raises(UnknownNameError, match="no pass named 'Half'"):
@@ -315,12 +315,12 @@ def test_a_file_has_the_keys_of_glow(passes):
     ("- passName: DCE\n  dceMode: before_pass", "line 1: the pass DCE cannot require DCE"),
     ("- [", "is not valid YAML"),
 ])  # fmt: skip
-def test_a_file_that_makes_no_sense_is_refused_with_its_place(text, message, passes):
+def test_an_invalid_file_is_refused_with_the_line(text, message, passes):
     with pytest.raises(FileFormatError, match=message):
         pipeline_from_yaml(text, passes.names)
 
 
-def test_an_unknown_pass_in_a_file_is_refused_with_its_place(tmp_path, passes):
+def test_an_unknown_pass_in_a_file_is_refused_with_the_line(tmp_path, passes):
     path = tmp_path / "pipeline.yaml"
     path.write_text("- passName: Grow\n- passName: Half\n")
     with pytest.raises(UnknownNameError, match=r"pipeline.yaml, line 2\) named 'Half'; known are: EmptyPass, DCE"):
@@ -329,7 +329,7 @@ def test_an_unknown_pass_in_a_file_is_refused_with_its_place(tmp_path, passes):
         read_pipeline(tmp_path / "nothing.yaml", passes.names)
 
 
-def test_a_bound_that_is_reached_with_nothing_left_to_do_is_no_limit(passes):
+def test_a_limit_reached_with_nothing_left_to_do_is_not_reported(passes):
     graph = Numbers(1)
     manager = PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT)), passes, PassOptions(max_rounds=1))
     assert manager.run(graph)[0].rounds == 1

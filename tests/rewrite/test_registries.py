@@ -52,7 +52,7 @@ def test_a_name_registered_twice_is_refused():
         rules.rule(pattern("AB", A))
 
 
-def test_a_pattern_of_the_other_kind_is_refused():
+def test_a_registry_refuses_patterns_of_the_wrong_type():
     with pytest.raises(RuleError, match="LayerOptRegistry: expected a LayerOptPattern, got a ParameterOptPattern"):
         LayerOptRegistry().rule(ParameterOptPattern("P", (A,)))
     with pytest.raises(RuleError, match="ParameterOptRegistry: expected a ParameterOptPattern, got a LayerOptPattern"):

@@ -10,7 +10,7 @@ from explorer.rewrite import LayerOptPattern
 
 @dataclass(frozen=True, eq=False)
 class Toy:
-    """Base of the toys; a toy is told from others by its name."""
+    """Base of the toys, which are identified by name."""
 
     name: str = ""
     size: int = 1
@@ -49,7 +49,7 @@ def toy_graph(nodes: Mapping[int, Any], inputs: Mapping[int, Sequence[int]], out
 
 
 def chain(*nodes: Any, outputs: Sequence[int] | None = None) -> Graph[Any]:
-    """Nodes 0, 1, ... where each reads the one before; the last is the output unless told otherwise."""
+    """Nodes 0, 1, ... where each reads the previous one; by default the last is the output."""
     inputs = {i: (i - 1,) for i in range(1, len(nodes))}
     return toy_graph(dict(enumerate(nodes)), inputs, (len(nodes) - 1,) if outputs is None else outputs)
 
