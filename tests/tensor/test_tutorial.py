@@ -289,9 +289,9 @@ def test_a_navigator_ends_with_a_warning_where_a_rule_goes_on_for_ever():
 @pytest.mark.parametrize(
     ("pattern", "says"),
     [
-        ((add, "x"), "add takes 2 inputs; 1 were given in add(x)"),
-        ((mul, (torch.ops.aten.relu.default, "x", "y"), "z"), "relu takes 1 inputs; 2 were given in relu(x, y)"),
-        ((torch.ops.aten.linear.default, "x"), "linear takes 2 to 3 inputs; 1 were given in linear(x)"),
+        ((add, "x"), "add accepts 2 inputs; got 1 in add(x)"),
+        ((mul, (torch.ops.aten.relu.default, "x", "y"), "z"), "relu accepts 1 inputs; got 2 in relu(x, y)"),
+        ((torch.ops.aten.linear.default, "x"), "linear accepts 2 to 3 inputs; got 1 in linear(x)"),
     ],
 )
 def test_a_pattern_gives_each_operator_as_many_inputs_as_it_takes(pattern, says):

@@ -23,7 +23,7 @@ from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
-from explorer.tensor.rewriting.patterns import is_commutative
+from explorer.tensor.rewriting.matching import is_commutative
 
 aten = torch.ops.aten
 

@@ -3,9 +3,10 @@
 from explorer.tensor.graph.rewrites import Declined, Replacements, Rewrite
 from explorer.tensor.rewriting.databases import EquilibriumDB, LocalGroupDB, SequenceDB, SweepDB
 from explorer.tensor.rewriting.destroying import AddDestroyHandler
+from explorer.tensor.rewriting.equilibrium import EquilibriumRewriter
+from explorer.tensor.rewriting.matching import PatternMatch
 from explorer.tensor.rewriting.merge import MergeRewriter, merge_rewriter
 from explorer.tensor.rewriting.navigators import (
-    EquilibriumRewriter,
     LocalRewriterGroup,
     OpKeyRewriter,
     TopoRewriter,
@@ -13,7 +14,8 @@ from explorer.tensor.rewriting.navigators import (
     in2out,
     out2in,
 )
-from explorer.tensor.rewriting.patterns import Asterisk, PatternMatch, PatternSub
+from explorer.tensor.rewriting.pattern_language import Asterisk
+from explorer.tensor.rewriting.patterns import PatternSub
 from explorer.tensor.rewriting.processing import RewriteWarning
 from explorer.tensor.rewriting.profile import Profile, RuleProfile
 from explorer.tensor.rewriting.rewriters import (

@@ -1,4 +1,4 @@
-"""One way through a graph with several local rewriters: how a pass leads its rules."""
+"""`SweepRewriter`: one walk through a graph with several local rewriters, as passes use it."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -7,14 +7,21 @@ from explorer.rewrite import FromQuery
 from explorer.tensor.graph.features import ReplaceValidate
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting.navigators import MAX_USE_RATIO, Arrivals, Order, by_operator, start_nodes, tell_limit
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter
+from explorer.tensor.rewriting.walking import (
+    MAX_USE_RATIO,
+    Arrivals,
+    Order,
+    by_operator,
+    report_limit,
+    start_nodes,
+)
 
 
 class _Touched(Arrivals):
-    """The applications that came or were given another input since it was last asked, each once."""
+    """Collects the applications that enter the graph or read another input, each once."""
 
     def on_change_input(
         self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
@@ -29,8 +36,8 @@ class _Touched(Arrivals):
 class SweepRewriter(FromQuery, Rewriter):
     """Visits every application with all rewriters that track it.
 
-    What rewrites made, and what reads something new because of them, is visited at the end, again if need be. At most
-    `max_use_ratio` rewrites for each node of the graph are made; more is an event and a warning.
+    Applications that a rewrite made, or that read its result, are visited again at the end. After `max_use_ratio`
+    rewrites per node of the graph the walk ends with an event and a warning.
     """
 
     def __init__(
@@ -76,7 +83,7 @@ class SweepRewriter(FromQuery, Rewriter):
                     waiting.extend(again)
                     queued.update(again)
                     if processor.profile.applied >= limit and waiting:
-                        tell_limit(graph, processor.profile, self.label, limit)
+                        report_limit(graph, processor.profile, self.label, limit)
                         return processor.profile
         finally:
             graph.remove_feature(arrivals)

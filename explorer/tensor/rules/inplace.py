@@ -14,7 +14,7 @@ from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import Op, apply_op
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.rewriting import LocalRewriter
-from explorer.tensor.rewriting.patterns import is_commutative
+from explorer.tensor.rewriting.matching import is_commutative
 from explorer.tensor.rules.families import register_overwrite
 
 

@@ -1,0 +1,138 @@
+"""`EquilibriumRewriter`: applies rewriters until none of them changes the graph.
+
+Source: Theano, Graph optimization: EquilibriumOptimizer.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from explorer.rewrite import FromQuery
+from explorer.tensor.graph.features import ChangeTracker, ReplaceValidate
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.rewriting.navigators import members
+from explorer.tensor.rewriting.processing import Processor
+from explorer.tensor.rewriting.profile import Profile
+from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter
+from explorer.tensor.rewriting.walking import MAX_USE_RATIO, Arrivals, by_operator, report_limit
+
+
+class EquilibriumRewriter(FromQuery, Rewriter):
+    """Applies rewriters until none of them changes the graph.
+
+    A round applies every global rewriter once, then the cleanup rewriters; then it visits every application from the
+    outputs with every local rewriter that tracks it, followed by the cleanup rewriters after each change; then it
+    applies the final rewriters. No state is kept between rounds. A rule that is applied more than `max_use_ratio` times
+    per node of the initial graph ends the rewriting with an event and a warning; the graph keeps the changes so far.
+    """
+
+    def __init__(
+        self,
+        rewriters: Sequence[LocalRewriter | Rewriter],
+        *,
+        name: str = "equilibrium",
+        ignore_newtrees: bool = True,
+        max_use_ratio: float = MAX_USE_RATIO,
+        final: Sequence[Rewriter] = (),
+        cleanup: Sequence[Rewriter] = (),
+        policy: FailurePolicy = FailurePolicy.RAISE,
+    ) -> None:
+        self.name = name
+        self.local = tuple(r for r in rewriters if isinstance(r, LocalRewriter))
+        self.globals = tuple(r for r in rewriters if isinstance(r, Rewriter))
+        self.final = tuple(final)
+        self.cleanup = tuple(cleanup)
+        self.ignore_newtrees = ignore_newtrees
+        self.max_use_ratio = max_use_ratio
+        self.policy = policy
+
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        graph.attach_feature(ReplaceValidate())
+        for rewriter in (*self.globals, *self.final, *self.cleanup):
+            rewriter.add_requirements(graph)
+        for rewriter in self.local:
+            for feature in rewriter.requirements():
+                graph.attach_feature(feature)
+
+    def apply(self, graph: FunctionGraph) -> Profile:
+        processor = Processor(graph, self.policy)
+        profile = processor.profile
+        tracker = ChangeTracker()
+        arrivals = Arrivals()
+        graph.attach_feature(tracker)
+        graph.attach_feature(arrivals)
+        find = by_operator(self.local)
+        most = len(graph)
+        try:
+            changed = True
+            while changed:
+                profile.rounds += 1
+                used: dict[str, int] = {}
+                with graph.observer.scope("round", self.rule_names(), profile.rounds):
+                    tracker.take()
+                    for rewriter in self.globals:
+                        profile.add(rewriter.rewrite(graph))
+                    self._clean(graph, profile)
+                    most = max(most, len(graph)) if profile.rounds == 1 else most
+                    limit = max(1, int(most * self.max_use_ratio))
+                    over = self._sweep(graph, processor, find, arrivals, used, limit)
+                    for rewriter in self.final:
+                        profile.add(rewriter.rewrite(graph))
+                    self._clean(graph, profile)
+                    changed = tracker.take()
+                total = {name: counts.applied for name, counts in profile.rules.items()}
+                over = over or next((name for name, count in total.items() if count > limit), None)
+                if over is not None and changed:
+                    report_limit(graph, profile, f"{self.label}: {over}", limit)
+                    break
+        finally:
+            graph.remove_feature(tracker)
+            graph.remove_feature(arrivals)
+        return profile
+
+    def _sweep(
+        self,
+        graph: FunctionGraph,
+        processor: Processor,
+        find: Callable[[Op], tuple[LocalRewriter, ...]],
+        arrivals: "Arrivals",
+        used: dict[str, int],
+        limit: int,
+    ) -> str | None:
+        """Visit all applications once; returns the rule that exceeded the limit, if any."""
+        waiting = deque(graph.toposort())
+        arrivals.take()
+        while waiting:
+            node = waiting.pop()
+            if node not in graph.nodes:
+                continue
+            for rewriter in find(node.op):
+                if not processor.process(rewriter, node):
+                    continue
+                used[rewriter.label] = used.get(rewriter.label, 0) + 1
+                self._clean(graph, processor.profile)
+                new = [found for found in arrivals.take() if found in graph.nodes]
+                if not self.ignore_newtrees:
+                    waiting.extend(new)
+                if used[rewriter.label] > limit:
+                    return rewriter.label
+                if node not in graph.nodes:
+                    break
+        return None
+
+    def _clean(self, graph: FunctionGraph, profile: Profile) -> None:
+        for rewriter in self.cleanup:
+            profile.add(rewriter.apply(graph) or Profile())
+
+    def rule_names(self) -> tuple[str, ...]:
+        names = [r.label for r in self.local]
+        names += [name for r in (*self.globals, *self.final, *self.cleanup) for name in r.rule_names()]
+        return tuple(dict.fromkeys(names))
+
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        inner = [local for r in (*self.globals, *self.final, *self.cleanup) for local in r.local_rewriters()]
+        return tuple(dict.fromkeys([*(local for r in self.local for local in members(r)), *inner]))
+
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        inner = [one for r in (*self.globals, *self.final, *self.cleanup) for one in r.global_rewriters()]
+        return tuple(dict.fromkeys(inner))
