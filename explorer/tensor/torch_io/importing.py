@@ -16,6 +16,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
 from explorer.errors import ExportError, OperatorError, unknown_name
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.gradients import KeepGradients
 from explorer.tensor.graph.interface import Held, Interface, Mutation
 from explorer.tensor.graph.sharing import sharing_of
 from explorer.tensor.ir.fakes import exclusively
@@ -24,6 +25,7 @@ from explorer.tensor.ir.quantized import name_quantization
 from explorer.tensor.ir.schemas import flat_results, nested_results
 from explorer.tensor.ir.types import TensorType, ValueType, type_of
 from explorer.tensor.ir.variables import Constant, SourceLocation, Variable
+from explorer.tensor.torch_io.differentiable import DIFFERENTIABLE
 from explorer.tensor.torch_io.gradient_modes import DETACH, detached_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
 
@@ -58,10 +60,8 @@ def export(
             warnings.simplefilter("ignore")
             return torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
     except Exception as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ExportError(
-            f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {first.strip()} "
-            "(the cause of this error says more)"
+            f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {_first_line(error)}"
         ) from error
 
 
@@ -81,16 +81,26 @@ def from_exported(
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
     check_layout(layout)
-    with exclusively(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        program = _decomposed(program, level, training)
+    try:
+        with exclusively(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = _decomposed(program, level, training)
+    except Exception as error:
+        raise ExportError(f"PyTorch cannot decompose the program: {_first_line(error)}") from error
     graph = _Reader(program, training).graph()
+    if training:
+        graph.attach_feature(KeepGradients())
     return to_nhwc(graph) if layout == "nhwc" else graph
+
+
+def _first_line(error: Exception) -> str:
+    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return f"{first.strip()} (the cause of this error says more)"
 
 
 def _decomposed(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
     """The program in operators of a level; in training nothing gets a gradient that had none."""
-    table = {} if level == "functional" else torch.export.default_decompositions()
+    table: dict[Any, Any] = {**(torch.export.default_decompositions() if level == "core" else {}), **DIFFERENTIABLE}
     if not training:
         return program.run_decompositions(table)
     table.pop(DETACH, None)  # it would become an alias, through which gradients flow

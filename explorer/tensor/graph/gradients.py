@@ -1,0 +1,52 @@
+"""Which variables depend on what is trained, and outputs that must go on depending on it."""
+
+from explorer.errors import InconsistencyError
+from explorer.tensor.graph.features import AlreadyThere, Feature
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.ir.variables import Apply, Variable
+
+
+def trained_among(*variables: Variable) -> Variable | None:
+    """A constant or input that gets a gradient, on which one of some variables depends; None if there is none.
+
+    Only variables marked as trained are visited: none where nothing is trained.
+    """
+    waiting = [variable for variable in reversed(variables) if variable.requires_grad]
+    seen = set(waiting)
+    while waiting:
+        current = waiting.pop()
+        if current.owner is None:
+            return current
+        above = [v for v in current.owner.inputs if v.requires_grad and v not in seen]
+        seen.update(above)
+        waiting.extend(reversed(above))
+    return None
+
+
+class KeepGradients(Feature):
+    """Outputs that depend on what is trained go on depending on it.
+
+    Otherwise `backward` would raise where it was possible: `x * 0` has a gradient, and the constant 0 has none.
+    """
+
+    def __init__(self) -> None:
+        self._positions: tuple[int, ...] = ()
+        self._lost = False
+        """Whether something that is trained was replaced by something that is not since the last validation."""
+
+    def on_attach(self, graph: FunctionGraph) -> None:
+        if graph.feature(KeepGradients) is not None:
+            raise AlreadyThere
+        self._positions = tuple(i for i, v in enumerate(graph.outputs) if trained_among(v) is not None)
+
+    def on_change_input(
+        self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
+    ) -> None:
+        self._lost = self._lost or (old.requires_grad and not new.requires_grad)
+
+    def on_validate(self, graph: FunctionGraph) -> None:
+        if self._lost:
+            for i in self._positions:
+                if trained_among(graph.outputs[i]) is None:
+                    raise InconsistencyError(f"output {i} would not depend on any trained parameter or input")
+        self._lost = False
