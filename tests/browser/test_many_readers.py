@@ -31,7 +31,7 @@ READY = {
     "msg_data": {"type": "event", "name": "document_ready", "values": {"type": "map"}},
 }
 MOST_WAITING = 3
-"""The slowest of n steps at once may take so many times n steps alone; where they waited for each other it was 20."""
+"""The slowest of n simultaneous steps may take this many times n steps alone; 20 if they blocked each other."""
 
 
 class Reader:
@@ -110,7 +110,8 @@ async def read(server: Server) -> tuple[list[tuple[str, int, dict[str, Any], flo
     readers = [Reader(CIRCUITS[number % len(CIRCUITS)]) for number in range(READERS)]
     for reader in readers:
         await asyncio.wait_for(reader.open(server), 60)
-    alone = [await asyncio.wait_for(reader.go(9), 60) for reader in readers[: len(CIRCUITS)]]  # one of each circuit
+    some = readers[: len(CIRCUITS)]  # one of each circuit
+    before = [await asyncio.wait_for(reader.go(9), 60) for reader in some]
     found: list[tuple[str, int, dict[str, Any], float]] = []
     for i in range(len(STEPS)):
         # All at the same moment; those of one circuit go to different steps.
@@ -118,11 +119,12 @@ async def read(server: Server) -> tuple[list[tuple[str, int, dict[str, Any], flo
         moves = [reader.go(step) for reader, step in zip(readers, wanted, strict=True)]
         taken = await asyncio.wait_for(asyncio.gather(*moves), 60)
         found += [(r.circuit, step, r.picture, t) for r, step, t in zip(readers, wanted, taken, strict=True)]
+    after = [await asyncio.wait_for(reader.go(9), 60) for reader in some]
     for reader in readers:
         reader.socket.close()
         while await asyncio.wait_for(reader.socket.read_message(), 60) is not None:
             pass  # until the connection is closed: a socket left open is a warning in whichever test comes next
-    return found, statistics.median(alone)
+    return found, max(statistics.median(before), statistics.median(after))  # other work may begin or end meanwhile
 
 
 def test_twenty_readers_stepping_at_once_each_get_their_own_picture_soon(server: Server) -> None:
