@@ -36,7 +36,7 @@ from explorer.trace.file_format import TRACE_FORMAT
 from explorer.trace.passes import tries
 from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.reading import trace_from_json
-from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord, record_of
+from explorer.trace.records import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord, record_of, type_title
 from explorer.trace.refusal import SWITCHED_OFF, Check, Refusal, RefusalKind
 from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
 from explorer.trace.trace import Trace
@@ -63,6 +63,7 @@ __all__ = [
     "MatchRefused",
     "MissedFold",
     "NearMisses",
+    "NodeKind",
     "NodeRecord",
     "Origin",
     "ParameterNodeRecord",
@@ -89,4 +90,5 @@ __all__ = [
     "record_of",
     "trace_from_json",
     "tries",
+    "type_title",
 ]

@@ -20,10 +20,11 @@ from explorer.trace.events import (
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.paths import Stage, StepPath, parse_path
-from explorer.trace.records import NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import Trace
+from explorer.trace.version_1 import kind_of_type, title_of_type
 
 RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
 
@@ -131,6 +132,8 @@ def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
         {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
         {name: _read_node(inner, forms) for name, inner in row.get("nested", {}).items()},
         row.get("about", {}),
+        _kind(row["kind"]) if "kind" in row else kind_of_type(row["type"], scope is not None),
+        row["title"] if "title" in row else title_of_type(row["type"]),
     )
 
 
@@ -141,6 +144,12 @@ def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord
         for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
     )
     return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
+
+
+def _kind(value: Any) -> NodeKind:
+    if value not in NODE_KINDS:
+        raise ValueError(f"unknown kind of node {value!r}; expected one of {', '.join(NODE_KINDS)}")
+    return value
 
 
 def _string(value: Any) -> str:

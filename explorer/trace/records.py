@@ -3,11 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Literal, get_args
 
 from explorer.graph import config_of, field_names, nested_of, parameters_of, value_text
 
 LeafName = Callable[[Any], str]
+NodeKind = Literal["input", "sum", "product", "fused", "leaf", "operator"]
+NODE_KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
+
+
+def type_title(name: str) -> str:
+    """The name of a layer or parameter class without what all of them share.
+
+    >>> type_title("TorchSumLayer"), type_title("TorchSoftmaxParameter")
+    ('Sum', 'Softmax')
+    """
+    return name.removeprefix("Torch").removesuffix("Layer").removesuffix("Parameter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +34,7 @@ class ParameterNodeRecord:
     @property
     def title(self) -> str:
         """The type without the words that all types share."""
-        return self.type.removeprefix("Torch").removesuffix("Parameter")
+        return type_title(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +53,9 @@ class ParameterRecord:
 class NodeRecord:
     """A layer: what it is, not where it stands.
 
-    `scope` has one tuple of variables for each fold; it is None if the layer reads layers. `about` are facts beside
-    the config, in which nodes of one group may differ: the name of a constant, the line that an operator comes from.
+    `scope` has one tuple of variables for each fold; it is None if the layer reads layers. `about` holds what nodes of
+    one group may differ in: the name of a constant, the line that an operator comes from. `kind` selects how the node
+    is drawn. `title` is its short name: `Sum`, `conv2d`; by default that of its type.
     """
 
     type: str
@@ -53,13 +65,12 @@ class NodeRecord:
     parameters: Mapping[str, ParameterRecord] = field(default_factory=dict[str, ParameterRecord])
     nested: "Mapping[str, NodeRecord]" = field(default_factory=dict[str, "NodeRecord"])
     about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    kind: NodeKind = "operator"
+    title: str = ""
 
-    @property
-    def title(self) -> str:
-        """The type without the words that all types share: `Sum`, `CPT`; of an operator the name: `conv2d`."""
-        if "." in self.type:
-            return self.type.split(".")[1]
-        return self.type.removeprefix("Torch").removesuffix("Layer")
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", type_title(self.type))
 
     @property
     def shapes(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -97,6 +108,7 @@ def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:
         scope,
         {name: parameter_record(parameter, leaf_name) for name, parameter in parameters_of(node).items()},
         {name: record_of(inner, leaf_name) for name, inner in nested_of(node).items()},
+        kind=node.kind,
     )
 
 

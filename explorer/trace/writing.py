@@ -139,7 +139,13 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
 
 
 def _node_row(record: NodeRecord, forms: _Table) -> dict[str, Any]:
-    row: dict[str, Any] = {"type": record.type, "folds": record.num_folds, "config": dict(record.config)}
+    row: dict[str, Any] = {
+        "type": record.type,
+        "title": record.title,
+        "kind": record.kind,
+        "folds": record.num_folds,
+        "config": dict(record.config),
+    }
     if record.scope is not None:
         row["scope"] = [list(scope) for scope in record.scope]
     if record.about:

@@ -17,11 +17,6 @@ FLOAT_BYTES = 4
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
 """Width of a character of the detail, and total margin on both sides."""
 
-SUMS = ("Sum", "add", "sum")
-PRODUCTS = ("Hadamard", "Kronecker", "mul")
-LEAVES = ("Constant", "Parameter")
-FUSED = ("CPT", "Tucker", "TensorDot", "Mixing", "Chain")
-
 
 def state_of_box(index: TraceIndex, step: int, box: Box) -> State:
     """Return the state that contains the nodes of a box: after the step, or before it for removed nodes."""
@@ -36,24 +31,9 @@ def forms_of(index: TraceIndex, state: State, ids: Sequence[int]) -> list[tuple[
     return [(index.record(int(state.node[ids[int(first[i])]])), int(counts[i])) for i in order]
 
 
-def kind_of(record: NodeRecord) -> NodeKind:
-    """Return the kind of a node, which selects its shape in the drawing."""
-    if record.scope is not None:
-        return "input"
-    if record.title in FUSED:
-        return "fused"
-    if record.title in SUMS:
-        return "sum"
-    if record.title in PRODUCTS:
-        return "product"
-    if record.title in LEAVES:
-        return "leaf"
-    return "operator"
-
-
 def kind_of_box(forms: Sequence[tuple[NodeRecord, int]]) -> NodeKind:
     """Return the common kind of all nodes of a box, or `operator`."""
-    kinds: set[NodeKind] = {kind_of(record) for record, _ in forms}
+    kinds: set[NodeKind] = {record.kind for record, _ in forms}
     return kinds.pop() if len(kinds) == 1 else "operator"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.errors import UnknownNameError
 from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription
-from explorer.views.boxes import FLOAT_BYTES, kind_of, parameter_count
+from explorer.views.boxes import FLOAT_BYTES, parameter_count
 from explorer.views.grouping import box_id, match_roles
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State
@@ -135,7 +135,7 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
     node = ids[0]
     reads = state.edges[state.edges[:, 1] == node, 0].tolist()
     users = state.edges[state.edges[:, 0] == node, 1].tolist()
-    rows = [["id", str(node)], ["type", record.type], ["kind", kind_of(record)], ["level", str(state.level[node])]]
+    rows = [["id", str(node)], ["type", record.type], ["kind", record.kind], ["level", str(state.level[node])]]
     if len(ids) > 1:
         rows.append(["nodes in this box", list_text(ids)])
     if record.num_folds > 1:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from explorer.errors import UnknownNameError
-from explorer.trace import FoldGroup
+from explorer.trace import FoldGroup, type_title
 from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.words import bytes_text, plural
 from widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
@@ -67,7 +67,7 @@ def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:
     cost = f" ({bytes_text(copied)} per example)" if copied else ""
     return {
         "node": group.node,
-        "title": f"{group.type.removeprefix('Torch').removesuffix('Layer')} x{len(group.members)}",
+        "title": f"{type_title(group.type)} x{len(group.members)}",
         "members": list(group.members),
         "key": [[name, str(value)] for name, value in group.key.items()],
         "read": group.read or "",

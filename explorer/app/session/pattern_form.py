@@ -18,6 +18,7 @@ from explorer.backend.parameters import TorchParameterNode
 from explorer.errors import FormError
 from explorer.graph import field_names
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, all_of, at_least, at_most, other_than
+from explorer.trace import type_title
 
 Value = str | int | float | bool | Sequence[int] | None
 
@@ -161,7 +162,7 @@ def build_pattern(form: PatternForm) -> LayerOptPattern:
 
 def sub_pattern_name(form: ParameterForm) -> str:
     """The name of the pattern of a parameter: `LogSoftmaxOut`."""
-    titles = [entry.type.removeprefix("Torch").removesuffix("Parameter") for entry in form.entries]
+    titles = [type_title(entry.type) for entry in form.entries]
     return "".join(titles) + ("Out" if form.is_output else "")
 
 

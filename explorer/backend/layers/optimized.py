@@ -86,7 +86,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     Raises: ShapeError unless J divides I and O = P*I/J.
     """
 
-    kind = "sum"
+    kind = "fused"
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -126,7 +126,7 @@ class TorchMixingLayer(TorchInnerLayer):
     Shapes: x (F, H, B, K), weight (F, K, H) -> y (F, B, K).
     """
 
-    kind = "sum"
+    kind = "fused"
     weight: TorchParameter = field(metadata=PARAMETER)
 
     def _check(self) -> None:

@@ -17,10 +17,12 @@ from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.recording.stats import stats
 from explorer.tensor.torch_io.exporting import to_module
-from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.trace import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 
 Read = tuple[int, int]
 """A result that is read: the number of the node, and which of its results."""
+OPERATOR_KINDS: Mapping[str, NodeKind] = {"add": "sum", "sum": "sum", "mul": "product"}
+"""The kinds of operators that compute what a layer of a circuit does."""
 NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
 
 
@@ -237,11 +239,12 @@ def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Seq
             if isinstance(variable, Constant):
                 parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(variable)
         known = {name: text for name, text in about.items() if text}
-        return NodeRecord(kind, 1, config, parameters=parameters, about=known)
+        drawn = OPERATOR_KINDS.get(value.op.name, "operator")
+        return NodeRecord(kind, 1, config, None, parameters, {}, known, drawn, value.op.name)
     if isinstance(value, Constant):
         config = {**_parameter(value).nodes[0].config, **_results(types)}
-        return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {})
-    return NodeRecord("Input", 1, {"name": value.name, **_results(types)}, scope=())
+        return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {}, kind="leaf")
+    return NodeRecord("Input", 1, {"name": value.name, **_results(types)}, scope=(), kind="input")
 
 
 def _parameter(constant: Constant) -> ParameterRecord:

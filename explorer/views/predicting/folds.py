@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from explorer.errors import CircuitError
 from explorer.graph import key_differences
-from explorer.trace import FoldGroup, Step
+from explorer.trace import FoldGroup, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, title_of, where
+from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, where
 from explorer.views.words import list_text, plural
 
 MOST_FOLD_QUESTIONS = 3
@@ -28,7 +28,7 @@ def fold_questions(index: TraceIndex, step: Step) -> list[Question]:
 
 
 def _fold_question(step: Step, node: int, type_name: str) -> Question:
-    text = f"Which layers will be folded together with layer {node} ({title_of(type_name)})? Click all of them."
+    text = f"Which layers will be folded together with layer {node} ({type_title(type_name)})? Click all of them."
     return Question("fold-with", text, step.index, (node,))
 
 
@@ -81,7 +81,7 @@ def fold_together(index: TraceIndex, question: Question) -> Together:
         why = f"Layer {node} is not folded with any other. {_nearly(index, group)}".rstrip()
         return Together(wanted, f"Right. {why}", why)
     key = ", ".join(f"{name}={value}" for name, value in group.key.items())
-    why = f"They agree on level {group.level} and on {title_of(group.type)} with {key}."
+    why = f"They agree on level {group.level} and on {type_title(group.type)} with {key}."
     return Together(wanted, f"Right: {plural(len(wanted), 'other layer')}. {why}", why)
 
 
@@ -125,10 +125,10 @@ def _nearly(index: TraceIndex, group: FoldGroup) -> str:
             return f"The closest was layer {other}: {miss.reason}."
     same = [g for g in index.groups if g.type == group.type and g.node != group.node]
     if not same:
-        return f"There is no other {title_of(group.type)}."
+        return f"There is no other {type_title(group.type)}."
     found = key_differences((group.type, tuple(group.key.items())), (same[0].type, tuple(same[0].key.items())))
     if not found:
         levels = list_text([g.level for g in same], 6)
         return f"The others with its key are on different levels: {levels}; it is on {group.level}."
     fields = "; ".join(f"{name} {theirs} and not {mine}" for name, mine, theirs in found)
-    return f"Another {title_of(group.type)} has {fields}."
+    return f"Another {type_title(group.type)} has {fields}."

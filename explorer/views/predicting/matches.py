@@ -1,9 +1,9 @@
 """Questions about whether a pattern matches at a node."""
 
 from explorer.errors import CircuitError, unknown_name
-from explorer.trace import Refusal, RefusalKind, Step
+from explorer.trace import Refusal, RefusalKind, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, title_of, where
+from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, where
 from explorer.views.words import list_text
 
 LONGEST_ENTRIES = 80
@@ -96,4 +96,4 @@ def _is_left_alone(index: TraceIndex, refusal: Refusal | None) -> bool:
 
 def _entries(index: TraceIndex, pattern: str) -> str:
     rule = next(rule for rule in index.trace.rules if rule.pattern == pattern)
-    return " over ".join(map(title_of, rule.entries))
+    return " over ".join(map(type_title, rule.entries))

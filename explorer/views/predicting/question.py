@@ -86,8 +86,3 @@ def layers_found(index: TraceIndex, step: Step) -> int:
 def grouping_of(index: TraceIndex, step: Step) -> GroupBy:
     """Return the grouping: one box per layer, or by fold key if there are too many."""
     return "none" if layers_found(index, step) <= MOST_LAYERS else "fold"
-
-
-def title_of(name: str) -> str:
-    """Return the readable name of a type."""
-    return name.removeprefix("Torch").removesuffix("Layer")
