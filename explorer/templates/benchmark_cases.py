@@ -1,4 +1,4 @@
-"""Benchmark cases by name: the image circuits on which speed is measured, for us and for the peer."""
+"""Benchmark cases by name: the image circuits on which speed is measured, ours and the peer's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class BenchmarkCase:
     batch_size: int
 
     def circuit(self) -> Circuit:
-        """The circuit, built anew."""
+        """A new circuit."""
         return image_data(
             self.shape,
             self.region_graph,
@@ -57,7 +57,7 @@ FORWARD_CASES: Mapping[str, BenchmarkCase] = MappingProxyType(
         )
     }
 )
-"""What a forward pass and a training step are timed on: S small, M medium, L large images."""
+"""Cases for the forward pass and the training step: S small, M medium, L large images."""
 
 COMPILE_CASES: Mapping[str, BenchmarkCase] = MappingProxyType(
     {
@@ -69,7 +69,7 @@ COMPILE_CASES: Mapping[str, BenchmarkCase] = MappingProxyType(
         )
     }
 )
-"""What compiling is timed on: from about a thousand to about thirty thousand layers, little work in each."""
+"""Cases for compilation: about one thousand to thirty thousand small layers."""
 
 
 def benchmark_case(name: str) -> BenchmarkCase:

@@ -1,7 +1,6 @@
-"""Sum-product blocks: the layers that stand for one partition of a region.
+"""Sum-product blocks: the layers of one partition of a region.
 
-Each takes the layers of the children and gives the id of the layer for the partition. K: `num_sum_units`; C:
-`num_classes`.
+A block maps the layers of the children to the layer of the partition. K: `num_sum_units`; C: `num_classes`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from explorer.templates.inputs import ParameterFactory
 
 @dataclass(frozen=True, slots=True)
 class BlockSizes:
-    """What a block needs besides its inputs: units of its sums, units at a root (None elsewhere), and their weights."""
+    """The units of the sums of a block, the units at a root (None elsewhere), and how weights are made."""
 
     num_sum_units: int
     num_classes: int | None
@@ -33,7 +32,7 @@ Block = Callable[[CircuitBuilder, Sequence[int], BlockSizes], int]
 def cp_block(builder: CircuitBuilder, children: Sequence[int], sizes: BlockSizes) -> int:
     """A sum over each child, then their Hadamard product: y_k = prod_h sum_i W_h[k, i] x_h[i]; at a root one more sum.
 
-    The children may have different widths.
+    The children may differ in units.
     Source: Shpilka and Volkovich 2008; Loconte et al. 2025, sec. 4 (canonical polyadic block).
     """
     sums = [dense_sum(builder, child, sizes.num_sum_units, sizes.weights) for child in children]
@@ -72,6 +71,6 @@ def _check_equal_widths(builder: CircuitBuilder, name: str, children: Sequence[i
     widths = [builder.width(child) for child in children]
     if len(set(widths)) > 1:
         raise ShapeError(
-            f"a {name} block multiplies children of one width; found {widths}: "
-            f"give num_input_units equal to num_sum_units, or use cp"
+            f"a {name} block needs children with equal numbers of units; found {widths}: "
+            f"set num_input_units to num_sum_units, or use cp"
         )

@@ -23,15 +23,15 @@ def build_circuit(
 ) -> Circuit:
     """The circuit of a region graph: each region becomes a layer, regions in the order of `RegionGraph.order`.
 
-    - a leaf is an input layer of `num_input_units` units; one of several variables the Hadamard product of theirs;
+    - a leaf is an input layer of `num_input_units` units, or the Hadamard product of several, one per variable;
     - a region with one partition is a sum-product block (`cp`, `cp-t`, `tucker`, or a function);
     - a region with H partitions is a sum over H blocks: y_k = sum_h w[k, h] x_h[k], or with a dense weight (K, H*K) if
       `use_mixing_weights` is False;
-    - a root has `num_classes` units and is an output. A root that is a leaf gets a sum for that.
+    - a root has `num_classes` units and is an output. A sum is added to a root that is a leaf.
 
-    `inputs` is one spec for all variables or one for each. Weights are made by `sum_weight_param` (softmax of a normal
-    leaf if None). Raises: UnknownNameError for another block; ScopeError for a variable without input spec;
-    ValueRangeError for a number of units below one; ShapeError for a block whose children differ in width.
+    `inputs` is one spec for all variables or one per variable. Weights are made by `sum_weight_param` (softmax of a
+    normal leaf if None). Raises: UnknownNameError for an unknown block; ScopeError for a variable without input spec;
+    ValueRangeError for a number of units below one; ShapeError for a block whose children differ in units.
 
     >>> from explorer.templates import CategoricalInput, quad_tree
     >>> build_circuit(
@@ -65,7 +65,7 @@ def _spec_of_each(scope: Scope, inputs: InputSpec | Mapping[int, InputSpec]) -> 
         return dict.fromkeys(scope, inputs)
     missing = [variable for variable in scope if variable not in inputs]
     if missing:
-        raise ScopeError(f"every variable needs an input spec; none was given for {missing}")
+        raise ScopeError(f"every variable needs an input spec; found none for {missing}")
     return inputs
 
 

@@ -1,4 +1,4 @@
-"""Chains of sums: the smallest circuit in which one rewrite makes room for the next."""
+"""Chains of sums: the smallest circuit in which one rewrite enables the next."""
 
 from explorer.symbolic import Circuit, CircuitBuilder
 from explorer.templates.inputs import CategoricalInput, ParameterFactory
@@ -6,7 +6,7 @@ from explorer.templates.regions.checks import check_at_least_one
 
 
 def sum_chain(length: int, *, num_units: int, weight_param: ParameterFactory | None = None) -> Circuit:
-    """`length` sums of one input in a row over a categorical input of K categories; K units each, the last has one.
+    """`length` consecutive sums of one input over a categorical input; all have `num_units` units but the last has one.
 
     Raises: ValueRangeError.
 

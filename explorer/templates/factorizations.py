@@ -24,7 +24,7 @@ def cp(
 ) -> Circuit:
     """Canonical polyadic: t[x] = sum_r w_r prod_j A_j[x_j, r].
 
-    The weights w are fixed ones unless `weight_param` is given. `input_layer` is embedding, categorical or binomial.
+    The weights w are fixed to 1 unless `weight_param` is given. `input_layer` is embedding, categorical or binomial.
     Raises: ShapeError, ValueRangeError, UnknownNameError.
     """
     builder = CircuitBuilder()
@@ -91,5 +91,5 @@ def _factors(
 
 def _check_tensor(shape: Sequence[int], rank: int) -> None:
     if len(shape) < 2 or any(size < 1 for size in shape):
-        raise ShapeError(f"a tensor to factorize has two or more axes, each at least 1; found {tuple(shape)}")
+        raise ShapeError(f"a tensor to factorize needs two or more axes of size 1 or more; found {tuple(shape)}")
     check_at_least_one(rank=rank)

@@ -17,7 +17,7 @@ def fully_factorized(
 ) -> Circuit:
     """Independent variables: p(x) = prod_v p_v(x_v), one unit each.
 
-    `input_layer` is a name, one input spec for all variables, or one for each.
+    `input_layer` is a name, one input spec for all variables, or one per variable.
     Raises: UnknownNameError, ValueRangeError, ShapeError.
     """
     check_at_least_one(num_variables=num_variables)
@@ -37,24 +37,24 @@ def hmm(
     input_params: Mapping[str, ParameterFactory] | None = None,
     weight_param: ParameterFactory | None = None,
 ) -> Circuit:
-    """A hidden Markov model of K states over the variables in this order, evaluated from the last one to the first.
+    """A hidden Markov model with K states over the variables in this order, evaluated from the last to the first.
 
     m_n = A_n e_n and m_t = A_t (m_{t+1} * e_t), with e_t the K emission values of the variable at position t, A_t
     (K, K) the transition into its state, and A_1 (1, K) the initial distribution. With `homogeneous` all
     emissions share one set of parameters and all A_t but A_1 share one.
 
     `input_layer` is a name, one input spec for all variables, or one for each variable (in the order of their indices).
-    Raises: ScopeError unless the ordering has the variables 0 .. n-1 once each; ShapeError for several specs with
-    `homogeneous` or for a wrong number of them; UnknownNameError, ValueRangeError.
+    Raises: ScopeError unless the ordering is a permutation of 0 .. n-1; ShapeError for several specs with
+    `homogeneous` or for a wrong number of specs; UnknownNameError, ValueRangeError.
     Source: Rabiner 1989, A tutorial on hidden Markov models (backward recursion).
 
     >>> hmm(range(20), num_latent_states=8)
     <Circuit: 59 layers, 20 variables, 1 output(s)>
     """
     if not ordering or sorted(ordering) != list(range(len(ordering))):
-        raise ScopeError(f"the ordering must have each of the variables from 0 on once; found {list(ordering)}")
+        raise ScopeError(f"the ordering must be a permutation of 0 to n-1; found {list(ordering)}")
     if homogeneous and not isinstance(input_layer, str | InputSpec):
-        raise ShapeError("a homogeneous HMM has one emission for all variables; give one input spec")
+        raise ShapeError("a homogeneous HMM has one emission for all variables; pass one input spec")
     check_at_least_one(num_latent_states=num_latent_states)
     K = num_latent_states
     specs = _specs(len(ordering), input_layer, num_categories, input_params)
@@ -84,9 +84,9 @@ def _specs(
     if isinstance(given, str):
         given = named_input(given, num_levels=num_categories, params=params)
     elif params:
-        raise ShapeError("input_params belong to a named input layer; give them to the input spec itself")
+        raise ShapeError("input_params need a named input layer; pass them to the input spec instead")
     if isinstance(given, InputSpec):
         return [given] * num_variables
     if len(given) != num_variables:
-        raise ShapeError(f"one input spec for each of {num_variables} variables is needed; found {len(given)}")
+        raise ShapeError(f"expected one input spec for each of {num_variables} variables; found {len(given)}")
     return given

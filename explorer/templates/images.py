@@ -1,4 +1,4 @@
-"""The template for images: a region graph over the pixels, one input layer for each channel of each pixel."""
+"""The template for images: a region graph over the pixels, with one input layer per channel of each pixel."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from explorer.templates.regions import (
     random_binary_tree,
 )
 from explorer.templates.regions.checks import check_image_shape
-from explorer.templates.regions.mutual_information import whole_numbers
+from explorer.templates.regions.mutual_information import as_integers
 
 IMAGE_REGION_GRAPHS: Mapping[str, Callable[[ImageShape], RegionGraph]] = MappingProxyType(
     {
@@ -55,14 +55,14 @@ def image_data(
     """A circuit over images (C, H, W); pixel (c, i, j) is variable (c*H + i)*W + j.
 
     - `region_graph`: quad-tree-2, quad-tree-4, quad-graph, random-binary-tree (seed 42, full depth), poon-domingos
-      (cuts so far apart that each side has at most eight parts), linear-tree, chow-liu-tree (from `data`), or a
+      (with cuts that divide each side into at most eight parts), linear-tree, chow-liu-tree (from `data`), or a
       region graph.
     - `input_layer`: categorical, binomial, embedding (values 0 .. num_categories-1), gaussian, or an input spec.
     - `input_params`, `sum_weight_param`: how parameters are made; the defaults are those of the input spec and a
       softmax of a normal leaf.
-    - `data`: images (N, C*H*W), (N, C, H, W), or (N, H, W) of one channel, for chow-liu-tree only; `num_bins` first
-      puts the categories into that many bins.
-    - the rest as in `build_circuit`.
+    - `data`: images (N, C*H*W), (N, C, H, W), or (N, H, W) if C is 1, only for chow-liu-tree, which first puts the
+      categories into `num_bins` bins.
+    - the other arguments are those of `build_circuit`.
 
     Raises: UnknownNameError, ShapeError, ScopeError, ValueRangeError, DataTypeError.
 
@@ -73,7 +73,7 @@ def image_data(
     if isinstance(input_layer, str):
         input_layer = named_input(input_layer, num_levels=num_categories, params=input_params)
     elif input_params:
-        raise ShapeError("input_params belong to a named input layer; give them to the input spec itself")
+        raise ShapeError("input_params need a named input layer; pass them to the input spec instead")
     if isinstance(region_graph, str):
         region_graph = _named_region_graph(region_graph, shape, input_layer, data, num_categories, num_bins)
     return build_circuit(
@@ -100,17 +100,17 @@ def _named_region_graph(
     if name != "chow-liu-tree":
         raise unknown_name("region graph for images", name, [*IMAGE_REGION_GRAPHS, "chow-liu-tree"])
     if data is None:
-        raise ShapeError("a chow-liu-tree is learned from images; give data=")
+        raise ShapeError("a chow-liu-tree is learned from images; pass data=")
     images = np.asarray(data)
     accepted = [(_num_variables(shape),), tuple(shape)] + ([tuple(shape[1:])] if shape[0] == 1 else [])
     if images.shape[1:] not in accepted:
-        raise ShapeError(f"images of shape {tuple(shape)} are expected, one a row; found data of shape {images.shape}")
+        raise ShapeError(f"expected images of shape {tuple(shape)}, one per row; found data of shape {images.shape}")
     images = images.reshape(len(images), _num_variables(shape))
     if not spec.is_discrete:
         return chow_liu_tree(images, "gaussian")
     if num_bins is None:
         return chow_liu_tree(images, "categorical", num_categories=num_categories)
     if not 1 <= num_bins <= num_categories:
-        raise ValueRangeError(f"num_bins must lie between 1 and num_categories={num_categories}; found {num_bins}")
-    binned = whole_numbers(images) * num_bins // num_categories
+        raise ValueRangeError(f"num_bins must be between 1 and num_categories={num_categories}; found {num_bins}")
+    binned = as_integers(images) * num_bins // num_categories
     return chow_liu_tree(binned, "categorical", num_categories=num_bins)

@@ -1,4 +1,4 @@
-"""Input specs: which input layer stands at a variable, and how its parameters are made."""
+"""Input specs: the input layer of a variable, and how its parameters are made."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ ParameterFactory = Callable[[Shape], ParameterNode]
 
 
 def normal_leaf(shape: Shape) -> ParameterNode:
-    """A leaf with standard normal first values, without activation."""
+    """A leaf with standard normal initial values, without activation."""
     return TensorParameter(shape)
 
 
@@ -34,7 +34,7 @@ def bounded_stddev(shape: Shape) -> ParameterNode:
 
 @dataclass(frozen=True)
 class InputSpec(ABC):
-    """Base of all input specs: an input layer of K units over a variable, with new parameters or with given ones."""
+    """Base of all input specs: an input layer of K units over a variable, with new or given parameters."""
 
     is_discrete: ClassVar[bool] = True
 
@@ -44,11 +44,11 @@ class InputSpec(ABC):
 
     @abstractmethod
     def parameters(self, num_units: int) -> dict[str, ParameterNode]:
-        """New parameters of a layer of this many units: name -> parameter."""
+        """New parameters of a layer with this many units: name -> parameter."""
 
     @abstractmethod
     def layer(self, variable: int, num_units: int, parameters: Mapping[str, ParameterNode]) -> InputLayer:
-        """The input layer over a variable with these parameters; layers with the same ones share them."""
+        """The input layer over a variable with these parameters, which several layers may share."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def named_input(name: str, *, num_levels: int, params: Mapping[str, ParameterFac
     """The input spec of this name for values 0 .. num_levels-1, its parameters made by `params` (name -> factory).
 
     Names: categorical, binomial (total_count is num_levels - 1), embedding, gaussian (num_levels is not used).
-    Raises: UnknownNameError for another name, or for a parameter that the input layer does not have.
+    Raises: UnknownNameError for an unknown name, or for a parameter that the input layer does not have.
 
     >>> named_input("binomial", num_levels=17).parameters(4)
     {'probs': SigmoidParameter(TensorParameter(4,))}
@@ -144,7 +144,7 @@ def _probs_or_logits(
     probs: ParameterFactory | None, logits: ParameterFactory | None, default: ParameterFactory, shape: Shape
 ) -> dict[str, ParameterNode]:
     if probs is not None and logits is not None:
-        raise ShapeError("an input takes probs or logits, not both; leave one out")
+        raise ShapeError("an input has either probs or logits, not both; omit one")
     if logits is not None:
         return {"logits": logits(shape)}
     return {"probs": (probs or default)(shape)}

@@ -1,4 +1,4 @@
-"""The template for tables: columns of mixed types, one input spec for each."""
+"""The template for tables: columns of mixed types, with one input spec per column."""
 
 from collections.abc import Sequence
 
@@ -26,10 +26,10 @@ def tabular_data(
     use_mixing_weights: bool = True,
     data: ArrayLike | None = None,
 ) -> Circuit:
-    """A circuit over the columns of a table; `inputs` has one spec for each, such as CategoricalInput(3).
+    """A circuit over the columns of a table; `inputs` has one spec per column, such as CategoricalInput(3).
 
     `region_graph`: random-binary-tree (seed 42, full depth), chow-liu-tree (from `data` (N, D); a column is categorical
-    or Gaussian as its spec is discrete or not), or a region graph. The rest as in `build_circuit`.
+    if its spec is discrete, else Gaussian), or a region graph. The other arguments are those of `build_circuit`.
     Raises: UnknownNameError, ShapeError, ScopeError, ValueRangeError, DataTypeError.
 
     >>> columns = [CategoricalInput(3), CategoricalInput(7), CategoricalInput(2)]
@@ -37,7 +37,7 @@ def tabular_data(
     <Circuit: 10 layers, 3 variables, 1 output(s)>
     """
     if not inputs:
-        raise ShapeError("a table needs at least one column; give one input spec for each")
+        raise ShapeError("a table needs at least one column; pass one input spec per column")
     if isinstance(region_graph, str):
         region_graph = _named_region_graph(region_graph, inputs, data)
     return build_circuit(
@@ -58,7 +58,7 @@ def _named_region_graph(name: str, inputs: Sequence[InputSpec], data: ArrayLike 
     if name != "chow-liu-tree":
         raise unknown_name("region graph for tables", name, TABLE_REGION_GRAPHS)
     if data is None:
-        raise ShapeError("a chow-liu-tree is learned from rows of the table; give data=")
+        raise ShapeError("a chow-liu-tree is learned from rows of the table; pass data=")
     kinds = ["categorical" if spec.is_discrete else "gaussian" for spec in inputs]
     if len(set(kinds)) > 1:
         return chow_liu_tree(data, kinds)
@@ -73,6 +73,6 @@ def _common_categories(inputs: Sequence[InputSpec]) -> int | None:
 def _checked(region_graph: RegionGraph, inputs: Sequence[InputSpec]) -> RegionGraph:
     if region_graph.num_variables != len(inputs):
         raise ShapeError(
-            f"one input spec a column is needed: found {len(inputs)} for {region_graph.num_variables} columns"
+            f"expected one input spec per column; found {len(inputs)} for {region_graph.num_variables} columns"
         )
     return region_graph

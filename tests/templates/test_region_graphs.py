@@ -45,12 +45,12 @@ EXAMPLES = {
         ((), (), StructureError, "at least one region"),
         (((),), (), ScopeError, "region 0 has no variables"),
         (((0, 0),), (), ScopeError, "once"),
-        (((0, 1), (0,)), ((0, (1, 7)),), GraphError, "names region 7"),
+        (((0, 1), (0,)), ((0, (1, 7)),), GraphError, "has the unknown region 7"),
         (((0, 1), (0, 1)), ((0, (1,)),), StructureError, "two or more children"),
         (((0, 1, 2), (0, 1), (1, 2)), ((0, (1, 2)),), ScopeError, r"disjoint; .*variables \[1\]"),
         (((0, 1), (0,)), ((0, (1, 1)),), ScopeError, r"disjoint; .*variables \[0\]"),
-        (((0, 1, 2), (0,), (1,)), ((0, (1, 2)),), ScopeError, r"missing \[2\], too many \[\]"),
-        (((0, 1), (0,), (1, 3)), ((0, (1, 2)),), ScopeError, r"missing \[\], too many \[3\]"),
+        (((0, 1, 2), (0,), (1,)), ((0, (1, 2)),), ScopeError, r"missing \[2\], unexpected \[\]"),
+        (((0, 1), (0,), (1, 3)), ((0, (1, 2)),), ScopeError, r"missing \[\], unexpected \[3\]"),
     ],
 )
 def test_a_malformed_region_graph_is_refused(regions, partitions, error, message):
@@ -124,9 +124,9 @@ def test_a_region_graph_survives_its_file(name, ending, tmp_path):
     [
         ({"format": "something else"}, "wanted format 'circuit-explorer region graph'"),
         ({"version": 2}, "version 1; found 2"),
-        ({"regions": [[0, 1], [0]]}, "not legal"),
-        ({"partitions": [{"region": 0}]}, "not a whole region graph: KeyError"),
-        ({"regions": None}, "not a whole region graph: TypeError"),
+        ({"regions": [[0, 1], [0]]}, "invalid region graph"),
+        ({"partitions": [{"region": 0}]}, "incomplete region graph: KeyError"),
+        ({"regions": None}, "incomplete region graph: TypeError"),
     ],
 )
 def test_a_wrong_region_graph_file_is_refused(change, message, tmp_path):

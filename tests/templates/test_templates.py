@@ -73,7 +73,7 @@ def test_channels_are_multiplied_at_a_pixel():
 def test_cp_takes_children_of_different_widths_and_the_others_do_not():
     assert small_image("linear-tree", "cp", num_input_units=5).is_smooth
     for block in ("cp-t", "tucker"):
-        with pytest.raises(ShapeError, match="num_input_units equal to num_sum_units"):
+        with pytest.raises(ShapeError, match="set num_input_units to num_sum_units"):
             small_image("linear-tree", block, num_input_units=5)
 
 
@@ -219,20 +219,20 @@ def test_a_sum_chain_ends_in_one_unit():
         (
             lambda: small_image(input_layer=CategoricalInput(2), input_params={"probs": Parameterization()}),
             ShapeError,
-            "input spec itself",
+            "input spec instead",
         ),
         (lambda: small_image(sum_product_layer="svd"), UnknownNameError, "cp-t"),
         (lambda: small_image(shape=(3, 3)), ShapeError, "channels"),
         (lambda: small_image(num_sum_units=0), ValueRangeError, "num_sum_units"),
-        (lambda: small_image("chow-liu-tree"), ShapeError, "give data="),
+        (lambda: small_image("chow-liu-tree"), ShapeError, "pass data="),
         (lambda: small_image("chow-liu-tree", data=np.zeros((5, 8), dtype=int)), ShapeError, r"\(5, 8\)"),
         (lambda: small_image("chow-liu-tree", data=np.zeros(5), shape=(2, 1, 1)), ShapeError, r"\(5,\)"),
         (lambda: small_image("chow-liu-tree", data=np.full((5, 9), 0.5), num_bins=2), DataTypeError, "fractions"),
         (lambda: small_image("chow-liu-tree", data=np.zeros((5, 9), dtype=int), num_bins=3), ValueRangeError, "bins"),
         (lambda: small_image(linear_tree(3), num_categories=0), CircuitError, "must be positive"),
         (lambda: CategoricalInput(2, Parameterization(), Parameterization())(0, 2), ShapeError, "not both"),
-        (lambda: hmm((0, 2), num_latent_states=2), ScopeError, "once"),
-        (lambda: hmm((), num_latent_states=2), ScopeError, "once"),
+        (lambda: hmm((0, 2), num_latent_states=2), ScopeError, "permutation"),
+        (lambda: hmm((), num_latent_states=2), ScopeError, "permutation"),
         (lambda: hmm(range(2), [GaussianInput()] * 3, num_latent_states=2), ShapeError, "found 3"),
         (
             lambda: hmm(range(2), [GaussianInput()] * 2, num_latent_states=2, homogeneous=True),

@@ -2,7 +2,7 @@
 
 >>> from explorer.templates import gallery
 >>> print(gallery.describe("sum-chain"))
-Forty sums in a row become one, but each round halves the chain: five rounds are not enough, the sixth is.
+Forty consecutive sums become one, but each round halves the chain: five rounds are not enough, the sixth is.
 >>> gallery.load_named("blackboard")
 <Circuit: 13 layers, 5 variables, 1 output(s)>
 """

@@ -1,4 +1,4 @@
-"""Small circuits made by hand, each with named layers; each shows one thing that the compiler does or does not do."""
+"""Small hand-made circuits with named layers; each shows something that the compiler does or does not do."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def shared_hmm() -> Circuit:
 def conflict() -> Circuit:
     """Two rules want one layer: SumCollapse and Candecomp both match the middle sum; one of them wins.
 
-    Twice side by side, so that the two halves fold; at the root Candecomp has no rival.
+    There are two copies, so that the halves fold; at the root Candecomp has no conflict.
     """
     b = CircuitBuilder()
     x = _coins(b, 4, num_units=4)
@@ -95,7 +95,7 @@ def levels() -> Circuit:
     """Layers that could be folded stand on different levels: levels by longest distance miss folds that waiting finds.
 
     Three branches end in the same kind of pair, on top of none, one and two triples. Each pair is computed as early as
-    it can be, on a level of its own; the pairs that are ready early could wait for the last one.
+    possible, on its own level; the pairs that are ready early could wait for the last one.
     """
     b = CircuitBuilder()
     K, variable = 4, 0
@@ -118,7 +118,7 @@ def levels() -> Circuit:
 
 @GALLERY.add("sum-chain")
 def forty_sums() -> Circuit:
-    """Forty sums in a row become one, but each round halves the chain: five rounds are not enough, the sixth is."""
+    """Forty consecutive sums become one, but each round halves the chain: five rounds are not enough, the sixth is."""
     return sum_chain(40, num_units=3)
 
 

@@ -1,4 +1,4 @@
-"""The registry of named circuits: a name, what the circuit teaches, and how it is built."""
+"""The registry of named circuits: a name, a description, and a function that builds the circuit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ CircuitMaker = Callable[[], Circuit]
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """Named circuits. `add` is a decorator; the first line of the docstring says what the circuit teaches.
+    """Named circuits. `add` is a decorator; the first line of the docstring is the description.
 
     >>> g = Gallery()
     >>> @g.add("coin")
@@ -29,14 +29,14 @@ class Gallery:
     def add(self, name: str) -> Callable[[CircuitMaker], CircuitMaker]:
         """A decorator that adds a function without arguments under this name.
 
-        Raises: DuplicateNameError if the name is taken; CircuitError if the function has no docstring.
+        Raises: DuplicateNameError if the name is used already; CircuitError if the function has no docstring.
         """
 
         def register(make: CircuitMaker) -> CircuitMaker:
             if name in self._makers:
-                raise DuplicateNameError(f"the gallery has a circuit named {name!r} already; choose another name")
+                raise DuplicateNameError(f"the gallery already has a circuit {name!r}; choose a different name")
             if not (make.__doc__ or "").strip():
-                raise CircuitError(f"the gallery circuit {name!r} needs a docstring that says what it teaches")
+                raise CircuitError(f"the gallery circuit {name!r} needs a docstring, which describes it")
             self._makers[name] = make
             return make
 
@@ -47,11 +47,11 @@ class Gallery:
         return tuple(self._makers)
 
     def describe(self, name: str) -> str:
-        """What the circuit teaches, in a line. Raises: UnknownNameError."""
+        """The description of the circuit, in one line. Raises: UnknownNameError."""
         return (self._maker(name).__doc__ or "").strip().splitlines()[0]
 
     def load_named(self, name: str) -> Circuit:
-        """The circuit of this name, built anew. Raises: UnknownNameError."""
+        """A new circuit of this name. Raises: UnknownNameError."""
         return self._maker(name)()
 
     def _maker(self, name: str) -> CircuitMaker:

@@ -1,4 +1,4 @@
-"""Region graphs and the algorithms that make them, one a file."""
+"""Region graphs and the algorithms that construct them, one per file."""
 
 from explorer.templates.regions.checks import ImageShape
 from explorer.templates.regions.chow_liu_tree import chow_liu_parents, chow_liu_tree, tree_regions

@@ -1,4 +1,4 @@
-"""What the region graph algorithms ask of their arguments."""
+"""Checks of the arguments of region graph algorithms."""
 
 from explorer.errors import ShapeError, ValueRangeError
 

@@ -1,4 +1,4 @@
-"""The Chow-Liu tree: the tree of variables that keeps most of the mutual information found in data."""
+"""The Chow-Liu tree: the tree of variables that preserves the most mutual information in data."""
 
 from collections.abc import Sequence
 
@@ -20,12 +20,12 @@ KINDS = ("categorical", "gaussian")
 def chow_liu_tree(
     data: ArrayLike, kind: str | Sequence[str], *, root: int | None = None, num_categories: int | None = None
 ) -> RegionGraph:
-    """The region graph of the Chow-Liu tree of data (N, D): below each variable stand those that hang on it.
+    """The region graph of the Chow-Liu tree of data (N, D).
 
-    `kind` is categorical or gaussian, for all columns or one for each. `root` is the variable at the top; None takes
-    the one from which the way to the farthest variable is shortest, an edge counting 1 + its mutual information.
-    Structured decomposable. Raises: UnknownNameError for another kind; ValueRangeError for a root that is not a column;
-    what `mutual_information` raises.
+    `kind` is categorical or gaussian, for all columns or one per column. `root` is the root variable, by default the
+    center of the tree, where the length of an edge is 1 + its mutual information. Structured decomposable.
+    Raises: UnknownNameError for an unknown kind; ValueRangeError for a root that is not a column; the errors of
+    `mutual_information`.
     Source: Chow and Liu 1968, Approximating discrete probability distributions with dependence trees; Liu and Van den
     Broeck 2021, Tractable Regularization of Probabilistic Circuits (the hidden tree).
     """
@@ -56,7 +56,7 @@ def chow_liu_parents(
 def maximum_spanning_tree(weights: NDArray[np.float64]) -> tuple[tuple[int, ...], ...]:
     """The neighbours of each node in the spanning tree of greatest weight, ascending.
 
-    Of equal edges the first is taken. Source: Prim 1957.
+    The first of equal edges is selected. Source: Prim 1957.
 
     >>> maximum_spanning_tree(np.array([[0, 3, 1], [3, 0, 2], [1, 2, 0]]))
     ((1,), (0, 2), (1,))
@@ -100,7 +100,7 @@ def tree_regions(parents: Sequence[int]) -> RegionGraph:
         order.extend(children[variable])
     if len(order) < len(parents):
         circle = sorted(set(range(len(parents))) - set(order))
-        raise CycleError(f"these variables hang on each other in a circle, or on one: {circle}")
+        raise CycleError(f"the parents of these variables form a cycle: {circle}")
     builder = RegionGraphBuilder()
     regions = [builder.region([variable]) for variable in range(len(parents))]
     for variable in reversed(order):
@@ -125,7 +125,7 @@ def _unknown_kind(name: str) -> UnknownNameError:
 
 
 def _center(neighbours: Sequence[Sequence[int]], weights: Matrix) -> int:
-    """The node from which the farthest node is nearest, along the tree; of equal ones the first."""
+    """The first node with the smallest distance to its farthest node along the tree."""
     farthest = [max(_distances(neighbours, weights, start)) for start in range(len(neighbours))]
     return int(np.argmin(farthest))
 

@@ -13,7 +13,7 @@ VERSION = 1
 
 
 def save_region_graph(region_graph: RegionGraph, path: "str | Path") -> None:
-    """Write a region graph file; a name that ends in .gz is compressed."""
+    """Write a region graph file, compressed if its name ends in .gz."""
     write_json(region_graph_to_json(region_graph), path)
 
 
@@ -23,7 +23,7 @@ def load_region_graph(path: "str | Path") -> RegionGraph:
 
 
 def region_graph_to_json(region_graph: RegionGraph) -> dict[str, Any]:
-    """The region graph as data of JSON types; a region is named by its position."""
+    """The region graph as JSON data, in which positions identify regions."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -33,7 +33,7 @@ def region_graph_to_json(region_graph: RegionGraph) -> dict[str, Any]:
 
 
 def region_graph_from_json(data: Mapping[str, Any], where: str = "region graph data") -> RegionGraph:
-    """The region graph of such data. Raises: FileFormatError, with what is wrong inside."""
+    """The region graph of JSON data. Raises: FileFormatError, with the reason."""
     check_format(data, FORMAT, VERSION, where)
     try:
         regions = tuple(tuple(map(int, scope)) for scope in data["regions"])
@@ -42,6 +42,6 @@ def region_graph_from_json(data: Mapping[str, Any], where: str = "region graph d
         )
         return RegionGraph(regions, partitions)
     except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{where}: not a whole region graph: {type(error).__name__}: {error}") from error
+        raise FileFormatError(f"{where}: incomplete region graph: {type(error).__name__}: {error}") from error
     except CircuitError as error:
-        raise FileFormatError(f"{where}: the region graph in it is not legal: {error}") from error
+        raise FileFormatError(f"{where}: invalid region graph: {error}") from error

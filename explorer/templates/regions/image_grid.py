@@ -1,4 +1,4 @@
-"""Images as variables: which variables a rectangle of pixels has, and how 2x2 blocks grow to the whole image.
+"""Images as variables: the variables of a rectangle of pixels, and merging 2x2 blocks up to the whole image.
 
 Pixel (channel c, row i, column j) of an image (C, H, W) is variable (c*H + i)*W + j.
 """

@@ -17,10 +17,10 @@ def linear_tree(
     randomize: bool = False,
     seed: int = 42,
 ) -> RegionGraph:
-    """Linear trees under one root; each splits off the variables in this order (natural if None).
+    """Linear trees under one root; each splits off the variables in this order (0, 1, ... if None).
 
     With `randomize` every repetition shuffles the order of the one before it.
-    Raises: ValueRangeError; ScopeError unless the ordering has each variable once.
+    Raises: ValueRangeError; ScopeError unless the ordering is a permutation of the variables.
 
     >>> print(linear_tree(3))
     r1 = {0}
@@ -33,7 +33,7 @@ def linear_tree(
     check_at_least_one(num_variables=num_variables, num_repetitions=num_repetitions)
     order = list(range(num_variables) if ordering is None else ordering)
     if sorted(order) != list(range(num_variables)):
-        raise ScopeError(f"the ordering must have each of the variables 0 to {num_variables - 1} once; found {order}")
+        raise ScopeError(f"the ordering must be a permutation of 0 to {num_variables - 1}; found {order}")
     generator = np.random.RandomState(seed)
     builder = RegionGraphBuilder()
     root = builder.region(range(num_variables))

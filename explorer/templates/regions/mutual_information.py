@@ -1,4 +1,4 @@
-"""Mutual information between the columns of a table, categorical, Gaussian, or some of each; in nats.
+"""Mutual information in nats between the columns of a table, which are categorical or Gaussian.
 
 All functions take data (N, D) and give a symmetric matrix (D, D) with a diagonal of zeros.
 """
@@ -12,7 +12,7 @@ from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 
 SMOOTHING = 0.01
 VARIANCE_FLOOR = 1e-4
-MAX_CELLS = 1 << 22  # how many counts of pairs are held at a time
+MAX_CELLS = 1 << 22  # maximum counts of pairs in memory
 
 Matrix = NDArray[np.float64]
 
@@ -20,16 +20,16 @@ Matrix = NDArray[np.float64]
 def categorical_mutual_information(data: ArrayLike, *, num_categories: int | None = None) -> Matrix:
     """I(X;Y) = sum_xy p(x,y) log(p(x,y) / (p(x) p(y))) with 0.01 added to each count of a pair of categories.
 
-    `num_categories`: one more than the largest value if None. Takes O(D^2 (N + num_categories^2)) time.
+    `num_categories`: one more than the largest value if None. Time: O(D^2 (N + num_categories^2)).
     Raises: ShapeError, DataTypeError; ValueRangeError for a value outside of 0 .. num_categories-1.
     """
-    table = whole_numbers(data)
+    table = as_integers(data)
     top = int(table.max()) + 1
     C = top if num_categories is None else num_categories
     if top > C or table.min() < 0:
         raise ValueRangeError(
             f"categories are 0 to {C - 1}; found {int(table.min())} to {top - 1}: "
-            f"give num_categories or recode the data"
+            f"pass num_categories or recode the data"
         )
     N, D = table.shape
     total = N + C * C * SMOOTHING
@@ -49,7 +49,7 @@ def categorical_mutual_information(data: ArrayLike, *, num_categories: int | Non
 
 
 def gaussian_mutual_information(data: ArrayLike) -> Matrix:
-    """I(X;Y) = -log(1 - r^2) / 2 of jointly Gaussian columns with correlation r; a constant column has none.
+    """I(X;Y) = -log(1 - r^2) / 2 of jointly Gaussian columns with correlation r; r = 0 for a constant column.
 
     Raises: ShapeError, DataTypeError.
     """
@@ -64,19 +64,19 @@ def gaussian_mutual_information(data: ArrayLike) -> Matrix:
 
 
 def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Matrix:
-    """Categorical between discrete columns, Gaussian between the others, and in between by conditional Gaussians.
+    """Categorical between discrete columns, Gaussian between continuous ones, and otherwise by conditional Gaussians.
 
     I(X;C) = H(X) - sum_c p(c) H(X | c), with H = log(2 pi e (var + 1e-4)) / 2.
-    Raises: ShapeError unless there is one flag a column; DataTypeError, ValueRangeError.
+    Raises: ShapeError unless there is one flag per column; DataTypeError, ValueRangeError.
     """
     table = _reals(data)
     if len(is_discrete) != table.shape[1]:
-        raise ShapeError(f"one flag a column is needed: found {len(is_discrete)} flags and {table.shape[1]} columns")
+        raise ShapeError(f"expected one flag per column; found {len(is_discrete)} flags and {table.shape[1]} columns")
     discrete = [j for j, flag in enumerate(is_discrete) if flag]
     continuous = [j for j, flag in enumerate(is_discrete) if not flag]
     found = np.zeros((table.shape[1], table.shape[1]))
     if discrete:
-        found[np.ix_(discrete, discrete)] = categorical_mutual_information(whole_numbers(table[:, discrete]))
+        found[np.ix_(discrete, discrete)] = categorical_mutual_information(as_integers(table[:, discrete]))
     if continuous:
         found[np.ix_(continuous, continuous)] = gaussian_mutual_information(table[:, continuous])
     for c in discrete:
@@ -87,13 +87,13 @@ def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Ma
     return found
 
 
-def whole_numbers(data: ArrayLike) -> NDArray[np.int64]:
+def as_integers(data: ArrayLike) -> NDArray[np.int64]:
     """The data as integers. Raises: ShapeError, ValueRangeError; DataTypeError for fractions or text."""
     table = _reals(data)
     integers = table.astype(np.int64)
     if (integers != table).any():
         raise DataTypeError(
-            "categories are whole numbers from 0; found fractions: use a Gaussian input for such a column"
+            "categories are non-negative integers; found fractions: use a Gaussian input for such a column"
         )
     return integers
 

@@ -1,4 +1,4 @@
-"""The Poon-Domingos region graph: every rectangle of an image, cut in every place."""
+"""The Poon-Domingos region graph: all rectangles of an image, with all of their cuts."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ Rectangle = tuple[int, int, int, int]
 
 
 def poon_domingos(shape: ImageShape, *, delta: float | Sequence[float]) -> RegionGraph:
-    """All rectangles that cuts at multiples of delta make from an image (C, H, W), each cut at all places inside.
+    """All rectangles between cuts of an image (C, H, W) at multiples of delta, with a partition for each cut inside.
 
     Several deltas are tried in turn: a rectangle takes the first that has a cut inside of it. Rectangles that no delta
     cuts are leaves. Not structured decomposable, unless there is only one cut.
@@ -26,7 +26,7 @@ def poon_domingos(shape: ImageShape, *, delta: float | Sequence[float]) -> Regio
     check_image_shape(shape)
     deltas = tuple(delta) if isinstance(delta, Sequence) else (delta,)
     if not deltas or any(step < 1 for step in deltas):
-        raise ValueRangeError(f"delta is one or more distances between cuts, each at least 1; found {delta}")
+        raise ValueRangeError(f"delta must be one or more distances between cuts of at least 1; found {delta}")
     _, height, width = shape
     cuts = [(_cuts(height, step), _cuts(width, step)) for step in deltas]
     builder = RegionGraphBuilder()
@@ -45,7 +45,7 @@ def poon_domingos(shape: ImageShape, *, delta: float | Sequence[float]) -> Regio
 
 
 def _cuts(length: int, step: float) -> tuple[int, ...]:
-    """The multiples of `step` inside of an axis, rounded down."""
+    """The multiples of `step` inside an axis, rounded down."""
     return tuple(int(k * step) for k in range(1, int((length - 1) // step) + 1))
 
 

@@ -1,4 +1,4 @@
-"""The quad-graph: a quad-tree in which a block is split in two ways, by rows and by columns."""
+"""The quad-graph: a quad-tree in which each block is split both by rows and by columns."""
 
 from explorer.templates.regions.checks import ImageShape
 from explorer.templates.regions.image_grid import Block, merge_blocks

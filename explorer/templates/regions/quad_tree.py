@@ -1,4 +1,4 @@
-"""The quad-tree: an image is halved both ways, again and again."""
+"""The quad-tree: an image is halved in both directions, recursively."""
 
 from explorer.errors import ValueRangeError
 from explorer.templates.regions.checks import ImageShape
@@ -10,7 +10,7 @@ def quad_tree(shape: ImageShape, *, num_patch_splits: int = 2) -> RegionGraph:
     """A tree over the pixels of an image (C, H, W); structured decomposable.
 
     With 4 splits a block is one partition of four quadrants; with 2 it is split into top and bottom, each of these into
-    left and right. Raises: ShapeError; ValueRangeError for another number of splits.
+    left and right. Raises: ShapeError; ValueRangeError for a different number of splits.
     Source: Mari, Vessio and Vergari 2023, Unifying and understanding overparameterized circuit representations.
 
     >>> quad_tree((1, 2, 2), num_patch_splits=4).partitions
@@ -18,7 +18,7 @@ def quad_tree(shape: ImageShape, *, num_patch_splits: int = 2) -> RegionGraph:
     """
     merges = {2: _rows_first, 4: _all_at_once}
     if num_patch_splits not in merges:
-        raise ValueRangeError(f"a quad-tree splits a block into 2 or 4; found num_patch_splits={num_patch_splits}")
+        raise ValueRangeError(f"a quad-tree splits a block in 2 or 4; found num_patch_splits={num_patch_splits}")
     return merge_blocks(shape, merges[num_patch_splits])
 
 

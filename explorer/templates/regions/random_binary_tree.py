@@ -1,4 +1,4 @@
-"""The random binary tree: the variables are shuffled and halved, again and again."""
+"""The random binary tree: the variables are shuffled and halved, recursively."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def random_binary_tree(
 ) -> RegionGraph:
     """Random balanced binary trees of this depth (None: down to single variables) under one root.
 
-    With one repetition structured decomposable. The same seed gives the same region graph on every machine.
+    Structured decomposable with one repetition. The result depends on the seed only, on every machine.
     Raises: ValueRangeError unless num_variables and num_repetitions are at least 1 and depth lies between 0 and
     ceil(log2(num_variables)).
     Source: Peharz et al. 2020, Random Sum-Product Networks.
@@ -29,7 +29,7 @@ def random_binary_tree(
     deepest = (num_variables - 1).bit_length()
     depth = deepest if depth is None else depth
     if not 0 <= depth <= deepest:
-        raise ValueRangeError(f"{num_variables} variables can be halved 0 to {deepest} times; found depth={depth}")
+        raise ValueRangeError(f"{num_variables} variables can be halved at most {deepest} times; found depth={depth}")
     generator = np.random.RandomState(seed)
     builder = RegionGraphBuilder()
     root = builder.region(range(num_variables))
@@ -41,7 +41,7 @@ def random_binary_tree(
 
 
 def _halve(builder: RegionGraphBuilder, region: int, generator: np.random.RandomState) -> tuple[int, ...]:
-    """Split a region into two random halves; a single variable has none."""
+    """Split a region into two random halves, unless it is a single variable."""
     variables = list(builder.scope(region))
     if len(variables) == 1:
         return ()

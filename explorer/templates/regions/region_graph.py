@@ -1,4 +1,4 @@
-"""The region graph: how the variables of a circuit are split into smaller and smaller groups."""
+"""The region graph: the recursive partition of the variables of a circuit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +22,11 @@ class RegionGraph:
     """Regions (sets of variables) and partitions (a region split into regions).
 
     The id of a region is its position. A region may have several partitions (a mixture of ways to split it) or none (a
-    leaf, where input layers stand). Two regions may have the same scope. Regions that are nobody's child are the roots.
-    Every circuit built on a region graph is smooth and decomposable, because this is checked here. A child is smaller
-    than its region, so there are no cycles.
+    leaf, for input layers). Two regions may have the same scope. Regions that are not children are the roots. Circuits
+    built on a region graph are smooth and decomposable, because this is checked here. A child is smaller than its
+    region, so there are no cycles.
 
-    Raises: ScopeError for an empty region, for children that overlap or that are not the whole region; GraphError for a
+    Raises: ScopeError for an empty region, for children that overlap or do not cover the region; GraphError for a
     region that does not exist; StructureError if there is no region, or for a partition with fewer than two children.
     Source: Dennis and Ventura 2012, Learning the architecture of sum-product networks using clustering on variables.
 
@@ -43,7 +43,7 @@ class RegionGraph:
 
     def __post_init__(self) -> None:
         if not self.regions:
-            raise StructureError("a region graph needs at least one region; none was given")
+            raise StructureError("a region graph needs at least one region; found none")
         object.__setattr__(self, "regions", tuple(map(make_scope, self.regions)))
         object.__setattr__(self, "partitions", tuple(Partition(p.region, tuple(p.children)) for p in self.partitions))
         for region, scope in enumerate(self.regions):
@@ -60,7 +60,7 @@ class RegionGraph:
 
     @property
     def num_variables(self) -> int:
-        """How many variables there are."""
+        """The number of variables."""
         return len(self.scope)
 
     @cached_property
@@ -78,7 +78,7 @@ class RegionGraph:
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
-        """The regions that are nobody's child, by id."""
+        """The regions that are not children, by id."""
         children = {child for partition in self.partitions for child in partition.children}
         return tuple(region for region in range(len(self.regions)) if region not in children)
 
@@ -89,7 +89,7 @@ class RegionGraph:
 
     @cached_property
     def is_structured_decomposable(self) -> Finding:
-        """Whether all partitions of one scope split it in the same way; false with the reason."""
+        """Whether all partitions of a scope split it in the same way; if not, with the reason."""
         splits: dict[Scope, tuple[Partition, list[Scope]]] = {}
         for partition in self.partitions:
             split = sorted(self.regions[child] for child in partition.children)
@@ -101,7 +101,7 @@ class RegionGraph:
 
     @cached_property
     def is_omni_compatible(self) -> Finding:
-        """Whether every partition splits its region into single variables at once; false with the reason.
+        """Whether every partition splits its region into single variables; if not, with the reason.
 
         A circuit on such a region graph can be multiplied with any structured decomposable circuit.
         """
@@ -142,28 +142,28 @@ class RegionGraph:
     def _check(self, partition: Partition, masks: Sequence[int]) -> None:
         for region in (partition.region, *partition.children):
             if not 0 <= region < len(self.regions):
-                raise GraphError(f"{partition} names region {region}; there are regions 0 to {len(self.regions) - 1}")
+                raise GraphError(f"{partition} has the unknown region {region}; ids are 0 to {len(self.regions) - 1}")
         if len(partition.children) < 2:
-            raise StructureError(f"{partition} must have two or more children; leave it out to make the region a leaf")
+            raise StructureError(f"{partition} must have two or more children; omit it if the region is a leaf")
         covered = 0
         for child in partition.children:
             if covered & masks[child]:
                 shared = shared_variables(self.regions[c] for c in partition.children)
                 raise ScopeError(
-                    f"{partition}: the children must be disjoint; variables {list(shared)} stand in two of them"
+                    f"{partition}: the children must be disjoint; variables {list(shared)} are in two of them"
                 )
             covered |= masks[child]
         if covered != masks[partition.region]:
             wanted, found = self.regions[partition.region], union(self.regions[c] for c in partition.children)
             raise ScopeError(
-                f"{partition}: the children must have the variables of the region together; "
-                f"missing {sorted(set(wanted) - set(found))}, too many {sorted(set(found) - set(wanted))}"
+                f"{partition}: the children must have all variables of the region and no others; "
+                f"missing {sorted(set(wanted) - set(found))}, unexpected {sorted(set(found) - set(wanted))}"
             )
 
 
 @dataclass
 class RegionGraphBuilder:
-    """Collects regions and partitions; `region` and `merge` give the id of the new region.
+    """Collects regions and partitions; `region` and `merge` return the id of the new region.
 
     >>> b = RegionGraphBuilder()
     >>> root = b.merge(b.region([0]), b.region([1]))
@@ -184,13 +184,13 @@ class RegionGraphBuilder:
         self._partitions.append(Partition(region, tuple(children)))
 
     def merge(self, *children: int) -> int:
-        """Add the region that has all variables of these regions, split into them."""
+        """Add the union of these regions, partitioned into them."""
         region = self.region(variable for child in children for variable in self._regions[child])
         self.split(region, children)
         return region
 
     def scope(self, region: int) -> Scope:
-        """The variables of a region that was added."""
+        """The variables of a region."""
         return self._regions[region]
 
     def build(self) -> RegionGraph:

@@ -32,7 +32,7 @@ def test_gallery_lists_every_circuit_with_its_size_and_lesson():
     output = run("gallery").output
     for name in gallery.names():
         assert f" {name} " in output
-    for expected in ("5,725", "19,342", "Forty sums in a row"):
+    for expected in ("5,725", "19,342", "Forty consecutive sums"):
         assert expected in output
 
 
