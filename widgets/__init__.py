@@ -3,6 +3,4 @@
 Importing this loads no host: `widgets.jupyter` needs anywidget, `widgets.dashboard` panel, `widgets.page` nothing.
 """
 
-from widgets.page import page_html
-
-__all__ = ["page_html"]
+from widgets.page import page_html as page_html

@@ -1,34 +1,24 @@
 """The compiler and its registries of compile rules; `record` compiles and keeps the trace."""
 
-from explorer.compiler.compiled_trace import trace_of_circuit
-from explorer.compiler.compiler import CompiledCircuitsMap, TorchCompiler, strategy_named
-from explorer.compiler.record import options_of, record, record_with, rerun
-from explorer.compiler.rules import (
-    CompilerInitializerRegistry,
-    CompilerLayerRegistry,
-    CompilerParameterRegistry,
-    initializer_rules,
-    layer_rule,
-    layer_rules,
-    operator_rule,
-    parameter_rules,
+from explorer.compiler.compiled_trace import trace_of_circuit as trace_of_circuit
+from explorer.compiler.compiler import (
+    CompiledCircuitsMap as CompiledCircuitsMap,
+    TorchCompiler as TorchCompiler,
+    strategy_named as strategy_named,
 )
-
-__all__ = [
-    "CompiledCircuitsMap",
-    "CompilerInitializerRegistry",
-    "CompilerLayerRegistry",
-    "CompilerParameterRegistry",
-    "TorchCompiler",
-    "initializer_rules",
-    "layer_rule",
-    "layer_rules",
-    "operator_rule",
-    "options_of",
-    "parameter_rules",
-    "record",
-    "record_with",
-    "rerun",
-    "strategy_named",
-    "trace_of_circuit",
-]
+from explorer.compiler.record import (
+    options_of as options_of,
+    record as record,
+    record_with as record_with,
+    rerun as rerun,
+)
+from explorer.compiler.rules import (
+    CompilerInitializerRegistry as CompilerInitializerRegistry,
+    CompilerLayerRegistry as CompilerLayerRegistry,
+    CompilerParameterRegistry as CompilerParameterRegistry,
+    initializer_rules as initializer_rules,
+    layer_rule as layer_rule,
+    layer_rules as layer_rules,
+    operator_rule as operator_rule,
+    parameter_rules as parameter_rules,
+)

@@ -1,89 +1,70 @@
 """Pattern rewriting: patterns, matching with reasons, conflicts, rules, and the driver that applies them."""
 
-from explorer.rewrite.databases import Entry, FromQuery, Named, Origin, Position, Query, RewriteDatabase
-from explorer.rewrite.driver import RewriteContext, is_possible, optimize_graph
-from explorer.rewrite.matching import GraphOptMatch, Search, match_pattern, match_pattern_graph
+from explorer.rewrite.databases import (
+    Entry as Entry,
+    FromQuery as FromQuery,
+    Named as Named,
+    Origin as Origin,
+    Position as Position,
+    Query as Query,
+    RewriteDatabase as RewriteDatabase,
+)
+from explorer.rewrite.driver import (
+    RewriteContext as RewriteContext,
+    is_possible as is_possible,
+    optimize_graph as optimize_graph,
+)
+from explorer.rewrite.matching import (
+    GraphOptMatch as GraphOptMatch,
+    Search as Search,
+    match_pattern as match_pattern,
+    match_pattern_graph as match_pattern_graph,
+)
 from explorer.rewrite.pass_manager import (
-    Pass,
-    PassGraph,
-    PassManager,
-    PassObserver,
-    PassOptions,
-    PassRegistry,
-    PassRun,
+    Pass as Pass,
+    PassGraph as PassGraph,
+    PassManager as PassManager,
+    PassObserver as PassObserver,
+    PassOptions as PassOptions,
+    PassRegistry as PassRegistry,
+    PassRun as PassRun,
 )
 from explorer.rewrite.patterns import (
-    Condition,
-    GraphOptPattern,
-    LayerOptPattern,
-    ParameterOptPattern,
-    all_of,
-    at_least,
-    at_most,
-    other_than,
-    source_of_caller,
-    source_of_function,
+    Condition as Condition,
+    GraphOptPattern as GraphOptPattern,
+    LayerOptPattern as LayerOptPattern,
+    ParameterOptPattern as ParameterOptPattern,
+    all_of as all_of,
+    at_least as at_least,
+    at_most as at_most,
+    other_than as other_than,
+    source_of_caller as source_of_caller,
+    source_of_function as source_of_function,
 )
-from explorer.rewrite.pipeline_files import pipeline_from_yaml, pipeline_to_yaml, read_pipeline, write_pipeline
+from explorer.rewrite.pipeline_files import (
+    pipeline_from_yaml as pipeline_from_yaml,
+    pipeline_to_yaml as pipeline_to_yaml,
+    read_pipeline as read_pipeline,
+    write_pipeline as write_pipeline,
+)
 from explorer.rewrite.pipelines import (
-    CompilationMode,
-    ConvergenceMode,
-    DCERequiredMode,
-    FunctionPassConfig,
-    FunctionPassPipeline,
+    CompilationMode as CompilationMode,
+    ConvergenceMode as ConvergenceMode,
+    DCERequiredMode as DCERequiredMode,
+    FunctionPassConfig as FunctionPassConfig,
+    FunctionPassPipeline as FunctionPassPipeline,
 )
-from explorer.rewrite.rules import ApplyFunction, Exactness, LayerOptRegistry, OptRegistry, ParameterOptRegistry, Rule
-from explorer.rewrite.strategies import Conflict, Matches, OptMatchStrategy, match_optimization_patterns
-
-__all__ = [
-    "ApplyFunction",
-    "CompilationMode",
-    "Condition",
-    "Conflict",
-    "ConvergenceMode",
-    "DCERequiredMode",
-    "Entry",
-    "Exactness",
-    "FromQuery",
-    "FunctionPassConfig",
-    "FunctionPassPipeline",
-    "GraphOptMatch",
-    "GraphOptPattern",
-    "LayerOptPattern",
-    "LayerOptRegistry",
-    "Matches",
-    "Named",
-    "OptMatchStrategy",
-    "OptRegistry",
-    "Origin",
-    "ParameterOptPattern",
-    "ParameterOptRegistry",
-    "Pass",
-    "PassGraph",
-    "PassManager",
-    "PassObserver",
-    "PassOptions",
-    "PassRegistry",
-    "PassRun",
-    "Position",
-    "Query",
-    "RewriteContext",
-    "RewriteDatabase",
-    "Rule",
-    "Search",
-    "all_of",
-    "at_least",
-    "at_most",
-    "is_possible",
-    "match_optimization_patterns",
-    "match_pattern",
-    "match_pattern_graph",
-    "optimize_graph",
-    "other_than",
-    "pipeline_from_yaml",
-    "pipeline_to_yaml",
-    "read_pipeline",
-    "source_of_caller",
-    "source_of_function",
-    "write_pipeline",
-]
+from explorer.rewrite.rules import (
+    ApplyFunction as ApplyFunction,
+    Exactness as Exactness,
+    LayerOptRegistry as LayerOptRegistry,
+    OptRegistry as OptRegistry,
+    ParameterOptRegistry as ParameterOptRegistry,
+    Rule as Rule,
+)
+from explorer.rewrite.strategies import (
+    Conflict as Conflict,
+    Matches as Matches,
+    OptMatchStrategy as OptMatchStrategy,
+    match_optimization_patterns as match_optimization_patterns,
+)

@@ -1,106 +1,56 @@
 """Region graphs, circuits made from them, and the gallery of named circuits."""
 
-from explorer.templates import gallery
-from explorer.templates.benchmark_cases import COMPILE_CASES, FORWARD_CASES, BenchmarkCase, benchmark_case
-from explorer.templates.blocks import (
-    BLOCKS,
-    Block,
-    BlockSizes,
-    cp_block,
-    cp_transposed_block,
-    dense_sum,
-    named_block,
-    tucker_block,
+from explorer.templates import gallery as gallery
+from explorer.templates.benchmark_cases import (
+    COMPILE_CASES as COMPILE_CASES,
+    FORWARD_CASES as FORWARD_CASES,
+    BenchmarkCase as BenchmarkCase,
+    benchmark_case as benchmark_case,
 )
-from explorer.templates.build import build_circuit
-from explorer.templates.chains import sum_chain
-from explorer.templates.factorizations import cp, tensor_train, tucker
-from explorer.templates.gallery import Gallery, load_named
-from explorer.templates.graphical_models import fully_factorized, hmm
-from explorer.templates.images import IMAGE_REGION_GRAPHS, image_data
+from explorer.templates.blocks import (
+    BLOCKS as BLOCKS,
+    Block as Block,
+    BlockSizes as BlockSizes,
+    cp_block as cp_block,
+    cp_transposed_block as cp_transposed_block,
+    dense_sum as dense_sum,
+    named_block as named_block,
+    tucker_block as tucker_block,
+)
+from explorer.templates.build import build_circuit as build_circuit
+from explorer.templates.chains import sum_chain as sum_chain
+from explorer.templates.factorizations import cp as cp, tensor_train as tensor_train, tucker as tucker
+from explorer.templates.gallery import Gallery as Gallery, load_named as load_named
+from explorer.templates.graphical_models import fully_factorized as fully_factorized, hmm as hmm
+from explorer.templates.images import IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS, image_data as image_data
 from explorer.templates.inputs import (
-    BinomialInput,
-    CategoricalInput,
-    EmbeddingInput,
-    GaussianInput,
-    InputSpec,
-    ParameterFactory,
-    bounded_stddev,
-    named_input,
+    BinomialInput as BinomialInput,
+    CategoricalInput as CategoricalInput,
+    EmbeddingInput as EmbeddingInput,
+    GaussianInput as GaussianInput,
+    InputSpec as InputSpec,
+    ParameterFactory as ParameterFactory,
+    bounded_stddev as bounded_stddev,
+    named_input as named_input,
 )
 from explorer.templates.regions import (
-    ImageShape,
-    Partition,
-    RegionGraph,
-    RegionGraphBuilder,
-    categorical_mutual_information,
-    chow_liu_parents,
-    chow_liu_tree,
-    fully_factorized_regions,
-    gaussian_mutual_information,
-    linear_tree,
-    mixed_mutual_information,
-    poon_domingos,
-    quad_graph,
-    quad_tree,
-    random_binary_tree,
-    region_graph_from_json,
-    region_graph_to_json,
-    tree_regions,
+    ImageShape as ImageShape,
+    Partition as Partition,
+    RegionGraph as RegionGraph,
+    RegionGraphBuilder as RegionGraphBuilder,
+    categorical_mutual_information as categorical_mutual_information,
+    chow_liu_parents as chow_liu_parents,
+    chow_liu_tree as chow_liu_tree,
+    fully_factorized_regions as fully_factorized_regions,
+    gaussian_mutual_information as gaussian_mutual_information,
+    linear_tree as linear_tree,
+    mixed_mutual_information as mixed_mutual_information,
+    poon_domingos as poon_domingos,
+    quad_graph as quad_graph,
+    quad_tree as quad_tree,
+    random_binary_tree as random_binary_tree,
+    region_graph_from_json as region_graph_from_json,
+    region_graph_to_json as region_graph_to_json,
+    tree_regions as tree_regions,
 )
-from explorer.templates.tables import TABLE_REGION_GRAPHS, tabular_data
-
-__all__ = [
-    "BLOCKS",
-    "COMPILE_CASES",
-    "FORWARD_CASES",
-    "IMAGE_REGION_GRAPHS",
-    "TABLE_REGION_GRAPHS",
-    "BenchmarkCase",
-    "BinomialInput",
-    "Block",
-    "BlockSizes",
-    "CategoricalInput",
-    "EmbeddingInput",
-    "Gallery",
-    "GaussianInput",
-    "ImageShape",
-    "InputSpec",
-    "ParameterFactory",
-    "Partition",
-    "RegionGraph",
-    "RegionGraphBuilder",
-    "benchmark_case",
-    "bounded_stddev",
-    "build_circuit",
-    "categorical_mutual_information",
-    "chow_liu_parents",
-    "chow_liu_tree",
-    "cp",
-    "cp_block",
-    "cp_transposed_block",
-    "dense_sum",
-    "fully_factorized",
-    "fully_factorized_regions",
-    "gallery",
-    "gaussian_mutual_information",
-    "hmm",
-    "image_data",
-    "linear_tree",
-    "load_named",
-    "mixed_mutual_information",
-    "named_block",
-    "named_input",
-    "poon_domingos",
-    "quad_graph",
-    "quad_tree",
-    "random_binary_tree",
-    "region_graph_from_json",
-    "region_graph_to_json",
-    "sum_chain",
-    "tabular_data",
-    "tensor_train",
-    "tree_regions",
-    "tucker",
-    "tucker_block",
-]
+from explorer.templates.tables import TABLE_REGION_GRAPHS as TABLE_REGION_GRAPHS, tabular_data as tabular_data

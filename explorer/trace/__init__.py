@@ -1,94 +1,59 @@
 """The record of a compilation: events, the recorder, the trace and its files."""
 
 from explorer.trace.answers import (
-    Answers,
-    ConflictRecord,
-    FoldAnswer,
-    FoldGroup,
-    Lineage,
-    MissedFold,
-    NearMisses,
-    Origin,
-    RuleInteraction,
-    RuleStats,
-    StepCheck,
-    WhyNot,
+    Answers as Answers,
+    ConflictRecord as ConflictRecord,
+    FoldAnswer as FoldAnswer,
+    FoldGroup as FoldGroup,
+    Lineage as Lineage,
+    MissedFold as MissedFold,
+    NearMisses as NearMisses,
+    Origin as Origin,
+    RuleInteraction as RuleInteraction,
+    RuleStats as RuleStats,
+    StepCheck as StepCheck,
+    WhyNot as WhyNot,
 )
-from explorer.trace.changes import GraphChange
+from explorer.trace.changes import GraphChange as GraphChange
 from explorer.trace.events import (
-    TENSOR,
-    AttemptsRefused,
-    Event,
-    Folded,
-    LimitReached,
-    Listener,
-    MatchFound,
-    MatchLost,
-    Rewritten,
-    RuleDescription,
-    RunStarted,
-    Snapshot,
-    StepEnded,
-    StepFailed,
-    StepStarted,
+    TENSOR as TENSOR,
+    AttemptsRefused as AttemptsRefused,
+    Event as Event,
+    Folded as Folded,
+    LimitReached as LimitReached,
+    Listener as Listener,
+    MatchFound as MatchFound,
+    MatchLost as MatchLost,
+    Rewritten as Rewritten,
+    RuleDescription as RuleDescription,
+    RunStarted as RunStarted,
+    Snapshot as Snapshot,
+    StepEnded as StepEnded,
+    StepFailed as StepFailed,
+    StepStarted as StepStarted,
 )
-from explorer.trace.file_format import TRACE_FORMAT
-from explorer.trace.passes import tries
-from explorer.trace.paths import Stage, StepPath, parse_path
-from explorer.trace.reading import trace_from_json
-from explorer.trace.records import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord, record_of, type_title
-from explorer.trace.refusal import SWITCHED_OFF, Check, Refusal, RefusalKind
-from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Recorder, Step
-from explorer.trace.trace import Trace
-
-__all__ = [
-    "NEAR_MISS_LIMIT",
-    "SWITCHED_OFF",
-    "TENSOR",
-    "TRACE_FORMAT",
-    "Answers",
-    "AttemptsRefused",
-    "Check",
-    "ConflictRecord",
-    "Event",
-    "FoldAnswer",
-    "FoldGroup",
-    "Folded",
-    "GraphChange",
-    "LimitReached",
-    "Lineage",
-    "Listener",
-    "MatchFound",
-    "MatchLost",
-    "MatchRefused",
-    "MissedFold",
-    "NearMisses",
-    "NodeKind",
-    "NodeRecord",
-    "Origin",
-    "ParameterNodeRecord",
-    "ParameterRecord",
-    "Recorder",
-    "Refusal",
-    "RefusalKind",
-    "Rewritten",
-    "RuleDescription",
-    "RuleInteraction",
-    "RuleStats",
-    "RunStarted",
-    "Snapshot",
-    "Stage",
-    "Step",
-    "StepCheck",
-    "StepEnded",
-    "StepFailed",
-    "StepPath",
-    "StepStarted",
-    "Trace",
-    "WhyNot",
-    "parse_path",
-    "record_of",
-    "trace_from_json",
-    "tries",
-    "type_title",
-]
+from explorer.trace.file_format import TRACE_FORMAT as TRACE_FORMAT
+from explorer.trace.passes import tries as tries
+from explorer.trace.paths import Stage as Stage, StepPath as StepPath, parse_path as parse_path
+from explorer.trace.reading import trace_from_json as trace_from_json
+from explorer.trace.records import (
+    NodeKind as NodeKind,
+    NodeRecord as NodeRecord,
+    ParameterNodeRecord as ParameterNodeRecord,
+    ParameterRecord as ParameterRecord,
+    record_of as record_of,
+    type_title as type_title,
+)
+from explorer.trace.refusal import (
+    SWITCHED_OFF as SWITCHED_OFF,
+    Check as Check,
+    Refusal as Refusal,
+    RefusalKind as RefusalKind,
+)
+from explorer.trace.steps import (
+    NEAR_MISS_LIMIT as NEAR_MISS_LIMIT,
+    MatchRefused as MatchRefused,
+    Recorder as Recorder,
+    Step as Step,
+)
+from explorer.trace.trace import Trace as Trace

@@ -3,107 +3,78 @@
 Create one `TraceIndex` per trace and pass it to every view: it holds the data that they share.
 """
 
-from explorer.views.bottlenecks import Bottleneck, bottlenecks
+from explorer.views.bottlenecks import Bottleneck as Bottleneck, bottlenecks as bottlenecks
 from explorer.views.comparing import (
-    Counterparts,
-    TraceDifference,
-    compare_table,
-    counterparts,
-    first_difference_of_traces,
-    same_circuit,
+    Counterparts as Counterparts,
+    TraceDifference as TraceDifference,
+    compare_table as compare_table,
+    counterparts as counterparts,
+    first_difference_of_traces as first_difference_of_traces,
+    same_circuit as same_circuit,
 )
-from explorer.views.costs import FIGURES, Measured, cost_strip, figure_bars, time_bars, waterfall
-from explorer.views.details import details, match_details, near_misses, why_not
-from explorer.views.folds import fold_level, fold_levels, missed_folds, why_not_folded
-from explorer.views.index import TraceIndex
-from explorer.views.messages import RUN_MORE, SHOW_ALL, SHOW_MISSES
-from explorer.views.picture import ALL_MODES, COLOURS, GROUPINGS, MODES, Picture, picture
-from explorer.views.predicting import Answer, Question, QuestionKind, Verdict, check, question_about, questions
-from explorer.views.question_view import question_view
-from explorer.views.recording import PictureKey, add_looks, empty_recording, recording
-from explorer.views.static_svg import static_svg
-from explorer.views.steps import only_changing, steps
+from explorer.views.costs import (
+    FIGURES as FIGURES,
+    Measured as Measured,
+    cost_strip as cost_strip,
+    figure_bars as figure_bars,
+    time_bars as time_bars,
+    waterfall as waterfall,
+)
+from explorer.views.details import (
+    details as details,
+    match_details as match_details,
+    near_misses as near_misses,
+    why_not as why_not,
+)
+from explorer.views.folds import (
+    fold_level as fold_level,
+    fold_levels as fold_levels,
+    missed_folds as missed_folds,
+    why_not_folded as why_not_folded,
+)
+from explorer.views.index import TraceIndex as TraceIndex
+from explorer.views.messages import RUN_MORE as RUN_MORE, SHOW_ALL as SHOW_ALL, SHOW_MISSES as SHOW_MISSES
+from explorer.views.picture import (
+    ALL_MODES as ALL_MODES,
+    COLOURS as COLOURS,
+    GROUPINGS as GROUPINGS,
+    MODES as MODES,
+    Picture as Picture,
+    picture as picture,
+)
+from explorer.views.predicting import (
+    Answer as Answer,
+    Question as Question,
+    QuestionKind as QuestionKind,
+    Verdict as Verdict,
+    check as check,
+    question_about as question_about,
+    questions as questions,
+)
+from explorer.views.question_view import question_view as question_view
+from explorer.views.recording import (
+    PictureKey as PictureKey,
+    add_looks as add_looks,
+    empty_recording as empty_recording,
+    recording as recording,
+)
+from explorer.views.static_svg import static_svg as static_svg
+from explorer.views.steps import only_changing as only_changing, steps as steps
 from explorer.views.timings import (
-    SpeedUp,
-    check_fits,
-    conditions,
-    crossover_text,
-    layer_heat,
-    layer_table,
-    layers_note,
-    measurements,
-    memory_table,
-    mode_bars,
-    no_cuda_text,
-    speed_up,
-    step_bars,
-    sweep_bars,
-    time_waterfall,
+    SpeedUp as SpeedUp,
+    check_fits as check_fits,
+    conditions as conditions,
+    crossover_text as crossover_text,
+    layer_heat as layer_heat,
+    layer_table as layer_table,
+    layers_note as layers_note,
+    measurements as measurements,
+    memory_table as memory_table,
+    mode_bars as mode_bars,
+    no_cuda_text as no_cuda_text,
+    speed_up as speed_up,
+    step_bars as step_bars,
+    sweep_bars as sweep_bars,
+    time_waterfall as time_waterfall,
 )
-from explorer.views.trials import PatternTrial
-
-__all__ = [
-    "ALL_MODES",
-    "COLOURS",
-    "FIGURES",
-    "GROUPINGS",
-    "MODES",
-    "RUN_MORE",
-    "SHOW_ALL",
-    "SHOW_MISSES",
-    "Answer",
-    "Bottleneck",
-    "Counterparts",
-    "Measured",
-    "PatternTrial",
-    "Picture",
-    "PictureKey",
-    "Question",
-    "QuestionKind",
-    "SpeedUp",
-    "TraceDifference",
-    "TraceIndex",
-    "Verdict",
-    "add_looks",
-    "bottlenecks",
-    "check",
-    "check_fits",
-    "compare_table",
-    "conditions",
-    "cost_strip",
-    "counterparts",
-    "crossover_text",
-    "details",
-    "empty_recording",
-    "figure_bars",
-    "first_difference_of_traces",
-    "fold_level",
-    "fold_levels",
-    "layer_heat",
-    "layer_table",
-    "layers_note",
-    "match_details",
-    "measurements",
-    "memory_table",
-    "missed_folds",
-    "mode_bars",
-    "near_misses",
-    "no_cuda_text",
-    "only_changing",
-    "picture",
-    "question_about",
-    "question_view",
-    "questions",
-    "recording",
-    "same_circuit",
-    "speed_up",
-    "static_svg",
-    "step_bars",
-    "steps",
-    "sweep_bars",
-    "time_bars",
-    "time_waterfall",
-    "waterfall",
-    "why_not",
-    "why_not_folded",
-]
+from explorer.views.trials import PatternTrial as PatternTrial

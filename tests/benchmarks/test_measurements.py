@@ -9,8 +9,7 @@ import torch
 from rich.console import Console
 
 import benchmarks
-from benchmarks import compile_times, forward_times
-from benchmarks import peer as peers
+from benchmarks import compile_times, forward_times, peer as peers
 from benchmarks.forward_times import FORWARD, FRESH, TRAINING
 from explorer.bench import Conditions, write_json
 from explorer.compiler import TorchCompiler

@@ -4,8 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler

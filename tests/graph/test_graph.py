@@ -4,8 +4,7 @@ import copy
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.errors import CircuitError, CycleError, GraphError
 from explorer.graph import Graph, group_levels, heights, levels

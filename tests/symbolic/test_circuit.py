@@ -1,8 +1,7 @@
 """Circuits: what is refused, scopes, names of layers and leaves, structure with reasons, the builder, the text form."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from inline_snapshot import snapshot
 
 from explorer import symbolic

@@ -4,8 +4,7 @@ import warnings
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from explorer.errors import OperatorError
 from explorer.rewrite import Exactness

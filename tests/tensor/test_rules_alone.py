@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from explorer.rewrite import Exactness
 from explorer.tensor import FunctionGraph

@@ -46,8 +46,7 @@ def open_dashboard(
     """
     require_ui()
     with notes().status("Loading torch and panel"):
-        from explorer.app.dashboard.serving import ServeOptions, check_port, free_port
-        from explorer.app.dashboard.serving import serve as run
+        from explorer.app.dashboard.serving import ServeOptions, check_port, free_port, serve as run
         from explorer.app.session.library import Library
         from explorer.app.session.view_state import ViewState
         from explorer.templates import gallery

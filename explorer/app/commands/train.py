@@ -77,8 +77,7 @@ def train_with_progress(
     compiled: "TorchCircuit", images: "ImageData", settings: "TrainingOptions", before: "Sequence[Epoch]" = ()
 ) -> "TrainingResult":
     """Train with a progress bar that shows the result of the last epoch."""
-    from explorer.app.training.loop import is_density
-    from explorer.app.training.loop import train as fit
+    from explorer.app.training.loop import is_density, train as fit
 
     scale, unit = (math.log(2), "nats") if is_density(compiled) else (1.0, "bits")
 

@@ -10,8 +10,7 @@ from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
-from explorer.symbolic import Shape
-from explorer.symbolic import layers as symbolic
+from explorer.symbolic import Shape, layers as symbolic
 
 __all__ = [
     "TorchHadamardLayer",

@@ -14,8 +14,7 @@ from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
-from explorer.symbolic import Shape
-from explorer.symbolic import layers as symbolic
+from explorer.symbolic import Shape, layers as symbolic
 
 __all__ = [
     "TorchBinomialLayer",

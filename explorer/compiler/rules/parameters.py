@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-from explorer.backend import compiled_class_of
-from explorer.backend import parameters as compiled
+from explorer.backend import compiled_class_of, parameters as compiled
 from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.errors import DataTypeError
 from explorer.graph import config_of

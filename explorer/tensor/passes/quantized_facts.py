@@ -8,8 +8,7 @@ from torch._ops import OpOverload
 
 from explorer.tensor.facts import PARTS, RESHAPES, TRANSPOSES, owned_by, read_once
 from explorer.tensor.graph.rewrites import Declined
-from explorer.tensor.ir import library
-from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir import library, quantized as q
 from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply, SourceLocation, Variable
 

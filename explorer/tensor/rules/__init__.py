@@ -1,33 +1,23 @@
 """Rules for PyTorch's operators, a file for each family; importing this puts them into their databases."""
 
-from explorer.tensor.rules import algebra, casts, clips, constants, elementary, exp_log, fused, inplace, views
-from explorer.tensor.rules.families import (
-    canonicalize,
-    overwrite,
-    register_canonicalize,
-    register_overwrite,
-    register_specialize,
-    register_stabilize,
-    specialize,
-    stabilize,
+from explorer.tensor.rules import (
+    algebra as algebra,
+    casts as casts,
+    clips as clips,
+    constants as constants,
+    elementary as elementary,
+    exp_log as exp_log,
+    fused as fused,
+    inplace as inplace,
+    views as views,
 )
-
-__all__ = [
-    "algebra",
-    "canonicalize",
-    "casts",
-    "clips",
-    "constants",
-    "elementary",
-    "exp_log",
-    "fused",
-    "inplace",
-    "overwrite",
-    "register_canonicalize",
-    "register_overwrite",
-    "register_specialize",
-    "register_stabilize",
-    "specialize",
-    "stabilize",
-    "views",
-]
+from explorer.tensor.rules.families import (
+    canonicalize as canonicalize,
+    overwrite as overwrite,
+    register_canonicalize as register_canonicalize,
+    register_overwrite as register_overwrite,
+    register_specialize as register_specialize,
+    register_stabilize as register_stabilize,
+    specialize as specialize,
+    stabilize as stabilize,
+)

@@ -4,21 +4,13 @@ A question does not contain its answer. Its picture shows the state before the s
 grouped boxes, hulls and the colours of changes would reveal it. Answers and reasons come from the trace.
 """
 
-from explorer.views.predicting.asking import check, question_about, questions
-from explorer.views.predicting.counts import layers_left
-from explorer.views.predicting.folds import fold_together, why_apart
-from explorer.views.predicting.question import Answer, Question, QuestionKind, Verdict, noun_of
-
-__all__ = [
-    "Answer",
-    "Question",
-    "QuestionKind",
-    "Verdict",
-    "check",
-    "fold_together",
-    "layers_left",
-    "noun_of",
-    "question_about",
-    "questions",
-    "why_apart",
-]
+from explorer.views.predicting.asking import check as check, question_about as question_about, questions as questions
+from explorer.views.predicting.counts import layers_left as layers_left
+from explorer.views.predicting.folds import fold_together as fold_together, why_apart as why_apart
+from explorer.views.predicting.question import (
+    Answer as Answer,
+    Question as Question,
+    QuestionKind as QuestionKind,
+    Verdict as Verdict,
+    noun_of as noun_of,
+)

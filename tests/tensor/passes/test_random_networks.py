@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
@@ -16,8 +15,7 @@ from tests.tensor.passes.random_programs import random_values
 from tests.tensor.passes.test_training import assert_same_gradients, gradients
 from tests.tensor.quantization import building
 from tests.tensor.quantization.building import A, B, C
-from tests.tensor.quantization.test_raising import QUANTIZATION, RAISE, get, through
-from tests.tensor.quantization.test_raising import constant as integers_for
+from tests.tensor.quantization.test_raising import QUANTIZATION, RAISE, constant as integers_for, get, through
 from tests.tensor.random_networks import networks
 
 NEAR = {torch.float32: 1e-4, torch.float64: 1e-10}
