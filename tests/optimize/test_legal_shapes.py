@@ -10,7 +10,7 @@ import pytest
 
 from explorer.backend import TorchHadamardLayer, TorchKroneckerLayer, TorchSumLayer
 from explorer.compiler import TorchCompiler
-from explorer.optimize import ONE_LAYER, RuleSet, put_rule_first, replacements_of
+from explorer.optimize import ONE_LAYER, RuleSet, preset_rules, put_rule_first, replacements_of
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import (
     CategoricalLayer,
@@ -129,6 +129,10 @@ CIRCUITS: dict[str, tuple[Callable[[], Iterator[Circuit]], dict[str, Any]]] = {
     "LogSoftmax": (log_softmax, ALWAYS),
     "ReduceSumOuterProduct": (reduce_sum_outer_product, ALWAYS),
 }
+
+
+def test_every_rule_of_the_presets_has_its_shapes_here():
+    assert set(CIRCUITS) == set(preset_rules("default").names)
 
 
 @pytest.mark.parametrize("rule", CIRCUITS)
