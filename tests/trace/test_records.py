@@ -1,9 +1,10 @@
 """What a record says of a node comes from its class."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-import torch
+from torch import Tensor
 
 import explorer
 from explorer.backend import Semiring, TorchInnerLayer
@@ -17,8 +18,12 @@ class Average(TorchInnerLayer):
 
     kind = "sum"
 
-    def forward(self, x: torch.Tensor, params: object, semiring: Semiring) -> torch.Tensor:
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return x.mean(1)
+
+    @property
+    def flops(self) -> int:
+        return self.arity * self.num_input_units
 
 
 def test_a_layer_from_outside_has_the_kind_that_its_class_declares():
