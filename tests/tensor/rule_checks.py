@@ -2,9 +2,10 @@
 
 import torch
 
-from explorer.tensor import FunctionGraph, TensorType, Variable, to_module
+from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, to_module
 from explorer.tensor.rewriting import Declined, EquilibriumRewriter, LocalRewriter, in2out
 from explorer.tensor.rules import canonicalize, specialize, stabilize
+from tests.tensor.text_form import expression
 
 aten = torch.ops.aten
 
@@ -74,6 +75,13 @@ def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
     rewriter.rewrite(graph)
     assert graph.text() == text, "it is no fixpoint"
     return graph
+
+
+def check_rewrite(database, before, after, variables, **options):
+    """Rewrite the expression `before` with the rules of a database: the graph becomes `after`, its values stay."""
+    inputs = [variable for variable in variables.values() if not isinstance(variable, Constant)]
+    graph = apply(database.query("+fast_run"), inputs, expression(before, variables), **options)
+    assert repr(graph) == f"[{after}]"
 
 
 def canonical(inputs, *outputs, **options):

@@ -7,10 +7,12 @@ from explorer.tensor import Constant, call, doubles
 from explorer.tensor.facts import number_of
 from explorer.tensor.ir.scalars import add, div, mul, sub
 from explorer.tensor.rewriting import EquilibriumRewriter
-from explorer.tensor.rules import algebra, canonicalize
-from tests.tensor.rule_checks import aten, canonical, declined, graph_of, special, tensor, values
+from explorer.tensor.rules import algebra, canonicalize, specialize
+from tests.tensor.rule_checks import aten, canonical, check_rewrite, declined, graph_of, special, tensor, values
+from tests.tensor.text_form import rewrites
 
 a, b, c, d, x, y, z = doubles("a b c d x y z")
+SCALARS = dict(zip("abcdxyz", (a, b, c, d, x, y, z), strict=True))
 
 
 def power(base, exponent):
@@ -21,57 +23,51 @@ def neg(value):
     return call(aten.neg.default, value)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expression", "expected"),
-    [
-        ([x, y, z], div(div(x, y), z), "[div(x, mul(y, z))]"),
-        ([x, y, z], div(x, div(y, z)), "[div(mul(x, z), y)]"),
-        ([a, b, c, d], mul(mul(div(a, b), div(b, c)), div(c, d)), "[div(a, d)]"),
-        ([x, y], div(mul(2.0, x), mul(4.0, y)), "[div(mul(0.5, x), y)]"),
-        ([x], div(mul(2.0, x), 2.0), "[x]"),
-        ([x, y], div(mul(y, x), y), "[x]"),
-        ([x], mul(x, x), "[pow(x, exponent=2)]"),
-        ([x], mul(mul(x, x), x), "[pow(x, exponent=3)]"),
-        ([x], div(power(x, 3), x), "[pow(x, exponent=2)]"),
-        ([x], div(x, mul(x, x)), "[reciprocal(x)]"),
-        ([x], div(x, x), "[1]"),
-        ([x], div(1.0, x), "[reciprocal(x)]"),
-        ([x, y], div(div(1.0, x), y), "[reciprocal(mul(x, y))]"),
-        ([x, y], mul(mul(mul(x, 2.0), y), 3.0), "[mul(mul(6, x), y)]"),
-        ([x, y], mul(neg(x), neg(y)), "[mul(x, y)]"),
-        ([x], mul(x, 0.0), "[0]"),
-        ([x, y], add(mul(x, 0.0), y), "[y]"),
-        ([x], div(x, 3.0), "[div(x, 3)]"),
-        ([x, y], mul(x, y), "[mul(x, y)]"),
-        ([x, y, z], add(z, mul(div(mul(y, x), y), div(z, x))), "[mul(z, 2)]"),
-    ],
-)
-def test_products(inputs, expression, expected):
-    assert canonical(inputs, expression) == expected
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    div(div(x, y), z) -> div(x, mul(y, z))
+    div(x, div(y, z)) -> div(mul(x, z), y)
+    mul(mul(div(a, b), div(b, c)), div(c, d)) -> div(a, d)
+    div(mul(2.0, x), mul(4.0, y)) -> div(mul(0.5, x), y)
+    div(mul(2.0, x), 2.0) -> x
+    div(mul(y, x), y) -> x
+    mul(x, x) -> pow(x, exponent=2)
+    mul(mul(x, x), x) -> pow(x, exponent=3)
+    div(pow(x, 3), x) -> pow(x, exponent=2)
+    div(x, mul(x, x)) -> reciprocal(x)
+    div(x, x) -> 1
+    div(1.0, x) -> reciprocal(x)
+    div(div(1.0, x), y) -> reciprocal(mul(x, y))
+    mul(mul(mul(x, 2.0), y), 3.0) -> mul(mul(6, x), y)
+    mul(neg(x), neg(y)) -> mul(x, y)
+    mul(x, 0.0) -> 0
+    add(mul(x, 0.0), y) -> y
+    div(x, 3.0) -> div(x, 3)
+    mul(x, y) -> mul(x, y)
+    add(z, mul(div(mul(y, x), y), div(z, x))) -> mul(z, 2)
+"""))  # fmt: skip
+def test_products(before, after):
+    check_rewrite(canonicalize, before, after, SCALARS)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expression", "expected"),
-    [
-        ([x, y], sub(add(x, y), y), "[x]"),
-        ([x], sub(x, x), "[0]"),
-        ([x], add(x, x), "[mul(x, 2)]"),
-        ([x], add(mul(x, 2.0), mul(x, 3.0)), "[mul(x, 5)]"),
-        ([x], add(add(x, 2.0), 3.0), "[add(x, 5)]"),
-        ([x, y], sub(x, neg(y)), "[add(x, y)]"),
-        ([x, y], neg(sub(x, y)), "[sub(y, x)]"),
-        ([x, y], add(neg(x), y), "[sub(y, x)]"),
-        ([x], sub(0.0, x), "[neg(x)]"),
-        ([x], add(x, 0.0), "[x]"),
-        ([x], sub(3.0, sub(1.0, x)), "[add(x, 2)]"),
-        ([x, y, z], sub(sub(x, y), z), "[sub(sub(x, y), z)]"),
-        ([x, y], call(aten.add.Tensor, x, y, alpha=3), "[add(x, mul(y, 3))]"),
-        ([x, y], neg(neg(add(x, y))), "[add(x, y)]"),
-        ([x], mul(2.0, add(x, x)), "[mul(4, x)]"),
-    ],
-)
-def test_sums(inputs, expression, expected):
-    assert canonical(inputs, expression) == expected
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    sub(add(x, y), y) -> x
+    sub(x, x) -> 0
+    add(x, x) -> mul(x, 2)
+    add(mul(x, 2.0), mul(x, 3.0)) -> mul(x, 5)
+    add(add(x, 2.0), 3.0) -> add(x, 5)
+    sub(x, neg(y)) -> add(x, y)
+    neg(sub(x, y)) -> sub(y, x)
+    add(neg(x), y) -> sub(y, x)
+    sub(0.0, x) -> neg(x)
+    add(x, 0.0) -> x
+    sub(3.0, sub(1.0, x)) -> add(x, 2)
+    sub(sub(x, y), z) -> sub(sub(x, y), z)
+    add(x, y, alpha=3) -> add(x, mul(y, 3))
+    neg(neg(add(x, y))) -> add(x, y)
+    mul(2.0, add(x, x)) -> mul(4, x)
+"""))  # fmt: skip
+def test_sums(before, after):
+    check_rewrite(canonicalize, before, after, SCALARS)
 
 
 def test_a_result_keeps_its_shape():
@@ -190,38 +186,36 @@ f3, g3 = tensor("f", 3), tensor("g", 3)
 b3, c3 = tensor("b", 3, dtype=torch.bool), tensor("c", 3, dtype=torch.bool)
 TRUE = Constant(torch.ones(3, dtype=torch.bool))
 FALSE = Constant(torch.zeros(3, dtype=torch.bool))
+VECTORS = {"i": i3, "f": f3, "g": g3, "b": b3, "c": c3, "TRUE": TRUE, "FALSE": FALSE}
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expression", "expected"),
-    [
-        ([f3, g3], call(aten.multiply.Tensor, f3, g3), "[mul(f, g)]"),
-        ([f3], call(aten.mul.Scalar, f3, 3), "[mul(f, 3)]"),
-        ([f3], call(aten.rsub.Scalar, f3, 3), "[sub(3, f)]"),
-        ([f3], call(aten.square.default, f3), "[pow(f, exponent=2)]"),
-        ([f3], call(aten.hardtanh.default, f3, 0, 1), "[clamp(f, min=0, max=1)]"),
-        ([f3], call(aten.relu6.default, f3), "[clamp(f, min=0, max=6)]"),
-        ([f3], call(aten.clamp_min.default, f3, 1), "[clamp(f, min=1)]"),
-        ([f3], call(aten.clamp.default, call(aten.clamp.default, f3, 0, 1), 0.5, 3), "[clamp(f, min=0.5, max=1)]"),
-        ([f3, g3], call(aten.max.other, f3, g3), "[maximum(f, g)]"),
-        ([f3], call(aten.relu.default, call(aten.relu.default, f3)), "[relu(f)]"),
-        ([f3], power(f3, 1), "[f]"),
-        ([f3], power(f3, 0), "[full(1)]"),
-        ([i3], call(aten.eq.Tensor, i3, i3), "[full(True)]"),
-        ([i3], call(aten.ne.Tensor, i3, i3), "[full(False)]"),
-        ([f3], call(aten.eq.Tensor, f3, f3), "[eq(f, f)]"),
-        ([b3, c3], call(aten.__and__.Tensor, b3, c3), "[bitwise_and(b, c)]"),
-        ([b3], call(aten.bitwise_and.Tensor, b3, TRUE), "[b]"),
-        ([b3], call(aten.bitwise_and.Tensor, FALSE, b3), "[full(False)]"),
-        ([b3], call(aten.logical_or.default, b3, TRUE), "[full(True)]"),
-        ([b3], call(aten.logical_or.default, b3, FALSE), "[b]"),
-        ([b3], call(aten.logical_not.default, call(aten.logical_not.default, b3)), "[b]"),
-        ([f3, g3], call(aten.addcmul.default, f3, g3, f3), "[add(f, mul(g, f))]"),
-        ([f3, g3], call(aten.addcdiv.default, f3, g3, f3, value=2), "[add(f, mul(div(g, f), 2))]"),
-    ],
-)
-def test_elementary_operators(inputs, expression, expected):
-    assert canonical(inputs, expression) == expected
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    multiply(f, g) -> mul(f, g)
+    mul.Scalar(f, 3) -> mul(f, 3)
+    rsub.Scalar(f, 3) -> sub(3, f)
+    square(f) -> pow(f, exponent=2)
+    hardtanh(f, 0) -> clamp(f, min=0, max=1)
+    relu6(f) -> clamp(f, min=0, max=6)
+    clamp_min(f, min=1) -> clamp(f, min=1)
+    clamp(clamp(f, min=0, max=1), min=0.5, max=3) -> clamp(f, min=0.5, max=1)
+    max(f, g) -> maximum(f, g)
+    relu(relu(f)) -> relu(f)
+    pow(f, 1) -> f
+    pow(f, 0) -> full(1)
+    eq(i, i) -> full(True)
+    ne(i, i) -> full(False)
+    eq(f, f) -> eq(f, f)
+    __and__(b, c) -> bitwise_and(b, c)
+    bitwise_and(b, TRUE) -> b
+    bitwise_and(FALSE, b) -> full(False)
+    logical_or(b, TRUE) -> full(True)
+    logical_or(b, FALSE) -> b
+    logical_not(logical_not(b)) -> b
+    addcmul(f, g, f) -> add(f, mul(g, f))
+    addcdiv(f, g, f, value=2) -> add(f, mul(div(g, f), 2))
+"""))  # fmt: skip
+def test_elementary_operators(before, after):
+    check_rewrite(canonicalize, before, after, VECTORS)
 
 
 def test_products_of_matrices_by_their_number_of_axes():
@@ -265,27 +259,24 @@ def canonicalize_exact():
     return canonicalize.query("+exact", "-constant_evaluation").local
 
 
-@pytest.mark.parametrize(
-    ("inputs", "expression", "expected"),
-    [
-        ([f3], power(f3, 2), "[mul(f, f)]"),
-        ([f3], power(f3, 0.5), "[sqrt(f)]"),
-        ([f3], power(f3, -1), "[reciprocal(f)]"),
-        ([f3], power(f3, -0.5), "[rsqrt(f)]"),
-        ([f3], power(f3, 3), "[pow(f, exponent=3)]"),
-        ([f3, g3], div(f3, call(aten.sqrt.default, g3)), "[mul(f, rsqrt(g))]"),
-        ([f3], call(aten.reciprocal.default, call(aten.sqrt.default, f3)), "[rsqrt(f)]"),
-        ([f3], mul(f3, call(aten.sigmoid.default, f3)), "[silu(f)]"),
-        ([f3, g3], mul(call(aten.exp.default, f3), call(aten.exp.default, g3)), "[exp(add(f, g))]"),
-        ([f3, g3], add(f3, mul(g3, 3.0)), "[add(f, g, alpha=3.0)]"),
-        ([f3, g3], sub(f3, mul(3.0, g3)), "[sub(f, g, alpha=3.0)]"),
-        ([f3, g3], add(f3, mul(g3, f3)), "[addcmul(f, g, f)]"),
-        ([f3, g3], add(div(g3, f3), f3), "[addcdiv(f, g, f)]"),
-        ([i3], add(i3, mul(i3, i3)), "[add(i, mul(i, i))]"),
-    ],
-)
-def test_specialized_operators(inputs, expression, expected):
-    assert special(inputs, expression) == expected
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    pow(f, 2) -> mul(f, f)
+    pow(f, 0.5) -> sqrt(f)
+    pow(f, -1) -> reciprocal(f)
+    pow(f, -0.5) -> rsqrt(f)
+    pow(f, 3) -> pow(f, exponent=3)
+    div(f, sqrt(g)) -> mul(f, rsqrt(g))
+    reciprocal(sqrt(f)) -> rsqrt(f)
+    mul(f, sigmoid(f)) -> silu(f)
+    mul(exp(f), exp(g)) -> exp(add(f, g))
+    add(f, mul(g, 3.0)) -> add(f, g, alpha=3.0)
+    sub(f, mul(3.0, g)) -> sub(f, g, alpha=3.0)
+    add(f, mul(g, f)) -> addcmul(f, g, f)
+    add(div(g, f), f) -> addcdiv(f, g, f)
+    add(i, mul(i, i)) -> add(i, mul(i, i))
+"""))  # fmt: skip
+def test_specialized_operators(before, after):
+    check_rewrite(specialize, before, after, VECTORS)
 
 
 def test_sums_go_into_products_of_matrices():

@@ -8,7 +8,8 @@ from explorer.tensor import Constant, call, from_module, to_module
 from explorer.tensor.ir.scalars import add, mul
 from explorer.tensor.rules import canonicalize, casts, constants, views
 from explorer.tensor.rules.optdb import optdb
-from tests.tensor.rule_checks import apply, aten, canonical, declined, graph_of, tensor
+from tests.tensor.rule_checks import apply, aten, canonical, check_rewrite, declined, graph_of, tensor
+from tests.tensor.text_form import rewrites
 
 x = tensor("x", 2, 3, 4)
 matrix = tensor("m", 3, 4)
@@ -20,50 +21,35 @@ def ops(variable, *calls):
     return variable
 
 
-@pytest.mark.parametrize(
-    ("calls", "expected"),
-    [
-        ([(aten.view.default, [6, 4])], "reshape(x, shape=[6, 4])"),
-        ([(aten.flatten.using_ints, 1)], "reshape(x, shape=[2, 12])"),
-        ([(aten.unsqueeze.default, 1)], "reshape(x, shape=[2, 1, 3, 4])"),
-        ([(aten.unsqueeze.default, 1), (aten.squeeze.dim, 1)], "x"),
-        ([(aten.view.default, [24]), (aten.view.default, [2, 12])], "reshape(x, shape=[2, 12])"),
-        ([(aten.view.default, [24]), (aten.view.default, [2, 3, 4])], "x"),
-        ([(aten.transpose.int, 0, 2)], "permute(x, dims=[2, 1, 0])"),
-        ([(aten.transpose.int, 0, -1), (aten.transpose.int, 2, 0)], "x"),
-        ([(aten.movedim.int, 0, 2)], "permute(x, dims=[1, 2, 0])"),
-        ([(aten.permute.default, [1, 2, 0]), (aten.permute.default, [1, 2, 0])], "permute(x, dims=[2, 0, 1])"),
-        ([(aten.permute.default, [0, 1, -1])], "x"),
-        ([(aten.unsqueeze.default, 0), (aten.transpose.int, 0, 1)], "reshape(x, shape=[2, 1, 3, 4])"),
-        (
-            [(aten.unsqueeze.default, 3), (aten.permute.default, [1, 3, 0, 2]), (aten.squeeze.dim, 1)],
-            "permute(x, dims=[1, 0, 2])",
-        ),
-        (
-            [(aten.view.default, [2, 1, 3, 4]), (aten.permute.default, [2, 0, 1, 3])],
-            "reshape(permute(x, dims=[1, 0, 2]), shape=[3, 2, 1, 4])",
-        ),
-        (
-            [(aten.expand.default, [5, 2, 3, 4]), (aten.expand.default, [6, 5, 2, 3, 4])],
-            "expand(x, size=[6, 5, 2, 3, 4])",
-        ),
-        ([(aten.expand.default, [-1, 3, 4])], "x"),
-        ([(aten.repeat.default, [1, 1, 1]), (aten.neg.default,)], "neg(x)"),
-        ([(aten.clone.default,), (aten.neg.default,)], "neg(x)"),
-        ([(aten.contiguous.default,), (aten.neg.default,)], "neg(x)"),
-        ([(aten.alias.default,), (aten.detach.default,)], "x"),
-        ([(aten.dropout.default, 0.5, False), (aten.neg.default,)], "neg(x)"),
-        ([(aten.slice.Tensor, 0, 0, 9)], "x"),
-        ([(aten.slice.Tensor, 2, 1, 4), (aten.slice.Tensor, 2, 1, 2)], "slice(x, dim=2, start=2, end=3)"),
-        ([(aten.slice.Tensor, 2, -3), (aten.slice.Tensor, 2, -2)], "slice(x, dim=2, start=2, end=4)"),
-        (
-            [(aten.slice.Tensor, 2, 0, 4, 2), (aten.slice.Tensor, 2, 1, 2)],
-            "slice(slice(x, dim=2, start=0, end=4, step=2), dim=2, start=1, end=2)",
-        ),
-    ],
-)
-def test_chains_of_views(calls, expected):
-    assert canonical([x], ops(x, *calls), exact=True) == f"[{expected}]"
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    view(x, [6, 4]) -> reshape(x, shape=[6, 4])
+    flatten(x, start_dim=1) -> reshape(x, shape=[2, 12])
+    unsqueeze(x, dim=1) -> reshape(x, shape=[2, 1, 3, 4])
+    squeeze(unsqueeze(x, dim=1), dim=1) -> x
+    view(view(x, [24]), [2, 12]) -> reshape(x, shape=[2, 12])
+    view(view(x, [24]), [2, 3, 4]) -> x
+    transpose(x, 0, 2) -> permute(x, dims=[2, 1, 0])
+    transpose(transpose(x, 0, -1), 2, 0) -> x
+    movedim(x, 0, 2) -> permute(x, dims=[1, 2, 0])
+    permute(permute(x, [1, 2, 0]), [1, 2, 0]) -> permute(x, dims=[2, 0, 1])
+    permute(x, [0, 1, -1]) -> x
+    transpose(unsqueeze(x, dim=0), dim0=0, dim1=1) -> reshape(x, shape=[2, 1, 3, 4])
+    squeeze(permute(unsqueeze(x, dim=3), dims=[1, 3, 0, 2]), dim=1) -> permute(x, dims=[1, 0, 2])
+    permute(view(x, [2, 1, 3, 4]), [2, 0, 1, 3]) -> reshape(permute(x, dims=[1, 0, 2]), shape=[3, 2, 1, 4])
+    expand(expand(x, [5, 2, 3, 4]), [6, 5, 2, 3, 4]) -> expand(x, size=[6, 5, 2, 3, 4])
+    expand(x, [-1, 3, 4]) -> x
+    neg(repeat(x, [1, 1, 1])) -> neg(x)
+    neg(clone(x)) -> neg(x)
+    neg(contiguous(x)) -> neg(x)
+    detach(alias(x)) -> x
+    neg(dropout(x, p=0.5, train=False)) -> neg(x)
+    slice(x, start=0, end=9) -> x
+    slice(slice(x, dim=2, start=1, end=4), dim=2, start=1, end=2) -> slice(x, dim=2, start=2, end=3)
+    slice(slice(x, dim=2, start=-3), dim=2, start=-2) -> slice(x, dim=2, start=2, end=4)
+    slice(slice(x, 2, 0, 4, 2), 2, 1, 2) -> slice(slice(x, dim=2, start=0, end=4, step=2), dim=2, start=1, end=2)
+"""))  # fmt: skip
+def test_chains_of_views(before, after):
+    check_rewrite(canonicalize, before, after, {"x": x}, exact=True)
 
 
 def test_a_view_of_what_lies_otherwise_in_memory_still_runs():

@@ -16,7 +16,6 @@ from explorer.tensor.facts import (
     gradient_on_ties,
     owned_by,
     replace_with,
-    shape_of,
     splat_number,
     value_range,
     without_copy,
@@ -81,7 +80,7 @@ def _with_number(node: Apply) -> tuple[Variable, float] | None:
     """The tensor and the number of an operator on two inputs, in any order."""
     for x, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         number = splat_number(other)
-        if isinstance(number, int | float) and number == number and shape_of(x) == shape_of(node.outputs[0]):
+        if isinstance(number, int | float) and number == number and x.type == node.outputs[0].type:
             return x, number
     return None
 

@@ -143,3 +143,10 @@ def test_a_bound_that_the_dtype_does_not_hold_wraps_around_and_is_left_alone(sec
     x = tensor(4, dtype=torch.uint8)
     told = reasons([x], second(clip(x, -5, 100)), "OptimizeClips")
     assert told == ["a bound is NaN, -0 or none of its dtype, or the lower one is above the upper one"]
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int32])
+def test_bounds_in_floating_point_of_an_integer_are_no_clip(kind):
+    x = tensor(4, dtype=kind)
+    y = call(aten.maximum.default, call(aten.minimum.default, x, 1e30), 1.0)
+    assert ops(optimized([x], y, "FoldMinMaxToClip")) == ["minimum", "maximum"]

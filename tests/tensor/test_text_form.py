@@ -1,0 +1,28 @@
+"""Graphs from text: what is printed is read back."""
+
+import pytest
+
+from explorer.tensor import FunctionGraph
+from tests.tensor import planted
+from tests.tensor.quantization.test_raising import pairs
+from tests.tensor.text_form import graph_from, rewrites
+
+pairs()  # registers the operators of PyTorch's quantization
+TEXTS = {name: FunctionGraph(xy := planted.inputs(), [plant(*xy)]).text() for name, plant in planted.PLANTS.items()}
+PLAIN = [name for name, text in TEXTS.items() if "= constant " not in text and "quant" not in text and " q" not in text]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_text_of_a_graph_is_read_back(name):
+    assert graph_from(TEXTS[name]).text() == TEXTS[name]
+
+
+def test_most_texts_are_read_back():
+    assert len(PLAIN) > 80
+
+
+def test_a_table_has_rows_of_before_and_after():
+    assert rewrites("""
+        neg(neg(x))  -> x
+        x -> x
+    """) == [("neg(neg(x))", "x"), ("x", "x")]

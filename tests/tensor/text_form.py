@@ -1,0 +1,111 @@
+"""Graphs from text: expressions as `repr(graph)` prints them, and the lines of `graph.text()`.
+
+    expression("div(mul(x, y), y)", {"x": x, "y": y})
+    graph_from("%x = input : f64[3]\n%0 = relu.default(%x) : f64[3]\noutputs: %0")
+
+Names of operators need an overload only where the arguments do not decide it: `pow.Tensor_Tensor(x, y)`.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from explorer.errors import OperatorError
+from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call
+from explorer.tensor.ir.types import LETTERS
+
+OVERLOADS = ("default", "Tensor", "Tensor_Scalar", "int", "dim_IntList", "dim", "self", "dims", "using_ints", "other")
+"""The overloads that are tried for a name without one, in this order."""
+
+NAMESPACES = (torch.ops.aten, torch.ops.explorer)
+
+
+def expression(text: str, variables: Mapping[str, Any]) -> Any:
+    """The value of an expression. Assignments may precede it: `e = exp(x); div(e, sum(e, [1], True))`."""
+    known = dict(variables)
+    *assignments, last = ast.parse(text.strip()).body
+    for statement in assignments:
+        assert isinstance(statement, ast.Assign)
+        assert isinstance(statement.targets[0], ast.Name)
+        known[statement.targets[0].id] = _value(statement.value, known)
+    assert isinstance(last, ast.Expr)
+    return _value(last.value, known)
+
+
+def rewrites(table: str) -> list[tuple[str, str]]:
+    """The rows `before -> after` of a table."""
+    rows = [line.strip() for line in table.splitlines() if line.strip()]
+    return [(before.strip(), after.strip()) for before, after in (row.rsplit(" -> ", 1) for row in rows)]
+
+
+def graph_from(text: str) -> FunctionGraph:
+    """The graph that `graph.text()` prints; constants that are not one number get random content."""
+    known: dict[str, Any] = {}
+    inputs: list[Variable] = []
+    *rows, last = (line.strip() for line in text.strip().splitlines())
+    for row in rows:
+        name, value, kind = re.fullmatch(r"%(\S+) = (.*?)(?: : (.*))?", row).groups()
+        if value == "input":
+            known[name] = Variable(_type(kind), name="" if re.fullmatch(r"i\d+", name) else name)
+            inputs.append(known[name])
+        elif "(%" in value or "()" in value or not re.match(r"[-\w.]+$|full\(|constant|parameter", value):
+            made = _value(ast.parse(re.sub(r"%([\w:.#]+)", r'known["\1"]', value), mode="eval").body, known)
+            results = made if isinstance(made, tuple) else (made,)
+            known |= {name: made, **{f"{name}:{k}": result for k, result in enumerate(results)}}
+        else:
+            known[name] = _constant(value, _type(kind), name)
+    return FunctionGraph(inputs, [known[name.strip().removeprefix("%")] for name in last[len("outputs:") :].split(",")])
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Call):
+        return _called(node, known)
+    if isinstance(node, ast.Subscript):
+        key = ast.literal_eval(node.slice)
+        return known[key] if isinstance(key, str) else _value(node.value, known)[key]
+    if isinstance(node, ast.Name):
+        return known[node.id] if node.id in known else float(node.id)  # inf, nan
+    if isinstance(node, ast.Attribute):
+        return getattr(torch, node.attr)  # torch.float32
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_value(part, known) for part in node.elts]
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+        return -_value(node.operand, known)
+    return ast.literal_eval(node)
+
+
+def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
+    args = [_value(arg, known) for arg in node.args]
+    settings = {keyword.arg: _value(keyword.value, known) for keyword in node.keywords if keyword.arg}
+    name, _, overload = ast.unparse(node.func).rpartition("aten.")[2].removeprefix("explorer.").partition(".")
+    space = next(space for space in NAMESPACES if hasattr(space, name))
+    packet = getattr(space, name)
+    wanted = [overload] if overload else [one for one in OVERLOADS if one in packet.overloads()] or packet.overloads()
+    error: Exception | None = None
+    for one in wanted:
+        target = getattr(packet, one)
+        takes_list = str(target._schema.arguments[0].type) == "List[Tensor]" if target._schema.arguments else False
+        try:
+            return call(target, *([args] if takes_list and isinstance(args[0], Variable) else args), **settings)
+        except OperatorError as found:
+            error = error or found
+    raise OperatorError(f"no overload of {name} accepts {ast.unparse(node)}: {error}")
+
+
+def _type(text: str) -> TensorType:
+    letters, shape = re.match(r"(\w+)\[([\d,]*)\]", text).groups()
+    dtype = {name: kind for kind, name in LETTERS.items()}.get(letters) or getattr(torch, letters)
+    return TensorType(dtype, tuple(int(size) for size in shape.split(",") if size))
+
+
+def _constant(text: str, kind: TensorType, name: str) -> Constant:
+    label = "" if re.fullmatch(r"c\d+", name) else name
+    if text.startswith(("constant", "parameter")):
+        data = torch.rand(kind.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.5
+        return Constant(data.to(kind.dtype), label)
+    number = text.removeprefix("full(").removesuffix(")")
+    value = {"True": True, "False": False}.get(number)
+    return Constant(torch.full(kind.shape, float(number) if value is None else value, dtype=kind.dtype), label)
