@@ -1,4 +1,4 @@
-"""What a test needs and this machine does not have: a skip that says how to get it; on CI, which has all, a failure."""
+"""Skips for tests whose requirements are missing: they say how to install them, and fail on CI, which has them all."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def is_missing(what: str, how: str) -> NoReturn:
-    """Skip the test, or fail it where the environment sets CI."""
+    """Skip the test, or fail it if the environment variable CI is set."""
     reason = f"needs {what}: {how}"
     if os.environ.get("CI"):
         pytest.fail(f"CI must not skip this test; it {reason}", pytrace=False)

@@ -1,4 +1,4 @@
-"""The oracle: what a symbolic circuit is worth, in plain float64 or complex128 numpy, slowly and obviously.
+"""The oracle: the value of a symbolic circuit in plain float64 or complex128 numpy, slow and obviously correct.
 
 It shares nothing with the engine but the symbolic classes: each layer and each parameter operator is written down here
 once more, from its definition. Shapes: B batch, O units; a layer's value is (B, O), a circuit's (B, outputs, O).
@@ -71,14 +71,14 @@ def evaluate(
 
 
 def evaluate_in(semiring: str, circuit: Circuit, leaf_values: LeafValues, x: Array | None) -> Array:
-    """The outputs as a circuit compiled for this semiring gives them."""
+    """The outputs as a circuit compiled for this semiring returns them."""
     if semiring not in SEMIRINGS:
         raise ValueError(f"known semirings are {SEMIRINGS}; found {semiring!r}")
     return evaluate(circuit, leaf_values, x, log=semiring != "sum-product", complex_logs=semiring == "complex-lse-sum")
 
 
 def constant_leaf_values(circuit: Circuit) -> dict[TensorParameter, Array]:
-    """The initial value of every leaf of a circuit all of whose leaves have a ConstantInitializer."""
+    """The initial value of every leaf of a circuit whose leaves all have a ConstantInitializer."""
     values: dict[TensorParameter, Array] = {}
     for leaf, name in circuit.leaf_names.items():
         if not isinstance(leaf.initializer, ConstantInitializer):
@@ -88,7 +88,7 @@ def constant_leaf_values(circuit: Circuit) -> dict[TensorParameter, Array]:
 
 
 def brute_force_partition(circuit: Circuit, leaf_values: LeafValues, num_states: int | Sequence[int]) -> Array:
-    """The sum of the outputs (outputs, O) over all inputs; `num_states` is one for all or one for each variable."""
+    """The sum of the outputs (outputs, O) over all inputs; `num_states` for all variables, or one for each."""
     counts = [num_states] * len(circuit.scope) if isinstance(num_states, int) else list(num_states)
     x = np.zeros((int(np.prod(counts)), circuit.num_variables), dtype=np.int64)
     x[:, list(circuit.scope)] = np.array(list(product(*(range(count) for count in counts)))).reshape(len(x), -1)
@@ -98,7 +98,7 @@ def brute_force_partition(circuit: Circuit, leaf_values: LeafValues, num_states:
 def assert_equals_oracle(
     found: Array, semiring: str, circuit: Circuit, leaf_values: LeafValues, x: Array | None, rtol: float = 1e-9
 ) -> None:
-    """Assert that the engine's outputs are right, relative to the largest term from which each was added up.
+    """Assert that the engine's outputs are right, relative to the largest term in the sum of each.
 
     Where terms of both signs nearly cancel, their sum cannot be had to more digits than they have themselves; so the
     yardstick is the same circuit with all inputs and weights made positive. Logarithms are compared as such under
@@ -131,7 +131,7 @@ def layer_values(
     complex_logs: bool = False,
     absolute: bool = False,
 ) -> dict[int, Array]:
-    """The value (B, O) of every layer by its id; with `absolute`, inputs and weights count by their absolute values."""
+    """The value (B, O) of every layer by its id; with `absolute`, of the absolute inputs and weights."""
     rows = np.zeros((1, 0)) if x is None else np.asarray(x)
     values: dict[int, Array] = {}
     for node, layer in circuit.graph.nodes.items():
@@ -221,7 +221,7 @@ def _product(layer: Layer, below: Sequence[Array], log: bool) -> Array:
     for other in below[1:]:
         if isinstance(layer, HadamardLayer):
             value = combine(value, other)
-        elif isinstance(layer, KroneckerLayer):  # the first input is the slowest
+        elif isinstance(layer, KroneckerLayer):  # the first input varies slowest
             value = combine(value[:, :, None], other[:, None, :]).reshape(len(value), -1)
         else:
             raise TypeError(f"the oracle does not know {type(layer).__name__}")
@@ -233,7 +233,7 @@ def _log(value: Array, complex_logs: bool) -> Array:
 
 
 def _log_weighted_sum(weight: Array, inputs: Array, complex_logs: bool) -> Array:
-    """log sum_i w[o,i] exp(x[b,i]): every term as sign and logarithm, the largest taken out of each sum."""
+    """log sum_i w[o,i] exp(x[b,i]): every term as sign and logarithm, with the largest factored out of each sum."""
     if complex_logs:
         terms = _log(weight, True)[None] + inputs[:, None, :]  # (B, O, H*I)
         sign: Array = np.ones(())
@@ -261,7 +261,7 @@ def _logsumexp(x: Array, axis: int, keepdims: bool = False) -> Array:
 
 
 def _outer(combine: Callable[[Array, Array], Array], x: Array, y: Array, axis: int) -> Array:
-    """All pairs along an axis, the first operand slower."""
+    """All pairs along an axis; the first operand varies slower."""
     pairs = [combine(x.take(i, axis), y.take(j, axis)) for i in range(x.shape[axis]) for j in range(y.shape[axis])]
     return np.stack(pairs, axis=axis)
 

@@ -47,7 +47,7 @@ INPUT_LAYERS: Mapping[str, type[InputLayer]] = {
     "Polynomial": PolynomialLayer,
 }
 INNER_LAYERS: Mapping[str, type[InnerLayer]] = {"Hadamard": HadamardLayer, "Kronecker": KroneckerLayer, "Sum": SumLayer}
-# An operator of the files is named as ours without the ending: `Softmax` is SoftmaxParameter.
+# The files name operators without the ending: `Softmax` is SoftmaxParameter.
 OPERATORS: Mapping[str, type[ParameterOp]] = {
     name.removesuffix("Parameter"): getattr(symbolic, name)
     for name in (
@@ -77,7 +77,7 @@ OPERATORS: Mapping[str, type[ParameterOp]] = {
 
 @dataclass(frozen=True)
 class Expected:
-    """What a reference circuit must give: `output` on `x`, and the counts of each mode under the handbook's settings.
+    """The expected results of a reference circuit: `output` on `x`, and the counts by mode under the handbook preset.
 
     `output` has the dtype complex128 under complex-lse-sum (complex logs), else float64. A key of `modes` is like
     "optimize=True,fold=False"; its value has `layers`, `folds`, `layers_by_type`; if optimized `matches` and `rounds`.
@@ -96,7 +96,7 @@ def reference_paths() -> list[Path]:
 
 
 def load_reference(path: str | Path) -> tuple[Circuit, NDArray[Any] | None, Expected]:
-    """The circuit of a reference file with all leaf values as constants; its input (B, D) or None; what it gives."""
+    """The circuit of a file with all leaf values as constants, its input (B, D) or None, and its expected results."""
     data = json.loads(Path(path).read_text())
     circuit = circuit_of(data)
     x = None if data["x"] is None else np.array(data["x"])
@@ -104,7 +104,7 @@ def load_reference(path: str | Path) -> tuple[Circuit, NDArray[Any] | None, Expe
 
 
 def circuit_of(data: Mapping[str, Any]) -> Circuit:
-    """The circuit of the content of a reference file."""
+    """The circuit in the content of a reference file."""
     leaves = _leaves(data)
     nodes = {row["id"]: _layer(row, leaves) for row in data["layers"]}
     inputs = {row["id"]: tuple(row["inputs"]) for row in data["layers"]}
@@ -112,7 +112,7 @@ def circuit_of(data: Mapping[str, Any]) -> Circuit:
 
 
 def leaf_value(leaf: int, shape: tuple[int, ...], complex_values: bool) -> NDArray[Any]:
-    """The values of a leaf for which the file gives none."""
+    """The values of a leaf whose values are not in the file."""
     k = np.arange(np.prod(shape, dtype=int))
     value = np.sin(0.9 * (leaf + 1) + 0.37 * k)
     if complex_values:
@@ -127,12 +127,12 @@ def _expected(data: Mapping[str, Any], name: str) -> Expected:
     if data["semiring"] == "complex-lse-sum":
         output = output[..., 0] + 1j * output[..., 1]
     if output.shape != shape:
-        raise ValueError(f"{name}: the expected output has shape {output.shape}, stated is {shape}")
+        raise ValueError(f"{name}: the expected output has shape {output.shape}; the file states {shape}")
     return Expected(name, data["semiring"], output, shape, expected["modes"])
 
 
 def _leaves(data: Mapping[str, Any]) -> dict[int, TensorParameter]:
-    """One leaf object for each leaf id, whether it stands as `Leaf` or as `Ref`, and however often."""
+    """One leaf object per leaf id, which may occur several times, as `Leaf` or as `Ref`."""
     rows: dict[int, dict[str, Any]] = {}
     for layer in data["layers"]:
         for row in _parameter_rows(layer):
@@ -147,7 +147,7 @@ def _parameter_rows(layer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _leaf(row: Mapping[str, Any], semiring: str) -> TensorParameter:
-    """A `Ref` states neither dtype nor learnable: whole numbers are then integers, and given values are not learned."""
+    """A `Ref` has neither `dtype` nor `learnable`: its integers are INTEGER, and its constants are not learned."""
     shape = tuple(row["shape"])
     given = row.get("const")
     stated = row.get("dtype")

@@ -60,12 +60,12 @@ from explorer.symbolic import (
 
 T = TypeVar("T")
 Kind = Literal["any", "positive", "unit", "complex"]
-"""Which values a parameter may take: any real; above 0; between 0 and 1, both excluded; complex."""
+"""The values of a parameter: any real; positive; between 0 and 1, both excluded; complex."""
 
 MAX_LAYERS = 25
 MAX_WIDTH = 9
 MAX_DEGREE = 8
-"""How often one input may be multiplied with itself: keeps every value well inside of float64."""
+"""Maximum power of one input in a product, which keeps every value well within the range of float64."""
 
 
 @st.composite
@@ -87,7 +87,7 @@ def inputs_for(circuit: Circuit, batch: int = 3) -> st.SearchStrategy[NDArray[An
 
 
 def random_inputs(circuit: Circuit, batch: int = 3, seed: int = 0) -> NDArray[Any] | None:
-    """Legal inputs (batch, D): int64 if all variables are discrete, float64 else; None if there is no variable."""
+    """Legal inputs (batch, D): int64 if all variables are discrete, otherwise float64; None if there is no variable."""
     if circuit.num_variables == 0:
         return None
     random = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ def random_inputs(circuit: Circuit, batch: int = 3, seed: int = 0) -> NDArray[An
 
 
 def num_states(layer: InputLayer) -> int | None:
-    """How many values the variable of an input layer may take; None if it is a real number."""
+    """The number of values of an input layer's variable; None if it is continuous."""
     if isinstance(layer, CategoricalLayer):
         return layer.num_categories
     if isinstance(layer, EmbeddingLayer):
@@ -125,7 +125,7 @@ def num_states(layer: InputLayer) -> int | None:
 
 @st.composite
 def graphs(draw: st.DrawFn, max_nodes: int = 10) -> Graph[str]:
-    """Random graphs of letters: any directed acyclic graph, also empty, with repeated inputs and outputs."""
+    """Random graphs of letters: any directed acyclic graph, possibly empty, with repeated inputs and outputs."""
     ids = draw(st.lists(st.integers(0, 99), max_size=max_nodes, unique=True))
     inputs: dict[int, tuple[int, ...]] = {}
     for node in ids:
@@ -216,7 +216,7 @@ class _Maker:
         return node
 
     def some_node(self) -> int:
-        """A node to read: rather one that nobody reads yet, rather a late one."""
+        """A node to read: preferably one without users, preferably a late one."""
         unread = [node for node in self.nodes if all(node not in sources for sources in self.inputs.values())]
         return self.choose([*reversed(unread), *reversed(self.nodes)])
 
@@ -325,7 +325,7 @@ class _Maker:
         return self.add_sum(self.add_sum(self.some_node()))
 
     def add_twin(self) -> int:
-        """A layer of the type and config of another one, over inputs of the same widths: one that may fold with it."""
+        """A layer that may fold with an existing one: of its type and config, with inputs of the same widths."""
         node = self.some_node()
         layer = self.nodes[node]
         if not isinstance(layer, SumLayer):
@@ -345,7 +345,7 @@ class _Maker:
         return replace(layer, **given)  # type: ignore[type-var]
 
     def twin_parameter(self, parameter: ParameterNode) -> ParameterNode:
-        """A parameter that may stand where this one does: another, one of the same form, or the same."""
+        """A parameter that can replace this one: a different one, one of the same form, or the same one."""
         if parameter in self.kinds:
             return self.parameter(parameter.shape, self.kinds[parameter])
         if not isinstance(parameter, ParameterOp):
@@ -361,7 +361,7 @@ class _Maker:
         return ScaledSigmoidParameter((self.leaf(shape, "any"),), vmin=0.3, vmax=2.0)
 
     def parameter(self, shape: Shape, kind: Kind, depth: int = 0) -> ParameterNode:
-        """An expression of this shape and kind: often a leaf, sometimes one that stands elsewhere already."""
+        """An expression of this shape and kind: often a leaf, sometimes one that is in use already."""
         known = self.parameters.setdefault((shape, kind), [])
         if known and self.chance(4):
             return self.choose(known)
@@ -387,7 +387,7 @@ class _Maker:
         return TensorParameter(shape, dtype, not self.chance(5), ConstantInitializer(value), name)
 
     def bounded(self, shape: Shape, depth: int) -> ParameterNode:
-        """A real expression whose values lie between -2 and 2."""
+        """A real expression with values between -2 and 2."""
         inner = self.leaf(shape, "any")
         if self.chance(2):
             return inner
@@ -476,7 +476,7 @@ def _differential(kind: Kind) -> Expression:
 
 
 def _field_operations(kind: Kind) -> list[Expression]:
-    """The operators that take a kind to itself: sums and products in all forms."""
+    """The operators whose results have the kind of their inputs: sums and products in all forms."""
     return [
         lambda m, shape, depth: m.kronecker(shape, kind, depth),
         _pairwise(HadamardParameter, kind),

@@ -1,4 +1,4 @@
-"""Steps, modes, layers and batches are timed with equal inputs and values, compared first, and can be cancelled."""
+"""Steps, modes, layers and batches are timed with equal inputs after comparing their values, and can be cancelled."""
 
 import dataclasses
 from itertools import pairwise
@@ -89,7 +89,7 @@ def test_threads_are_set_stated_and_set_back():
     assert (run.setup.num_threads, run.setup.clock) == (threads + 1, "wall time")
 
 
-def test_a_step_that_gives_another_value_gets_no_time_but_the_reason(digits):
+def test_a_step_with_a_different_value_gets_no_time_but_the_reason(digits):
     wrong = digits.circuit_at(-1)
     with torch.no_grad():
         wrong.tensors[0].add_(torch.randn(wrong.tensors[0].shape, generator=torch.Generator().manual_seed(0)))
@@ -178,7 +178,7 @@ def test_a_sweep_times_each_size_and_refuses_what_does_not_fit(digits, monkeypat
     assert less.timings[2].missing == "no time: it would need about 0.0 GiB, and 0.0 GiB are free"
 
 
-def test_a_device_that_is_not_there_says_why(digits):
+def test_a_missing_device_says_why(digits):
     why = bench.why_no_cuda()
     if why is None:
         assert "cuda" in bench.available_devices()
@@ -203,7 +203,7 @@ def test_a_device_that_is_not_there_says_why(digits):
         ({"steps": [99]}, UnknownNameError, "there is no step 99"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(digits, options, error, message):
+def test_invalid_settings_are_refused(digits, options, error, message):
     with pytest.raises(error, match=message):
         bench.measure_steps(digits, **options)
 
@@ -211,7 +211,7 @@ def test_settings_that_make_no_sense_are_refused(digits, options, error, message
 # ---------------------------------------------------------------------- memory
 
 
-def test_usage_counts_what_is_alive_at_once():
+def test_usage_counts_the_bytes_alive_at_the_same_time():
     x = torch.zeros(1000)
 
     def run():
@@ -240,7 +240,7 @@ def test_counting_is_cancelled_between_two_operators():
 
 @pytest.fixture
 def sections(monkeypatch):
-    """Whether a section is being timed just now."""
+    """Whether a section is being timed, and the number of those that were."""
     state = {"inside": 0, "timed": 0}
 
     def watching(real):
@@ -264,7 +264,7 @@ def sections(monkeypatch):
     return state
 
 
-def test_progress_is_told_between_timed_sections_and_not_too_often(digits, sections):
+def test_progress_is_reported_between_timed_sections_and_not_too_often(digits, sections):
     told = []
 
     def tell(progress):
@@ -309,7 +309,7 @@ def test_a_slow_listener_is_waited_for(digits, sections):
     assert set(timed_meanwhile) == {0}
 
 
-def test_a_cancelled_measurement_stops_within_a_second_and_keeps_what_it_has(digits):
+def test_a_cancelled_measurement_stops_after_the_section_being_timed_and_keeps_its_times(digits, sections):
     begun = Event()
 
     def tell(progress):
@@ -325,10 +325,10 @@ def test_a_cancelled_measurement_stops_within_a_second_and_keeps_what_it_has(dig
     threads = torch.get_num_threads()
     worker.start()
     assert begun.wait(30)
-    asked = monotonic()
     worker.cancel()
-    assert worker.join(10)
-    assert monotonic() - asked < 1.0
+    timed = sections["timed"]
+    assert worker.join(30)
+    assert sections["timed"] - timed <= 1
     assert worker.state is bench.WorkerState.CANCELLED
     assert worker.result is not None
     assert worker.result.cancelled
@@ -346,7 +346,11 @@ def test_cancelling_before_anything_is_timed_gives_the_reason_for_each(digits):
 
 
 def test_two_measurements_wait_for_each_other(digits):
-    inside, notes = Event(), []
+    inside, waiting, notes = Event(), Event(), []
+
+    def second(progress):
+        notes.append(progress.note)
+        waiting.set()
 
     def first(progress):
         inside.set()
@@ -361,15 +365,15 @@ def test_two_measurements_wait_for_each_other(digits):
         lambda on_progress, cancelled: bench.measure_steps(
             digits, [-1], on_progress=on_progress, cancelled=cancelled, **FEW
         ),
-        lambda progress: notes.append(progress.note),
+        second,
     )
     one.start()
     assert inside.wait(30)
     two.start()
-    Event().wait(0.5)
+    assert waiting.wait(30)
     assert set(notes) == {"waiting: something else is being timed"}
     one.cancel()
-    assert one.join(10)
+    assert one.join(30)
     assert two.join(30)
     assert two.state is bench.WorkerState.DONE
 

@@ -36,12 +36,12 @@ def test_every_pass_that_changed_something_is_timed_with_the_arguments_of_the_tr
     assert executed[0] - executed[-1] == 1  # the batch norm
 
 
-def test_arguments_of_ones_own_are_taken(trace):
+def test_custom_arguments_are_used(trace):
     run = measure_steps(trace, [0, -1], x=(torch.zeros(4, 3, 8, 8),), max_seconds=1)
     assert [timing.missing for timing in run.timings] == ["", ""]
 
 
-def test_a_state_that_gives_another_value_gets_no_time_but_the_reason(trace, monkeypatch):
+def test_a_state_with_a_different_value_gets_no_time_but_the_reason(trace, monkeypatch):
     spoiled = deepcopy(trace.circuit_at(-1))
     for value in (*spoiled.buffers(), *spoiled.parameters()):
         value.data.mul_(2)
@@ -60,14 +60,14 @@ def test_timing_leaves_the_constants_of_the_trace_alone(trace):
         assert torch.equal(value, kept)
 
 
-def test_a_training_step_is_timed_where_the_graph_is_for_training():
+def test_a_training_step_is_timed_if_the_graph_is_for_training():
     trace = explorer.record(nn.Linear(3, 2), (torch.randn(4, 3),), mode="train")
     run = measure_steps(trace, kind="training", max_seconds=1)
     assert all(median_of(timing) > 0 for timing in run.timings)
 
 
 @pytest.mark.parametrize("measure", [measure_layers, measure_sweep])
-def test_what_needs_layers_or_other_batches_is_refused(trace, measure):
+def test_measurements_of_layers_or_batch_sizes_are_refused(trace, measure):
     with pytest.raises(CircuitError, match="this trace is of a tensor graph of fixed shapes: time its steps"):
         measure(trace)
 
@@ -80,13 +80,13 @@ def test_views_name_operators_and_have_no_lints_about_layers(trace):
 
 
 class Scaled(nn.Module):
-    """Takes one of its arguments by name."""
+    """Has a keyword-only argument."""
 
     def forward(self, x, *, scale):
         return (x * scale).relu()
 
 
-def test_arguments_by_name_are_given_by_name():
+def test_keyword_arguments_are_passed_by_keyword():
     trace = explorer.record(Scaled(), (torch.randn(3, 4),), kwargs={"scale": torch.tensor(2.0)})
     (timing,) = measure_steps(trace, [-1], max_seconds=1).timings
     assert median_of(timing) > 0

@@ -72,7 +72,7 @@ def test_both_sides_agree_with_equal_values(name):
 @needs_peer
 @pytest.mark.peer
 def test_a_difference_from_the_peer_is_an_error_and_no_time(monkeypatch):
-    """So that no bench ever compares two programs that compute different things."""
+    """No benchmark may compare two programs that compute different things."""
     monkeypatch.setattr(forward_times, "RELATIVE_TOLERANCE", -1.0)
     with pytest.raises(CircuitError, match=r"S1: our outputs differ from the peer's by .* no time is reported"):
         benchmarks.measure_forward(benchmarks.case_named("S1"), num_threads=1, repeats=1)

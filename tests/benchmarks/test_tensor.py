@@ -27,11 +27,11 @@ AFTER_50 = {
     "concats": 1,
     "matmuls": 3,
 }
-"""The operators that are left of 50."""
+"""Number of operators left of 50."""
 
 
 def calls(function):
-    """What a function gives, and how many functions of Python and C it calls."""
+    """The result of a function, and the number of Python and C functions it calls."""
     count = 0
 
     def profile(frame, event, argument):
@@ -47,7 +47,7 @@ def calls(function):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_graph_of_a_size_has_so_many_operators(name):
+def test_a_graph_of_a_size_has_as_many_operators(name):
     for size in (25, 100):
         graph = FunctionGraph(*SHAPES[name].build(size, our_library()))
         graph.verify()
@@ -116,9 +116,9 @@ def test_growth_is_the_power_of_the_size():
 
 @pytest.mark.parametrize("name", [name for name in SHAPES if name != "expressions"])
 def test_rewriting_grows_as_graphs_do(name):
-    """From n to 2n operators and from 2n to 4n it takes twice as many more calls; what grows with n² takes 4 times.
+    """From 2n to 4n operators the calls grow twice as much as from n to 2n; with quadratic growth it is 4 times.
 
-    Random expressions are left out: some take far more calls than others.
+    Random expressions are excluded: some need far more calls than others.
     """
     sizes = (60, 120, 240)
     ours(SHAPES[name], sizes[-1])  # what is loaded, and what is known of shapes from then on

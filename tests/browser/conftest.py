@@ -24,7 +24,7 @@ DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]
 
 @dataclass
 class Server:
-    """A dashboard in a process of its own."""
+    """A dashboard in a separate process."""
 
     url: str
     folder: Path

@@ -1,4 +1,4 @@
-"""The exported page, as somebody who cannot see it, has no mouse, or has set up the system in another way meets it."""
+"""The exported page for readers who cannot see it, have no mouse, or changed the settings of their system."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 FUSE = 3
-"""The step of the first fusing, in both circuits."""
+"""The step of the first fusion, in both circuits."""
 
 
 @cache
@@ -66,7 +66,7 @@ def test_axe_finds_nothing_serious(show: "Callable[..., Page]", name: str, schem
     assert serious_violations(page) == []
 
 
-def test_axe_finds_what_is_wrong(show: "Callable[..., Page]") -> None:
+def test_axe_finds_violations(show: "Callable[..., Page]") -> None:
     page = show("conflict")
     page.evaluate(
         "() => { const button = document.createElement('button'); document.querySelector('.ce-root').append(button); }"
@@ -116,7 +116,7 @@ def test_every_target_is_at_least_24_pixels(show: "Callable[..., Page]", name: s
     assert small == []
 
 
-def test_the_slider_and_the_live_region_say_the_step(show: "Callable[..., Page]") -> None:
+def test_the_slider_and_the_live_region_name_the_step(show: "Callable[..., Page]") -> None:
     page = show("conflict")
     slider = page.get_by_role("slider")
     assert slider.get_attribute("aria-valuetext") == "Step 0 of 12: compile"
@@ -130,7 +130,7 @@ def test_the_slider_and_the_live_region_say_the_step(show: "Callable[..., Page]"
 
 
 @pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
-def test_boxes_move_only_for_those_who_want_motion(show: "Callable[..., Page]", motion: str, moves: bool) -> None:
+def test_boxes_move_unless_motion_is_reduced(show: "Callable[..., Page]", motion: str, moves: bool) -> None:
     page = show("digits", reduced_motion=motion)
     seen = page.evaluate(
         """async () => {

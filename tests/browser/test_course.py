@@ -1,4 +1,4 @@
-"""Lessons as pages, opened from disk: pictures step, questions are answered, nobody is asked for anything."""
+"""Lessons as pages, opened from disk: pictures step and questions are answered without a server."""
 
 import base64
 import gzip
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 OPENED = ("00", "05")
-"""The lessons that are built and opened here: the first one, and one with tables below its pictures."""
+"""The lessons to build and open: the first one, and one with tables below its pictures."""
 
 INTRODUCTION = """# 0. Tiny
 
@@ -43,12 +43,12 @@ CELLS = (
 
 
 TOLD = "print('members:', len(trace.fold_groups(0)[0].members))"
-"""What a lesson says after a question."""
+"""The cell after a question."""
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a lesson that was really run."""
+    """The page of a lesson that was run in a kernel."""
     nbformat = needed()
     from explorer.app.course.build import build_course
 
@@ -82,12 +82,12 @@ NOTE_STEPS = """globalThis.noted = circuitExplorer.models.map((model) => {
   if (model.get("step") === 0) noted.seen.add(0);
   return noted;
 })"""
-"""Notes for each view which steps were drawn, and which could not be."""
+"""Records for each view which steps were drawn, and which could not be."""
 
 
 @pytest.fixture
 def shown(page: "Page") -> "Iterator[Callable[..., Page]]":
-    """Opens a page of the course, which asks for nothing but itself; `page` fails on errors that it has."""
+    """Open a page of the course, which requests nothing but itself; `page` fails on its errors."""
     opened: list[str] = []
     asked: list[str] = []
 
@@ -177,14 +177,14 @@ def test_what_happened_is_closed_until_an_answer_is_checked(tiny: Path, shown: "
     assert not told.is_visible()
     button(view(page, 0), "Check").click()
     told.wait_for()
-    assert view(page, 3).locator(".ce-box").first.is_visible()  # a heading ends what stands behind a question
+    assert view(page, 3).locator(".ce-box").first.is_visible()  # a heading ends the part hidden behind a question
 
 
 def test_a_question_is_answered_by_the_keyboard_alone(tiny: Path, shown: "Callable[..., Page]") -> None:
     page = shown(tiny)
     asked = view(page, 0)
     asked.locator(".ce-box[tabindex='0']").focus()
-    for _ in range(3):  # no key leads on to the step that is asked about
+    for _ in range(3):  # no key leads to the step that the question is about
         page.keyboard.press("ArrowRight")
     assert trait(page, 0, "step") == 9
     page.keyboard.press("Enter")
@@ -232,7 +232,7 @@ def test_a_small_screen_needs_no_scrolling_sideways(tiny: Path, page: "Page") ->
 
 
 def built(number: str, folders: pytest.TempPathFactory) -> Path:
-    """The folder of a course of which one lesson was built: once in all processes of the tests, by the first to ask."""
+    """The folder of a course with one lesson, built once for all processes of a test run by the first to need it."""
     needed()
     from filelock import FileLock
 
@@ -292,7 +292,7 @@ def test_every_question_of_a_lesson_is_answered_without_a_kernel(lesson: Path, s
 
 
 def answer(part: "Locator", question: dict[str, Any]) -> None:
-    """Give the right answer as a reader does: the page has all that is said to the answers."""
+    """Enter the right answer as a reader does: the page contains the feedback on all answers."""
     if "choices" in question:
         (right,) = [choice for choice, said in question["choices"].items() if said["right"]]
         part.get_by_role("radio", name=right, exact=True).check()
@@ -305,7 +305,7 @@ def answer(part: "Locator", question: dict[str, Any]) -> None:
 
 
 def embedded(lesson: Path) -> list[dict[str, Any]]:
-    """The views that are in a page."""
+    """The views in a page."""
     found = re.search(r'id="recording" data-packed="true">(.*?)</script>', lesson.read_text(encoding="utf-8"))
     assert found is not None
     return json.loads(gzip.decompress(base64.b64decode(found[1])))["views"]

@@ -1,4 +1,4 @@
-"""The dashboard on real circuits, as a reader uses it; what happened is read from the models and the page."""
+"""The dashboard on real circuits, operated as a reader does; the results are read from the models and the page."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ def test_the_keyboard_steps_to_the_first_fuse(dashboard: Open) -> None:
     assert "step=3" in page.page.url
 
 
-def test_the_tree_of_steps_filters_and_leads_to_a_step(dashboard: Open) -> None:
+def test_the_tree_of_steps_is_filtered_and_selects_a_step(dashboard: Open) -> None:
     page = dashboard()
     tree = page.page.get_by_role("tree", name="Steps")
     assert tree.get_by_role("treeitem").filter(has_text="level 0").count() >= 1
@@ -78,7 +78,7 @@ def test_side_by_side_shows_before_and_after(dashboard: Open) -> None:
     assert "mode=side" in page.page.url
 
 
-def test_a_conflict_is_decided_anew_by_another_strategy(dashboard: Open) -> None:
+def test_another_strategy_decides_a_conflict_differently(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict&step=3")
     page.tool("Conflicts")
     page.see("2 matches lost a conflict in step 3")
@@ -155,7 +155,7 @@ def test_a_running_measurement_is_cancelled(dashboard: Open) -> None:
     page.see("Cancelled")
     page.page.get_by_label("Time limit, s").fill("1")
     page.page.keyboard.press("Enter")
-    page.press("Measure")  # the first one has really ended: this one need not wait for it
+    page.press("Measure")  # the first one has really ended, so this one does not wait for it
     page.see("known within 10%")
 
 
@@ -178,7 +178,7 @@ def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
     page.tool("Compare")
     page.see("CategoricalLogSoftmax at 0 was applied only here")
     left = page.page.locator(".ce-root").first.locator(".ce-box.ce-is-removed[data-id^=g0x64]")
-    left.click()  # once: what the last line says of the box below the pointer must not move the box away
+    left.click()  # once: the last line names the box below the pointer, which must not move the box away
     page.wait(lambda: page.trait("selection") != [], "a selection on the left")
     page.wait(lambda: page.trait("selection", number=1) != [], "a selection in the other trace")
 
@@ -252,7 +252,7 @@ def test_uploads_are_data_and_foreign_ones_are_refused(dashboard: Open, tmp_path
     page.see("compile it again first")
 
 
-def test_no_name_in_a_link_leads_out_of_the_folder(dashboard: Open, server: Server) -> None:
+def test_a_name_in_a_link_cannot_leave_the_folder(dashboard: Open, server: Server) -> None:
     secret = server.folder.parent / "secret.trace.json"
     explorer.record(explorer.gallery.load_named("blackboard")).save(secret)
     page = dashboard("?circuit=../secret.trace.json")

@@ -1,4 +1,4 @@
-"""The dashboard, as somebody meets it who cannot see it, has no mouse, or likes it dark."""
+"""The dashboard for readers who cannot see it, have no mouse, or prefer dark colours."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Dashboard]
 TITLES = [tool.title for tool in TOOLS]
 IN_THE_DARK = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
-"""Between them they have every kind of control."""
+"""Together they have every kind of control."""
 COLOURS = "color-contrast"
 CONTROLS = (
     "button, select, textarea, a[href], summary, input:not([type=file]):not([aria-hidden=true]), "
     "[role=combobox], [role=treeitem], [role=slider]"
 )
 
-# Width and height of what is pressed: of a field with its frame, of a checkbox with its label.
+# Width and height of each target: of a field with its frame, of a checkbox with its label.
 SMALL = """controls => controls.filter(
   (control) => control.checkVisibility({ visibilityProperty: true })
 ).map((control) => {

@@ -1,4 +1,4 @@
-"""What fails while the dashboard is used is said in the page, and the page goes on."""
+"""Errors while the dashboard is in use appear on the page, which remains usable."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,7 @@ from tests.browser.conftest import Dashboard, Server
 pytestmark = pytest.mark.browser
 
 
-def test_a_file_that_is_gone_when_it_is_chosen_is_said_in_the_page(
-    dashboard: Callable[..., Dashboard], server: Server
-) -> None:
+def test_choosing_a_file_that_was_deleted_shows_an_error(dashboard: Callable[..., Dashboard], server: Server) -> None:
     file = server.folder / "soon-gone.circuit.json"
     gallery.load_named("blackboard").save(file)
     page = dashboard("?step=3")
@@ -26,7 +24,7 @@ def test_a_file_that_is_gone_when_it_is_chosen_is_said_in_the_page(
     page.wait_for_step(11)
 
 
-def test_a_file_that_is_cut_off_is_said_in_the_page(dashboard: Callable[..., Dashboard], server: Server) -> None:
+def test_choosing_a_truncated_file_shows_an_error(dashboard: Callable[..., Dashboard], server: Server) -> None:
     file = server.folder / "cut.circuit.json"
     gallery.load_named("blackboard").save(file)
     page = dashboard()

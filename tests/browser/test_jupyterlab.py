@@ -1,4 +1,4 @@
-"""In a real JupyterLab, without network: step, click, and Python sees it; the theme is followed; a lesson runs."""
+"""A real JupyterLab without network: stepping and clicking reach Python, the theme is followed, a lesson runs."""
 
 import importlib.util
 import json
@@ -36,7 +36,7 @@ import pathlib
 
 pathlib.Path("ended").touch()
 """
-"""The last cell: it is run only if all before it ended without an error."""
+"""The last cell, which is executed only if no cell before it failed."""
 TOKEN = "only-for-this-test"
 TELL = """
 import json, pathlib
@@ -96,7 +96,7 @@ def notebook_of(*cells: str) -> dict[str, Any]:
 def open_and_run(page: "Page", address: str, name: str) -> None:
     """Open a notebook and run all of its cells."""
     wait_for_server(page, address)
-    # A workspace of its own: in a shared one Lab opens what the test before had open, and the menu may run that.
+    # A separate workspace: in a shared one, Lab opens the notebook of the previous test, and the menu may run that.
     page.goto(f"{address}/lab/workspaces/{Path(name).stem}/tree/{name}?token={TOKEN}")
     page.get_by_text("| Idle").first.wait_for(timeout=WAIT_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
@@ -119,7 +119,7 @@ def test_a_lesson_runs_and_its_questions_are_answered(page: "Page", lab: tuple[s
     other.scroll_into_view_if_needed()
     other.get_by_role("radio", name="no").check()
     first.scroll_into_view_if_needed()
-    assert first.get_by_role("radio", name="yes").is_checked()  # the radios of two questions are not one group
+    assert first.get_by_role("radio", name="yes").is_checked()  # the radio buttons of two questions are not one group
     first.get_by_role("button", name="Check").click()
     first.locator(".ceq-verdict.ceq-good, .ceq-verdict.ceq-bad").wait_for(timeout=WAIT_MS)
     assert other.locator(".ceq-verdict").inner_text() == ""
@@ -131,7 +131,7 @@ def test_it_steps_and_selects_and_python_sees_it(page: "Page", lab: tuple[str, P
     open_and_run(page, address, STEPPING)
     page.locator(".ce-box").first.wait_for(timeout=WAIT_MS)
     assert page.locator(".ce-root").count() == 1
-    assert page.locator(".jp-RenderedImage").count() == 0  # the picture for readers without widgets does not show
+    assert page.locator(".jp-RenderedImage").count() == 0  # the image for readers without widgets is hidden
     state = Watch(page, folder / "state.json")
     assert state.when(lambda now: True) == {"step": 3, "boxes": [], "nodes": [], "mode": "diff"}
 
@@ -144,7 +144,7 @@ def test_it_steps_and_selects_and_python_sees_it(page: "Page", lab: tuple[str, P
     page.keyboard.press("ArrowLeft")
     state.when(lambda now: now["step"] == 3)
 
-    fused = page.locator(".ce-box[data-id^='g234x16-']")  # the 16 layers that became one of each four products
+    fused = page.locator(".ce-box[data-id^='g234x16-']")  # the 16 layers fused from four products each
     fused.click()
     selected = state.when(lambda now: now["boxes"])
     box = fused.get_attribute("data-id")
@@ -163,14 +163,14 @@ def test_it_steps_and_selects_and_python_sees_it(page: "Page", lab: tuple[str, P
 
 
 class Watch:
-    """The state that Python wrote down last."""
+    """The state that Python wrote last."""
 
     def __init__(self, page: "Page", file: Path) -> None:
         self.page = page
         self.file = file
 
     def when(self, holds: Any) -> dict[str, Any]:
-        """The state as soon as it is as wanted."""
+        """Wait for a state that satisfies a condition, and return it."""
         found: Any = None
         for _ in range(WAIT_MS // 50):
             if self.file.exists():
@@ -178,7 +178,7 @@ class Watch:
                 if holds(found):
                     return found
             self.page.wait_for_timeout(50)
-        pytest.fail(f"this did not come about; Python last saw {found}")
+        pytest.fail(f"the expected state never came; Python last wrote {found}")
 
 
 def wait_for_server(page: "Page", address: str) -> None:

@@ -35,12 +35,12 @@ MOST_WAITING = 3
 
 
 class Reader:
-    """A websocket client that says and hears what a browser does, and draws nothing."""
+    """A websocket client that sends and receives the messages of a browser, and draws nothing."""
 
     def __init__(self, circuit: str) -> None:
         self.circuit = circuit
         self.graph = ""
-        """The id of the data of the drawing."""
+        """The id of the model with the data of the drawing."""
         self.picture: dict[str, Any] = {}
         self.socket: WebSocketClientConnection
         self.receiver = Receiver(Protocol())
@@ -61,7 +61,7 @@ class Reader:
             self.keep((await self.hear()).content)
 
     async def go(self, step: int) -> float:
-        """Go to a step as the drawing does; gives the seconds until its picture is there."""
+        """Go to a step as the drawing does; return the seconds until its picture arrives."""
         start = time.monotonic()
         change = {"kind": "ModelChanged", "model": {"id": self.graph}, "attr": "step", "new": step}
         await self.say("PATCH-DOC", {"events": [change]})
@@ -70,7 +70,7 @@ class Reader:
         return time.monotonic() - start
 
     def keep(self, content: Any) -> None:
-        """Keep the picture that a message brings."""
+        """Keep the picture in a message."""
         for part in parts(content):
             if part["attributes"].get("class_name") == "GraphPane":
                 data = part["attributes"]["data"]
@@ -106,7 +106,7 @@ def parts(content: Any) -> Iterator[dict[str, Any]]:
 
 
 async def read(server: Server) -> tuple[list[tuple[str, int, dict[str, Any], float]], float]:
-    """All readers go through their steps: (circuit, step, picture that came, seconds); and the seconds of one alone."""
+    """All readers go through their steps: (circuit, step, received picture, seconds); and the seconds of one alone."""
     readers = [Reader(CIRCUITS[number % len(CIRCUITS)]) for number in range(READERS)]
     for reader in readers:
         await asyncio.wait_for(reader.open(server), 60)
@@ -114,7 +114,7 @@ async def read(server: Server) -> tuple[list[tuple[str, int, dict[str, Any], flo
     before = [await asyncio.wait_for(reader.go(9), 60) for reader in some]
     found: list[tuple[str, int, dict[str, Any], float]] = []
     for i in range(len(STEPS)):
-        # All at the same moment; those of one circuit go to different steps.
+        # All at once; the readers of one circuit go to different steps.
         wanted = [STEPS[(number // len(CIRCUITS) + i) % len(STEPS)] for number in range(READERS)]
         moves = [reader.go(step) for reader, step in zip(readers, wanted, strict=True)]
         taken = await asyncio.wait_for(asyncio.gather(*moves), 60)
@@ -123,12 +123,12 @@ async def read(server: Server) -> tuple[list[tuple[str, int, dict[str, Any], flo
     for reader in readers:
         reader.socket.close()
         while await asyncio.wait_for(reader.socket.read_message(), 60) is not None:
-            pass  # until the connection is closed: a socket left open is a warning in whichever test comes next
+            pass  # until the connection is closed: an open socket would cause a warning in a later test
     return found, max(statistics.median(before), statistics.median(after))  # other work may begin or end meanwhile
 
 
 def test_twenty_readers_stepping_at_once_each_get_their_own_picture_soon(server: Server) -> None:
-    with ThreadPoolExecutor(1) as pool:  # the browser of other tests has a loop in this thread
+    with ThreadPoolExecutor(1) as pool:  # the browser of other tests has an event loop in this thread
         answers, alone = pool.submit(asyncio.run, read(server)).result()
     seconds = sorted(taken for *_, taken in answers)
     told = f"median {statistics.median(seconds):.2f} s, slowest {seconds[-1]:.2f} s, alone {alone:.2f} s"

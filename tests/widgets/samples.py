@@ -1,4 +1,4 @@
-"""A small recording, written by hand: five layers, a fuse that makes two of four, a fold that makes one of two."""
+"""A small recording, written by hand: five layers, a fuse of four layers into two, a fold of two into one."""
 
 import base64
 import struct

@@ -66,7 +66,7 @@ def test_a_click_selects_and_shows_details(recorded: "Page") -> None:
     assert trait(page, "selection") == ["Sum"]
 
 
-def test_the_table_takes_the_place_of_the_graph(recorded: "Page") -> None:
+def test_the_table_replaces_the_graph(recorded: "Page") -> None:
     page = recorded
     page.click("[aria-label^=Table]")
     cells = page.eval_on_selector_all(".ce-table td", "cells => cells.map(cell => cell.textContent)")
@@ -106,7 +106,7 @@ def test_forced_colours_leave_lines_and_words(recorded: "Page") -> None:
     assert page.evaluate("() => document.querySelector('.ce-face').getAttribute('stroke')") == "CanvasText"
 
 
-def test_reduced_motion_arrives_at_once(recorded: "Page") -> None:
+def test_reduced_motion_skips_animation(recorded: "Page") -> None:
     page = recorded
     page.emulate_media(reduced_motion="reduce")
     page.keyboard.press("Tab")
@@ -177,7 +177,7 @@ def panel_server() -> Iterator[tuple[Any, str]]:
         port = free.getsockname()[1]
     panel.serve(app, port=port, address="127.0.0.1", show=False, threaded=True)
     yield made, f"http://127.0.0.1:{port}/"
-    panel.state.kill_all_servers()  # else pytest does not end
+    panel.state.kill_all_servers()  # otherwise pytest does not end
 
 
 def test_the_same_module_runs_in_panel(page: "Page", panel_server: tuple[Any, str]) -> None:

@@ -1,4 +1,4 @@
-"""The classes of the hosts: their traits are the contract, and one does not load the other."""
+"""The classes of the hosts: their traits are the contract, and neither host loads the other."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def test_importing_widgets_loads_no_host() -> None:
     )
 
 
-def test_coordinates_of_another_length_are_refused() -> None:
+def test_coordinates_of_the_wrong_length_are_refused() -> None:
     shown = pictures()[0]
     with pytest.raises(ValueError, match=r"3 boxes: expected 48 bytes, got 8"):
         picture_traits(shown, b"12345678")
@@ -55,13 +55,13 @@ class TestJupyter:
         widget.show_picture(pictures()[1], coordinates(pictures()[1]))
         assert sent == [{"picture", "coordinates"}]
 
-    def test_repr_is_stable_and_says_what_is_seen(self) -> None:
+    def test_repr_is_stable_and_describes_the_picture(self) -> None:
         from widgets.jupyter import BarsWidget, GraphWidget
 
         assert repr(GraphWidget(selection=["Sum"])) == "GraphWidget(step=0, selection=Sum)"
         assert repr(BarsWidget(bars())) == "BarsWidget(Forward)"
 
-    def test_an_image_rides_along(self) -> None:
+    def test_an_image_is_included(self) -> None:
         from widgets.jupyter import Fallback, GraphWidget
 
         asked: list[int] = []
@@ -71,7 +71,7 @@ class TestJupyter:
             return Fallback(b"PNG", 300, 200, "Sum reads Hadamard", "the table")
 
         widget = GraphWidget(make_fallback=make)
-        assert asked == []  # drawn when it is displayed, not before
+        assert asked == []  # drawn on display, not before
         bundle = widget._repr_mimebundle_()
         assert bundle is not None
         data, metadata = bundle
@@ -129,7 +129,7 @@ class TestDashboard:
         assert [step["index"] for step in json.loads(pane.steps)] == [0, 1, 2]
         assert pane.step == 2
 
-    def test_the_browser_takes_no_room_and_counts_what_is_asked_of_it(self) -> None:
+    def test_the_browser_model_is_invisible_and_counts_its_requests(self) -> None:
         from widgets.dashboard import BrowserHost
 
         browser = BrowserHost()
@@ -141,7 +141,7 @@ class TestDashboard:
         browser.put_on_clipboard("import explorer")
         assert browser.copy == {"text": "import explorer", "n": 1}
         browser.put_on_clipboard("import explorer")
-        assert browser.copy == {"text": "import explorer", "n": 2}  # the same text again is copied again
+        assert browser.copy == {"text": "import explorer", "n": 2}  # the same text is copied again
 
     def test_the_modules_are_served_as_they_are(self) -> None:
         from widgets.dashboard import BarsPane, BrowserHost, GraphPane, StepsPane

@@ -1,4 +1,4 @@
-"""The page of a recording: one file, nothing from outside, nothing of it can become markup."""
+"""The page of a recording: one file, no external resources, and its data cannot become markup."""
 
 import base64
 import gzip
@@ -54,7 +54,7 @@ def test_the_same_recording_gives_the_same_page(monkeypatch: pytest.MonkeyPatch)
     assert page_html(recording()) == page_html(recording())
 
 
-def test_the_page_asks_for_nothing_from_outside() -> None:
+def test_the_page_has_no_external_resources() -> None:
     html = page_html(recording())
     assert "default-src 'none'" in html
     addresses = set(re.findall(r"https?://[^\"'\s)]+", html))
