@@ -1,8 +1,6 @@
 """The rules of a compiler, and those of each preset."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from explorer.errors import unknown_name
 from explorer.optimize.cost import must_pay
@@ -11,8 +9,6 @@ from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
 from explorer.optimize.ranges import product_stays_in_range
 from explorer.options import PRESETS
 from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
-
-Registry = TypeVar("Registry", LayerOptRegistry, ParameterOptRegistry)
 
 COST_GUARDED = ("SumCollapse", "DenseKronecker", "TensorDotKronecker")
 
@@ -39,11 +35,7 @@ class RuleSet:
         for name in names:
             if name not in self.names:
                 raise unknown_name("rule", name, list(self.names))
-        return RuleSet(
-            _as(self.parameter, (rule for rule in self.parameter if rule.name not in names)),
-            _as(self.shatter, (rule for rule in self.shatter if rule.name not in names)),
-            _as(self.fuse, (rule for rule in self.fuse if rule.name not in names)),
-        )
+        return RuleSet(self.parameter.without(names), self.shatter.without(names), self.fuse.without(names))
 
 
 def preset_rules(preset: str) -> RuleSet:
@@ -57,8 +49,8 @@ def preset_rules(preset: str) -> RuleSet:
     if preset == "handbook":
         return handbook.copy()
     if preset == "default":
-        shatter = _as(handbook.shatter, map(_guarded, handbook.shatter))
-        fuse = _as(handbook.fuse, [*map(_guarded, handbook.fuse), *map(_guarded, EXTRA_FUSE_RULES)])
+        shatter = LayerOptRegistry({rule.name: _guarded(rule) for rule in handbook.shatter})
+        fuse = LayerOptRegistry({rule.name: _guarded(rule) for rule in (*handbook.fuse, *EXTRA_FUSE_RULES)})
         return RuleSet(handbook.copy().parameter, shatter, fuse)
     raise unknown_name("preset", preset, list(PRESETS))
 
@@ -68,7 +60,3 @@ def _guarded(rule: Rule) -> Rule:
     if rule.name == "SumCollapse":
         rule = replace(rule, guard=product_stays_in_range)
     return replace(rule, guard=must_pay(rule)) if rule.name in COST_GUARDED else rule
-
-
-def _as(registry: Registry, rules: Iterable[Rule]) -> Registry:
-    return type(registry)({rule.name: rule for rule in rules})

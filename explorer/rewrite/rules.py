@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from explorer.errors import DuplicateNameError, RuleError, unknown_name
 from explorer.rewrite.matching import GraphOptMatch
@@ -105,14 +105,10 @@ class OptRegistry(ABC):
         self.rule(rule.pattern)  # its checks
         self.rules = {rule.name: rule, **self.rules}
 
-    def without(self, names: Iterable[str]) -> "OptRegistry":
+    def without(self, names: Iterable[str]) -> Self:
         """A copy without the named rules; unknown names are ignored."""
         drop = set(names)
         return type(self)({name: rule for name, rule in self.rules.items() if name not in drop})
-
-    def copy(self) -> "OptRegistry":
-        """A copy that can be extended without changing this one."""
-        return type(self)(dict(self.rules))
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules.values())

@@ -69,7 +69,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 def test_a_copy_grows_without_touching_the_original():
     rules = LayerOptRegistry()
     rules.rule(pattern("AB", A, B))(apply)
-    copy = rules.copy()
+    copy = rules.without(())
     copy.rule(pattern("A", A))(apply)
     assert [rule.name for rule in rules] == ["AB"]
     assert [rule.name for rule in copy] == ["AB", "A"]
