@@ -13,10 +13,10 @@ from explorer.views.comparing import (
     same_circuit as same_circuit,
 )
 from explorer.views.costs import (
-    FIGURES as FIGURES,
+    STATS as STATS,
     Measured as Measured,
     cost_strip as cost_strip,
-    figure_bars as figure_bars,
+    stat_bars as stat_bars,
     time_bars as time_bars,
     waterfall as waterfall,
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.errors import CircuitError
 from explorer.trace import Step
-from explorer.views.costs import FIGURES
+from explorer.views.costs import STATS
 from explorer.views.grouping import node_scopes
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State, scopes_of
@@ -207,7 +207,7 @@ def compare_table(
     """Return statistics of the final state and of the compilation, side by side, with the change."""
     here, there = index.trace.stats(-1), other.trace.stats(-1)
     rows: list[list[str]] = []
-    for name, (title, _, text) in FIGURES.items():
+    for name, (title, _, text) in STATS.items():
         if name in here and name in there:
             rows.append([title, text(here[name]), text(there[name]), _change(here[name], there[name], text)])
     mine, theirs = _counts(index), _counts(other)

@@ -1,6 +1,6 @@
 """Cost and gain of steps: the cost strip, a statistic over the steps, and the waterfall.
 
-Figures are those of the trace, counted for one example. Measured times are given by the caller: step -> milliseconds.
+Statistics come from the trace, per example. The caller passes measured times: step -> milliseconds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ def _number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-FIGURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
+STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "layers": ("layers", "layers", _number),
     "operators": ("operators", "operators", _number),
     "constants": ("constants", "constants", _number),
@@ -75,7 +75,7 @@ def cost_strip(
     stats, before = index.trace.stats(step), index.trace.stats(max(step - 1, 0))
     rows: list[list[str]] = []
     for name in IN_THE_STRIP:
-        title, _, text = FIGURES[name]
+        title, _, text = STATS[name]
         if name in stats:
             change = stats[name] - before.get(name, stats[name])
             sign = "+" if change > 0 else "−"
@@ -88,11 +88,11 @@ def cost_strip(
     return {"heading": "Cost", "rows": rows, "lines": []}
 
 
-def figure_bars(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
+def stat_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
     """Chart a statistic after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
-    title, unit, text = _figure(figure)
+    title, unit, text = _stat(stat)
     chosen = _chosen(index, fold_levels)
-    values = [(_label(step, fold_levels), index.trace.stats(step)[figure]) for step in chosen]
+    values = [(_label(step, fold_levels), index.trace.stats(step)[stat]) for step in chosen]
     bars = [_bar(label, value) for label, value in values]
     return {
         "version": VERSION,
@@ -106,11 +106,11 @@ def figure_bars(index: TraceIndex, figure: str, *, fold_levels: bool = False) ->
     }
 
 
-def waterfall(index: TraceIndex, figure: str, *, fold_levels: bool = False) -> BarsView:
+def waterfall(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
     """Return the change of a statistic by each changing step (negative: less). Raises: UnknownNameError."""
-    title, unit, text = _figure(figure)
+    title, unit, text = _stat(stat)
     chosen = _chosen(index, fold_levels)
-    values = [index.trace.stats(step)[figure] for step in chosen]
+    values = [index.trace.stats(step)[stat] for step in chosen]
     labels = [_label(step, fold_levels) for step in chosen]
     changes = [0, *(after - before for before, after in pairwise(values))]
     rows = [
@@ -163,10 +163,10 @@ def time_bars(
     }
 
 
-def _figure(name: str) -> tuple[str, str, Callable[[float], str]]:
-    if name not in FIGURES:
-        raise unknown_name("figure", name, list(FIGURES))
-    return FIGURES[name]
+def _stat(name: str) -> tuple[str, str, Callable[[float], str]]:
+    if name not in STATS:
+        raise unknown_name("statistic", name, list(STATS))
+    return STATS[name]
 
 
 def _chosen(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:

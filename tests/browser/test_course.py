@@ -38,7 +38,7 @@ CELLS = (
     "explorer.ask(trace, 'layers-left', step=3)",
     "explorer.show(trace, step=3)",
     "explorer.show(trace, fold_level=1)",
-    "from explorer.views import TraceIndex, figure_bars\n\nexplorer.show(figure_bars(TraceIndex(trace), 'layers'))",
+    "from explorer.views import TraceIndex, stat_bars\n\nexplorer.show(stat_bars(TraceIndex(trace), 'layers'))",
 )
 
 

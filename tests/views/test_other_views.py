@@ -24,7 +24,6 @@ from explorer.views import (
     TraceIndex,
     cost_strip,
     details,
-    figure_bars,
     fold_level,
     fold_levels,
     match_details,
@@ -33,6 +32,7 @@ from explorer.views import (
     only_changing,
     picture,
     recording,
+    stat_bars,
     static_svg,
     steps,
     time_bars,
@@ -313,10 +313,10 @@ def test_why_two_layers_were_not_folded_together():
 
 
 def test_the_waterfall_adds_up():
-    for figure in ("layers", "flops", "copied_bytes"):
+    for stat in ("layers", "flops", "copied_bytes"):
         for levels in (False, True):
-            bars = waterfall(index_of("digits"), figure, fold_levels=levels)
-            first, last = (index_of("digits").trace.stats(step)[figure] for step in (0, -1))
+            bars = waterfall(index_of("digits"), stat, fold_levels=levels)
+            first, last = (index_of("digits").trace.stats(step)[stat] for step in (0, -1))
             assert sum(bar["value"] or 0 for bar in bars["bars"]) == last - first
     assert waterfall(index_of("conflict"), "layers")["table"] == snapshot(
         {
@@ -332,7 +332,7 @@ def test_the_waterfall_adds_up():
 
 
 def test_the_course_of_a_figure():
-    bars = figure_bars(index_of("conflict"), "activation_bytes")
+    bars = stat_bars(index_of("conflict"), "activation_bytes")
     assert [(bar["label"], bar["value"]) for bar in bars["bars"]] == snapshot(
         [("compile", 180.0), ("fuse, round 1", 132.0), ("fuse, round 2", 100.0), ("fold", 100.0)]
     )

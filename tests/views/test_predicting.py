@@ -282,7 +282,7 @@ def test_answers_may_come_from_numpy_and_as_the_words_of_the_choices():
 
 
 class TestOneQuestion:
-    """Asked for by kind, with a step, a node, a pattern or a figure."""
+    """Asked for by kind, with a step, a node, a pattern or a statistic."""
 
     def test_what_is_left_out_is_chosen(self):
         index = index_of("conflict")
@@ -298,10 +298,10 @@ class TestOneQuestion:
             question_about(index, "winner", node=5),
             question_about(index, "layers-left"),
             question_about(index, "layers-left", 5),
-            question_about(index, "figure", "optimize/round 1/fuse", figure="flops"),
-            question_about(index, "figure"),
-            question_about(index, "figure", figure="copied_bytes"),
-            question_about(index, "figure", 11),
+            question_about(index, "stat", "optimize/round 1/fuse", stat="flops"),
+            question_about(index, "stat"),
+            question_about(index, "stat", stat="copied_bytes"),
+            question_about(index, "stat", 11),
         ]
         assert [f"{question.step} {question.text}" for question in asked] == snapshot(
             [
@@ -326,9 +326,9 @@ class TestOneQuestion:
     def test_what_becomes_of_a_figure_is_more_the_same_or_fewer(self):
         index = index_of("conflict")
         said = {}
-        for step, figure in ((3, "flops"), (10, "layers"), (11, "copied_bytes"), (10, "parameters")):
-            question = question_about(index, "figure", step, figure=figure)
-            before, after = (index.trace.stats(at)[figure] for at in (step - 1, step))
+        for step, stat in ((3, "flops"), (10, "layers"), (11, "copied_bytes"), (10, "parameters")):
+            question = question_about(index, "stat", step, stat=stat)
+            before, after = (index.trace.stats(at)[stat] for at in (step - 1, step))
             true = "more" if after > before else "fewer" if after < before else "the same"
             assert [choice for choice in question.choices if check(index, question, choice).right] == [true]
             said[question.text] = [*lines(check(index, question, true)), check(index, question, "more").text[:15]]
@@ -369,8 +369,8 @@ class TestOneQuestion:
                 "is tried inside parameters; ask about a pattern",
             ),
             (("matches",), {"pattern": "Nosuch"}, UnknownNameError, "no pattern named 'Nosuch'"),
-            (("figure", 3), {"figure": "smell"}, UnknownNameError, "no figure of step 3"),
-            (("figure", 9), {}, CircuitError, "no statistic changes in step 9 .*; choose one of: layers, "),
+            (("stat", 3), {"stat": "smell"}, UnknownNameError, "no statistic of step 3"),
+            (("stat", 9), {}, CircuitError, "no statistic changes in step 9 .*; choose one of: layers, "),
             (("layers-left", 0), {}, CircuitError, "step 0 .* is the start of the trace"),
             (("layers-left", 3), {"node": 3}, CircuitError, "does not accept node; omit node=3"),
             (("fold-with", 3), {}, CircuitError, "step 3 .* folds no layers together"),

@@ -82,7 +82,7 @@ def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, 
         (f"{name} show {trace_file} --step 3", "the changes of one step"),
         (f"{name} show {trace_file} --near-misses all", "which patterns nearly matched, and why they did not"),
         (f"{name} show {trace_file} --folds", "which layers became one"),
-        (f"{name} show {trace_file} --figures", "layers, FLOPs and bytes after each step"),
+        (f"{name} show {trace_file} --stats", "layers, FLOPs and bytes after each step"),
         (f"{name} train {CIRCUIT} --resume {checkpoint_file} --epochs 20", "continue the training"),
         (f"{name} gallery", "more circuits, each with a lesson"),
     )

@@ -38,7 +38,7 @@ def show(
         int | None, typer.Option(metavar="NODE", help="the origin and the descendants of a node")
     ] = None,
     stats: Annotated[
-        bool, typer.Option("--figures", help="layers, folds, parameters, FLOPs, bytes: after --step or all steps")
+        bool, typer.Option("--stats", help="layers, folds, parameters, FLOPs, bytes: after --step or all steps")
     ] = False,
     rules: Annotated[bool, typer.Option("--rules", help="statistics of each rule")] = False,
     everything: Annotated[

@@ -33,7 +33,7 @@ def ask(
     step: "int | str | None" = None,
     node: int | None = None,
     pattern: str | None = None,
-    figure: str | None = None,
+    stat: str | None = None,
     height: int = HEIGHT,
 ) -> "AskWidget":
     """Ask what a step will do, on the picture of its matches; the answer is checked, then the step is revealed.
@@ -42,7 +42,7 @@ def ask(
     - `matches`: does `pattern` match at `node`? The answer is yes or no.
     - `winner`: which of two matches in conflict is applied, of those that `node` is part of? One of two choices.
     - `layers-left`: how many layers, or operators, are left after the step? A number.
-    - `figure`: is the figure (a name of `trace.stats(step)`) more, the same or fewer after the step? A choice.
+    - `stat`: is the statistic (a name of `trace.stats(step)`) more, the same or fewer after the step? A choice.
 
     By default the first step, node and pattern that raise such a question are chosen. `height` is the height of the
     picture in pixels.
@@ -56,7 +56,7 @@ def ask(
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
         raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
     opened, state = opened_trace(trace, "trace")
-    question = question_about(opened.index, kind, step, node=node, pattern=pattern, figure=figure)
+    question = question_about(opened.index, kind, step, node=node, pattern=pattern, stat=stat)
     return AskWidget(TraceWidget(Session(opened, state), height), question)
 
 

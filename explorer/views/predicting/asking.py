@@ -10,7 +10,7 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unkno
 from explorer.symbolic.checks import is_integer
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.conflicts import check_winner, question_about_conflict, winner_questions
-from explorer.views.predicting.counts import check_figure, check_layers, figure_question, layers_question
+from explorer.views.predicting.counts import check_layers, check_stat, layers_question, stat_question
 from explorer.views.predicting.folds import check_fold, fold_questions, question_about_fold
 from explorer.views.predicting.matches import check_match, match_questions, question_about_match
 from explorer.views.predicting.question import (
@@ -24,7 +24,7 @@ from explorer.views.predicting.question import (
     noun_of,
 )
 
-TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "figure": ("figure",)}
+TAKES = {"fold-with": ("node",), "winner": ("node",), "matches": ("node", "pattern"), "stat": ("stat",)}
 """Options in addition to the step, by kind of question."""
 YES_OR_NO = {"yes": True, "no": False}
 
@@ -51,7 +51,7 @@ def question_about(
     *,
     node: int | None = None,
     pattern: str | None = None,
-    figure: str | None = None,
+    stat: str | None = None,
 ) -> Question:
     """Return a question of a kind about a step; defaults to the first step, node and pattern that raise it.
 
@@ -60,7 +60,7 @@ def question_about(
     """
     if kind not in KINDS:
         raise unknown_name("kind of question", kind, KINDS)
-    for name, value in (("node", node), ("pattern", pattern), ("figure", figure)):
+    for name, value in (("node", node), ("pattern", pattern), ("stat", stat)):
         if value is not None and name not in TAKES.get(kind, ()):
             raise CircuitError(f"a question of kind {kind!r} does not accept {name}; omit {name}={value!r}")
     entry = None if step is None else askable(index, step)
@@ -75,8 +75,8 @@ def question_about(
         return question_about_match(index, entry, node, pattern)
     if kind == "winner":
         return question_about_conflict(index, entry, node)
-    if kind == "figure":
-        return figure_question(index, entry, figure)
+    if kind == "stat":
+        return stat_question(index, entry, stat)
     return layers_question(index, entry or first_that_changes(index))
 
 
@@ -88,12 +88,12 @@ def check(index: TraceIndex, question: Question, answer: Answer) -> Verdict:
     """
     if question.kind == "fold-with":
         return check_fold(index, question, _layers_of(index, answer))
-    if question.kind in ("winner", "figure"):
+    if question.kind in ("winner", "stat"):
         if not isinstance(answer, str):
             raise DataTypeError(f"the answer must be one of the choices: {'; '.join(question.choices)}; got {answer!r}")
         if answer not in question.choices:
             raise UnknownNameError(f"no choice {answer!r}; the choices are: {'; '.join(question.choices)}")
-        return (check_winner if question.kind == "winner" else check_figure)(index, question, str(answer))
+        return (check_winner if question.kind == "winner" else check_stat)(index, question, str(answer))
     if question.kind == "matches":
         if not isinstance(answer, bool | np.bool_) and not (isinstance(answer, str) and answer in YES_OR_NO):
             raise DataTypeError(f"the answer must be yes or no (True or False); got {answer!r}")

@@ -4,7 +4,7 @@ import numpy as np
 
 from explorer.errors import CircuitError, unknown_name
 from explorer.trace import Step
-from explorer.views.costs import FIGURES
+from explorer.views.costs import STATS
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.question import Question, Verdict, first_that_changes, grouping_of, noun_of, where
 from explorer.views.words import plural
@@ -70,46 +70,46 @@ def _change_text(old: int, new: int, noun: str) -> str:
     return f"replaced {plural(old, noun)} by {new}"
 
 
-def figure_question(index: TraceIndex, step: Step | None, figure: str | None) -> Question:
+def stat_question(index: TraceIndex, step: Step | None, stat: str | None) -> Question:
     """Ask how a step changes a statistic, by default the first that changes.
 
     Raises: UnknownNameError for an unknown statistic; CircuitError if none is given and none changes.
     """
     steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
-    if figure is None:
+    if stat is None:
         found = next(((one, name) for one in steps for name in _stats(index, one) if _changes(index, one, name)), None)
         if found is None:
-            raise CircuitError(f"no statistic changes in {where(step)}; choose one of: {', '.join(FIGURES)}")
-        step, figure = found
+            raise CircuitError(f"no statistic changes in {where(step)}; choose one of: {', '.join(STATS)}")
+        step, stat = found
     elif step is None:
-        step = next((one for one in steps if figure in _stats(index, one) and _changes(index, one, figure)), None)
+        step = next((one for one in steps if stat in _stats(index, one) and _changes(index, one, stat)), None)
     step = step or first_that_changes(index)
     known = _stats(index, step)
-    if figure not in known:
-        raise unknown_name(f"figure of {where(step)}", figure, known)
-    title, _, text = FIGURES[figure]
+    if stat not in known:
+        raise unknown_name(f"statistic of {where(step)}", stat, known)
+    title, _, text = STATS[stat]
     asked = (
-        f"{title[0].upper()}{title[1:]}: {text(index.trace.stats(step.index - 1)[figure])} now. "
+        f"{title[0].upper()}{title[1:]}: {text(index.trace.stats(step.index - 1)[stat])} now. "
         f"More, the same, or fewer after this step ({step.at.words})?"
     )
     choices, grouping = (MORE, SAME, FEWER), grouping_of(index, step)
-    return Question("figure", asked, step.index, choices=choices, group_by=grouping, figure=figure)
+    return Question("stat", asked, step.index, choices=choices, group_by=grouping, stat=stat)
 
 
 def _stats(index: TraceIndex, step: Step) -> list[str]:
     before, after = (index.trace.stats(at) for at in (step.index - 1, step.index))
-    return [name for name in FIGURES if name in before and name in after]
+    return [name for name in STATS if name in before and name in after]
 
 
-def _changes(index: TraceIndex, step: Step, figure: str) -> bool:
-    return index.trace.stats(step.index - 1)[figure] != index.trace.stats(step.index)[figure]
+def _changes(index: TraceIndex, step: Step, stat: str) -> bool:
+    return index.trace.stats(step.index - 1)[stat] != index.trace.stats(step.index)[stat]
 
 
-def check_figure(index: TraceIndex, question: Question, answer: str) -> Verdict:
+def check_stat(index: TraceIndex, question: Question, answer: str) -> Verdict:
     """Check a choice against the statistic before and after."""
-    title, _, text = FIGURES[question.figure]
+    title, _, text = STATS[question.stat]
     step = index.step(question.step)
-    before, after = (index.trace.stats(at)[question.figure] for at in (step.index - 1, step.index))
+    before, after = (index.trace.stats(at)[question.stat] for at in (step.index - 1, step.index))
     true = MORE if after > before else FEWER if after < before else SAME
     said = "Right" if answer == true else f"No, {true}"
     change = f"{text(before)} before, {text(after)} after" if after != before else f"{text(after)} before and after"

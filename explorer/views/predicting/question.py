@@ -11,7 +11,7 @@ from explorer.trace import Step
 from explorer.views.index import TraceIndex
 from widgets.schema import GroupBy
 
-QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "figure"]
+QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "stat"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 Answer = Sequence[int] | str | bool | int
 """Layer ids for `fold-with`, an int for `layers-left`, a bool or a choice for `matches`, otherwise a choice."""
@@ -33,7 +33,7 @@ class Question:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     group_by: GroupBy = "none"
-    figure: str = ""
+    stat: str = ""
 
     @property
     def after_step(self) -> int:

@@ -20,7 +20,7 @@ import explorer
 from explorer.app.cli import app
 from explorer.errors import FileFormatError, UnknownNameError
 from explorer.trace import Trace
-from explorer.views import TraceIndex, figure_bars
+from explorer.views import TraceIndex, stat_bars
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
@@ -223,7 +223,7 @@ def shown(conflict: Trace) -> str:
         recorder.fold_level(show(conflict, fold_level=1)),  # pyright: ignore[reportArgumentType]
         recorder.graph(show(conflict, match=0, step=3)),  # pyright: ignore[reportArgumentType]
         recorder.graph(show(other, group_by="none", colour_by="kind")),  # pyright: ignore[reportArgumentType]
-        {"kind": "bars", "bars": figure_bars(TraceIndex(conflict), "layers")},
+        {"kind": "bars", "bars": stat_bars(TraceIndex(conflict), "layers")},
     ]
     cells = [code("show", displayed(**{VIEW_MIME: view, "text/plain": NASTY})) for view in views]
     end = code("", displayed(**{RECORDINGS_MIME: recorder.recordings()}))

@@ -44,7 +44,7 @@ ASKED: list[tuple[str, dict[str, Any], Answer, list[Answer]]] = [
     ("matches", {"node": 5, "pattern": "SumCollapse"}, False, [True]),
     ("winner", {"step": 3}, "SumCollapse at 9, 8", ["Candecomp at 8, 7"]),
     ("layers-left", {"step": "optimize/round 1/fuse"}, 9, [8, 12]),
-    ("figure", {"step": 3, "figure": "flops"}, "fewer", ["more", "the same"]),
+    ("stat", {"step": 3, "stat": "flops"}, "fewer", ["more", "the same"]),
 ]
 IDS = [f"{kind}-{number}" for number, (kind, *_) in enumerate(ASKED)]
 
@@ -140,7 +140,7 @@ def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
     assert left.question.text.startswith(f"There are {before} operators now. How many are left after this step (")
     assert left.check(after).right
     assert f"{before} operators" not in left.check(after).text
-    assert explorer.ask(tensor, "figure", step=left.question.step, figure="operators").check("fewer").right
+    assert explorer.ask(tensor, "stat", step=left.question.step, stat="operators").check("fewer").right
     root = tensor.step(left.question.step).matches[0].root
     matches = explorer.ask(tensor, "matches", node=root, step=left.question.step)
     assert matches.question.text.endswith(f"match at operator {root}?")

@@ -14,7 +14,7 @@ from explorer import TorchCompiler
 from explorer.bench import measure_layers, measure_steps
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.trace import Trace
-from explorer.views import TraceIndex, figure_bars, picture, time_bars
+from explorer.views import TraceIndex, picture, stat_bars, time_bars
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
@@ -181,7 +181,7 @@ class TestOtherThings:
 
     def test_bars(self, conflict: Trace) -> None:
         index = TraceIndex(conflict)
-        widget = explorer.show(figure_bars(index, "layers"))
+        widget = explorer.show(stat_bars(index, "layers"))
         assert isinstance(widget, BarsWidget)
         assert json.loads(str(widget.bars))["title"] == "Layers after each step"
 

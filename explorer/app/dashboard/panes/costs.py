@@ -11,7 +11,7 @@ from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
-from explorer.views import FIGURES, figure_bars, waterfall
+from explorer.views import STATS, stat_bars, waterfall
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
 
@@ -69,28 +69,28 @@ class CostTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self._filling = False
-        self.figure = pmui.Select(label="Figure", options={}, size="small", width=230)
+        self.stat = pmui.Select(label="Statistic", options={}, size="small", width=230)
         self.kind = pmui.RadioButtonGroup(
             label="Shown", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
         )
         self.levels = pmui.Checkbox(label="Each level of folding", value=False)
         self.bars = BarsPane()
-        for control in (self.figure, self.kind, self.levels):
+        for control in (self.stat, self.kind, self.levels):
             control.param.watch(workspace.guard(lambda _: self.draw()), "value")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
-        controls: Any = line(self.figure, self.kind, self.levels)
+        controls: Any = line(self.stat, self.kind, self.levels)
         return column(controls, self.bars)
 
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
         has = self.workspace.session.index.trace.stats(0)
-        known = {title.capitalize(): name for name, (title, _, _) in FIGURES.items() if name in has}
-        kept = self.figure.value if self.figure.value in known.values() else next(iter(known.values()))
+        known = {title.capitalize(): name for name, (title, _, _) in STATS.items() if name in has}
+        kept = self.stat.value if self.stat.value in known.values() else next(iter(known.values()))
         self._filling = True
-        self.figure.param.update(options=known, value=kept)
+        self.stat.param.update(options=known, value=kept)
         self.levels.visible = not self.workspace.session.opened.trace.is_tensor
         self._filling = False
         self.draw()
@@ -99,5 +99,5 @@ class CostTool(Tool):
         """Draw the bars."""
         if self._filling:
             return
-        draw = figure_bars if self.kind.value == "course" else waterfall
-        self.bars.show_bars(draw(self.workspace.session.index, self.figure.value, fold_levels=self.levels.value))
+        draw = stat_bars if self.kind.value == "course" else waterfall
+        self.bars.show_bars(draw(self.workspace.session.index, self.stat.value, fold_levels=self.levels.value))
