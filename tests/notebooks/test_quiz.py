@@ -292,9 +292,8 @@ class TestLessonFive:
             made = made_by(1)
             builder = explorer.CircuitBuilder()
             coins = [builder.add(made["CategoricalInput"](2)(v, 4)) for v in range(8)]
-            trace = explorer.record(
-                builder.build(*(builder.hadamard(coins[i], coins[j]) for i, j in pairs)), **UNOPTIMIZED
-            )
+            products = [builder.hadamard(coins[i], coins[j]) for i, j in pairs]
+            trace = explorer.record(builder.build(*products, *coins), **UNOPTIMIZED)  # dead layers do not fold
             (group,) = trace.fold_groups(1)
             says(18, f"{name}: {group.read}.")
             copying += [name] * (trace.stats(-1)["copied_bytes"] > 0)
