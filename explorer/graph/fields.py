@@ -18,7 +18,7 @@ FOLDS: Mapping[str, str] = MappingProxyType({"role": "folds"})
 NESTED: Mapping[str, str] = MappingProxyType({"role": "nested"})
 
 LayerKind = Literal["input", "sum", "product", "fused", "operator"]
-"""What a layer computes, which decides how it is drawn: fused computes sums and products, operator anything else."""
+"""The role of a layer, which determines how it is drawn: only rules create fused layers; operator is anything else."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""`plan_read`: what is read is what the table says, by the cheapest kind of read; an identity never copies."""
+"""`plan_read`: the slices of the table are read by the cheapest kind of read; an identity never copies."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,13 +36,13 @@ def read(plan: Read, values: Mapping[int, Tensor]) -> Tensor:
 
 
 def indexed(table: IndexTable, values: Mapping[int, Tensor]) -> Tensor:
-    """What the table says: [f, h] is slice `table[f, h, 1]` of node `table[f, h, 0]`."""
+    """The slices of the table: [f, h] is slice `table[f, h, 1]` of node `table[f, h, 0]`."""
     return torch.stack([torch.stack([values[int(node)][int(s)] for node, s in row]) for row in table])
 
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[IndexTable, dict[int, int]]:
-    """Any table over one to four nodes; often regular, so that every kind of read is met."""
+    """Any table over one to four nodes; often regular, so that every kind of read occurs."""
     nodes = draw(st.lists(st.integers(0, 40), min_size=1, max_size=4, unique=True))
     folds_of = {node: draw(st.integers(1, 12)) for node in nodes}
     num_folds, arity = draw(st.integers(1, 5)), draw(st.integers(1, 4))
@@ -63,7 +63,7 @@ def tables(draw: st.DrawFn) -> tuple[IndexTable, dict[int, int]]:
 
 @settings(max_examples=300)
 @given(tables())
-def test_a_planned_read_gives_what_plain_indexing_gives(case: tuple[IndexTable, dict[int, int]]):
+def test_a_planned_read_equals_plain_indexing(case: tuple[IndexTable, dict[int, int]]):
     table, folds_of = case
     plan = plan_read(table, folds_of)
     values = values_of(folds_of)
@@ -119,7 +119,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("table", "folds_of", "kind"), KNOWN.values(), ids=KNOWN)
-def test_a_known_order_is_read_in_its_way(table: IndexTable, folds_of: dict[int, int], kind: ReadKind):
+def test_each_regular_order_has_its_kind_of_read(table: IndexTable, folds_of: dict[int, int], kind: ReadKind):
     plan = plan_read(table, folds_of)
     values = values_of(folds_of)
     found = read(plan, values)
@@ -132,7 +132,7 @@ def test_a_known_order_is_read_in_its_way(table: IndexTable, folds_of: dict[int,
         assert found.data_ptr() == source.data_ptr()
 
 
-def test_gather_and_concatenation_say_how_many_slices_they_copy():
+def test_gather_and_concatenation_count_the_slices_that_they_copy():
     def copied(name: str) -> int:
         table, folds_of, _ = KNOWN[name]
         return plan_read(table, folds_of).rows_copied
@@ -153,7 +153,7 @@ def test_slices_copied_for_one_fold_are_counted_without_a_plan(places: list[tupl
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5))
-def test_the_read_of_a_layer_that_is_not_folded_takes_its_inputs_in_order(sources: list[int]):
+def test_an_unfolded_layer_reads_its_inputs_in_order(sources: list[int]):
     plan = direct_read(sources)
     values = values_of(dict.fromkeys(range(4), 1))
     assert torch.equal(read(plan, values), torch.stack([values[source][0] for source in sources])[None])

@@ -1,4 +1,4 @@
-"""Input that does not fit is refused with a typed error that says what was wanted, what was found, and where."""
+"""Illegal input is refused with a typed error that states what was expected, what was found, and where."""
 
 from typing import Any
 
@@ -102,7 +102,7 @@ def test_a_missing_input_is_refused(circuit: TorchCircuit):
 
 
 @pytest.mark.parametrize("x", [row().numpy(), row().tolist(), 3, "x"], ids=lambda x: type(x).__name__)
-def test_what_is_no_tensor_is_refused(circuit: TorchCircuit, x: Any):
+def test_input_that_is_not_a_tensor_is_refused(circuit: TorchCircuit, x: Any):
     with pytest.raises(DataTypeError, match=rf"x must be a torch.Tensor \(B, 5\); found {type(x).__name__}"):
         circuit(x)
 
@@ -136,13 +136,13 @@ def test_an_observation_out_of_range_is_refused(mode: Mode):
         circuit()
 
 
-def test_an_empty_batch_gives_an_empty_result(circuit: TorchCircuit):
+def test_an_empty_batch_has_an_empty_result(circuit: TorchCircuit):
     assert circuit(row()[:0]).shape == (0, 1, 1)
     with torch.no_grad():
         assert circuit.eval()(row()[:0]).shape == (0, 1, 1)
 
 
-def test_a_circuit_without_variables_takes_a_batch_or_nothing():
+def test_a_circuit_without_variables_accepts_a_batch_or_nothing():
     b = CircuitBuilder()
     circuit = compiled(b.build(b.add(ConstantValueLayer(num_output_units=2, value=constant([1.0, 2.0])))))
     assert circuit().shape == (1, 2)
@@ -151,7 +151,7 @@ def test_a_circuit_without_variables_takes_a_batch_or_nothing():
         circuit(torch.zeros((4, 1)))
 
 
-def test_the_state_of_another_circuit_is_refused_and_changes_nothing(circuit: TorchCircuit):
+def test_the_state_of_a_different_circuit_is_refused_and_changes_nothing(circuit: TorchCircuit):
     before = circuit.leaf_state()
     state = {**before, "17.weight": torch.zeros(1)}
     del state["0.probs"]
@@ -163,6 +163,6 @@ def test_the_state_of_another_circuit_is_refused_and_changes_nothing(circuit: To
     assert all(torch.equal(value, before[name]) for name, value in circuit.leaf_state().items())
 
 
-def test_asking_for_the_read_of_no_layer_is_refused(circuit: TorchCircuit):
+def test_an_unknown_layer_has_no_read(circuit: TorchCircuit):
     with pytest.raises(UnknownNameError, match="unknown layer 1000"):
         circuit.reads(1000)

@@ -1,4 +1,4 @@
-"""A chain computes what its layers compute in a row, folds like any layer, and is refused where they do not fit."""
+"""A chain computes what its consecutive layers compute, folds like any layer, and is refused if they do not fit."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def gradients(module):
 
 @pytest.mark.parametrize("semiring", SEMIRINGS)
 @pytest.mark.parametrize("fold", [False, True])
-def test_the_value_and_the_gradient_are_those_of_the_layers_in_a_row(semiring, fold):
+def test_the_value_and_the_gradient_are_those_of_consecutive_layers(semiring, fold):
     trace = fused_by_chains("digits", semiring=semiring, fold=fold)
     plain = explorer.TorchCompiler(semiring=semiring, optimize=False, fold=False).compile(load_named("digits"))
     x = torch.randint(16, (3, 64))
@@ -77,7 +77,7 @@ def test_layers_that_do_not_fit_are_refused():
     above = replace(above, arity=1)
     chain = chain_of(below, above, above)
     assert (chain.arity, chain.num_input_units, chain.num_output_units) == (2, 3, 3)
-    with pytest.raises(ShapeError, match="arity, input and output units are those of its layers"):
+    with pytest.raises(ShapeError, match="arity, input and output units must be those of its layers"):
         replace(chain, arity=1)
 
 

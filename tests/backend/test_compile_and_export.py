@@ -1,4 +1,4 @@
-"""`torch.compile` takes a circuit as one graph, `torch.export` as well; both give the circuit's values."""
+"""`torch.compile` and `torch.export` accept a circuit as one graph; both compute its values."""
 
 from typing import Any
 
@@ -212,7 +212,7 @@ def test_a_circuit_is_exported_with_its_values(mode: Mode):
     assert_equal(exported.module()(x), circuit(x))
 
 
-def test_an_exported_circuit_takes_any_batch():
+def test_an_exported_circuit_accepts_any_batch():
     circuit = compiled(load_named("blackboard")).eval()
     x = torch.tensor([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
     exported = torch.export.export(circuit, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=2)},)).module()
@@ -220,8 +220,8 @@ def test_an_exported_circuit_takes_any_batch():
     assert_equal(exported(more), circuit(more))
 
 
-def test_an_illegal_category_gives_nan_where_checks_cannot_run():
-    """All of them in one batch: to compile and to export a circuit takes long."""
+def test_an_illegal_category_results_in_nan_where_checks_cannot_run():
+    """All of them in one batch, because compiling and exporting a circuit takes long."""
     torch.compiler.reset()
     circuit = coins()
     bad = [3.0, -1.0, 100.0, 0.5, float("nan")]
@@ -234,14 +234,14 @@ def test_an_illegal_category_gives_nan_where_checks_cannot_run():
         assert torch.isnan(found[1:]).squeeze(-1).tolist() == [[False, True, True]] * len(bad)
 
 
-def test_illegal_whole_numbers_give_nan_where_checks_cannot_run():
+def test_illegal_integers_result_in_nan_where_checks_cannot_run():
     torch.compiler.reset()
     fast = torch.compile(coins(), fullgraph=True, backend="eager")
     found = fast(torch.tensor([[0, 3, 2], [-1, 1, 2]]))
     assert torch.isnan(found).squeeze(-1).tolist() == [[False, True, False], [True, False, False]]
 
 
-def test_an_illegal_count_gives_nan_where_checks_cannot_run():
+def test_an_illegal_count_results_in_nan_where_checks_cannot_run():
     torch.compiler.reset()
     b = CircuitBuilder()
     layer = BinomialLayer(scope=(0,), num_output_units=1, total_count=3, probs=constant([0.5]))

@@ -1,4 +1,4 @@
-"""Every input layer against the distribution of torch that it stands for, in the three semirings."""
+"""Every input layer against the distribution of torch that it represents, in the three semirings."""
 
 from collections.abc import Sequence
 
@@ -99,7 +99,7 @@ def test_binomial_layers(semiring: Semiring):
 
 
 @EACH_SEMIRING
-def test_a_binomial_that_is_sure_gives_one_at_the_end_and_zero_elsewhere(semiring: Semiring):
+def test_a_certain_binomial_is_one_at_the_end_and_zero_elsewhere(semiring: Semiring):
     found = values(binomial(probs=torch.tensor([0.0, 1.0, 0.5]).double()), semiring, COUNTS).real
     np.testing.assert_allclose(found[:, 0], [1, 0, 0, 0, 0, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(found[:, 1], [0, 0, 0, 0, 0, 0, 0, 1], atol=1e-15)
@@ -135,7 +135,7 @@ def test_polynomial_layers(semiring: Semiring, coeff: list[list[float]]):
 
 
 @EACH_SEMIRING
-def test_constants_given_as_such_or_as_logarithms(semiring: Semiring):
+def test_constants_given_as_values_or_as_logarithms(semiring: Semiring):
     given = constant(UNIT.numpy())
     plain = ConstantValueLayer(num_output_units=3, value=given)
     logarithm = ConstantValueLayer(num_output_units=3, log_space=True, value=given)
@@ -154,13 +154,13 @@ def test_constants_given_as_such_or_as_logarithms(semiring: Semiring):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_evidence_is_the_layer_at_what_was_seen(semiring: Semiring, layer: InputLayer, seen: float):
+def test_evidence_is_the_layer_at_its_observation(semiring: Semiring, layer: InputLayer, seen: float):
     evidence = EvidenceLayer(num_output_units=3, layer=layer, observation=constant([seen]))
     np.testing.assert_allclose(values(evidence, semiring, None), values(layer, semiring, torch.tensor([[seen]]))[0])
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64, torch.float32, torch.float64])
-def test_whole_numbers_of_any_type_are_read(dtype: torch.dtype):
+def test_integers_of_any_type_are_read(dtype: torch.dtype):
     wanted = values(categorical(probs=PROBS), SEMIRINGS[0], STATES)
     assert torch.equal(values(categorical(probs=PROBS), SEMIRINGS[0], STATES.to(dtype)), wanted)
     points = torch.tensor([[1], [2]])
@@ -169,7 +169,7 @@ def test_whole_numbers_of_any_type_are_read(dtype: torch.dtype):
     )
 
 
-def test_truth_values_are_read_as_zero_and_one():
+def test_bools_are_read_as_zero_and_one():
     both = torch.tensor([[False], [True]])
     found = values(categorical(probs=PROBS), SEMIRINGS[0], both)
     np.testing.assert_allclose(found, PROBS.T[:2])

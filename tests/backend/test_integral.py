@@ -46,7 +46,7 @@ def inputs_of_every_kind(b):
     return count, coin, real
 
 
-def test_input_layers_integrate_to_what_they_stand_for():
+def test_input_layers_integrate_to_what_they_represent():
     b = CircuitBuilder()
     circuit = TorchCompiler().compile(b.build(b.hadamard(*inputs_of_every_kind(b))))
     torch.testing.assert_close(circuit.integral(), torch.tensor([[0.0, 1.0]]), rtol=0, atol=1e-5)

@@ -1,4 +1,4 @@
-"""The values of leaves: whoever replaces, moves or saves tensors finds them again."""
+"""The values of leaves are found again after tensors are replaced, moved or saved."""
 
 import pickle
 
@@ -38,7 +38,7 @@ def test_steps_follow_the_type_of_the_compiled_circuit(trace):
     assert all(row.ok for row in trace.check(X))
 
 
-def test_a_state_of_another_kind_is_refused_and_changes_nothing(trace):
+def test_a_state_of_a_different_type_is_refused_and_changes_nothing(trace):
     state = trace.compiled.leaf_state()
     before = trace.compiled(X)
     name = next(iter(state))
@@ -65,7 +65,7 @@ def test_a_compiled_circuit_can_be_pickled(trace):
     assert torch.equal(again(X), trace.compiled(X))
 
 
-def test_small_whole_number_types_are_read_as_what_they_are(trace):
+def test_small_integer_types_are_read_without_overflow(trace):
     for dtype in (torch.uint8, torch.int8, torch.int16, torch.bool):
         assert torch.equal(trace.compiled(X.to(dtype)), trace.compiled(X))
     pixels = TorchCompiler().compile(gallery.load_named("mnist"))
@@ -81,14 +81,14 @@ def test_a_rule_that_forgets_a_weight_is_caught_by_check():
 
     @compiler.rules.fuse.rule(pattern)
     def forget(compiler, match):
-        """Wrong on purpose: a sum is no identity."""
+        """Wrong on purpose: a sum is not an identity."""
         return (match.entries[1],)
 
     rows = record_with(compiler, recorder, gallery.load_named("blackboard")).check(X)
     assert next(row.path for row in rows if not row.ok) == "optimize/round 1/fuse"
 
 
-def test_a_kept_parameter_serves_gradients_of_the_input():
+def test_an_evaluation_without_gradients_does_not_affect_later_gradients():
     builder = explorer.CircuitBuilder()
     from explorer.symbolic import GaussianLayer, constant
 

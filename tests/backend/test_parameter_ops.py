@@ -116,7 +116,7 @@ def assert_equals_definition(op: ParameterOp, kind: str) -> None:
 
 
 @pytest.mark.parametrize("op", OPS, ids=repr)
-def test_an_operator_gives_what_its_definition_gives_in_every_fold(op: ParameterOp):
+def test_an_operator_equals_its_definition_in_every_fold(op: ParameterOp):
     assert_equals_definition(op, "real")
 
 
@@ -137,7 +137,7 @@ COMPLEX = (
 
 
 @pytest.mark.parametrize("op", [op for op in OPS if isinstance(op, COMPLEX)], ids=repr)
-def test_an_operator_takes_complex_numbers(op: ParameterOp):
+def test_an_operator_accepts_complex_numbers(op: ParameterOp):
     assert_equals_definition(op, "complex")
 
 
@@ -162,7 +162,7 @@ def test_a_matrix_product_is_one_in_every_fold(left: str, right: str):
 
 
 @pytest.mark.parametrize(("start", "end", "shape"), [(0, 1, (6, 4)), (1, 2, (2, 12)), (0, 2, (24,))])
-def test_flatten_joins_axes(start: int, end: int, shape: Shape):
+def test_flatten_makes_axes_one(start: int, end: int, shape: Shape):
     x = np.random.default_rng(1).normal(size=(FOLDS, 2, 3, 4))
     op = TorchFlattenParameter(shape=shape, in_shapes=((2, 3, 4),), start_axis=start, end_axis=end)
     np.testing.assert_array_equal(forward(op, x), x.reshape(FOLDS, *shape))

@@ -1,4 +1,4 @@
-"""The semirings: sums and products as plain float64 gives them; logarithms neither underflow nor become NaN."""
+"""The semirings: sums and products equal those of plain float64; logarithms neither underflow nor become NaN."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ SEEDS = st.integers(0, 2**16)
 
 
 def numbers(semiring: Semiring, *shape: int, seed: int = 0) -> Tensor:
-    """Numbers that the semiring can hold: positive under lse-sum, of both signs else, complex under complex-lse-sum."""
+    """Numbers that the semiring can represent: positive, complex, or of both signs."""
     generator = torch.Generator().manual_seed(seed)
     positive = torch.rand(shape, generator=generator) + 0.1
     if semiring.name == "lse-sum":
@@ -37,7 +37,7 @@ def assert_same(semiring: Semiring, found: Tensor, wanted: Tensor) -> None:
 @EACH_SEMIRING
 @settings(max_examples=20)
 @given(SEEDS)
-def test_numbers_and_logarithms_come_into_the_semiring(semiring: Semiring, seed: int):
+def test_numbers_and_logarithms_are_converted_to_the_semiring(semiring: Semiring, seed: int):
     x = numbers(semiring, 3, 4, seed=seed)
     assert_same(semiring, semiring.from_linear(x), x)
     log = torch.log(x.abs())

@@ -181,7 +181,7 @@ def test_a_copy_is_a_circuit_of_its_own(mode: Mode):
 
 @EACH_MODE
 @pytest.mark.parametrize("name", LEARNED)
-def test_a_state_dict_goes_into_a_circuit_that_is_compiled_anew(mode: Mode, name: str):
+def test_a_state_dict_loads_into_a_newly_compiled_circuit(mode: Mode, name: str):
     trained, x = compiled(load_named(name), seed=1, **mode), data(name)
     _train(trained, x, steps=2)
     fresh = compiled(load_named(name), seed=2, **mode)
@@ -197,7 +197,7 @@ def test_a_state_dict_holds_the_leaves_and_nothing_else():
 
 
 @EACH_MODE
-def test_a_circuit_moves_to_another_type(mode: Mode):
+def test_a_circuit_moves_to_a_different_type(mode: Mode):
     circuit, x = compiled(load_named("levels"), **mode), data("levels")
     wanted = circuit(x)
     single = circuit.to(torch.float32)
@@ -207,7 +207,7 @@ def test_a_circuit_moves_to_another_type(mode: Mode):
     np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-4)
 
 
-def test_a_circuit_moves_to_another_device():
+def test_a_circuit_moves_to_a_different_device():
     circuit = compiled(load_named("levels")).to("meta")
     assert {tensor.device.type for tensor in (*circuit.parameters(), *circuit.buffers())} == {"meta"}
 
@@ -314,7 +314,7 @@ def test_integers_follow_the_circuit_to_a_different_type():
     assert circuit(torch.tensor([[0, 1]])).dtype == torch.float32
 
 
-# ---- what it says of itself
+# ---- text
 
 
 def test_the_printed_circuit_names_semiring_layers_and_folds():

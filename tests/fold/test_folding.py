@@ -1,4 +1,4 @@
-"""The folded graph: index tables, folded parameters, shared leaves, half-folded circuits and evidence."""
+"""The folded graph: index tables, folded parameters, shared leaves, partly folded circuits and evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 
 
 def letters(text: str) -> Graph[str]:
-    """A graph of letters from lines like `3 = a(0, 1)` and a last one like `-> 3`."""
+    """A graph of letters, from lines like `3 = a(0, 1)` and a last one like `-> 3`."""
     nodes, inputs, outputs = {}, {}, ()
     for line in filter(None, map(str.strip, text.splitlines())):
         if line.startswith("->"):
@@ -85,7 +85,7 @@ def letters(text: str) -> Graph[str]:
 
 
 class Letter(str):
-    """A node of which those with the same letter fold."""
+    """Nodes with the same first letter fold."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ def into(groups: list[FoldedGroup]):
     return lambda level, done, seconds: groups.extend(done)
 
 
-def test_the_index_tables_say_in_which_node_and_slice_each_input_stands():
+def test_the_index_tables_have_the_node_and_slice_of_each_input():
     graph = lettered(
         letters(
             """
@@ -164,7 +164,7 @@ def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
     assert [tuple(pair) for pair in info.out_fold_idx.tolist()] == [where[output] for output in graph.outputs]
 
 
-# ---- half-folded circuits
+# ---- partly folded circuits
 
 
 def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, like: TorchCircuit) -> TorchCircuit:
@@ -179,7 +179,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
 
 @settings(max_examples=15)
 @given(circuits(), st.sampled_from(PRESETS), st.integers(0, 2**16))
-def test_a_circuit_of_which_some_groups_are_folded_has_the_same_value(circuit: Circuit, preset: str, seed: int):
+def test_a_partly_folded_circuit_has_the_same_value(circuit: Circuit, preset: str, seed: int):
     plain = compiled(circuit, preset=preset, fold=False)
     graph, x = plain.graph, random_inputs(circuit, seed=seed)
     groups: list[FoldedGroup] = []
@@ -231,7 +231,7 @@ def kinds(folded: TorchParameter) -> list[tuple[str, int]]:
     return [(type(n).__name__.removeprefix("Torch").removesuffix("Parameter"), n.num_folds) for n in folded.nodes]
 
 
-def test_tensors_join_their_leaves():
+def test_tensors_concatenate_their_leaves():
     leaves = [TensorParameter((2, 3)) for _ in range(3)]
     folded: Any = _fold_parameter_nodes_group([parameter(leaf).output for leaf in leaves])
     assert isinstance(folded, TorchTensorParameter)
@@ -240,7 +240,7 @@ def test_tensors_join_their_leaves():
     assert folded.shape == (2, 3)
 
 
-def test_pointers_join_what_they_point_to():
+def test_pointers_concatenate_their_leaves():
     compiler = TorchCompiler()
     leaves = [TensorParameter((2,)) for _ in range(2)]
     for leaf in leaves:
@@ -252,14 +252,14 @@ def test_pointers_join_what_they_point_to():
     assert folded.num_folds == 2
 
 
-def test_operators_keep_their_config_and_grow_their_folds():
+def test_operators_keep_their_config_and_add_their_folds():
     ops = [parameter(SoftmaxParameter((TensorParameter((2, 3)),), axis=0)).output for _ in range(4)]
     folded = _fold_parameter_nodes_group(ops)
     assert isinstance(folded, TorchSoftmaxParameter)
     assert (folded.num_folds, folded.axis, folded.shape) == (4, 0, (2, 3))
 
 
-def test_nodes_fold_inside_of_one_parameter_and_between_parameters():
+def test_nodes_fold_within_a_parameter_and_across_parameters():
     def expression() -> ParameterNode:
         return SumParameter((SquareParameter((TensorParameter((2,)),)), SquareParameter((TensorParameter((2,)),))))
 
@@ -274,7 +274,7 @@ def test_nodes_fold_inside_of_one_parameter_and_between_parameters():
     assert (folded.num_folds, folded.shape) == (3, (2,))
 
 
-def test_a_leaf_that_members_share_stands_in_a_fold_once():
+def test_a_leaf_that_members_share_is_in_a_fold_once():
     compiler = TorchCompiler()
     shared, own = TensorParameter((2,)), TensorParameter((2,))
     folded = _fold_parameters([parameter(node, compiler) for node in (shared, own, shared, SquareParameter((shared,)))])
@@ -291,7 +291,7 @@ def test_an_expression_that_members_share_is_computed_once():
     assert kinds(folded) == [("Tensor", 1), ("Softmax", 1), ("Hadamard", 1)]
 
 
-def test_leaves_of_other_shape_type_or_learning_do_not_fold():
+def test_leaves_that_differ_in_shape_type_or_learning_do_not_fold():
     compiler = TorchCompiler(semiring="sum-product")
     leaves = [
         TensorParameter((2,)),
@@ -301,7 +301,7 @@ def test_leaves_of_other_shape_type_or_learning_do_not_fold():
     ]
     folded = _fold_parameters([parameter(SumParameter((leaf, leaf)), compiler) for leaf in leaves])
     assert sorted(n for kind, n in kinds(folded) if kind == "Tensor") == [1, 1, 2]
-    assert [n for kind, n in kinds(folded) if kind == "Sum"] == [3, 1]  # the complex one computes other numbers
+    assert [n for kind, n in kinds(folded) if kind == "Sum"] == [3, 1]  # the complex one computes different values
 
 
 def test_a_folded_parameter_is_not_folded_again():
@@ -339,7 +339,7 @@ def test_layers_with_different_parameter_graphs_fold(preset: str):
     assert_equals_oracle(output(folded, x), "lse-sum", circuit, constant_leaf_values(circuit), x)
 
 
-def test_the_first_reader_of_a_leaf_owns_it_and_the_others_point_to_it():
+def test_the_first_user_of_a_leaf_owns_it_and_later_ones_point_to_it():
     b = CircuitBuilder()
     table = TensorParameter((2, 3))
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=3, weight=table)) for v in range(3)]
@@ -364,7 +364,7 @@ def test_pointers_find_their_leaves_after_the_owner_is_folded():
         b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=table))
         for v, table in enumerate(tables)
     ]
-    # the same leaves as weights, in another order: pointers into the tensor of the inputs
+    # the same leaves as weights, in a different order: pointers into the tensor of the inputs
     sums = [b.sum(node, num_units=2, weight=tables[2 - i]) for i, node in enumerate(x)]
     circuit = b.build(b.hadamard(*sums))
     folded: Any = compiled(circuit, optimize=False)
@@ -403,7 +403,7 @@ def test_the_seed_of_a_leaf_depends_on_the_seed_and_the_name_only():
 # ---- reads
 
 
-def test_what_a_folded_layer_reads_is_said_for_every_edge():
+def test_the_read_of_every_folded_layer_is_known():
     b = CircuitBuilder()
     x = [
         b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=TensorParameter((2, 2))))

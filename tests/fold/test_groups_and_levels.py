@@ -1,4 +1,4 @@
-"""What folds together: fold keys, their first difference, groups, and the levels in which a circuit is folded."""
+"""Fold groups: fold keys, their differences, groups, and the levels in which a circuit is folded."""
 
 from itertools import pairwise
 from typing import Any
@@ -100,12 +100,12 @@ def test_layers_that_differ_in_scope_values_or_parameter_graph_fold(one: Layer, 
         (seen(coin(0)), seen(coin(0, categories=3)), ("layer.num_categories", 2, 3)),
     ],
 )
-def test_the_key_differences_of_two_keys(one: Layer, other: Layer, wanted: tuple[str, object, object]):
+def test_the_differences_of_two_keys(one: Layer, other: Layer, wanted: tuple[str, object, object]):
     assert differences(one, other)[0] == wanted
     assert len(differences(other, one)) == len(differences(one, other))
 
 
-def test_all_fields_in_which_two_keys_differ_are_told():
+def test_all_fields_in_which_two_keys_differ_are_found():
     assert differences(sums(2, 1), sums(4, 1, outputs=3)) == (
         ("num_output_units", 2, 3),
         ("num_input_units", 2, 4),
@@ -127,7 +127,7 @@ def test_groups_come_in_the_order_of_their_first_members():
 
 
 def assert_legal(graph: Graph[Any], ordering: Ordering) -> None:
-    """Every layer stands in one level, after all that it reads."""
+    """Every layer is in one level, after all of its inputs."""
     level_of = {node: level for level, nodes in enumerate(ordering) for node in nodes}
     assert sorted(level_of) == sorted(graph.nodes)
     assert sum(map(len, ordering)) == len(graph)
@@ -141,7 +141,7 @@ def count_groups(graph: Graph[Any], ordering: Ordering) -> int:
 
 @settings(max_examples=60)
 @given(circuits(positive=False), st.booleans())
-def test_every_scheduler_gives_a_legal_ordering_and_fewest_groups_is_never_worse(circuit: Circuit, optimize: bool):
+def test_every_scheduler_returns_a_legal_ordering_and_fewest_groups_is_never_worse(circuit: Circuit, optimize: bool):
     graph = compiled(circuit, "sum-product", fold=False, optimize=optimize).graph
     for scheduler in SCHEDULERS.values():
         assert_legal(graph, scheduler(graph))
@@ -163,7 +163,7 @@ def test_levels_by_longest_distance_are_those_of_the_graph():
     assert level_of == dict(graph.levels)
 
 
-def test_waiting_folds_what_stands_on_different_levels():
+def test_waiting_folds_layers_on_different_levels():
     graph = compiled(load_named("levels"), fold=False).graph
     assert count_groups(graph, longest_distance(graph)) == 7
     assert count_groups(graph, fewest_groups(graph)) == 5
@@ -187,7 +187,7 @@ def test_an_unknown_scheduler_is_refused():
         TorchCompiler(levels="best")
 
 
-# ---- what a folded circuit says of its groups
+# ---- the groups of a folded circuit
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -212,7 +212,7 @@ def test_each_layer_is_a_slice_of_one_folded_layer(preset: str):
     assert watcher.paths[-1] == f"fold/level {watcher.folded[-1].level}"
 
 
-def test_layers_of_one_key_on_one_level_fold_and_others_do_not():
+def test_only_layers_of_equal_key_on_one_level_fold():
     b = CircuitBuilder()
     coins = [b.add(coin(v)) for v in range(3)] + [b.add(coin(v, categories=3)) for v in (3, 4)] + [b.add(normal(5))]
     circuit = b.build(b.sum(b.hadamard(*coins), num_units=1))

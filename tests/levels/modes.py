@@ -1,4 +1,4 @@
-"""Compile in every mode, evaluate to numpy, and watch what a compilation does: what the tests of all levels share."""
+"""For tests of all levels: compile in every mode, evaluate to numpy, and watch the events of a compilation."""
 
 import warnings
 from collections import Counter
@@ -40,7 +40,7 @@ PRESETS = ("default", "handbook")
 
 @pytest.fixture(autouse=True)
 def float64() -> Iterator[None]:
-    """Circuits of a test are compiled in double precision; afterwards everything is as it was."""
+    """Circuits of a test are compiled in double precision; the default is restored afterwards."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     yield
@@ -48,7 +48,7 @@ def float64() -> Iterator[None]:
 
 
 def compiled(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> TorchCircuit:
-    """The compiled circuit; that the handbook's five rounds were too few is no matter here."""
+    """The compiled circuit; the warning that the handbook's five rounds are too few is ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
         return TorchCompiler(semiring=semiring, **options).compile(circuit)
@@ -112,11 +112,11 @@ class Watcher:
         return [event.path for event in self.of(StepStarted)]
 
     def applied(self) -> Counter[str]:
-        """How many matches of each rule were applied."""
+        """The number of applied matches of each rule."""
         return Counter(event.rule for event in self.of(Rewritten))
 
     def rounds(self) -> list[dict[str, int]]:
-        """For each round how many rewrites each of its steps did: parameters, shatter, fuse."""
+        """For each round the number of rewrites of each step: parameters, shatter, fuse."""
         rounds: dict[str, dict[str, int]] = {}
         step = ("", "")
         for event in self.events:
@@ -139,12 +139,12 @@ class Watcher:
 
 
 def watched(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:
-    """The compiled circuit and everything that was told while it was compiled."""
+    """The compiled circuit and all events of its compilation."""
     watcher = Watcher()
     return compiled(circuit, semiring, listeners=(watcher,), **options), watcher
 
 
 def only(items: Sequence[Any]) -> Any:
-    """The one item of a sequence that must have one."""
+    """The only item of a sequence."""
     assert len(items) == 1, items
     return items[0]

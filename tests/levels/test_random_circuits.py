@@ -1,4 +1,4 @@
-"""The first law on random circuits: one input, one value, however the circuit is compiled, watched, saved or loaded."""
+"""The first law on random circuits: one value per input, however the circuit is compiled, recorded, saved or loaded."""
 
 import tempfile
 from itertools import product
@@ -45,7 +45,7 @@ CHOICES: tuple[dict[str, Any], ...] = (
     {"preset": "default", "levels": "longest-distance"},
     {"preset": "handbook", "levels": "fewest-groups", "strategy": "first-match"},
 )
-"""Every mode with every preset, and what else can be chosen, each at least once."""
+"""Every mode with every preset, and each further option at least once."""
 
 
 CANCELLING = (
@@ -59,7 +59,7 @@ CANCELLING = (
 
 
 def has_no_weight_of_noise(circuit: Circuit, values: LeafValues) -> bool:
-    """Whether no parameter is zero by cancellation: its value would be a rounding error, here and in the oracle."""
+    """Whether no parameter is zero by cancellation, because its value would be a rounding error."""
     return all(
         np.abs(parameter_value(node, values)).min() > 1e-9
         for _, parameter in circuit.parameters()
@@ -69,7 +69,7 @@ def has_no_weight_of_noise(circuit: Circuit, values: LeafValues) -> bool:
 
 
 def drawn_parameters() -> Circuit:
-    """A circuit whose leaves are all drawn, by every kind of initializer, and one of them is read twice."""
+    """A circuit with random leaves of every kind of initializer, one of which has two users."""
     b = CircuitBuilder()
     probs = TensorParameter((2, 3), initializer=DirichletInitializer(0.7, axis=-1))
     mean = TensorParameter((2,), initializer=NormalInitializer(1.0, 2.0))
@@ -120,7 +120,7 @@ def test_a_listener_changes_nothing(circuit: Circuit, seed: int):
         seen, watcher = watched(circuit, preset=preset)
         assert str(seen.graph) == str(alone.graph)
         assert np.array_equal(output(seen, x), output(alone, x))
-        assert watcher.stats()[-1]["layers"] == len(alone.layers)  # and the figures can be asked for
+        assert watcher.stats()[-1]["layers"] == len(alone.layers)  # the statistics can be computed
 
 
 @settings(max_examples=10)
@@ -191,6 +191,6 @@ def test_drawn_values_follow_their_initializers(mode: Mode):
     assert len({tuple(value.ravel().tolist()) for value in state.values()}) == len(state)
 
 
-def test_the_strategies_are_those_that_the_random_circuits_go_through():
+def test_random_circuits_are_compiled_with_every_strategy():
     chosen = {choice.get("strategy", OptMatchStrategy.LARGEST_MATCH.value) for choice in CHOICES}
     assert chosen == {strategy.value for strategy in OptMatchStrategy}

@@ -1,4 +1,4 @@
-"""The first law: the same input gives the same value at every recorded step."""
+"""The first law: the same input has the same value at every recorded step."""
 
 import warnings
 
@@ -31,7 +31,7 @@ def recorded(circuit, **options):
 
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("preset", ["handbook", "default"])
-def test_every_recorded_step_gives_the_reference_value(path, preset):
+def test_every_recorded_step_has_the_reference_value(path, preset):
     circuit, x, expected = load_reference(path)
     trace = recorded(circuit, semiring=expected.semiring, preset=preset)
     x = None if x is None else torch.as_tensor(x)
@@ -77,7 +77,7 @@ def test_check_tells_the_step_at_which_a_wrong_rule_changed_the_value():
         LayerOptPattern("Forgetful", (TorchSumLayer,), config_patterns=({"num_output_units": 1},))
     )
     def forget(compiler, match):
-        """Wrong on purpose: takes the weights of the first unit for those of all."""
+        """Wrong on purpose: uses the weights of the first unit for all."""
         sum_layer = match.entries[0]
         other = next(iter(sum_layer.weight.graph.nodes.values()))
         return (replace(sum_layer, weight=replace(sum_layer.weight, graph=constant_graph(other))),)

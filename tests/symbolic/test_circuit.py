@@ -1,4 +1,4 @@
-"""Circuits: what is refused, scopes, names of layers and leaves, structure with reasons, the builder, the text form."""
+"""Circuits: illegal ones, scopes, names of layers and leaves, structure with reasons, the builder, the text form."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -74,26 +74,26 @@ def test_an_input_layer_that_reads_a_layer_is_refused():
         Circuit(Graph({0: coin(0), 1: coin(1)}, {0: (), 1: (0,)}, (1,)))
 
 
-def test_another_number_of_inputs_than_the_arity_is_refused():
+def test_a_number_of_inputs_that_differs_from_the_arity_is_refused():
     product = HadamardLayer(num_input_units=2, num_output_units=2, arity=2)
     with pytest.raises(ShapeError, match=r"layer 1 \(HadamardLayer\) has arity 2 but reads 1 layers"):
         Circuit(Graph({0: coin(0), 1: product}, {0: (), 1: (0,)}, (1,)))
 
 
-def test_an_input_of_another_width_is_refused():
+def test_an_input_with_a_different_number_of_units_is_refused():
     product = HadamardLayer(num_input_units=2, num_output_units=2, arity=2)
     with pytest.raises(ShapeError, match=r"layer 2 \(HadamardLayer\) needs 2 units from each input; layer 1 has 3"):
         Circuit(Graph({0: coin(0), 1: coin(1, 3), 2: product}, {0: (), 1: (), 2: (0, 1)}, (2,)))
 
 
-def test_layers_in_a_circle_are_refused():
+def test_cyclic_layers_are_refused():
     weight = leaf(2, 2)
     loop = SumLayer(num_input_units=2, num_output_units=2, weight=weight)
     with pytest.raises(CycleError, match="1 <- 2 <- 1"):
         Circuit(Graph.ordered({1: loop, 2: loop}, {1: (2,), 2: (1,)}, (1,)))
 
 
-def test_two_layers_of_one_name_are_refused():
+def test_two_layers_with_the_same_name_are_refused():
     graph: Graph[Layer] = Graph({0: coin(0), 1: coin(1)}, {0: (), 1: ()}, (0,))
     with pytest.raises(DuplicateNameError, match="two layers have the name 'a'"):
         Circuit(graph, {0: "a", 1: "a"})
@@ -104,7 +104,7 @@ def test_a_name_for_a_missing_layer_is_refused():
         Circuit(Graph({0: coin(0)}, {0: ()}, (0,)), {7: "a"})
 
 
-def test_a_node_that_is_no_layer_is_refused():
+def test_a_node_that_is_not_a_layer_is_refused():
     with pytest.raises(CircuitError, match="0"):
         Circuit(Graph({0: "x"}, {0: ()}, (0,)))  # type: ignore[dict-item]
 
@@ -165,12 +165,12 @@ def test_an_unknown_layer_is_refused_with_the_names_that_exist(asked):
         chain().layer_id(asked)
 
 
-def test_leaves_are_named_by_the_place_of_their_first_use():
+def test_leaves_are_named_by_the_path_of_their_first_use():
     circuit = chain()
     assert list(circuit.leaf_names.values()) == snapshot(["0.probs", "1.probs", "3.probs", "4.weight"])
 
 
-def test_a_leaf_keeps_its_own_name_and_several_of_one_place_are_counted():
+def test_a_leaf_keeps_its_name_and_several_of_one_path_are_numbered():
     weight = SoftmaxParameter((leaf(1, 2),))
     b = CircuitBuilder()
     gaussian = GaussianLayer(scope=(0,), num_output_units=2, mean=leaf(2, name="mu"), stddev=leaf(2))
@@ -198,21 +198,21 @@ def test_a_leaf_inside_an_observed_layer_is_named_through_the_evidence():
     assert [place for place, _ in circuit.parameters()] == ["0.observation", "0.layer.probs"]
 
 
-def test_two_leaves_of_one_name_are_refused():
+def test_two_leaves_with_the_same_name_are_refused():
     b = CircuitBuilder()
     product = b.hadamard(b.add(coin(0, probs=leaf(2, 2, name="p"))), b.add(coin(1, probs=leaf(2, 2, name="p"))))
     with pytest.raises(DuplicateNameError, match=r"two parameter leaves have the name 'p'; found at 1\.probs"):
         b.build(product)
 
 
-def test_a_given_name_that_looks_made_up_goes_to_the_leaf_that_has_it():
+def test_a_given_name_that_looks_generated_stays_with_its_leaf():
     b = CircuitBuilder()
     product = b.hadamard(b.add(coin(0)), b.add(coin(1, probs=leaf(2, 2, name="0.probs"))))
     assert list(b.build(product).leaf_names.values()) == ["0.probs/2", "0.probs"]
 
 
 @given(circuits())
-def test_every_leaf_has_a_name_of_its_own(circuit):
+def test_every_leaf_has_a_unique_name(circuit):
     leaves = [n for _, p in circuit.parameters() for n in p.nodes() if isinstance(n, TensorParameter)]
     assert set(circuit.leaf_names) == set(leaves)
     assert len(set(circuit.leaf_names.values())) == len(set(leaves))
@@ -302,7 +302,7 @@ def test_a_circuit_without_a_required_property_is_refused_with_the_reason():
     chain().require(smooth=True, decomposable=True, structured_decomposable=True)
 
 
-def test_a_property_is_judged_in_dead_layers_too():
+def test_properties_include_dead_layers():
     b = CircuitBuilder()
     node = b.add(coin(0))
     b.hadamard(node, node)
@@ -324,7 +324,7 @@ def test_the_builder_counts_ids_and_fills_in_widths():
     assert weight.weight.shape == (3, 8)
 
 
-def test_a_built_circuit_does_not_change_when_the_builder_goes_on():
+def test_a_built_circuit_does_not_change_with_its_builder():
     b = CircuitBuilder()
     node = b.add(coin(0))
     circuit = b.build(node)
@@ -349,7 +349,7 @@ def test_the_weight_of_a_sum_is_the_given_one_or_made_by_the_parameterization():
     assert layers[given_].weight is weight  # type: ignore[attr-defined]
 
 
-def test_the_builder_refuses_what_was_not_added():
+def test_the_builder_refuses_unknown_inputs():
     b = CircuitBuilder()
     node = b.add(coin(0))
     for read in (lambda: b.add(coin(1), [7]), lambda: b.hadamard(node, 7), lambda: b.width(7)):
@@ -366,7 +366,7 @@ def test_the_builder_refuses_an_inner_layer_without_inputs():
         CircuitBuilder().sum(num_units=1)
 
 
-def test_the_builder_refuses_a_name_that_is_taken():
+def test_the_builder_refuses_a_duplicate_name():
     b = CircuitBuilder()
     b.add(coin(0), name="a")
     with pytest.raises(DuplicateNameError, match="the layer name 'a' is already used"):

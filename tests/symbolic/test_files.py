@@ -1,4 +1,4 @@
-"""Circuit files: what is written is read back; what is no whole circuit file is refused."""
+"""Circuit files: saving and loading preserves circuits; incomplete files are refused."""
 
 import copy
 import gzip
@@ -110,7 +110,7 @@ def test_a_compressed_file_is_known_by_its_content_not_by_its_name(tmp_path):
         DirichletInitializer(0.5, 0),
     ],
 )
-def test_each_initializer_survives(initializer):
+def test_each_initializer_is_preserved(initializer):
     b = CircuitBuilder()
     leaf = TensorParameter((2,), learnable=False, initializer=initializer, name="x")
     loaded = first_leaf(again(b.build(b.add(ConstantValueLayer(num_output_units=2, value=leaf)))))
@@ -132,7 +132,7 @@ def test_constants_keep_their_type_and_every_digit(value):
     np.testing.assert_array_equal(after.initializer.value, value)  # type: ignore[attr-defined]
 
 
-def test_infinite_complex_constants_survive():
+def test_infinite_complex_constants_are_preserved():
     value = np.array([complex(1, np.inf), complex(-np.inf, 0)])
     b = CircuitBuilder()
     circuit = b.build(b.add(ConstantValueLayer(num_output_units=2, value=constant(value))))
@@ -158,7 +158,7 @@ def test_constants_without_a_stated_precision_load_too():
     assert first_leaf(circuit_from_json(data)).initializer.value.dtype == np.float64  # type: ignore[attr-defined]
 
 
-def test_config_of_operators_survives():
+def test_config_of_operators_is_preserved():
     b = CircuitBuilder()
     node = b.add(ConstantValueLayer(num_output_units=2, log_space=True, value=constant([0.0, 1.0])))
     leaf = TensorParameter((1, 2))
@@ -169,9 +169,9 @@ def test_config_of_operators_survives():
     assert str(again(circuit)) == str(circuit)
 
 
-def test_a_layer_class_from_elsewhere_loads_as_well():
+def test_a_custom_layer_class_loads_as_well():
     class RenamedSumLayer(SumLayer):
-        """Declared outside of the package."""
+        """Declared outside the package."""
 
     b = CircuitBuilder()
     node = b.add(ConstantValueLayer(num_output_units=1, value=constant([1.0])))
@@ -179,7 +179,7 @@ def test_a_layer_class_from_elsewhere_loads_as_well():
     assert type(again(b.build(top)).layers[1]) is RenamedSumLayer
 
 
-def test_a_circuit_made_with_numbers_of_numpy_is_saved(tmp_path):
+def test_a_circuit_made_with_numpy_numbers_is_saved(tmp_path):
     two = np.int64(2)
     leaf = ClampParameter((TensorParameter((2, 2)),), vmin=np.float32(0.5))  # type: ignore[arg-type]
     b = CircuitBuilder()
@@ -189,7 +189,7 @@ def test_a_circuit_made_with_numbers_of_numpy_is_saved(tmp_path):
 
 
 @given(circuits(positive=False) | circuits(positive=False, complex_leaves=True))
-def test_a_random_circuit_survives_with_text_and_values(circuit):
+def test_a_random_circuit_is_preserved_with_text_and_values(circuit):
     loaded = again(circuit)
     assert str(loaded) == str(circuit)
     assert list(loaded.leaf_names.values()) == list(circuit.leaf_names.values())
@@ -209,7 +209,7 @@ def test_a_random_circuit_is_saved_byte_identically_after_loading(tmp_path_facto
 
 
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
-def test_a_reference_circuit_survives(path):
+def test_a_reference_circuit_is_preserved(path):
     circuit = load_reference(path)[0]
     assert str(again(circuit)) == str(circuit)
 
@@ -265,7 +265,7 @@ def test_a_damaged_compressed_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 99, 0, -1, "1", 1.0, None])
-def test_another_version_is_refused(version):
+def test_a_different_version_is_refused(version):
     with pytest.raises(FileFormatError, match=f"reads circuit-explorer circuit version 1; found {version!r}"):
         circuit_from_json(broken(lambda data: data.update(version=version)))
 
@@ -327,7 +327,7 @@ CHANGES: dict[str, tuple[Callable[[Json], object], str]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_file_whose_circuit_is_not_legal_is_refused_with_what_is_wrong(what):
+def test_a_file_with_an_invalid_circuit_is_refused_with_the_reason(what):
     change, message = CHANGES[what]
     with pytest.raises(FileFormatError, match=message):
         circuit_from_json(broken(change))
@@ -339,7 +339,7 @@ def test_the_message_names_the_file(tmp_path):
         Circuit.load(tmp_path / "c.json")
 
 
-def test_unknown_fields_are_passed_over():
+def test_unknown_fields_are_ignored():
     assert str(circuit_from_json(broken(lambda d: d["layers"][0].update(colour="red")))) == str(small())
 
 
@@ -358,12 +358,12 @@ SILENT: dict[str, Callable[[Json], object]] = {
 
 
 @pytest.mark.parametrize("what", SILENT)
-def test_a_file_with_a_hidden_fault_is_refused(what):
+def test_a_file_with_a_subtle_error_is_refused(what):
     with pytest.raises(FileFormatError):
         circuit_from_json(broken(SILENT[what]))
 
 
-def test_a_file_that_nests_too_deep_is_refused(tmp_path):
+def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path):
     (tmp_path / "deep").write_text("[" * 100_000)
     with pytest.raises(FileFormatError):
         Circuit.load(tmp_path / "deep")
@@ -379,7 +379,7 @@ def test_a_deep_expression_is_saved_and_loaded_without_recursion():
     assert len(again(circuit).layers) == 2
 
 
-def test_evidence_survives_with_its_observed_layer():
+def test_evidence_is_preserved_with_its_observed_layer():
     b = CircuitBuilder()
     probs = TensorParameter((2, 3))
     observed = CategoricalLayer(scope=(4,), num_output_units=2, num_categories=3, probs=probs)

@@ -1,4 +1,4 @@
-"""Layers: what each takes, and what it refuses at construction."""
+"""Layers: what each accepts and refuses at construction."""
 
 import copy
 import pickle
@@ -73,12 +73,12 @@ ALL = (categorical, gaussian, embedding, binomial, polynomial, constant_value, e
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_each_layer_is_made_from_whole_arguments(make):
+def test_each_layer_is_made_from_complete_arguments(make):
     assert make().num_output_units == 2
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_a_layer_is_frozen_and_is_itself_only(make):
+def test_a_layer_is_frozen_and_equal_to_itself_only(make):
     layer = make()
     assert layer != make()
     with pytest.raises(AttributeError):
@@ -94,7 +94,7 @@ def test_a_layer_without_units_is_refused(make, units):
 
 @pytest.mark.parametrize("make", [categorical, gaussian, embedding, binomial, polynomial])
 @pytest.mark.parametrize("scope", [(), (0, 1)])
-def test_a_layer_of_one_variable_refuses_none_and_two(make, scope):
+def test_a_layer_of_one_variable_refuses_zero_and_two(make, scope):
     with pytest.raises(ScopeError, match=r"Layer reads one variable; found scope \("):
         make(scope=scope)
 
@@ -253,13 +253,13 @@ def test_a_weight_that_is_an_array_is_refused_with_what_to_do():
         a_sum(weight=np.ones((2, 3)))
 
 
-def test_numbers_of_numpy_become_plain_ones():
+def test_numpy_numbers_become_python_numbers():
     layer = categorical(num_output_units=np.int64(2), num_categories=np.uint8(3), scope=np.array([0]))
     assert [type(v) for v in (layer.num_output_units, layer.num_categories, *layer.scope)] == [int, int, int]
     assert constant_value(log_space=np.True_).log_space is True
 
 
-def test_a_layer_class_from_elsewhere_is_held_against_its_declarations():
+def test_a_custom_layer_class_is_checked_against_its_annotations():
     @dataclass(frozen=True, eq=False, kw_only=True)
     class WideLayer(InnerLayer):
         arity: int = 1
@@ -301,6 +301,6 @@ def test_constants_outside_of_their_range_are_refused(what):
 
 
 @pytest.mark.parametrize("value", [0, 2, 1.0])
-def test_an_observed_value_of_the_layer_is_taken(value):
+def test_a_legal_observation_is_accepted(value):
     assert evidence(observation=constant([value])).layer.num_output_units == 2
     assert evidence(layer=gaussian(), observation=constant([value - 7.5])).layer.num_output_units == 2

@@ -1,4 +1,4 @@
-"""Parameter expressions: shapes, axes, sharing, and what is refused at construction."""
+"""Parameter expressions: shapes, axes, sharing, and errors at construction."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,17 +59,17 @@ def leaf(*shape: int) -> TensorParameter:
 # ---- leaves and initializers
 
 
-def test_a_leaf_is_real_learnable_and_normal_unless_told():
+def test_a_leaf_is_real_learnable_and_normal_by_default():
     fresh = leaf(2, 3)
     assert (fresh.shape, fresh.dtype, fresh.learnable, fresh.name) == ((2, 3), DataType.REAL, True, None)
     assert fresh.initializer == NormalInitializer(0.0, 1.0)
 
 
-def test_two_leaves_of_the_same_fields_are_not_the_same_leaf():
+def test_two_leaves_with_equal_fields_are_different_leaves():
     assert leaf(2) != leaf(2)
 
 
-def test_a_leaf_of_no_axes_is_a_number():
+def test_a_leaf_without_axes_is_a_number():
     assert leaf().shape == ()
 
 
@@ -85,7 +85,7 @@ def test_an_integer_leaf_cannot_be_learned():
     assert TensorParameter((2,), DataType.INTEGER, learnable=False).dtype is DataType.INTEGER
 
 
-def test_a_constant_of_another_shape_than_the_leaf_is_refused():
+def test_a_constant_with_a_different_shape_than_the_leaf_is_refused():
     with pytest.raises(ShapeError, match=r"shape \(3,\), the leaf \(2,\)"):
         TensorParameter((2,), initializer=ConstantInitializer([1, 2, 3]))
 
@@ -95,7 +95,7 @@ def test_one_number_initializes_a_leaf_of_any_shape():
 
 
 @pytest.mark.parametrize("value", [float("nan"), [1.0, float("nan")], complex(0, float("nan"))])
-def test_what_is_no_number_is_no_constant(value):
+def test_only_numbers_are_constants(value):
     with pytest.raises(ValueRangeError, match="needs numbers; found NaN"):
         ConstantInitializer(value)
     assert ConstantInitializer(float("-inf")).value == float("-inf")
@@ -111,7 +111,7 @@ def test_complex_values_need_a_complex_leaf():
     ("value", "dtype"),
     [([1, 2], DataType.INTEGER), ([1.0, 2.0], DataType.REAL), ([1j, 2], DataType.COMPLEX), (3.5, DataType.REAL)],
 )
-def test_constant_takes_shape_and_type_from_the_values_and_is_not_learned(value, dtype):
+def test_constant_has_the_shape_and_type_of_the_values_and_is_not_learned(value, dtype):
     fixed = constant(value)
     assert (fixed.shape, fixed.dtype, fixed.learnable) == (np.shape(value), dtype, False)
 
@@ -125,7 +125,7 @@ def test_a_constant_initializer_keeps_its_own_copy_of_the_values():
         initializer.value[0] = 7
 
 
-def test_an_initializer_shows_one_number_and_otherwise_the_shape():
+def test_the_text_of_an_initializer_is_one_number_or_the_shape():
     assert [repr(ConstantInitializer(v)) for v in (2.5, [[1, 2]])] == snapshot(
         ["ConstantInitializer(2.5)", "ConstantInitializer(array(1, 2))"]
     )
@@ -229,46 +229,46 @@ def test_the_shape_of_an_expression_is_that_of_its_value(circuit):
 
 
 @pytest.mark.parametrize("op", PAIRWISE)
-def test_operands_of_two_shapes_are_refused(op):
+def test_operands_of_different_shapes_are_refused(op):
     with pytest.raises(ShapeError, match=rf"{op.__name__} needs operands of equal shape; found \(2, 3\) and \(3, 2\)"):
         op((leaf(2, 3), leaf(3, 2)))
 
 
 @pytest.mark.parametrize("op", OUTER)
-def test_outer_operands_that_differ_on_another_axis_are_refused(op):
+def test_outer_operands_that_differ_along_a_different_axis_are_refused(op):
     with pytest.raises(ShapeError, match=r"along axis 1 .* found \(2, 3\) and \(3, 3\)"):
         op((leaf(2, 3), leaf(3, 3)))
     with pytest.raises(ShapeError, match=r"found \(2, 3\) and \(3,\)"):
         op((leaf(2, 3), leaf(3)))
 
 
-def test_kronecker_operands_of_two_ranks_are_refused():
+def test_kronecker_operands_of_different_ranks_are_refused():
     with pytest.raises(ShapeError, match=r"equal rank; found \(2, 3\) and \(3,\)"):
         KroneckerParameter((leaf(2, 3), leaf(3)))
 
 
 @pytest.mark.parametrize("op", [MixingWeightParameter, PolynomialDifferentialParameter])
-def test_operators_on_matrices_refuse_other_ranks(op):
+def test_operators_on_matrices_refuse_different_ranks(op):
     with pytest.raises(ShapeError, match=rf"{op.__name__} needs .* found \(2,\)"):
         op((leaf(2),))
 
 
 @pytest.mark.parametrize("op", [SoftmaxParameter, LogSoftmaxParameter, *REDUCE])
 @pytest.mark.parametrize("axis", [2, -3])
-def test_an_axis_that_the_shape_has_not_is_refused(op, axis):
+def test_an_axis_out_of_range_is_refused(op, axis):
     with pytest.raises(ValueRangeError, match=rf"{op.__name__}: axis {axis} is out of range for a shape with 2 axes"):
         op((leaf(2, 2),), axis=axis)
 
 
 @pytest.mark.parametrize("op", OUTER)
-def test_an_outer_axis_that_the_shape_has_not_is_refused(op):
+def test_an_outer_axis_out_of_range_is_refused(op):
     with pytest.raises(ValueRangeError, match="axis 2 is out of range for a shape with 2 axes"):
         op((leaf(2, 2), leaf(2, 2)), axis=2)
 
 
 @pytest.mark.parametrize(("op", "wanted"), [(SigmoidParameter, 1), (HadamardParameter, 2), (KroneckerParameter, 2)])
 @pytest.mark.parametrize("given_", [0, 3])
-def test_another_number_of_operands_is_refused(op, wanted, given_):
+def test_a_wrong_number_of_operands_is_refused(op, wanted, given_):
     with pytest.raises(ShapeError, match=rf"{op.__name__} needs {wanted} operand\(s\); found {given_}"):
         op((leaf(2),) * given_)
 
@@ -287,7 +287,7 @@ def test_config_outside_of_its_range_is_refused(make, message):
         make()
 
 
-def test_a_family_of_operators_is_no_operator():
+def test_an_abstract_operator_is_refused():
     class Twice(ParameterOp):
         """Lacks `_result_shape`."""
 
@@ -298,7 +298,7 @@ def test_a_family_of_operators_is_no_operator():
 # ---- expressions
 
 
-def test_nodes_stand_in_topological_order_each_once():
+def test_nodes_are_in_topological_order_each_once():
     w = leaf(2)
     left, right = ExpParameter((w,)), LogParameter((w,))
     top = SumParameter((HadamardParameter((left, right)), left))
@@ -313,7 +313,7 @@ def test_a_deep_expression_is_walked_without_recursion():
     assert len(list(node.nodes())) == 5001
 
 
-def test_an_expression_reads_as_it_is_written():
+def test_the_text_of_an_expression_is_its_source():
     named = TensorParameter((2, 3), name="theta")
     node = SumParameter((SoftmaxParameter((named,)), ClampParameter((named,), vmin=0.1)))
     assert repr(node) == snapshot(
@@ -322,7 +322,7 @@ def test_an_expression_reads_as_it_is_written():
     )
 
 
-def test_an_operator_that_is_read_twice_is_shown_once():
+def test_an_operator_with_two_users_is_shown_once():
     shared = ExpParameter((leaf(2),))
     node = SumParameter((HadamardParameter((shared, shared)), shared))
     assert repr(node) == snapshot("SumParameter(HadamardParameter(#1=ExpParameter(TensorParameter(2,)), #1), #1)")
@@ -338,14 +338,14 @@ def test_the_text_of_a_deep_expression_neither_recurses_nor_explodes():
     assert repr(shared).count("HadamardParameter") == 5000
 
 
-def test_numbers_of_numpy_become_plain_ones():
+def test_numpy_numbers_become_python_numbers():
     node = ScaledSigmoidParameter((SoftmaxParameter((leaf(2, 3),), axis=np.int64(0)),), np.float32(0), np.int64(1))  # type: ignore[arg-type]
     assert [type(value) for value in (node.vmin, node.vmax)] == [float, float]
     assert type(TensorParameter((np.int64(2),)).shape[0]) is int  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("family", [EntrywiseParameterOp, ParameterOp])
-def test_a_family_cannot_be_constructed(family):
+def test_an_abstract_class_cannot_be_constructed(family):
     with pytest.raises((DataTypeError, TypeError), match="abstract"):
         family((leaf(2),))
 
@@ -396,6 +396,6 @@ def test_activations_by_name():
     )
 
 
-def test_an_unknown_activation_is_refused_with_those_that_exist():
+def test_an_unknown_activation_is_refused_with_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"no activation named 'relu'; known are: none, softmax, sigmoid"):
         Parameterization("relu")

@@ -17,7 +17,7 @@ def test_a_scope_is_sorted():
     assert make_scope([]) == ()
 
 
-def test_a_variable_named_twice_is_refused():
+def test_a_duplicate_variable_is_refused():
     with pytest.raises(ScopeError, match=r"once in a scope; found \(1, 2, 1\)"):
         make_scope([1, 2, 1])
 
@@ -28,17 +28,17 @@ def test_a_negative_variable_is_refused():
 
 
 @pytest.mark.parametrize("given_", [[1.5], ["0"], 3, None])
-def test_what_is_no_index_is_refused(given_: Any):
+def test_only_indices_are_variables(given_: Any):
     with pytest.raises(ScopeError):
         make_scope(given_)
 
 
-def test_indices_of_numpy_become_plain_ones():
+def test_numpy_indices_become_python_integers():
     assert [type(v) for v in make_scope(np.array([3, 1]))] == [int, int]  # type: ignore[arg-type]
 
 
 @given(scopes)
-def test_union_holds_what_is_in_any_and_shared_variables_what_is_in_two(some):
+def test_union_has_the_variables_of_any_scope_and_shared_variables_those_of_two(some):
     everything = [v for scope in some for v in scope]
     assert union(some) == tuple(sorted(set(everything)))
     assert shared_variables(some) == tuple(sorted({v for v in everything if everything.count(v) > 1}))

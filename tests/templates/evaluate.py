@@ -1,4 +1,4 @@
-"""A plain float64 evaluator of symbolic circuits, for tests of what templates mean; leaves come from a seed."""
+"""A plain float64 evaluator of symbolic circuits, for tests of templates; leaves are drawn from a seed."""
 
 import numpy as np
 
@@ -83,5 +83,5 @@ class Evaluator:
 
 
 def all_states(*sizes: int) -> np.ndarray:
-    """Every assignment of variables with these numbers of values, one a row."""
+    """Every assignment of variables with these numbers of values, one per row."""
     return np.stack(np.meshgrid(*(np.arange(size) for size in sizes), indexing="ij"), axis=-1).reshape(-1, len(sizes))

@@ -1,4 +1,4 @@
-"""Chow-Liu trees: mutual information is right, and a chain in the data is found again."""
+"""Chow-Liu trees: mutual information is right, and a chain in the data is recovered."""
 
 from itertools import pairwise
 

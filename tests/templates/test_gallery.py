@@ -1,4 +1,4 @@
-"""The gallery: names, descriptions, structure, and that each circuit shows what it promises."""
+"""The gallery: names, descriptions, structure, and what each circuit demonstrates."""
 
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def test_an_unknown_name_lists_the_known_ones():
         gallery.describe("whiteboard")
 
 
-def test_own_circuits_can_be_added_once():
+def test_custom_circuits_can_be_added_once():
     own = Gallery()
 
     @own.add("mine")

@@ -1,4 +1,4 @@
-"""The same structures as the peer compiler builds: regions, partitions and layers; known counts as literals besides."""
+"""The structures are those that the peer compiler builds: regions, partitions and layers; known counts are literals."""
 
 from collections import Counter
 
@@ -59,7 +59,7 @@ def image(region_graph: str, block: str, shape: tuple[int, int, int], classes: i
 
 
 def ours(graph: RegionGraph):
-    """Regions by scope, and partitions by the scopes they join, each with how often it stands in the graph."""
+    """Regions by scope, and partitions by the scopes of their children, each with its number of occurrences."""
     regions = graph.regions
     splits = Counter(tuple(sorted(regions[child] for child in p.children)) for p in graph.partitions)
     return Counter(regions), splits
@@ -140,7 +140,7 @@ def test_chow_liu_trees_equal_the_peers(kind, root):
 
 
 def layer_table(circuit: Circuit):
-    """How many layers there are of each type, widths and scope size."""
+    """The number of layers of each type, units and scope size."""
     return Counter(
         (type(layer).__name__, getattr(layer, "arity", 1), layer.num_output_units, len(circuit.scopes[node]))
         for node, layer in circuit.graph.nodes.items()

@@ -58,7 +58,7 @@ def test_a_malformed_region_graph_is_refused(regions, partitions, error, message
         RegionGraph(regions, tuple(Partition(*partition) for partition in partitions))
 
 
-def test_regions_are_ordered_children_first_and_roots_are_nobodys_children():
+def test_regions_are_ordered_children_first_and_roots_are_not_children():
     b = RegionGraphBuilder()
     ab = b.merge(b.region([4]), b.region([2]))
     c = b.region([9])
