@@ -1,4 +1,4 @@
-"""The README's Python examples run, in order, and print what it shows."""
+"""The README's Python examples run, in order, and print what it shows; the paths it names exist."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ import torch
 
 from explorer.trace import Trace
 
-TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 EXAMPLES = [code for language, code in FENCED.findall(TEXT) if language == "python"]
 
@@ -48,6 +49,14 @@ def test_comments_are_true_of_the_traces_of_operators(traces: list[Trace]) -> No
     assert "batch_norm" in str(fused.graph_at(0))
     assert "batch_norm" not in str(fused.graph_at(-1))
     assert "has input z, wanted mul" in str(simplified.why_not("simplify", 5))
+
+
+@pytest.mark.parametrize("file", ["README.md", "CONTRIBUTING.md", "notebooks/README.md", "widgets/README.md"])
+def test_named_paths_exist(file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:explorer|tests|widgets|notebooks|benchmarks|scripts)/[\w./-]+)`", text)
+    assert paths
+    assert [path for path in paths if "NN" not in path and not (ROOT / path).exists()] == []
 
 
 def _example(word: str) -> int:
