@@ -1,4 +1,4 @@
-"""One thread for the small circuits of these tests: a second one only costs time, and commands change the number."""
+"""One thread for the small circuits of these tests: a second one is slower, and commands change the number."""
 
 import pytest
 import torch

@@ -97,8 +97,8 @@ def test_sections_take_turns_until_all_are_precise():
         return run
 
     repeated = repeat_until_precise({"a": section("a", 1.0), "b": section("b", 2.0)}, precision=0.1, max_seconds=60)
-    assert {key: len(laps) for key, laps in repeated.laps.items()} == {"a": 6, "b": 6}  # six is the least that suffices
-    assert order.count("a") == 8  # two to warm up
+    assert {key: len(laps) for key, laps in repeated.laps.items()} == {"a": 6, "b": 6}  # six is the minimum
+    assert order.count("a") == 8  # two warm-ups
     assert "".join(order[4:]) == "abbaabbaabba"
 
 

@@ -1,4 +1,4 @@
-"""Files of recorded runs come back as they were written; foreign, newer and broken ones are refused with a reason."""
+"""Files of recorded runs survive a round trip; foreign, newer and broken ones are refused with a reason."""
 
 import json
 
@@ -22,14 +22,14 @@ def runs():
 
 
 @pytest.mark.parametrize("name", ["a.timing.json", "a.timing.json.gz"])
-def test_runs_come_back_as_they_were_written(tmp_path, runs, name):
+def test_runs_survive_a_round_trip(tmp_path, runs, name):
     bench.save_runs(tmp_path / name, runs)
     assert bench.load_runs(tmp_path / name) == runs
     assert runs[0].setup.date.endswith("+00:00")
     assert runs[0].setup.devices["cpu"]
 
 
-def test_a_folder_lists_its_files_by_name_with_what_is_wrong(tmp_path, runs):
+def test_a_folder_lists_its_files_by_name_with_their_errors(tmp_path, runs):
     bench.save_runs(tmp_path / "b.timing.json", runs)
     (tmp_path / "a.timing.json").write_text("{")
     (tmp_path / "README.md").write_text("not a run")
@@ -40,7 +40,7 @@ def test_a_folder_lists_its_files_by_name_with_what_is_wrong(tmp_path, runs):
     assert bench.recorded_runs(tmp_path / "nowhere") == ()
 
 
-def test_what_ships_with_the_project_can_be_read_and_was_measured_on_cuda():
+def test_recorded_runs_of_the_project_are_readable_and_from_cuda():
     for file in bench.recorded_runs():
         assert file.error == ""
         assert any("cuda" in run.setup.devices for run in file.runs)

@@ -53,7 +53,7 @@ def median_of(timing):
     return timing.estimate.median
 
 
-# ---------------------------------------------------------------------- what is timed
+# ---------------------------------------------------------------------- measurements
 
 
 def test_every_default_step_gets_a_median_inside_its_interval_and_memory(digits):
@@ -132,13 +132,13 @@ def test_a_training_step_needs_something_that_learns():
         bench.measure_steps(explorer.record(fixed), kind="training", **FEW)
 
 
-def test_inputs_are_what_every_layer_takes_and_come_from_the_seed():
+def test_inputs_fit_every_layer_and_depend_on_the_seed():
     circuit = TorchCompiler().compile(mixed_circuit())
     x = bench.random_inputs(circuit, 500, seed=3)
     assert x.shape == (500, 4)
-    assert sorted(set(x[:, 0].tolist())) == [0.0, 1.0]  # two layers read it, and one knows two states only
+    assert sorted(set(x[:, 0].tolist())) == [0.0, 1.0]  # two layers read it, and one has only two states
     assert sorted(set(x[:, 1].tolist())) == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert x[:, 2].abs().max() == 0  # nobody reads it
+    assert x[:, 2].abs().max() == 0  # it has no users
     assert 0.8 < float(x[:, 3].std()) < 1.2
     assert torch.equal(x, bench.random_inputs(circuit, 500, seed=3))
     assert not torch.equal(x, bench.random_inputs(circuit, 500, seed=4))
@@ -168,7 +168,7 @@ def test_layers_add_up_to_about_the_whole_forward_pass(digits):
     assert copying
 
 
-def test_a_sweep_times_each_size_and_refuses_what_does_not_fit(digits, monkeypatch):
+def test_a_sweep_times_each_size_and_refuses_sizes_that_do_not_fit(digits, monkeypatch):
     run = bench.measure_sweep(digits, batch_sizes=(64, 1, 8), max_seconds=0.5, precision=0.5)
     assert [timing.batch_size for timing in run.timings] == [1, 8, 64]
     assert all(timing.estimate for timing in run.timings)
@@ -336,7 +336,7 @@ def test_a_cancelled_measurement_stops_after_the_section_being_timed_and_keeps_i
     assert torch.get_num_threads() == threads
 
 
-def test_cancelling_before_anything_is_timed_gives_the_reason_for_each(digits):
+def test_cancelling_before_anything_is_timed_sets_the_reason_of_each(digits):
     run = bench.measure_steps(digits, cancelled=lambda: True)
     assert (run.cancelled, run.timings) == (True, ())
     asked = iter([False, False, False])
@@ -424,7 +424,7 @@ def test_cuda_layers_add_up_and_a_sweep_covers_both_devices(digits):
 
 @needs_cuda
 @pytest.mark.cuda
-def test_cuda_memory_is_what_the_allocator_counts_beyond_what_was_there():
+def test_cuda_memory_is_the_growth_that_the_allocator_counts():
     x = torch.zeros(2**20, device="cuda")
     usage = measure_usage(lambda: x + 1, "cuda")
     assert usage.peak_bytes == 4 * 2**20

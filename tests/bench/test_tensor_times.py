@@ -1,4 +1,4 @@
-"""Times of a tensor graph after the passes that changed it: its shapes are those it was made with."""
+"""Times of a tensor graph after the passes that changed it; its shapes are fixed."""
 
 from copy import deepcopy
 

@@ -1,4 +1,4 @@
-"""The benches run, compare equal values, and say what they measured; on circuits so small that it takes seconds."""
+"""The benchmarks run, compare equal values, and report their conditions; on circuits that take seconds."""
 
 import json
 import math
@@ -58,7 +58,7 @@ def test_forward_times_with_the_peer(name):
 @pytest.mark.peer
 @pytest.mark.parametrize("name", ["S2", "M2"])
 def test_both_sides_agree_with_equal_values(name):
-    """Mixing sums, Kronecker products, Gaussians: values carried over give equal outputs, calm or not."""
+    """Mixing sums, Kronecker products, Gaussians: copied values give equal outputs, calm or not."""
     case = benchmarks.case_named(name)
     source = case.circuit()
     ours = TorchCompiler().compile(source).eval()
@@ -79,7 +79,7 @@ def test_a_difference_from_the_peer_is_an_error_and_no_time(monkeypatch):
 
 
 def test_calm_values_keep_every_likelihood_above_the_peers_floor():
-    """The peer cuts logarithms off at -708; 784 uniform pixels of 256 grey levels lie near -4,350."""
+    """The peer clamps logarithms at -708; 784 uniform pixels of 256 grey levels are near -4,350."""
     case = benchmarks.case_named("L1")
     ours = TorchCompiler().compile(case.circuit()).eval()
     with torch.no_grad():

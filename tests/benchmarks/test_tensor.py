@@ -1,4 +1,4 @@
-"""The bench of the tensor level: what it builds, what it counts, and that rewriting does not grow faster than graphs.
+"""The benchmark of the tensor level: its graphs and counts, and that rewriting grows no faster than the graphs.
 
 Growth is counted in calls, not in seconds: the same on every machine, and on a busy one.
 """
@@ -19,7 +19,7 @@ from tests.needed import is_missing
 
 AFTER_50 = {
     "expressions": 47,
-    "chain": 38,  # a quotient and the sum behind it are one operator
+    "chain": 38,  # a quotient and the following sum become one operator
     "sum": 50,
     "product": 50,
     "balanced sum": 50,
@@ -121,7 +121,7 @@ def test_rewriting_grows_as_graphs_do(name):
     Random expressions are excluded: some need far more calls than others.
     """
     sizes = (60, 120, 240)
-    ours(SHAPES[name], sizes[-1])  # what is loaded, and what is known of shapes from then on
+    ours(SHAPES[name], sizes[-1])  # warm-up: imports and caches of shapes
     few, more, most = (calls(lambda size=size: ours(SHAPES[name], size))[1] for size in sizes)
     assert sizes[0] < few < more
     assert (most - more) / (more - few) < 2.3

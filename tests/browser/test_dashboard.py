@@ -64,7 +64,7 @@ def test_the_levels_of_folding_show_their_groups_and_tables(dashboard: Open) -> 
     picture = page.wait_for_step(8)
     assert picture["caption"] == "64 layers folded into 1"
     page.see("Level 1: 64 layers in 1 group")
-    page.see("Where each slice reads: (folded layer, slice)")
+    page.see("Inputs of each slice: (folded layer, slice)")
 
 
 def test_side_by_side_shows_before_and_after(dashboard: Open) -> None:
@@ -112,7 +112,7 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     assert "MyPattern x21" in again.trait("steps")
 
 
-WHAT = ("Every step", "What each step bought", "Optimized and folded, or not", "Batch sizes", "The layers of this step")
+WHAT = ("Every step", "Gain of each step", "Optimized and folded, or not", "Batch sizes", "The layers of this step")
 
 
 def test_everything_that_can_be_timed_gives_times(dashboard: Open) -> None:
@@ -124,7 +124,7 @@ def test_everything_that_can_be_timed_gives_times(dashboard: Open) -> None:
     before = None
     for what in WHAT:
         if what != WHAT[0]:
-            page.choose("What", what)
+            page.choose("Subject", what)
         page.press("Measure")
         if what == WHAT[-1]:
             page.wait(lambda: page.picture()["colour_by"] == "time", "the graph coloured by time")

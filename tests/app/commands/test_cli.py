@@ -1,4 +1,4 @@
-"""The command line does what the issue lists, tells errors in one line with exit code 2, and shows no traceback."""
+"""The command line: its commands, and errors as one line with exit code 2 and without a traceback."""
 
 import json
 import os
@@ -186,7 +186,7 @@ def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, 
     assert "failed: optimize/round 1/fuse: the rule Candecomp" in run("show", str(path)).output
 
 
-def test_training_writes_a_checkpoint_and_goes_on_from_it(tmp_path):
+def test_training_writes_a_checkpoint_and_continues_from_it(tmp_path):
     path = tmp_path / "digits.pt"
     small = ("--epochs", "1", "--batch-size", "512", "--out", str(path), "--threads", "1")
     output = run("train", "digits", "--data", "digits", *small).output
@@ -199,7 +199,7 @@ def test_training_writes_a_checkpoint_and_goes_on_from_it(tmp_path):
     assert second.history[1].held_out_bits < second.history[0].held_out_bits
 
 
-def test_ctrl_c_in_training_keeps_what_was_finished(tmp_path, monkeypatch):
+def test_ctrl_c_in_training_keeps_the_finished_epochs(tmp_path, monkeypatch):
     whole = training.bits_per_dimension
     calls = []
 
@@ -226,7 +226,7 @@ def test_ctrl_c_elsewhere_ends_quietly(monkeypatch):
     assert result.stderr.strip() == "Note: stopped"
 
 
-def test_explore_does_the_main_job_and_says_what_to_do_next(tmp_path):
+def test_explore_does_the_main_job_and_suggests_next_commands(tmp_path):
     output = run("explore", "--epochs", "2", "--out", str(tmp_path)).output
     for expected in ("1. The circuit", "2. Its compilation", "3. Training", "4. Held-out images", "bits per dimension"):
         assert expected in output
@@ -267,7 +267,7 @@ def test_bench_without_a_checkout_says_where_the_benchmarks_are(monkeypatch, com
     assert "pip install -e '.[bench]'" in result.stderr
 
 
-def test_bench_prints_what_showing_a_trace_takes_beside_its_budget(tmp_path):
+def test_bench_prints_the_costs_of_showing_a_trace_and_their_budgets(tmp_path):
     path = tmp_path / "views.json"
     output = run("bench", "views", "blackboard", "conflict", "--no-browser", "--json", str(path)).stdout
     assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 100 ms.*kept", output)
@@ -305,7 +305,7 @@ def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
 
 
 def python(*arguments: str, **environment: str) -> str:
-    """Run Python in the repository and give what it printed; OMP_NUM_THREADS keeps two cores from fighting."""
+    """Run Python in the repository and return its output; OMP_NUM_THREADS avoids contention on two cores."""
     result = subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,

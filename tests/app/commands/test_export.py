@@ -1,4 +1,4 @@
-"""The page and the picture that the command line writes."""
+"""The page and the picture written by the command line."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from explorer.templates import gallery
 RUN = CliRunner()
 
 
-def test_a_page_holds_every_step_and_asks_nobody_for_anything(tmp_path: Path):
+def test_a_page_contains_every_step_and_sends_no_requests(tmp_path: Path):
     explorer.record(gallery.load_named("conflict")).save(tmp_path / "any name")
     page = tmp_path / "conflict.html"
     result = RUN.invoke(app, ["html", str(tmp_path / "any name"), "-o", str(page)])

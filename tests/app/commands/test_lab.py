@@ -1,4 +1,4 @@
-"""`circuit-explorer lab` starts JupyterLab on this machine only, says where, and asks nobody outside for anything."""
+"""`circuit-explorer lab` starts JupyterLab on this machine only, prints its address, and sends no requests."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ from explorer.app.dashboard.serving import free_port
 
 ROOT = Path(__file__).parents[3]
 
-pytestmark = pytest.mark.skipif(  # looked for, not imported: that takes seconds, in each process that collects tests
+pytestmark = pytest.mark.skipif(  # looked up, not imported, which takes seconds per collecting process
     importlib.util.find_spec("jupyterlab") is None, reason="needs JupyterLab: pip install 'circuit-explorer[ui]'"
 )
 
@@ -37,7 +37,7 @@ def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -
             address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
             assert address is not None
             assert f"JupyterLab on {ROOT / 'notebooks'}" in printed
-            with pytest.raises(HTTPError, match="403"):  # not without the token
+            with pytest.raises(HTTPError, match="403"):  # refused without the token
                 urlopen(f"http://127.0.0.1:{port}/api/contents")
             with build_opener(HTTPCookieProcessor()).open(address.group()) as page:
                 text = page.read().decode()
@@ -71,7 +71,7 @@ def test_the_kernel_is_that_of_this_interpreter_whatever_the_reader_registered(
 
 
 def hear_ctrl_c() -> None:
-    """What a shell starts in the background does not hear Ctrl-C, and hands that on."""
+    """A background process of a shell ignores Ctrl-C, and so do its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -94,7 +94,7 @@ def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
     assert "--no-browser" in lab_command(tmp_path, 9999, show=False)
 
 
-def test_a_port_that_is_taken_is_refused() -> None:
+def test_a_port_in_use_is_refused() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

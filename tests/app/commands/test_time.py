@@ -1,4 +1,4 @@
-"""`circuit-explorer time` prints tables, lints and conditions, writes a file that can be read, and tells errors."""
+"""`circuit-explorer time` prints tables, bottlenecks and conditions, writes a readable file, and reports errors."""
 
 import pytest
 from typer.testing import CliRunner
@@ -59,5 +59,5 @@ def test_a_trace_file_is_compiled_again_with_its_options(tmp_path):
         (("blackboard", "--seconds", "0"), "max_seconds must be above 0"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_a_line(arguments, message):
+def test_invalid_arguments_are_reported_in_a_line(arguments, message):
     assert message in run(*arguments, code=2)

@@ -1,4 +1,4 @@
-"""The lessons as pages: text, formulas, code, and what the widgets of a lesson need where no kernel runs."""
+"""The lessons as pages: text, formulas, code, and the recordings that replace a kernel."""
 
 import base64
 import gzip
@@ -85,7 +85,7 @@ class TestText:
         assert "\\sum" not in made
         assert "It costs $5 and $ 6." in made
 
-    def test_no_line_ends_between_a_formula_and_the_marks_beside_it(self) -> None:
+    def test_no_line_breaks_between_a_formula_and_its_punctuation(self) -> None:
         made = markdown_html("rows ($F$), `$H$`")
         assert re.sub("<math.*</math>", "F", made) == (
             '<p>rows <span class="whole">(<span class="math inline">F</span>),</span> <code>$H$</code></p>\n'
@@ -133,12 +133,12 @@ class TestLinks:
             ("00_a.ipynb", "mailto:a@example.org", "mailto:a@example.org"),
         ],
     )
-    def test_a_link_leads_to_the_page_of_what_it_names(self, source: str, address: str, page: str) -> None:
+    def test_a_link_leads_to_the_page_of_its_target(self, source: str, address: str, page: str) -> None:
         pages = ("index.html", "05_b.html", "quiz.html", "quiz_answers.html")
         made = TextOf(source, pages).html(f"See [*that*]({address}).")
         assert made == f'<p>See <a href="{page}"><em>that</em></a>.</p>\n'
 
-    def test_what_was_not_built_keeps_its_words_and_loses_its_link(self) -> None:
+    def test_a_link_to_a_missing_page_is_replaced_by_its_text(self) -> None:
         made = TextOf("00_a.ipynb", ("00_a.html",)).html(
             "[five](05_b.ipynb#x), [mine](solutions/a.py), [out](http://x.y)"
         )
@@ -152,7 +152,7 @@ class TestLinks:
         assert '<h2 id="levels">levels</h2>' in made
         assert '<h2 id="levels-1">levels</h2>' in text.html("## levels")  # of another cell of the same page
 
-    def test_no_heading_takes_the_id_of_what_the_page_needs(self) -> None:
+    def test_no_heading_takes_a_reserved_id(self) -> None:
         assert HeadingIds().next("recording") == ["recording-1"]
 
     def test_every_link_in_the_course_leads_to_a_file_and_a_heading(self) -> None:
@@ -179,7 +179,7 @@ def cells_of(file: Path) -> str:
 
 
 def broken_links(folder: Path) -> list[str]:
-    """The links of all pages in a folder that lead to no page, or to a heading that the page has not."""
+    """The links of all pages in a folder without an existing page or heading as target."""
     pages = {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.html")}
     ids = {name: set(map(unescape, re.findall(r'<(?:h\d|a) id="(.*?)"', page))) for name, page in pages.items()}
     found: list[str] = []
@@ -194,7 +194,7 @@ def broken_links(folder: Path) -> list[str]:
 
 
 class TestOutputs:
-    def test_what_was_printed_is_shown(self) -> None:
+    def test_printed_output_is_shown(self) -> None:
         page = page_of(
             code("1", {"output_type": "stream", "name": "stdout", "text": "one <2>\n"}),
             code("2", {"output_type": "stream", "name": "stderr", "text": "\x1b[31mcareful\x1b[0m"}),
@@ -238,7 +238,7 @@ class TestViews:
         assert len(data["recordings"]) == 2
         assert shown.count("data-view=") == 6
 
-    def test_every_picture_that_can_be_asked_for_is_there(self, shown: str) -> None:
+    def test_every_reachable_picture_is_recorded(self, shown: str) -> None:
         data = stored(shown)
         for view in data["views"][:5]:
             pictures = data["recordings"][view["recording"]]["pictures"]
@@ -246,7 +246,7 @@ class TestViews:
             (colour,), (group,) = options["colours"], options["groups"]
             steps = range(len(data["recordings"][view["recording"]]["steps"]))
             for step in steps if view["kind"] == "graph" else [start["step"]]:
-                for mode in set(options["modes"]) - {"side"}:  # which the page puts together
+                for mode in set(options["modes"]) - {"side"}:  # which the page composes
                     assert f"{step}/{mode}/{colour}/{group}" in pictures
         asked = data["views"][1]
         end = asked["question"]["revealing"]
@@ -257,7 +257,7 @@ class TestViews:
     def test_it_begins_where_the_lesson_shows_it(self, shown: str) -> None:
         views = stored(shown)["views"]
         assert [view["start"]["step"] for view in views[:5]] == [3, 9, 11, 3, 0]
-        assert [box[:4] for box in views[0]["start"]["selection"]] == ["g5x2"]  # layer 8 and the one like it
+        assert [box[:4] for box in views[0]["start"]["selection"]] == ["g5x2"]  # layer 8 and its twin
         assert views[1]["start"]["selection"] == ["n14"]
         assert views[1]["options"]["asking"]
         assert views[3]["start"]["hull"] != ""
@@ -274,7 +274,7 @@ class TestViews:
         assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
         assert set(re.findall(r'\b(?:src|href)="([^"#]{0,5})', shown)) == {"data:", "index"}
 
-    def test_each_drawing_is_there_once_and_nothing_ends_a_script_early(self, shown: str) -> None:
+    def test_each_drawing_is_included_once_and_nothing_ends_a_script_early(self, shown: str) -> None:
         assert shown.count("export default { render };") == 3
         assert shown.count("<script") == shown.count("</script>") == 5
         assert "alert(1)</script>" not in shown
@@ -283,7 +283,7 @@ class TestViews:
         assert len(shown) < 400_000
 
 
-def test_a_heading_inside_of_a_text_ends_what_stands_behind_a_question(conflict: Trace) -> None:
+def test_a_heading_inside_a_cell_ends_the_section_behind_a_question(conflict: Trace) -> None:
     recorder = CourseRecorder()
     asked = recorder.question(explorer.ask(conflict, "winner"))
     behind = "It won.\n\n```python\n# no heading\n```\n\n## Next\n\nMore."
@@ -308,7 +308,7 @@ class TestTheList:
         assert '<a href="00_a.html">0. A &amp; B</a></td><td>25</td><td>250 kB</td>' in made
         assert "<td>1. B (not\u00a0built)</td><td></td><td></td>" in made
 
-    def test_the_quiz_stands_behind_the_last_lesson_that_it_asks_about(self) -> None:
+    def test_the_quiz_follows_the_last_lesson_that_it_is_about(self) -> None:
         lessons = tuple(Lesson(f"0{number}_x", f"{number}. X", 5) for number in range(3))
         quiz = quiz_of("# Quiz: `X`\n\n## Question 1 (lesson 1)\n\n## Question 2 (lesson 0)\n", lessons)
         assert quiz == Quiz("Quiz: X", 2, "01_x")
@@ -323,7 +323,7 @@ class TestTheList:
             "2. X",
         ]
 
-    def test_a_page_leads_to_those_beside_it(self) -> None:
+    def test_a_page_links_to_its_neighbours(self) -> None:
         lessons = tuple(Lesson(f"0{number}_x", f"{number}. X", 5) for number in range(3))
         course = Course(lessons, Quiz("Quiz", 2, "01_x"), ("index.html", "00_x.html", "01_x.html", "quiz.html"))
         page = lesson_html(notebook(text("# 1. X")), course, 1)
@@ -332,7 +332,7 @@ class TestTheList:
             ("00_x.html", "Before: 0. X"),
             ("quiz.html", "Quiz"),
         ]
-        assert "<span>Next: 2. X</span>" in page  # which is not in this build
+        assert "<span>Next: 2. X</span>" in page  # not in this build
 
     def test_lessons_are_chosen_by_number_or_name(self, tmp_path: Path) -> None:
         for name in ("00_a.ipynb", "05_folding.ipynb", "10_last.ipynb", "other.ipynb"):
@@ -356,7 +356,7 @@ class TestTheList:
 
 @pytest.fixture
 def unrun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Lessons are not run: their pages have no outputs. Gives the names of those that would have been."""
+    """Skip running lessons, so that pages have no outputs; returns the names of the skipped ones."""
     names: list[str] = []
 
     def read(file: Path) -> Any:
@@ -381,12 +381,10 @@ class TestBuilding:
         assert unrun == ["03_fusion", "05_folding"]
         assert broken_links(tmp_path) == []
 
-    def test_pages_that_cannot_be_written_are_told_before_a_lesson_is_run(
-        self, tmp_path: Path, unrun: list[str]
-    ) -> None:
+    def test_unwritable_pages_are_reported_before_a_lesson_is_run(self, tmp_path: Path, unrun: list[str]) -> None:
         file = tmp_path / "file"
         file.touch()
-        (tmp_path / "out" / "index.html").mkdir(parents=True)  # stands for all that forbids to write there
+        (tmp_path / "out" / "index.html").mkdir(parents=True)  # like any reason why it cannot be written
         for output, words in (
             (file, "cannot be written into"),
             (file / "below", "it is a file, or in one"),
@@ -397,7 +395,7 @@ class TestBuilding:
             assert words in " ".join(result.output.split())
         assert unrun == []
 
-    def test_a_file_that_is_no_notebook_is_named(self, tmp_path: Path) -> None:
+    def test_a_file_that_is_not_a_notebook_is_named(self, tmp_path: Path) -> None:
         for content in (b"{", b"[]", b"{}", b"\xff", b'{"nbformat": 9}', b'{"cells": [{}], "nbformat": 4}'):
             (tmp_path / "00_x.ipynb").write_bytes(content)
             with pytest.raises(FileFormatError, match=r"00_x\.ipynb is not a Jupyter notebook: "):
@@ -412,7 +410,7 @@ class TestBuilding:
         assert "the lessons are not installed with the package" in " ".join(result.output.split())
         assert not (tmp_path / "out").exists()
 
-    def test_what_was_built_before_it_is_stopped_is_listed(
+    def test_pages_built_before_an_interruption_are_listed(
         self, tmp_path: Path, unrun: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = building.run_lesson
@@ -434,7 +432,7 @@ class TestRunning:
     def test_a_lesson_runs_in_its_folder_and_one_that_fails_says_where(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(building, "BEGIN", "pass")  # without widgets nothing of the explorer need be loaded
+        monkeypatch.setattr(building, "BEGIN", "pass")  # without widgets the explorer need not be loaded
         monkeypatch.setattr(building, "END", "pass")
         (tmp_path / "helper.py").write_text("WORD = 'here'")
         good, bad = code("import helper\nprint(helper.WORD)"), code("answer = 1 / 0")

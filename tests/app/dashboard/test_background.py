@@ -1,4 +1,4 @@
-"""Work beside a host: what is shown meanwhile, what is waited for, and how it ends when it is cancelled."""
+"""Background work of a host: its progress, waiting, and cancellation."""
 
 import threading
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from explorer.app.dashboard.background import PROGRESS_SECONDS, Background, Job
 
 
 class Host:
-    """A host with one thread: what is delivered waits until `serve` runs it."""
+    """A host with one thread: delivered functions wait until `serve` runs them."""
 
     def __init__(self) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
         self.background = Background(self.waiting.put, lambda job: None)
 
     def serve(self) -> None:
-        """Run the next thing that was delivered."""
+        """Run the next delivered function."""
         self.waiting.get(timeout=5)()
 
 
@@ -30,7 +30,7 @@ def started(host: Host, said: list[str], work: Callable[[Job], str]) -> Job:
     )
 
 
-def test_the_work_goes_on_only_after_what_was_shown_with_its_progress_is_sent() -> None:
+def test_the_work_continues_only_after_its_progress_was_sent() -> None:
     host, said, order = Host(), [], []
     may_show = threading.Event()
 
@@ -42,7 +42,7 @@ def test_the_work_goes_on_only_after_what_was_shown_with_its_progress_is_sent() 
 
     started(host, said, work)
     host.serve()
-    assert order == ["shown"]  # what it changed goes out before the next thing that the host does
+    assert order == ["shown"]  # its changes are sent before the next function of the host
     host.serve()
     host.serve()
     assert order == ["shown", "measured"]

@@ -1,4 +1,4 @@
-"""The dashboard without a browser: every tool opens on every kind of trace, and what fails is said in the page."""
+"""The dashboard without a browser: every tool opens on every kind of trace, and errors are shown in the page."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def errors_of(made: Dashboard) -> str:
 
 
 def wait_for_work(workspace: Workspace, delivered: "Queue[Callable[[], None]]") -> None:
-    """Do here what is delivered from the work, until nothing runs any more."""
+    """Run the functions that the work delivers, until no job is running."""
     while workspace.background.job:
         delivered.get(timeout=20)()
 
@@ -84,7 +84,7 @@ def test_the_button_of_the_open_tool_closes_it_and_another_one_changes_it() -> N
     assert (made.drawer.open_name, made.drawer.body.visible) == ("", False)
 
 
-def test_a_tool_that_raises_says_so_and_the_page_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_raises_reports_it_and_the_page_keeps_working(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("<b>on purpose</b>")
 
@@ -100,7 +100,7 @@ def test_a_tool_that_raises_says_so_and_the_page_goes_on(monkeypatch: pytest.Mon
     assert (errors_of(made), made.messages.view.visible) == ("", False)
 
 
-def test_what_the_reader_does_in_the_drawing_and_the_tree_moves_everything() -> None:
+def test_actions_in_the_drawing_and_the_tree_update_everything() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits"))
     made.graph.step = 3
     assert (made.steps.step, json.loads(made.graph.picture)["step"]) == (3, 3)
@@ -130,7 +130,7 @@ def test_a_page_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) ->
     assert text.object == '<p role="alert">nothing &lt;can&gt; be opened</p>'
 
 
-def test_what_one_reader_does_is_not_told_to_the_pages_of_others() -> None:
+def test_actions_of_one_reader_are_not_sent_to_other_pages() -> None:
     page = make_page(new_library())
     with set_busy():
         assert page.busy is False
@@ -138,7 +138,7 @@ def test_what_one_reader_does_is_not_told_to_the_pages_of_others() -> None:
 
 @contextmanager
 def set_busy() -> Iterator[None]:
-    """As while any reader's action is carried out: this is one value for all pages of a server."""
+    """As during any reader's action: this is one value for all pages of a server."""
     with edit_readonly(pn.state):
         pn.state.busy = True
     try:
@@ -168,7 +168,7 @@ def workspace() -> Iterator[tuple[Workspace, list[tuple[str, str, str]], Callabl
     made.background.cancel()
 
 
-def test_the_guard_tells_typed_errors_in_a_line_and_others_with_a_report(workspace: Any, caplog: Any) -> None:
+def test_the_guard_shows_typed_errors_as_a_line_and_others_with_a_report(workspace: Any, caplog: Any) -> None:
     made, said, _ = workspace
 
     def typed(value: int) -> None:
@@ -202,7 +202,7 @@ def test_compiling_again_keeps_the_step_and_the_view(workspace: Any) -> None:
     assert made.session.state.options == CompilerOptions(strategy="first-match")
 
 
-def test_what_cannot_be_opened_is_said_and_what_is_open_stays(workspace: Any) -> None:
+def test_a_failed_opening_is_reported_and_the_open_trace_stays(workspace: Any) -> None:
     made, said, wait = workspace
     before = made.session.opened
     made.open(ViewState(circuit="nothing"))
@@ -211,7 +211,7 @@ def test_what_cannot_be_opened_is_said_and_what_is_open_stays(workspace: Any) ->
     assert made.session.opened is before
 
 
-def test_another_trace_is_put_beside_and_taken_away(workspace: Any) -> None:
+def test_a_second_trace_is_shown_and_removed(workspace: Any) -> None:
     made, _, wait = workspace
     made.open_other(ViewState(circuit="blackboard", other=ViewState()))
     wait()

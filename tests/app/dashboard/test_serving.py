@@ -1,4 +1,4 @@
-"""The server listens on this machine only, unless told otherwise, and a port that is taken is told."""
+"""The server listens on this machine only by default, and a port in use is an error."""
 
 import socket
 from typing import Any
@@ -11,7 +11,7 @@ from explorer.errors import CircuitError
 
 
 def asked_of_panel(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> dict[str, Any]:
-    """What Panel's server is started with."""
+    """The arguments of Panel's server."""
     import panel as pn
 
     asked: dict[str, Any] = {}
@@ -34,7 +34,7 @@ def test_another_address_is_used_only_when_it_is_asked_for(monkeypatch: pytest.M
     assert all(origin.endswith(":5099") and "*" not in origin for origin in asked["websocket_origin"])
 
 
-def test_a_port_that_is_taken_is_told() -> None:
+def test_a_port_in_use_is_an_error() -> None:
     with socket.socket() as taken:
         taken.bind((LOCAL, 0))
         taken.listen()
@@ -44,7 +44,7 @@ def test_a_port_that_is_taken_is_told() -> None:
     check_port(LOCAL, port)
 
 
-def test_an_address_of_another_machine_is_told() -> None:
+def test_an_address_of_another_machine_is_an_error() -> None:
     with pytest.raises(CircuitError, match=r"cannot listen on 192\.0\.2\.7:5099"):
         check_port("192.0.2.7", 5099)
 

@@ -1,4 +1,4 @@
-"""The tool that times: its bars grow while it measures, and stay when it is cancelled."""
+"""The Time tool: its bars grow during a measurement, and stay after Cancel."""
 
 import json
 import threading
@@ -19,7 +19,7 @@ from explorer.app.session.view_state import ViewState
 
 
 class Reader:
-    """A place of work whose thread of the host is this one."""
+    """A workspace whose host thread is this one."""
 
     def __init__(self) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
@@ -29,10 +29,10 @@ class Reader:
         self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
         self.tool = TimeTool(self.workspace)
         self.tool.seconds.value = 5
-        self.tool.batch.value = 1024  # so that a measurement takes longer than it is silent
+        self.tool.batch.value = 1024  # so that a measurement takes longer than the interval of its reports
 
     def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, object]]:
-        """Press the button and serve what is delivered until something holds; the bars that were there by then."""
+        """Press the button and run delivered functions until a condition holds; returns the bars so far."""
         seen: list[dict[str, object]] = []
         self.tool.what.value = what
         self.tool.start.clicks += 1
@@ -43,7 +43,7 @@ class Reader:
         return seen
 
     def leave(self) -> None:
-        """End what runs, and wait for it: a thread that measures must not outlive the test."""
+        """Cancel the job and wait for it: a measuring thread must not outlive the test."""
         self.workspace.background.cancel()
         while any(thread.name == "Timing" for thread in threading.enumerate()):
             try:
@@ -74,7 +74,7 @@ def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> No
     assert kept["bars"] == live["bars"]
     assert not kept["note"].startswith("Still measuring.")
     reader.measure(MODES, lambda: True)
-    assert reader.tool.bars.bars == ""  # a new measurement begins with none
+    assert reader.tool.bars.bars == ""  # a new measurement starts without bars
     reader.workspace.background.cancel()
     assert "Cancelled before anything was timed." in reader.tool.words.object
 

@@ -11,7 +11,7 @@ image = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'circ
 
 
 def drawn(*bars: BarView) -> "set[tuple[int, int, int]]":
-    """The colours in the image of these bars."""
+    """Return the colours in the image of these bars."""
     view: BarsView = {
         "version": 1,
         "title": "What each step bought",

@@ -1,4 +1,4 @@
-"""`explorer.ask`: what is asked and shown, that Python and the drawing say the same, what a saved notebook keeps."""
+"""`explorer.ask`: its questions and pictures, equal feedback in Python and in the drawing, and saved notebooks."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def conflict() -> Trace:
 
 @pytest.fixture(scope="module")
 def tensor() -> Trace:
-    """Two operators that are merged into one, and a sum of them."""
+    """Two operators that are merged into one, and their sum."""
     import torch
 
     class Twice(torch.nn.Module):
@@ -61,9 +61,7 @@ def test_an_answer_is_held_against_the_trace(
 
 
 @pytest.mark.parametrize(("kind", "options"), [(kind, options) for kind, options, *_ in ASKED], ids=IDS)
-def test_it_goes_from_the_state_before_to_the_step_and_back(
-    conflict: Trace, kind: Any, options: dict[str, Any]
-) -> None:
+def test_it_switches_between_the_state_before_and_the_step(conflict: Trace, kind: Any, options: dict[str, Any]) -> None:
     widget = explorer.ask(conflict, kind, height=300, **options)
     step = widget.question.step
     for _ in range(2):
@@ -80,7 +78,7 @@ def test_it_goes_from_the_state_before_to_the_step_and_back(
         widget.revealed = False
 
 
-def test_what_the_reader_answers_is_seen_from_python(conflict: Trace) -> None:
+def test_answers_of_the_reader_are_visible_in_python(conflict: Trace) -> None:
     widget = explorer.ask(conflict, "fold-with", node=14)
     assert widget.verdict is None
     widget.graph.selection = ["n14", "n12"]
@@ -92,7 +90,7 @@ def test_what_the_reader_answers_is_seen_from_python(conflict: Trace) -> None:
     assert matches.verdict == matches.check(False)
 
 
-def test_what_the_reader_chose_is_there_again_after_the_answer_was_seen(conflict: Trace) -> None:
+def test_the_selection_returns_after_the_answer_was_revealed(conflict: Trace) -> None:
     widget = explorer.ask(conflict, "fold-with", node=14)
     widget.graph.selection = ["n14", "n12"]
     for _ in range(2):
@@ -102,7 +100,7 @@ def test_what_the_reader_chose_is_there_again_after_the_answer_was_seen(conflict
         assert widget.graph.selection == ["n14", "n12"]
 
 
-def test_the_drawing_says_what_python_says(conflict: Trace, tensor: Trace) -> None:
+def test_the_drawing_and_python_give_the_same_feedback(conflict: Trace, tensor: Trace) -> None:
     node = shutil.which("node")
     if node is None:
         is_missing("node 20 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
@@ -157,7 +155,7 @@ def test_only_traces_are_asked_about() -> None:
         explorer.ask(circuit, "winner")
 
 
-def test_what_is_not_there_cannot_be_asked_about(conflict: Trace) -> None:
+def test_questions_about_unknown_things_are_refused(conflict: Trace) -> None:
     with pytest.raises(UnknownNameError, match="no pattern named 'Sum'"):
         explorer.ask(conflict, "matches", pattern="Sum")
     with pytest.raises(CircuitError, match=r"step 0 .* is the start of the trace"):

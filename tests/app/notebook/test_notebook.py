@@ -1,4 +1,4 @@
-"""`explorer.show`: what it takes, that Python and the drawing share state, and what is saved for where nothing runs."""
+"""`explorer.show`: its arguments, the state shared by Python and the drawing, and the saved fallback."""
 
 import base64
 import io
@@ -43,7 +43,7 @@ def shown(thing: Any, **options: Any) -> TraceWidget:
 
 
 def boxes(widget: TraceWidget) -> dict[str, str]:
-    """Title of each box by id."""
+    """The title of each box by id."""
     return {node["id"]: node["title"] for node in json.loads(str(widget.picture))["nodes"]}
 
 
@@ -54,7 +54,7 @@ def bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class TestATrace:
-    def test_begins_at_the_first_step_and_goes_where_it_is_told(self, conflict: Trace) -> None:
+    def test_it_starts_at_the_first_step_and_goes_to_a_given_one(self, conflict: Trace) -> None:
         widget = shown(conflict)
         assert (widget.step, widget.trace) == (0, conflict)
         assert json.loads(str(widget.picture))["title"] == "Step 0 of 12: compile"
@@ -133,7 +133,7 @@ class TestOtherThings:
         wanted = digits if fold else explorer.record(explorer.gallery.load_named("digits"), fold=False)
         assert widget.trace.stats(0) == wanted.stats(-1)
 
-    def test_a_match_is_selected_and_told_about(self, conflict: Trace) -> None:
+    def test_a_match_is_selected_and_described(self, conflict: Trace) -> None:
         lost = conflict.conflicts()[0].loser
         for widget in (shown(conflict, match=lost), shown(conflict, match=lost.number, step=3)):
             assert widget.step == 3
@@ -206,7 +206,7 @@ class TestOtherThings:
             explorer.show(conflict, **options)
         assert words in str(caught.value)
 
-    def test_foreign_things_are_refused_with_what_is_taken(self, conflict: Trace) -> None:
+    def test_foreign_objects_are_refused_with_the_accepted_ones(self, conflict: Trace) -> None:
         with pytest.raises(DataTypeError, match=r"cannot show a builtins.list. show expects a circuit, a compiled"):
             explorer.show([1, 2])  # pyright: ignore[reportArgumentType]
         with pytest.raises(DataTypeError, match=r"show\(trace, match=match\)"):
@@ -225,15 +225,13 @@ class TestWhatIsSaved:
         size = metadata["image/png"]
         assert image.size == (2 * size["width"], 2 * size["height"])
         assert size["alt"].startswith("Step 12 of 12: fold, level 2")
-        assert "text/html" not in data  # it would be taken before the image
+        assert "text/html" not in data  # it would take precedence over the image
         lines = data["text/plain"].splitlines()
         assert lines[0] == "Step 12 of 12: fold, level 2, 1 layer not folded"
         assert [line.split()[1] for line in lines if line.startswith("n")] == ["Categorical", "CPT", "CPT"]
         assert str(widget) == data["text/plain"]
 
-    def test_a_page_made_of_a_notebook_without_state_shows_the_image_and_says_what_is_in_it(
-        self, conflict: Trace
-    ) -> None:
+    def test_a_page_of_a_notebook_without_state_shows_the_image_and_its_description(self, conflict: Trace) -> None:
         nbformat = pytest.importorskip("nbformat")
         from nbconvert import HTMLExporter
 

@@ -1,4 +1,4 @@
-"""What can be opened: nothing outside of the folder, nothing too large, nothing foreign."""
+"""The library opens nothing outside of its folder, nothing too large, nothing foreign."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ SMALL = gallery.load_named("blackboard")
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a circuit and a trace, plain and packed, and what is neither."""
+    """A folder with a circuit and a trace, plain and compressed, and other files."""
     folder = tmp_path_factory.mktemp("saved")
     SMALL.save(folder / "b.circuit.json")
     trace = explorer.record(SMALL)
@@ -49,7 +49,7 @@ def test_the_gallery_comes_first_then_the_files_then_the_uploads(saved: Path, tm
     assert found.describe("hmm") == gallery.describe("hmm")
 
 
-def test_circuits_and_traces_are_told_apart_by_what_they_hold(saved: Path) -> None:
+def test_circuits_and_traces_are_told_apart_by_their_content(saved: Path) -> None:
     found = Library(saved)
     assert isinstance(found.open("hmm"), Circuit)
     assert isinstance(found.open("b.circuit.json"), Circuit)
@@ -119,7 +119,7 @@ def test_a_link_inside_of_the_folder_is_a_file_of_it(tmp_path: Path) -> None:
     assert isinstance(Library(tmp_path).open("also.json"), Circuit)
 
 
-def test_a_file_or_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_or_folder_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "offered"
     folder.mkdir()
     SMALL.save(folder / "b.circuit.json")
@@ -170,7 +170,7 @@ def test_uploads_are_limited_in_size(monkeypatch: pytest.MonkeyPatch, saved: Pat
         Library().upload("mine.json", raw + b" ")
 
 
-def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused_before_it_is_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "MAX_UNPACKED_BYTES", 2**20)
     bomb = gzip.compress(b"[" + b" " * (50 * 2**20))
     with pytest.raises(FileFormatError, match=r"bomb\.json\.gz unpacks to more than 1 MB"):
@@ -220,7 +220,7 @@ def test_a_truncated_file_is_refused(saved: Path, file: str, cut: int) -> None:
     ],
     ids=repr,
 )
-def test_what_is_foreign_is_refused(raw: bytes) -> None:
+def test_foreign_files_are_refused(raw: bytes) -> None:
     library = Library()
     with pytest.raises(FileFormatError):
         library.upload("foreign.json", raw)
@@ -228,8 +228,8 @@ def test_what_is_foreign_is_refused(raw: bytes) -> None:
 
 
 @seeded(40)
-def test_a_broken_file_gives_a_typed_error_or_opens(saved: Path, seed: int) -> None:
-    """One value somewhere in a file is replaced by another: whatever comes of it is told in words."""
+def test_a_broken_file_is_a_typed_error_or_opens(saved: Path, seed: int) -> None:
+    """One value in a file is replaced by another: every consequence is a typed error."""
     import random
 
     rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""A drawing and a session are kept alike, without echoes; the drawing here is a plain host in memory."""
+"""A drawing and a session stay synchronized, without echoes; the drawing here is a plain host in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from explorer.views import SHOW_ALL, SHOW_MISSES
 
 
 class Host:
-    """What a browser holds; like real hosts it calls back at once when something is set, whoever set it."""
+    """A browser's side; like real hosts it calls back at once on every assignment."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -81,7 +81,7 @@ def test_at_first_everything_is_drawn(opened: Opened) -> None:
     assert len(numbers) == len(host.picture["nodes"])
 
 
-def test_what_the_reader_changes_changes_the_session_once(linked: Linked) -> None:
+def test_an_action_of_the_reader_changes_the_session_once(linked: Linked) -> None:
     session, host, told = linked
     host.reader({"step": 8})
     assert (session.step, told) == (8, [frozenset({"step"})])
@@ -97,7 +97,7 @@ def test_what_the_reader_changes_changes_the_session_once(linked: Linked) -> Non
     assert host.picture["group_by"] == "none"
 
 
-def test_what_changes_together_is_applied_together(linked: Linked) -> None:
+def test_simultaneous_changes_are_applied_together(linked: Linked) -> None:
     session, host, _ = linked
     box = next(iter(Session(session.opened, ViewState(step=8, look=DisplayOptions(mode="after"))).boxes))
     host.reader({"selection": [box], "step": 8, "view": {"mode": "after"}})
@@ -105,13 +105,13 @@ def test_what_changes_together_is_applied_together(linked: Linked) -> None:
     assert (host.step, host.selection, host.view["mode"]) == (8, [box], "after")
 
 
-def test_what_changes_nothing_is_not_drawn_again(linked: Linked) -> None:
+def test_a_change_without_effect_is_not_drawn_again(linked: Linked) -> None:
     _, host, told = linked
     host.reader({"step": 3, "selection": [], "view": {"mode": "diff", "zoom": None}})
     assert (host.did(), told) == ([], [])
 
 
-def test_what_changes_the_session_is_drawn_and_comes_not_back(linked: Linked) -> None:
+def test_changes_of_the_session_are_drawn_without_an_echo(linked: Linked) -> None:
     session, host, told = linked
     session.go(8)
     assert (host.step, host.picture["step"]) == (8, 8)
@@ -149,7 +149,7 @@ def test_the_actions_of_a_picture_are_answered(linked: Linked) -> None:
     assert host.view["group_by"] == "none"
 
 
-def test_what_the_browser_makes_up_is_a_typed_error_and_changes_nothing(linked: Linked) -> None:
+def test_invalid_values_of_the_browser_are_typed_errors_and_change_nothing(linked: Linked) -> None:
     session, host, told = linked
     before = session.state
     for changes in ({"view": {"mode": "x"}}, {"request": {"name": SHOW_MISSES + "x"}}):
@@ -159,7 +159,7 @@ def test_what_the_browser_makes_up_is_a_typed_error_and_changes_nothing(linked: 
     assert (session.state, told) == (before, [])
 
 
-def test_a_guard_wraps_what_the_reader_does(opened: Opened) -> None:
+def test_a_guard_wraps_the_actions_of_the_reader(opened: Opened) -> None:
     failed: list[Exception] = []
 
     def guard(action: UserChangeCallback) -> UserChangeCallback:

@@ -1,4 +1,4 @@
-"""From a place to a trace: of the gallery, from a file as it was recorded, compiled again, or ended by an error."""
+"""Opening a view state: from the gallery, from a file as recorded, compiled again, or ended by an error."""
 
 import json
 from typing import Any
@@ -70,7 +70,7 @@ def test_a_trace_without_its_circuit_can_be_seen_and_not_be_compiled(library: Li
         open_state(library, ViewState(circuit="bare.trace.json", again=True, options=CompilerOptions(fold=False)))
 
 
-def test_a_name_that_is_not_known_is_told(library: Library) -> None:
+def test_an_unknown_name_is_an_error(library: Library) -> None:
     with pytest.raises(UnknownNameError, match=r"no circuit or trace named 'nothing'; known are: digits, .*b\.circuit"):
         open_state(library, ViewState(circuit="nothing"))
 
@@ -138,7 +138,7 @@ def test_forms_are_applied_one_after_the_other() -> None:
         (form("Candecomp", "TorchSumLayer", "TorchHadamardLayer"), "one layer"),
     ],
 )
-def test_a_form_that_makes_no_sense_is_a_typed_error(text: str, replacement: str) -> None:
+def test_an_invalid_form_is_a_typed_error(text: str, replacement: str) -> None:
     with pytest.raises(CircuitError):
         open_state(Library(), ViewState(circuit="blackboard", form=(text,), replacement=(replacement,)))
 

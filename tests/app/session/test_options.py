@@ -1,4 +1,4 @@
-"""The options that are read off a trace make the same trace again."""
+"""The options of a trace reproduce the same trace."""
 
 import json
 from pathlib import Path

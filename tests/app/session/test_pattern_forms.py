@@ -1,4 +1,4 @@
-"""A pattern as a form: what may be chosen, what is refused and where, what it finds, and what applying it does."""
+"""A pattern as a form: its choices, its errors and their locations, its matches, and its application."""
 
 import json
 import re
@@ -44,7 +44,7 @@ CPT = PatternForm(
 CATEGORICAL = PatternForm("Soft", (LayerForm("TorchCategoricalLayer", (), (("probs", SOFTMAX),)),))
 
 
-# ---- what may be chosen
+# ---- choices
 
 
 def test_the_types_that_a_graph_holds_come_before_the_families():
@@ -143,7 +143,7 @@ def layer(*conditions, kind="TorchSumLayer", parameters=()):
         (layer(parameters=(("weight", SOFTMAX),) * 2), "entries[0].parameters", "one of them has two"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_its_place_in_the_form(form, field, message):
+def test_invalid_fields_are_refused_with_their_path_in_the_form(form, field, message):
     with pytest.raises(FormError, match=re.escape(message)) as caught:
         build_pattern(form)
     assert caught.value.field == field
@@ -165,10 +165,10 @@ def test_foreign_data_is_refused(data, message):
         PatternForm.from_json(data)
 
 
-# ---- trying
+# ---- matching
 
 
-def test_a_trial_finds_what_the_rule_of_the_same_pattern_found():
+def test_a_trial_finds_the_matches_of_the_rule_with_the_same_pattern():
     trace = explorer.record(load_named("conflict"))
     fuse = trace.step("optimize/round 1/fuse")
     trial = try_pattern(trace, fuse.index, sums(ConditionForm("arity", "=", "1")))
@@ -187,7 +187,7 @@ def test_matches_that_overlap_are_counted():
     assert text.startswith("TwoSums matches 39 times. 20 can be applied together; the rest share a layer with those.")
 
 
-def test_after_a_step_other_layers_are_tried():
+def test_after_a_step_different_layers_are_matched():
     trace = explorer.record(load_named("conflict"))
     assert len(try_pattern(trace, 3, sums()).matches) == 2
     assert try_pattern(trace, 3, sums(), after=True).matches == ()
@@ -259,7 +259,7 @@ def test_a_trial_of_the_state_after_a_step_is_drawn_on_that_state():
 # ---- applying
 
 
-def test_what_may_replace_depends_on_the_layers():
+def test_the_replacements_depend_on_the_layers():
     assert replacements(CPT) == ("Candecomp", "one layer")
     assert replacements(sums()) == ("SumCollapse", "one layer")
     assert replacements(layer()) == ("DenseKronecker", "Mixing")
@@ -282,7 +282,7 @@ def test_what_may_replace_depends_on_the_layers():
         ("near-misses", PatternForm("Pair", (LayerForm("TorchInnerLayer"),) * 2), "one layer", 2),
     ],
 )
-def test_a_form_that_is_applied_gives_a_new_trace_and_the_same_values(name, form, replacement, count):
+def test_an_applied_form_records_a_new_trace_with_the_same_values(name, form, replacement, count):
     trace = explorer.record(load_named(name))
     applied = apply_form(trace, form, replacement)
     assert sum(rewrite.rule == form.name for step in applied.steps for rewrite in step.rewrites) == count

@@ -1,4 +1,4 @@
-"""Editing a pipeline of passes, and its entries as texts of a link."""
+"""Editing a pipeline of passes, and its entries as strings of a link."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SINK = FunctionPassConfig("SinkCode", ConvergenceMode.UNTIL_FIXED_POINT, {Compil
 PIPELINE = FunctionPassPipeline.of("CSE", SINK, "DCE")
 
 
-def test_an_entry_is_a_text_that_says_only_what_is_no_default():
+def test_an_entry_is_a_string_of_its_non_default_options():
     assert [entry_text(config) for config in PIPELINE] == ["CSE", "SinkCode:until_fixed_point:infer", "DCE"]
     assert entry_text(FunctionPassConfig("CSE", dce=DCERequiredMode.NONE)) == "CSE:none"
 
@@ -40,7 +40,7 @@ def test_a_draft_is_moved_switched_changed_and_grown():
     assert draft.remove(1).texts == ("CSE", "DCE")
 
 
-def test_what_is_not_there_cannot_be_edited():
+def test_missing_entries_cannot_be_edited():
     draft = PipelineDraft.of(PIPELINE)
     with pytest.raises(ValueRangeError, match="none at position 4"):
         draft.remove(3)

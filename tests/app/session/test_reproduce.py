@@ -1,4 +1,4 @@
-"""Copied Python runs in a fresh namespace, and makes the same trace, the same search and the same applied rule."""
+"""Copied Python runs in a fresh namespace and reproduces the trace, the matches and the applied rule."""
 
 import contextlib
 import io
@@ -56,7 +56,7 @@ def same(one, two):
     return trace_to_json(one, times=False) == trace_to_json(two, times=False)
 
 
-def test_only_what_is_no_default_is_written():
+def test_only_non_default_options_are_written():
     assert python_of("digits") == (
         "import explorer\n\n"
         "circuit = explorer.gallery.load_named('digits')\n"
@@ -109,7 +109,7 @@ def test_the_code_of_a_form_makes_its_pattern(form):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_the_code_finds_what_the_form_finds(after):
+def test_the_code_finds_the_matches_of_the_form(after):
     made, printed = run(python_of("digits", step="optimize/round 1/fuse", form=FORM, after=after))
     trial = try_pattern(made["trace"], "optimize/round 1/fuse", FORM, after)
     assert tuple(match.nodes for match in made["search"].matches) == trial.matches
@@ -118,7 +118,7 @@ def test_the_code_finds_what_the_form_finds(after):
 
 
 @pytest.mark.parametrize("replacement", ["Candecomp", "one layer"])
-def test_the_code_applies_what_the_form_applies(replacement):
+def test_the_code_applies_the_form_like_the_page(replacement):
     options = CompilerOptions(seed=5, disable=("Candecomp",))
     made, _ = run(python_of("digits", options, form=FORM, replacement=replacement))
     applied = apply_form(made["trace"], FORM, replacement)

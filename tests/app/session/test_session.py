@@ -1,4 +1,4 @@
-"""A session: what listeners hear, where the selection goes, and that pictures are those of now."""
+"""A session: its notifications, the selection across steps, and up-to-date pictures."""
 
 import pytest
 
@@ -25,13 +25,13 @@ def blackboard() -> Opened:
 
 
 class Heard(list[frozenset[str]]):
-    """What a listener of a session was told."""
+    """Records the notifications of a session."""
 
     def __init__(self, session: Session) -> None:
         self.stop = session.listen(self.append)
 
     def only(self) -> set[str]:
-        """What was told since the last time, in one go."""
+        """Return the notifications since the last call, merged."""
         (told,) = self
         self.clear()
         return set(told)
@@ -67,7 +67,7 @@ def test_a_step_that_is_not_there_changes_nothing(digits: Opened) -> None:
     assert (session.step, heard) == (3, [])
 
 
-def test_selecting_passes_over_what_is_not_there_and_repeats(digits: Opened) -> None:
+def test_selecting_ignores_unknown_and_repeated_boxes(digits: Opened) -> None:
     session = Session(digits, ViewState())
     heard = Heard(session)
     first, second, *_ = session.boxes
@@ -117,7 +117,7 @@ def test_boxes_of_a_link_that_are_not_there_are_no_selection_of_nodes(digits: Op
     assert session.details() is None
 
 
-def test_changing_the_look_tells_it_and_keeps_what_is_selected(digits: Opened) -> None:
+def test_changing_the_look_notifies_and_keeps_the_selection(digits: Opened) -> None:
     session = Session(digits, ViewState(step=3))
     heard = Heard(session)
     session.change_look(mode="after", colour_by="kind")
@@ -136,7 +136,7 @@ def test_changing_the_look_tells_it_and_keeps_what_is_selected(digits: Opened) -
 @pytest.mark.parametrize(
     "look", [{"mode": "x"}, {"colour_by": "x"}, {"group_by": "x"}, {"near_misses": "NoPattern"}], ids=str
 )
-def test_a_look_that_there_is_not_changes_nothing(digits: Opened, look: dict[str, str]) -> None:
+def test_an_unknown_look_changes_nothing(digits: Opened, look: dict[str, str]) -> None:
     session = Session(digits, ViewState(step=3))
     heard = Heard(session)
     with pytest.raises(UnknownNameError, match="known are"):
@@ -170,7 +170,7 @@ def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Open
     assert session.picture().view["step"] == len(blackboard.trace.steps) - 1
 
 
-def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard: Opened) -> None:
+def test_opening_a_different_trace_drops_the_findings(digits: Opened, blackboard: Opened) -> None:
     session = Session(digits, ViewState(step=8))
     session.select([next(iter(session.boxes))])
     session.found(missing={"cuda": "none here"})
@@ -180,12 +180,12 @@ def test_opening_another_trace_forgets_what_was_found(digits: Opened, blackboard
     told = heard.only()
     assert told >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
     assert session.step == len(blackboard.trace.steps) - 1
-    assert session.state.options == CompilerOptions()  # those that the trace has, not those of a link
+    assert session.state.options == CompilerOptions()  # the options of the trace, not those of a link
     assert (session.selection, session.findings.missing) == ((), {})
     assert session.picture() is not before
 
 
-def test_what_is_found_tells_checks_or_times(digits: Opened) -> None:
+def test_findings_notify_of_checks_or_times(digits: Opened) -> None:
     session = Session(digits, ViewState())
     heard = Heard(session)
     check = StepCheck(3, digits.trace.steps[3].path, 0.0, "exact", 0.0)

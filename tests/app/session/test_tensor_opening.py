@@ -60,7 +60,7 @@ def test_a_session_steps_selects_and_inspects(opened):
     assert session.state.tensor.level == TENSOR_LEVEL
 
 
-def test_passes_of_a_link_are_what_runs():
+def test_the_passes_of_a_link_are_run():
     trace = open_state(Library(), SHORT).trace
     passes = {step.path.split("/")[0].split(",")[0] for step in trace.steps}
     assert passes == {"import", "CSE", "ConstantFold"}

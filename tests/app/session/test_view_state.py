@@ -1,4 +1,4 @@
-"""Links: what a place writes is what is read again, and what makes no sense in a link is a typed error."""
+"""Links: a view state survives a round trip, and invalid values are typed errors."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ def test_any_text_is_a_place_or_a_typed_error(query: str) -> None:
     assert view_state_of_query(place.query()) == place
 
 
-def test_only_what_differs_from_the_defaults_is_written() -> None:
+def test_only_non_default_values_are_written() -> None:
     assert ViewState().query() == "circuit=digits"
     place = ViewState(circuit="hmm", step=3, selection=("a b", "c"), look=DisplayOptions(mode="side", everything=True))
     assert place.query() == "circuit=hmm&step=3&selection=a+b&selection=c&mode=side&everything=yes"
@@ -92,7 +92,7 @@ def test_only_what_differs_from_the_defaults_is_written() -> None:
     )
 
 
-def test_a_comparison_stands_under_a_name_of_its_own() -> None:
+def test_a_comparison_has_a_prefix_of_its_own() -> None:
     place = ViewState(circuit="hmm", other=ViewState(circuit="hmm", options=CompilerOptions(optimize=False)))
     assert place.query() == "circuit=hmm&vs.circuit=hmm&vs.optimize=no"
     assert ViewState(other=ViewState()).query() == "circuit=digits&vs.circuit=digits"

@@ -1,4 +1,4 @@
-"""The digits are split in one way, and a missing scikit-learn says how to install it."""
+"""The digits have a fixed split, and a missing scikit-learn says how to install it."""
 
 import sys
 

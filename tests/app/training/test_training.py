@@ -1,4 +1,4 @@
-"""Training reaches a stated figure, can be interrupted, and its values mean the same in every mode of compilation."""
+"""Training reaches a stated likelihood, can be interrupted, and its values are valid in every mode of compilation."""
 
 import math
 from itertools import product
@@ -16,7 +16,7 @@ from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitiali
 from explorer.templates import GaussianInput, fully_factorized, gallery, image_data, tabular_data
 
 HELD_OUT_BITS = 2.10
-"""What 20 epochs must reach; three seeds reached 2.036, 2.055 and 2.051, and independent pixels 2.407."""
+"""The bound for 20 epochs; three seeds reached 2.036, 2.055 and 2.051, and independent pixels 2.407."""
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_a_checkpoint_with_a_foreign_part_is_a_typed_error(tmp_path, part, messa
 
 
 class Bomb:
-    """What a pickle could do: run code when it is loaded."""
+    """A malicious pickle, which runs code when it is loaded."""
 
     def __reduce__(self):
         return (print, ("this must never be printed",))
@@ -226,7 +226,7 @@ def test_a_circuit_that_is_not_normalized_is_refused(digits):
 
 
 def test_a_circuit_that_loses_its_normalization_ends_training(digits):
-    """Probabilities that sum to one at first, and that no parameterization keeps there."""
+    """Probabilities that initially sum to one, without a parameterization that keeps them normalized."""
     b = CircuitBuilder()
     even = TensorParameter((1, 17), initializer=ConstantInitializer([[1 / 17] * 17]))
     pixels = [b.add(CategoricalLayer(scope=(v,), num_output_units=1, num_categories=17, probs=even)) for v in range(64)]

@@ -56,7 +56,7 @@ class ConflictsTool(Tool):
             ]
             for conflict in found[:MAX_CONFLICTS]
         ]
-        table: TableView = {"columns": ["step", "won", "lost", "both want node", "decided by"], "rows": rows}
+        table: TableView = {"columns": ["step", "won", "lost", "shared node", "decided by"], "rows": rows}
         where = f"in step {session.step}" if here else "in other steps; none in this one"
         more = f", the first {MAX_CONFLICTS} of them" if len(found) > MAX_CONFLICTS else ""
         count = f"{len(found):,} {'match' if len(found) == 1 else 'matches'} lost a conflict {where}{more}"

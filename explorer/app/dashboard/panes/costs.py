@@ -65,13 +65,13 @@ class CostTool(Tool):
 
     name = "cost"
     title = "Cost"
-    help = "What each step cost and bought: layers, parameters, operations, bytes."
+    help = "Cost and gain of each step: layers, parameters, operations, bytes."
 
     def __init__(self, workspace: Workspace) -> None:
         self._filling = False
         self.stat = pmui.Select(label="Statistic", options={}, size="small", width=230)
         self.kind = pmui.RadioButtonGroup(
-            label="Shown", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
+            label="Show", options={"After each step": "course", "Change by each step": "waterfall"}, value="course"
         )
         self.levels = pmui.Checkbox(label="Each level of folding", value=False)
         self.bars = BarsPane()

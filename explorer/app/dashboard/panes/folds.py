@@ -89,7 +89,7 @@ class FoldsTool(Tool):
             self.index.object = self.missed.object = ""
             return
         level = fold_level(index, self.level.value)
-        key: TableView = {"columns": ["agree on", "value"], "rows": group["key"]}
+        key: TableView = {"columns": ["key", "value"], "rows": group["key"]}
         self.facts.object = (
             f"<h3>{escape(level['title'])}</h3>{lines_html([group['title'], *self._pair()])}{table_html(key)}"
         )
@@ -100,7 +100,7 @@ class FoldsTool(Tool):
         read = f"Reads by {group['read']}: {group['reason']}." if group["read"] else "Reads the data."
         self.index.object = (
             lines_html([read])
-            + table_html({"columns": table["columns"], "rows": rows}, "Where each slice reads: (folded layer, slice)")
+            + table_html({"columns": table["columns"], "rows": rows}, "Inputs of each slice: (folded layer, slice)")
             + lines_html(cut)
         )
         missed = missed_folds(index)

@@ -53,7 +53,7 @@ from widgets.dashboard import BarsPane
 STEPS, WATERFALL, MODES, LAYERS, SWEEP = "steps", "waterfall", "modes", "layers", "sweep"
 WHAT = {
     "Every step": STEPS,
-    "What each step bought": WATERFALL,
+    "Gain of each step": WATERFALL,
     "Optimized and folded, or not": MODES,
     "The layers of this step": LAYERS,
     "Batch sizes": SWEEP,
@@ -75,7 +75,7 @@ class TimeTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self.missing = why_no_cuda()
-        self.what = pmui.Select(label="What", options=WHAT, value=STEPS, size="small", width=230)
+        self.what = pmui.Select(label="Subject", options=WHAT, value=STEPS, size="small", width=230)
         self.kind = pmui.Select(
             label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
         )
