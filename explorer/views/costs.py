@@ -17,8 +17,7 @@ from widgets.schema import VERSION, BarsView, BarView, SectionView
 class Measured(TypedDict, total=False):
     """Measured times of the state after a step in milliseconds, with half the interval; missing keys: not measured.
 
-    `low` and `high` are the ends of the whiskers where they do not lie evenly round the time; `missing` says why there
-    is no time of this very step.
+    `low` and `high` are the ends of asymmetric whiskers; `missing` says why this step has no time.
     """
 
     cpu: float
@@ -70,7 +69,7 @@ def cost_strip(
 ) -> SectionView:
     """Return the statistics after a step with their changes, times, and the difference of the outputs.
 
-    `missing` says for a device why it has no time.
+    `missing` maps devices to the reason why they have no time.
     """
     stats, before = index.trace.stats(step), index.trace.stats(max(step - 1, 0))
     rows: list[list[str]] = []

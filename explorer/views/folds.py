@@ -9,13 +9,13 @@ from explorer.views.words import bytes_text, plural
 from widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
 
 READS = {
-    "view": "one layer after the other is read where it stands; nothing is copied",
-    "slice": "every so many slices are read where they stand; nothing is copied",
-    "transpose": "the slices are read where they stand, in another order of axes; nothing is copied",
-    "expand": "one slice is read several times where it stands; nothing is copied",
-    "cat": "slices of several folded layers are copied one after the other",
-    "gather": "the slices lie in no regular order, so each is copied",
-    "cat+gather": "several folded layers are joined, then each slice is copied",
+    "view": "all slices are read in place, in order; nothing is copied",
+    "slice": "every n-th slice is read in place; nothing is copied",
+    "transpose": "the slices are read in place, with transposed axes; nothing is copied",
+    "expand": "slices are read repeatedly in place; nothing is copied",
+    "cat": "slices of several folded layers are concatenated, which copies them",
+    "gather": "the slices have no regular order, so each is copied",
+    "cat+gather": "several folded layers are concatenated, then each slice is copied",
 }
 
 

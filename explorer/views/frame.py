@@ -1,7 +1,6 @@
 """The part of a picture that an image shows: the part with boxes.
 
-Places come from the first step on, so that going from step to step moves little; of a late step the first thousand
-pixels may be empty.
+Positions are shared by all steps so that stepping moves little; in a late step the first thousand pixels may be empty.
 """
 
 from dataclasses import dataclass

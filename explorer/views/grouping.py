@@ -1,8 +1,8 @@
 """The boxes of a step: which nodes share a box, and what the step did to them.
 
-One partition serves the pictures before, after and of the difference, so that going from one to the other moves
-nothing. Nodes stand in one box if they agree on what is grouped by (level and fold key; the scope; nothing), on what
-the step did to them, and on their part in its matches. A node that folding has left behind has a box of its own.
+The pictures before, after and of the difference share one partition, so switching between them moves nothing. Nodes
+share a box if they agree on the grouping (level and fold key; scope; none), on what the step did to them, and on their
+roles in its matches. A node created by folding has its own box.
 """
 
 import zlib

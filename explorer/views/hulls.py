@@ -1,6 +1,6 @@
 """The outlines of matches: applied ones, winners and losers of conflicts, near misses of a chosen pattern.
 
-Or those of a pattern that is only tried.
+Or those of a trial pattern.
 """
 
 from collections.abc import Mapping, Sequence

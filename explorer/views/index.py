@@ -25,8 +25,8 @@ class NodeRead:
 class TraceIndex:
     """A trace with the data that its views share. Create one per trace and pass it to every view.
 
-    Nothing of it is ever out of date, because a trace does not change. Not to be shared between threads that build
-    views at the same time.
+    It never becomes stale, because a trace does not change. Do not share it between threads that create views at the
+    same time.
     """
 
     def __init__(self, trace: Trace) -> None:

@@ -1,7 +1,7 @@
 """Initial layout of boxes: by Graphviz, or for large pictures by layers in linear time.
 
-All boxes have one size; a layout gives the middle of each. Inputs stand at the bottom, y grows downwards, boxes of one
-level stand in one row.
+All boxes have the same size; a layout is the centre of each. Inputs are at the bottom, y grows downwards, and the boxes
+of a level form a row.
 """
 
 import subprocess
@@ -127,7 +127,7 @@ def layered_layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
     """Return a layout by level: order by depth-first search and barycenters, columns by isotonic regression.
 
     Source: Sugiyama et al. 1981, Methods for Visual Understanding of Hierarchical System Structures; the columns are
-    the least-squares places next to the neighbours that keep order and distance (pool adjacent violators).
+    the least-squares positions near the neighbours that preserve order and distance (pool adjacent violators).
     """
     if not len(levels):
         return np.zeros((0, 2))

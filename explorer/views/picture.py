@@ -91,10 +91,10 @@ def picture(
 ) -> Picture:
     """Return the picture of a step.
 
-    `near_misses` names a pattern whose near misses get hulls and signs; `times` are measured milliseconds by node id
-    for `colour_by="time"`; with a `trial` the hulls, what is matched and the message are those of a pattern that is
-    tried, instead of those of the step. A grouping of more than 2,000 boxes is drawn by level and fold key, with a
-    note and the action `show-all`, unless `everything` is asked for.
+    `near_misses` names a pattern whose near misses get hulls and badges; `times` maps node ids to milliseconds, for
+    `colour_by="time"`; a `trial` replaces the step's matches, hulls and message by those of a trial pattern. A
+    grouping of more than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless
+    `everything` is set.
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))

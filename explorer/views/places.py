@@ -1,10 +1,10 @@
 """Stable positions: a box that survives a step keeps its position, and a new one appears next to its origins.
 
-In a narrow picture new boxes stand to the right of them, in their uppermost row, or to the left where that is nearer
-to the middle of the first picture, so that rows stay rows; in a wide one, with no room beside, between the rows.
+In a narrow picture new boxes are to the right of their origins, in their topmost row, or to the left if that is nearer
+to the centre of the first picture, so that rows stay rows; in a wide one, without room there, between the rows.
 
-The places of a step follow from those of the step before, from the first step on, so they do not depend on the way in
-which somebody went through the trace: every host shows a step at the same places.
+The positions of a step follow from those of the step before, so they do not depend on the order in which a user visits
+the steps: every host shows a step at the same positions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -158,9 +158,9 @@ class _Before:
 def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid: Grid) -> dict[str, Point]:
     """Return the positions of a step from those of the step before.
 
-    A box that was there keeps its place; one that was there in an earlier step takes the place it had then. One that
-    shares nodes with former boxes takes the place of that with which it shares most. What the step made stands as near
-    as there is room to what it was made of. `known` are the places of all former steps.
+    A box that survives keeps its position; one that existed in an earlier step returns to its position there. One that
+    shares nodes with former boxes takes the position of the one with which it shares most. New boxes are as near to
+    their origins as there is room. `known` holds the positions of all former steps.
     """
     floor = Floor(grid)
     previous = before.places

@@ -21,8 +21,8 @@ ABSENT = -1
 class State:
     """Nodes and edges after a step. Arrays are indexed by node id, with -1 for absent nodes.
 
-    `node` numbers the node itself (equal numbers: the very same node), `key` what it must agree on to stand in one
-    group with another; `edges` (E, 2) are (source, target), an edge that is read twice standing there twice.
+    `node` identifies the node (same number: same object), `key` is its group key without the level; `edges` (E, 2)
+    are (source, target) pairs, repeated for an input that is read twice.
     """
 
     present: BoolArray

@@ -1,7 +1,7 @@
 """A picture as a stand-alone SVG string: for saved notebooks, reports, and pages without scripts.
 
-Colours are those of the interactive drawing (Okabe-Ito), each with a second sign, light and dark by the reader's
-setting. All text is escaped; nothing is fetched from anywhere.
+Colours are those of the interactive drawing (Okabe-Ito), each with a sign, light and dark by the user's
+setting. All text is escaped; nothing is fetched.
 """
 
 from collections.abc import Sequence

@@ -327,7 +327,7 @@ def _vague(timings: Sequence[Timing]) -> str:
 
 
 def what_text(timing: Timing) -> str:
-    """What was timed, in words; files of timings name a step by the text of its path."""
+    """Describe what was timed; timing files name a step by its path."""
     return parse_path(timing.what).words
 
 

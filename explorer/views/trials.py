@@ -10,9 +10,9 @@ from explorer.views.words import ordinal, plural
 class PatternTrial:
     """The matcher's result for a pattern tried on the layers before or after a step.
 
-    `matches` are the layers of each match, root first; `applicable` of them can be applied at once, the others share
-    a layer with those. `refusals` are the near misses. `layers` were looked at, and `fitting` of them are of the type
-    of the first layer of the pattern, which is called `first`.
+    `matches` are the layers of each match, root first; `applicable` of them can be applied together, and the rest share
+    a layer with those. `refusals` are the near misses. Of the `layers` tried, `fitting` have the type `first` of the
+    pattern's first entry.
     """
 
     name: str

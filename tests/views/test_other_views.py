@@ -262,7 +262,7 @@ def test_a_fold_level_shows_where_each_slice_reads():
                         ["weight.shape", "(4, 4)"],
                     ],
                     "read": "view",
-                    "reason": "one layer after the other is read where it stands; nothing is copied",
+                    "reason": "all slices are read in place, in order; nothing is copied",
                     "copied_bytes": 0,
                     "index": [[[21, 0], [21, 1]], [[21, 2], [21, 3]]],
                     "table": {
