@@ -34,7 +34,7 @@ from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
 from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
 from explorer.graph import Graph
-from explorer.optimize import OptimizeOptions, RuleSet, Switches, Work, _optimize_circuit, parse_skips, preset_rules
+from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
@@ -114,20 +114,20 @@ class TorchCompiler:
         _check_type("circuit", circuit, Circuit)
         if circuit in self.circuits:
             return self.circuits[circuit]
-        switches = Switches(self.skips, (*self.rules.names, *self.options.disable))
+        skips = SkipTracker(self.skips, (*self.rules.names, *self.options.disable))
         self._notify(RunStarted(circuit, self.options.to_json(), self._described_rules()))
         self._counter = StatsCounter(self.semiring.is_complex)
         with paused_garbage_collection():
-            compiled = self._compile_circuit(circuit, switches)
+            compiled = self._compile_circuit(circuit, skips)
         self.circuits.register(circuit, compiled)
-        switches.warn_of_unused()
+        skips.warn_about_unused()
         return compiled
 
-    def _compile_circuit(self, circuit: Circuit, switches: Switches) -> TorchCircuit:
+    def _compile_circuit(self, circuit: Circuit, skips: SkipTracker) -> TorchCircuit:
         """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())
         graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
-        graph, fold_index = self._post_process_circuit(circuit, graph, switches)
+        graph, fold_index = self._post_process_circuit(circuit, graph, skips)
         tensors = allocate_parameters(self.store, leaf_nodes(graph), circuit.leaf_names, self.options.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, circuit.leaf_names)
 
@@ -136,22 +136,22 @@ class TorchCompiler:
         return Graph(compiled_layers_map, circuit.graph.inputs, circuit.graph.outputs)
 
     def _post_process_circuit(
-        self, circuit: Circuit, graph: Graph[TorchLayer], switches: Switches
+        self, circuit: Circuit, graph: Graph[TorchLayer], skips: SkipTracker
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         """Optimize, then fold, as the options say."""
         fresh = count(graph.next_id)
         if self.options.optimize:
             strategy = strategy_named(self.options.strategy)
-            options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, switches)
+            options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, skips)
             graph = _optimize_circuit(
                 self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, before, work)
             )
         if not self.options.fold:
             return graph, None
-        return self._fold(circuit, graph, fresh, switches)
+        return self._fold(circuit, graph, fresh, skips)
 
     def _fold(
-        self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int], switches: Switches
+        self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int], skips: SkipTracker
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
         states = FoldStates(graph, self._counter)
 
@@ -165,7 +165,7 @@ class TorchCompiler:
             self._notify(StepEnded(changed, seconds, FoldingSnapshot(self, circuit, self._counter, states, level)))
 
         def is_off(level: int) -> bool:
-            return switches.step_is_off(f"fold/level {level}")
+            return skips.skips_step(f"fold/level {level}")
 
         listener = on_level if self.listeners else None
         return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, listener, is_off)

@@ -63,8 +63,8 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
     if compiler is not None:
         return record(_circuit_of(trace), compiler)
     options = options_of(trace)
-    wanted = {rule.name: _what_it_does(rule) for rule in trace.rules}
-    offered = {rule.name: _what_it_does(rule) for rule in TorchCompiler(preset=options.preset)._described_rules()}
+    wanted = {rule.name: _without_docs(rule) for rule in trace.rules}
+    offered = {rule.name: _without_docs(rule) for rule in TorchCompiler(preset=options.preset)._described_rules()}
     if list(wanted.values()) != [rule for name, rule in offered.items() if name in wanted]:
         foreign = [name for name, rule in wanted.items() if offered.get(name) != rule]
         what = ", ".join(foreign) or "their order"
@@ -91,7 +91,7 @@ def _circuit_of(trace: Trace) -> Circuit:
     return circuit_from_json(trace.circuit_json, "the circuit in the trace")
 
 
-def _what_it_does(rule: RuleDescription) -> RuleDescription:
+def _without_docs(rule: RuleDescription) -> RuleDescription:
     """The description without docstring and source location, which may change between versions."""
     return replace(rule, doc="", source="")
 

@@ -21,7 +21,7 @@ from explorer.optimize.layers import RuleCompiler as RuleCompiler
 from explorer.optimize.presets import RuleSet as RuleSet, preset_rules as preset_rules
 from explorer.optimize.skips import (
     Skips as Skips,
+    SkipTracker as SkipTracker,
     SkipWarning as SkipWarning,
-    Switches as Switches,
     parse_skips as parse_skips,
 )

@@ -14,7 +14,7 @@ from explorer.optimize.checks import check_parameter_replacement, check_replacem
 from explorer.optimize.cost import cost_change, parameter_cost_change
 from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
-from explorer.optimize.skips import Skips, Switches
+from explorer.optimize.skips import Skips, SkipTracker
 from explorer.rewrite import OptMatchStrategy, RewriteContext, Rule, is_possible, optimize_graph
 from explorer.trace import LimitReached, Listener, Stage, StepPath
 
@@ -38,7 +38,7 @@ class OptimizeOptions:
     strategy: OptMatchStrategy
     max_rounds: int
     listeners: tuple[Listener, ...] = ()
-    switches: Switches = field(default_factory=lambda: Switches(Skips()))
+    skips: SkipTracker = field(default_factory=lambda: SkipTracker(Skips()))
 
 
 def _optimize_circuit(
@@ -116,7 +116,7 @@ def _optimize_parameters_of(
 
 
 def _context(compiler: RuleCompiler, options: OptimizeOptions, fresh: Iterator[int], path: str) -> RewriteContext:
-    """What the driver needs for the layer rules of the step at `path`."""
+    """The context of the driver for the layer rules of the step at `path`."""
     return RewriteContext(
         compiler=compiler,
         fresh=fresh,
@@ -124,7 +124,7 @@ def _context(compiler: RuleCompiler, options: OptimizeOptions, fresh: Iterator[i
         check=check_replacement,
         cost=partial(cost_change, compiler),
         listeners=options.listeners,
-        skip=partial(options.switches.reason, path),
+        skip=partial(options.skips.reason, path),
     )
 
 

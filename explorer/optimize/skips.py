@@ -51,7 +51,7 @@ def parse_skips(entries: Sequence[str]) -> Skips:
     return Skips(tuple(dict.fromkeys(steps)), matches)
 
 
-class Switches:
+class SkipTracker:
     """What one compilation skips; it remembers which entries were used."""
 
     def __init__(self, skips: Skips, rules: Sequence[str] = ()) -> None:
@@ -62,7 +62,7 @@ class Switches:
         self.skips = skips
         self._used: dict[str, None] = {}
 
-    def step_is_off(self, path: str) -> bool:
+    def skips_step(self, path: str) -> bool:
         """Whether the step at this path, or its round, is skipped."""
         named = [step for step in self.skips.steps if path == step or path.startswith(f"{step}/")]
         self._used.update(dict.fromkeys(named))
@@ -70,7 +70,7 @@ class Switches:
 
     def reason(self, path: str, match: GraphOptMatch) -> str | None:
         """The reason to refuse a match of the step at this path; None if it is not skipped."""
-        if self.skips.steps and self.step_is_off(path):
+        if self.skips.steps and self.skips_step(path):
             return SWITCHED_OFF
         node = int(match.parameter_path.split(".", 1)[0]) if match.parameter_path else match.root
         entry = self.skips.matches.get((match.pattern.name, node))
@@ -79,7 +79,7 @@ class Switches:
         self._used[entry] = None
         return SWITCHED_OFF
 
-    def warn_of_unused(self) -> None:
+    def warn_about_unused(self) -> None:
         """Warn of unused entries: a typo, or a node that exists only with different options."""
         unused = [entry for entry in self.skips.entries if entry not in self._used]
         if unused:
