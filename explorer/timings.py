@@ -201,8 +201,7 @@ def state_step(trace: Trace, step: "int | str") -> int:
 
 def default_steps(trace: Trace) -> tuple[int, ...]:
     """The states worth timing: the first, after each round or pass, after each fold level, final; each state once."""
-    part = _pass if trace.is_tensor else _round
-    last_of_part = {part(step.path): step.index for step in trace.steps if part(step.path)}
+    last_of_part = {step.at.stages[: trace.level.stage_depth]: step.index for step in trace.steps}
     folds = [step.index for step in trace.steps if step.folds]
     wanted = (0, *last_of_part.values(), *folds, trace.steps[-1].index)
     return tuple(sorted({state_step(trace, step) for step in wanted}))
@@ -230,12 +229,3 @@ def both_devices(run: Run) -> list[tuple[int, float, float]]:
     cuda = {timing.batch_size: timing.median for timing in run.on(CUDA)}
     rows = [(timing.batch_size, timing.median, cuda.get(timing.batch_size)) for timing in run.on(CPU)]
     return sorted((size, one, other) for size, one, other in rows if one and other)
-
-
-def _pass(path: str) -> str:
-    return path.partition("/")[0]
-
-
-def _round(path: str) -> str:
-    """The round of a step of the optimization, `optimize/round 2`; empty for other steps."""
-    return path.rpartition("/")[0] if path.startswith("optimize/round") else ""

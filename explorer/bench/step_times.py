@@ -120,15 +120,15 @@ def plain_options(trace: Trace) -> Mapping[str, Any]:
 
 def require_circuit(trace: Trace, what: str) -> None:
     """Raises: CircuitError for the trace of a tensor graph."""
-    if trace.is_tensor:
+    if not trace.level.has_batches:
         raise CircuitError(f"{what} for circuits; this trace is of a tensor graph of fixed shapes: time its steps")
 
 
 def _rows(trace: Trace, x: Any, batch_size: int) -> int:
     """The number of rows to time."""
-    if trace.is_tensor:
-        return rows_of(trace.examples if x is None else x)
-    return batch_size if x is None else len(x)
+    if trace.level.has_batches:
+        return batch_size if x is None else len(x)
+    return rows_of(trace.examples if x is None else x)
 
 
 class Reference:
@@ -138,28 +138,28 @@ class Reference:
         begun.tell(0.0, "preparing the unoptimized circuit")
         self.trace = trace
         module = trace.circuit_at(0)
-        if trace.is_tensor:
-            self.arguments: tuple[Any, ...] = trace.examples if x is None else x
-            self.compared = self.arguments
-        else:
+        if trace.level.has_batches:
             data = random_inputs(module, rows, begun.settings.seed) if x is None else x.cpu()
-            self.arguments, self.compared = (data,), (data[:COMPARED_ROWS],)
+            self.arguments: tuple[Any, ...] = (data,)
+            self.compared: tuple[Any, ...] = (data[:COMPARED_ROWS],)
+        else:
+            self.arguments = self.compared = trace.examples if x is None else x
         self.outputs = program(module, self.compared, FORWARD, CPU).outputs()
 
     def candidate(self, step: int) -> Candidate:
         """Make the candidate of a step."""
         stats = self.trace.stats(step)
         # A tensor graph's module contains the constants of the trace, which must not move to a device.
-        is_tensor = self.trace.is_tensor
+        level = self.trace.level
         return Candidate(
             self.trace.step(step).path,
-            lambda: deepcopy(self.trace.circuit_at(step)) if is_tensor else self.trace.circuit_at(step),
+            lambda: self.trace.circuit_at(step) if level.has_batches else deepcopy(self.trace.circuit_at(step)),
             self.arguments,
             self._expected_outputs(step),
-            stats["operators" if is_tensor else "layers"],
-            stats["activation_bytes"] * (1 if is_tensor else rows_of(self.arguments)),
+            stats[level.count_stat],
+            stats["activation_bytes"] * (rows_of(self.arguments) if level.has_batches else 1),
             step,
-            any_rows=not is_tensor,
+            any_rows=level.has_batches,
         )
 
     def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:

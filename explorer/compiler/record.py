@@ -58,7 +58,7 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
     every event.
     Raises: CircuitError if the trace holds no circuit, or its rules differ from those of its preset.
     """
-    if trace.is_tensor:
+    if not trace.level.has_circuit:
         raise CircuitError("the trace of a module does not contain the module; record the module again")
     if compiler is not None:
         return record(_circuit_of(trace), compiler)
@@ -76,7 +76,7 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
 
 def options_of(trace: Trace) -> CompilerOptions:
     """The options that compile the circuit of a trace again; rules of its preset that it lacks are disabled."""
-    if trace.is_tensor:  # it has a pipeline instead
+    if not trace.level.has_circuit:  # it has a pipeline instead
         return CompilerOptions()
     options, used = CompilerOptions.from_json(trace.options), [rule.name for rule in trace.rules]
     names = preset_rules(options.preset).names

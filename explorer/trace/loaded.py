@@ -7,6 +7,7 @@ from typing import Any
 from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, GraphHistory
+from explorer.trace.ladder import COMPILED, Level
 from explorer.trace.records import NodeRecord
 
 
@@ -18,7 +19,7 @@ class LoadedSnapshot:
     step: int
     stats: Mapping[str, int]
     reads: Mapping[int, Mapping[str, Any]]
-    is_tensor: bool = False
+    level: Level = COMPILED
 
     @property
     def graph(self) -> Graph[NodeRecord]:
@@ -37,10 +38,7 @@ class LoadedSnapshot:
 
     def circuit(self) -> Any:
         """Raises: CircuitError: a file holds no tensors."""
-        again = "explorer.record(module, ...) records the module again"
-        if not self.is_tensor:
-            again = "explorer.rerun(trace) compiles it again"
-        raise CircuitError(f"this trace was loaded from a file and holds no tensors; {again}")
+        raise CircuitError(f"this trace was loaded from a file and holds no tensors; {self.level.rerun}")
 
     def results(self, x: Any) -> tuple[Any, ...]:
         """Raises: CircuitError: a file holds no tensors."""

@@ -9,7 +9,6 @@ from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import check_after, check_before, check_rule, check_tensor_options
 from explorer.trace.events import (
-    TENSOR,
     Folded,
     LimitReached,
     MatchFound,
@@ -18,6 +17,7 @@ from explorer.trace.events import (
     RuleDescription,
 )
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
+from explorer.trace.ladder import level_of
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
@@ -44,18 +44,18 @@ def _read(data: Mapping[str, Any]) -> Trace:
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
     times: Mapping[str, Any] = data.get("times") or {}
     options = dict(data["options"])
-    is_tensor = options.get("level") == TENSOR
-    if is_tensor:
-        check_tensor_options(options)
-    else:
+    level = level_of(options)
+    if level.has_circuit:
         options = CompilerOptions.from_json(options).to_json()
+    else:
+        check_tensor_options(options)
     for rule in rules:
         check_rule(rule)
     history = GraphHistory()
     steps: list[Step] = []
     for index, row in enumerate(data["steps"]):
         change = _read_change(row, records)
-        snapshot = LoadedSnapshot(history, index, row["figures"], reads, is_tensor)
+        snapshot = LoadedSnapshot(history, index, row["figures"], reads, level)
         step = _read_step(index, row, snapshot, times, tuple(data["tried"][row["tried"]]) if "tried" in row else ())
         check_before(step, history.inputs)
         history.add(change)

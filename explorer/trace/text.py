@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
+from explorer.trace.ladder import Level
 from explorer.trace.steps import Step
 
-COLUMNS: tuple[str, ...] = ("step", "path", "layers", "folds", "ms", "what happened")
 
-
-def steps_text(steps: Sequence[Step], is_tensor: bool) -> str:
+def steps_text(steps: Sequence[Step], level: Level) -> str:
     """One row a step: number, path, layers and folds afterwards, time, what happened; then limits and errors."""
-    rows = [tuple("nodes" if name == "layers" and is_tensor else name for name in COLUMNS)]
+    rows = [("step", "path", f"{level.node}s", "folds", "ms", "what happened")]
     for step in steps:
         nodes, folds = map(str, step.snapshot.size)
         rows.append((str(step.index), step.path, nodes, folds, f"{step.seconds * 1000:.1f}", step.summary))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))
     lines += [f"! {limit.message}" for step in steps for limit in step.limits]

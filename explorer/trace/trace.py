@@ -21,8 +21,9 @@ from explorer.trace.answers import (
     WhyNot,
 )
 from explorer.trace.equivalence import checked_steps
-from explorer.trace.events import TENSOR, RuleDescription
+from explorer.trace.events import RuleDescription
 from explorer.trace.folds import Folds
+from explorer.trace.ladder import Level, level_of
 from explorer.trace.lineage import Lineages
 from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
@@ -75,10 +76,10 @@ class Trace:
     source: Callable[[Any], tuple[Any, ...]] | None = None
     """Runs the program that was imported, before the first step; None if nothing was imported."""
 
-    @property
-    def is_tensor(self) -> bool:
-        """Whether it is of the tensor level: its nodes are operators of PyTorch."""
-        return self.options.get("level") == TENSOR
+    @cached_property
+    def level(self) -> Level:
+        """The level of the ladder whose nodes are recorded."""
+        return level_of(self.options)
 
     # ------------------------------------------------------------------ steps and states
 
@@ -110,7 +111,7 @@ class Trace:
         """
         x = self.examples if x is None else x
         are_logarithms = self.options.get("semiring") == COMPLEX_LOGARITHMS
-        return checked_steps(self.steps, self.rules, x, on_step, not self.is_tensor, are_logarithms, self.source)
+        return checked_steps(self.steps, self.rules, x, on_step, self.level.has_batches, are_logarithms, self.source)
 
     # ------------------------------------------------------------------ matches
 
@@ -124,7 +125,7 @@ class Trace:
         """
         matcher = None if self.explainer is None else partial(self.explainer, self)
         why_nots = WhyNots(self.steps, self.rules, self._lineages, self.records, matcher)
-        if self.is_tensor and all(rule.pattern != pattern for rule in self.rules):
+        if not self.level.has_circuit and all(rule.pattern != pattern for rule in self.rules):
             return why_nots.of_pass(pattern, node, step)
         return why_nots.of_rule(pattern, node, step)
 
@@ -186,7 +187,7 @@ class Trace:
         return load_trace(path)
 
     def __str__(self) -> str:
-        return steps_text(self.steps, self.is_tensor)
+        return steps_text(self.steps, self.level)
 
     def __repr__(self) -> str:
         return f"<Trace: {len(self.steps)} steps>"

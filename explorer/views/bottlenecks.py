@@ -84,7 +84,11 @@ def _of_device(index: TraceIndex, runs: Sequence[Run], step: int, device: str) -
 
 def _advice_to_fold(index: TraceIndex, step: int) -> str:
     """Return the advice to fold, unless the circuit is folded already."""
-    return "" if index.trace.is_tensor or any(one.folds for one in index.trace.steps[: step + 1]) else "fold, or "
+    return (
+        ""
+        if not index.trace.level.has_folds or any(one.folds for one in index.trace.steps[: step + 1])
+        else "fold, or "
+    )
 
 
 def _launch(timing: Timing, limits: Limits, fold: str) -> list[Bottleneck]:
@@ -149,7 +153,7 @@ def _gather_by_bytes(index: TraceIndex, step: int, timing: Timing, limits: Limit
 
 
 def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> list[Bottleneck]:
-    if timing.estimate is None or timing.batch_size < MEMORY_ROWS or index.trace.is_tensor:
+    if timing.estimate is None or timing.batch_size < MEMORY_ROWS or not index.trace.level.has_batches:
         return []
     time, stats = timing.estimate.median, index.trace.stats(step)
     moved = 2 * (stats["activation_bytes"] + stats["copied_bytes"]) * timing.batch_size

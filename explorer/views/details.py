@@ -85,9 +85,8 @@ def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None"
     """
     answer = index.trace.why_not(pattern, node, step)
     rule = next((rule for rule in index.trace.rules if rule.pattern == answer.pattern), None)
-    wanted = "tried at" if index.trace.is_tensor else "expected layers"
     rows = [["pattern", answer.pattern]]
-    rows += [[wanted, " over ".join(rule.entries)]] if rule is not None else []
+    rows += [[index.trace.level.entries, " over ".join(rule.entries)]] if rule is not None else []
     rows.append(["answer", answer.reason])
     lines = [str(check) for check in answer.checks]
     if not lines:
@@ -120,7 +119,7 @@ def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsVi
 
 def _has_lineage(index: TraceIndex) -> bool:
     """Return whether the origin of the nodes of the first step is known: a symbolic circuit, or an exported module."""
-    return index.trace.subject is not None or index.trace.circuit_json is not None or index.trace.is_tensor
+    return index.trace.subject is not None or index.trace.circuit_json is not None or not index.trace.level.has_circuit
 
 
 def _exists(state: State, node: int) -> bool:
@@ -215,7 +214,7 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
     names = index.symbolic_names
     symbolic = [f"{node} ({names[node]})" if names.get(node) else str(node) for node in lineage.symbolic]
     rows = [
-        ["imported as" if index.trace.is_tensor else "symbolic layers", list_text(symbolic)],
+        [index.trace.level.origins, list_text(symbolic)],
         ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
         ["at the end", lineage.end],
     ]

@@ -43,7 +43,7 @@ class TraceIndex:
     @property
     def noun(self) -> str:
         """The noun for a node of the trace: layer, or node at the tensor level."""
-        return "node" if self.trace.is_tensor else "layer"
+        return self.trace.level.node
 
     # ------------------------------------------------------------------ states
 

@@ -37,7 +37,7 @@ def caption_of(index: TraceIndex, step: int) -> str:
         return "The compilation stopped here."
     change = node_changes(index, step)
     if step == 0:
-        return f"{plural(int((change >= 0).sum()), index.noun)} {'imported' if index.trace.is_tensor else 'compiled'}"
+        return f"{plural(int((change >= 0).sum()), index.noun)} {index.trace.level.begins}"
     folds = [group for group in entry.folds if group.members != (group.node,)]
     members = sum(len(group.members) for group in folds)
     counts = (
@@ -87,7 +87,7 @@ def actions_of(
     closest = _closest(entry) if _found_nothing(entry) else None
     if closest is not None and closest[0].pattern != near_misses and not tried:
         found.append({"name": f"{SHOW_MISSES}{closest[0].pattern}", "label": "Show them", "beside": "message"})
-    if any(limit.what == "rounds" for limit in entry.limits) and not tried and not index.trace.is_tensor:
+    if any(limit.what == "rounds" for limit in entry.limits) and not tried and index.trace.level.has_circuit:
         found.append({"name": RUN_MORE, "label": "Run more", "beside": "message"})
     if sum(len(box.ids) for box in boxes) > max(len(boxes), DRAWN_LIMIT):
         found.append({"name": SHOW_ALL, "label": "Show all anyway (slow)", "beside": "note"})

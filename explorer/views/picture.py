@@ -210,7 +210,7 @@ class _Painter:
                     texts.setdefault(hull["nodes"][0], []).append(f"{hull['label']}, {hull['reason']}")
             for name, lines in texts.items():
                 found.setdefault(name, []).append({"sign": sign, "text": "; ".join(lines), "tone": "warning"})
-        if not self.index.trace.is_tensor:
+        if self.index.trace.level.has_circuit:
             states = (self.index.before(self.step), self.index.state(self.step))
             outputs = {output for state in states if len(state.outputs) > 1 for output in state.outputs}
             for box in boxes if outputs else ():

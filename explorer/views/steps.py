@@ -20,7 +20,7 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
     """Return all steps; `checks` maps steps to the results of `trace.check()`."""
     found: list[StepView] = []
     layers = folds = 0
-    counted: Counted = {"counted": "Nodes"} if index.trace.is_tensor else {}
+    counted: Counted = {} if index.noun == "layer" else {"counted": f"{index.noun}s".capitalize()}
     for step in index.trace.steps:
         layers, folds = _counts(step, layers, folds)
         check = (checks or {}).get(step.index)

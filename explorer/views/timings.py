@@ -104,7 +104,7 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
     title = f"{NAMES_OF_KINDS[run.kind]} after each step"
     chosen = {step: known[step] for step in steps}
     bars = time_bars(index, chosen, run.missing, title, _note(run), _asked(run))
-    return {**bars, "table": _step_table(run, steps, "operators" if index.trace.is_tensor else "layers")}
+    return {**bars, "table": _step_table(run, steps, f"{index.trace.level.noun}s")}
 
 
 def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:

@@ -156,7 +156,7 @@ def test_a_file_holds_all_but_the_tensors(trace, tmp_path):
     path = tmp_path / "example.trace.json.gz"
     trace.save(path)
     read = Trace.load(path)
-    assert read.is_tensor
+    assert read.level.name == "tensor"
     for step in range(len(trace.steps)):
         assert str(read.graph_at(step)) == str(trace.graph_at(step))
         assert read.step(step).rules == trace.step(step).rules

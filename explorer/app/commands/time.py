@@ -86,7 +86,7 @@ def time(
     found = bottlenecks(index, runs, last)
     for bottleneck in found:
         results().print(str(bottleneck), markup=False, soft_wrap=True)
-    if runs and not found and not trace.is_tensor:
+    if runs and not found and trace.level.has_batches:
         results().print("By these times neither launch-bound, gather-bound nor memory-bound.", markup=False)
     if runs:
         _tell_conditions(runs)

@@ -71,14 +71,14 @@ def recorder_of(
 
     Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
     """
-    from explorer.app.session.options import LEVELS, TENSOR_LEVEL, TensorOptions
+    from explorer.app.session.options import LEVEL_NAMES, TENSOR_LEVEL, TensorOptions
     from explorer.compiler import TorchCompiler, record
     from explorer.rewrite import CompilationMode
 
     if mode not in (modes := tuple(known.value for known in CompilationMode)):
         raise unknown_name("mode", mode, modes)
-    if level not in LEVELS:
-        raise unknown_name("level", level, LEVELS)
+    if level not in LEVEL_NAMES:
+        raise unknown_name("level", level, LEVEL_NAMES)
     if level != TENSOR_LEVEL:
         if pipeline is not None or mode != "infer":
             raise CircuitError("--pipeline and --mode belong to the tensor level; add --level tensor")

@@ -70,7 +70,7 @@ class Workspace:
     def python(self, **more: Any) -> str:
         """Return code that reproduces the open trace; `more` as in `python_of`."""
         state, opened = self.session.state, self.session.opened
-        if opened.trace.is_tensor:
+        if not opened.trace.level.has_circuit:
             name = self.library.file_name(opened.name)
             return tensor_python_of(name, state.options, state.tensor, self.session.step, is_live=opened.is_live)
         foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(state)])

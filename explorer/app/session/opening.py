@@ -61,7 +61,7 @@ def open_state(library: Library, state: ViewState, listener: Listener | None = N
 
 def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -> Opened:
     item = library.open(state.circuit)
-    if isinstance(item, Trace) and item.is_tensor:
+    if isinstance(item, Trace) and not item.level.has_circuit:
         if state.again:
             raise CircuitError(
                 f"{state.circuit} is the trace of a module, which a file does not contain; record it again in Python"
@@ -116,7 +116,7 @@ def circuit_of(trace: Trace) -> Circuit:
 
 def opened_trace(trace: Trace, name: str) -> tuple[Opened, ViewState]:
     """Wrap an existing trace with its view state, for notebooks."""
-    tensor = TensorOptions(level=TENSOR_LEVEL) if trace.is_tensor else TensorOptions()
+    tensor = TensorOptions(level=trace.level.name)
     opened = Opened(name, trace, options_of(trace), tensor=tensor)
     return opened, replace(ViewState(), circuit=name, options=opened.options, tensor=tensor)
 
@@ -129,7 +129,7 @@ def forms_of(state: ViewState) -> tuple[tuple[PatternForm, str], ...]:
 
 def foreign_rules(trace: Trace, known: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the rules of a trace that neither its preset nor `known` contains."""
-    if trace.is_tensor:
+    if not trace.level.has_circuit:
         return ()
     names = (*preset_rules(trace.options["preset"]).names, *known)
     return tuple(rule.name for rule in trace.rules if rule.name not in names)

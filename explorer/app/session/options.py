@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from explorer.rewrite import OptMatchStrategy
+from explorer.trace import LEVELS
 
 STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
 COMPILED, TENSOR_LEVEL = "compiled", "tensor"
-LEVELS = (COMPILED, TENSOR_LEVEL)
+LEVEL_NAMES = tuple(LEVELS)
 
 
 @dataclass(frozen=True, slots=True)

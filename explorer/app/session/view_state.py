@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from explorer.app.session.options import LEVELS, TensorOptions
+from explorer.app.session.options import LEVEL_NAMES, TensorOptions
 from explorer.errors import ValueRangeError, unknown_name
 from explorer.options import CompilerOptions
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS
@@ -100,7 +100,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     look = _build(DisplayOptions, values)
     check_look(look)
     tensor = _build(TensorOptions, values)
-    for kind, asked, known in (("level", tensor.level, LEVELS), ("mode", tensor.compile_for, MODES_OF_USE)):
+    for kind, asked, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
         if asked not in known:
             raise unknown_name(kind, asked, known)
     options = _build(CompilerOptions, values)

@@ -1,7 +1,5 @@
 """Questions about how many layers a step leaves, and whether a statistic is more, the same or fewer."""
 
-import numpy as np
-
 from explorer.errors import CircuitError, unknown_name
 from explorer.trace import Step
 from explorer.views.costs import STATS
@@ -35,9 +33,7 @@ def layers_left(index: TraceIndex, question: Question) -> int:
 
 def _count(index: TraceIndex, step: int) -> int:
     """Return the number of layers after a step; at the tensor level, of operators (not inputs and constants)."""
-    if index.trace.is_tensor:
-        return index.trace.stats(step)["operators"]
-    return int(np.count_nonzero(index.state(step).present))
+    return index.trace.stats(step)[index.trace.level.count_stat]
 
 
 def _why_so_many(index: TraceIndex, step: Step) -> str:

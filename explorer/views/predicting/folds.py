@@ -39,8 +39,7 @@ def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) 
     """
     folding = [one for one in index.trace.steps if one.folds and one.error is None]
     if not folding:
-        advice = "operators are not folded" if index.trace.is_tensor else "record with fold=True"
-        raise CircuitError(f"the trace folds nothing; {advice}")
+        raise CircuitError(f"the trace folds nothing; {index.trace.level.no_folds}")
     if node is None:
         asked = [question for one in folding if step in (None, one) for question in fold_questions(index, one)]
         if not asked:

@@ -91,7 +91,7 @@ def check_match(index: TraceIndex, question: Question, answer: bool) -> Verdict:
 
 def _is_left_alone(index: TraceIndex, refusal: Refusal | None) -> bool:
     """Return whether a pattern matched but its guard declined; at the tensor level, a guard is part of the pattern."""
-    return refusal is not None and refusal.kind is RefusalKind.DECLINED and not index.trace.is_tensor
+    return refusal is not None and refusal.kind is RefusalKind.DECLINED and index.trace.level.declines_matches
 
 
 def _entries(index: TraceIndex, pattern: str) -> str:

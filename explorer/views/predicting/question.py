@@ -75,7 +75,7 @@ def where(entry: Step | None) -> str:
 
 def noun_of(index: TraceIndex) -> str:
     """Return the noun of questions: layer, or operator at the tensor level."""
-    return "operator" if index.trace.is_tensor else "layer"
+    return index.trace.level.noun
 
 
 def layers_found(index: TraceIndex, step: Step) -> int:

@@ -38,7 +38,7 @@ def test_an_unknown_level_or_mode_in_a_link_is_an_error(query):
 
 
 def test_a_circuit_is_opened_at_the_tensor_level(opened):
-    assert opened.trace.is_tensor
+    assert opened.trace.level.name == "tensor"
     assert opened.is_live
     assert opened.tensor.level == TENSOR_LEVEL
     stats = [opened.trace.stats(step)["operators"] for step in (0, -1)]

@@ -91,7 +91,7 @@ class CostTool(Tool):
         kept = self.stat.value if self.stat.value in known.values() else next(iter(known.values()))
         self._filling = True
         self.stat.param.update(options=known, value=kept)
-        self.levels.visible = not self.workspace.session.opened.trace.is_tensor
+        self.levels.visible = self.workspace.session.opened.trace.level.has_folds
         self._filling = False
         self.draw()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import panel_material_ui as pmui
 
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import LEVELS
+from explorer.app.session.options import LEVEL_NAMES
 from explorer.app.session.view_state import ViewState
 from explorer.backend import SEMIRINGS
 from explorer.bench import why_no_cuda
@@ -24,7 +24,7 @@ class Header:
         self.semiring = pmui.Select(
             label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
         )
-        self.level = pmui.Select(label="Level", options=list(LEVELS), size="small", width=110)
+        self.level = pmui.Select(label="Level", options=list(LEVEL_NAMES), size="small", width=110)
         self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
         self.edit = pmui.Button(
             label="Edit",
@@ -57,7 +57,7 @@ class Header:
         known = list(self.workspace.library.names())
         self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
         self.level.value = opened.tensor.level
-        fixed = opened.trace.is_tensor and not opened.is_live
+        fixed = not (opened.trace.level.has_circuit or opened.is_live)
         for control in (self.level, self.semiring, self.preset):
             control.disabled = fixed
         self.semiring.value = opened.options.semiring

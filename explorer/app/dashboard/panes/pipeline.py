@@ -66,12 +66,12 @@ class PipelineTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
-        is_tensor = self.workspace.session.opened.trace.is_tensor
-        self.of_rules.visible, self.of_passes.visible = not is_tensor, is_tensor
-        if is_tensor:
-            self.passes.fill()
-        else:
+        has_circuit = self.workspace.session.opened.trace.level.has_circuit
+        self.of_rules.visible, self.of_passes.visible = has_circuit, not has_circuit
+        if has_circuit:
             self._fill(self.workspace.session.opened.options)
+        else:
+            self.passes.fill()
 
     # ------------------------------------------------------------------ form -> options
 

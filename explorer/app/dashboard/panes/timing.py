@@ -106,11 +106,11 @@ class TimeTool(Tool):
     def changed(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
-        is_tensor = self.workspace.session.opened.trace.is_tensor
-        offered = OF_STEPS if is_tensor else WHAT
+        has_batches = self.workspace.session.opened.trace.level.has_batches
+        offered = WHAT if has_batches else OF_STEPS
         kept = self.what.value if self.what.value in offered.values() else STEPS
         self.what.param.update(options=offered, value=kept)
-        self.batch.disabled = is_tensor
+        self.batch.disabled = not has_batches
         found = recorded_runs()
         self._files = {file.path.name: file for file in found}
         self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import LEVELS
+from explorer.app.session.options import LEVEL_NAMES
 
 OPENED, CLOSED = "opened", "closed"
 """Names that a tool receives in addition to the events of a session."""
@@ -21,7 +21,7 @@ class Tool(ABC):
     """The title on its button."""
     help: ClassVar[str]
     """Its purpose in a sentence."""
-    looks_at: ClassVar[tuple[str, ...]] = LEVELS
+    looks_at: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels whose traces it supports."""
 
     def __init__(self, workspace: Workspace) -> None:

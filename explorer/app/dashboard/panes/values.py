@@ -30,5 +30,5 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
 
     steps = len(opened.trace.steps)
     with torch.no_grad():
-        x = None if opened.trace.is_tensor else random_inputs(opened.trace.circuit_at(0), ROWS)
+        x = random_inputs(opened.trace.circuit_at(0), ROWS) if opened.trace.level.has_batches else None
         return {check.step: check for check in opened.trace.check(x, lambda s: job.tell(s.path, s.index / steps))}
