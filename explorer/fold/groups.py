@@ -22,17 +22,15 @@ def fold_context(graph: Graph[Any]) -> Mapping[int, FoldSettings]:
     A node with complex inputs computes with different numbers than an equal one with real inputs. A node that no output
     depends on receives no gradient, but would receive zeros as a slice of one that does, and 0 * inf is NaN.
     """
-    live = _live_nodes(graph)
+    found: dict[int, FoldSettings] = dict.fromkeys(_dead_nodes(graph), (("is_dead", True),))
+    if not any(value.is_complex(()) for value in graph.nodes.values()):
+        return found
     is_complex: dict[int, bool] = {}
-    found: dict[int, FoldSettings] = {}
     for node, value in graph.nodes.items():
         inputs = tuple([is_complex[source] for source in graph.inputs[node]])
         is_complex[node] = value.is_complex(inputs)
-        settings: FoldSettings = (("complex_inputs", inputs),) if True in inputs else ()
-        if node not in live:
-            settings = (*settings, ("is_dead", True))
-        if settings:
-            found[node] = settings
+        if True in inputs:
+            found[node] = (*found.get(node, ()), ("complex_inputs", inputs))
     return found
 
 
@@ -47,8 +45,11 @@ def group_foldable_modules(
     return list(groups.items())
 
 
-def _live_nodes(graph: Graph[Any]) -> set[int]:
-    """The nodes that an output depends on."""
+def _dead_nodes(graph: Graph[Any]) -> list[int]:
+    """The nodes that no output depends on."""
+    used = set(graph.outputs).union(*graph.inputs.values())
+    if len(used) == len(graph.nodes):  # a node without users that is not an output is the end of every dead path
+        return []
     live: set[int] = set()
     waiting = list(graph.outputs)
     while waiting:
@@ -56,4 +57,4 @@ def _live_nodes(graph: Graph[Any]) -> set[int]:
         if node not in live:
             live.add(node)
             waiting.extend(graph.inputs[node])
-    return live
+    return [node for node in graph.nodes if node not in live]

@@ -7,6 +7,7 @@ Activations have the shapes in (F, H, B, I), out (F, B, O). Parameters are graph
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -16,7 +17,7 @@ from explorer.backend.declarations import register_compiled_class
 from explorer.backend.parameters import FoldSettings
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
-from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, nested_of, parameters_of
+from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, field_names, nested_of, parameters_of
 from explorer.symbolic import Layer, Scope, Shape
 
 
@@ -61,11 +62,15 @@ class TorchLayer(ABC):
 
     def is_complex(self, inputs: Sequence[bool]) -> bool:
         """Whether activations are complex under sum-product, given for each input whether it is complex."""
-        return (
-            any(inputs)
-            or any(parameter.is_complex for parameter in parameters_of(self).values())
-            or any(inner.is_complex(inputs) for inner in nested_of(self).values())
-        )
+        return True in inputs or self._has_complex_parameters
+
+    @cached_property
+    def _has_complex_parameters(self) -> bool:
+        for name in field_names(type(self), "parameter"):
+            parameter = getattr(self, name)
+            if parameter is not None and parameter.is_complex:
+                return True
+        return any(getattr(self, name).is_complex(()) for name in field_names(type(self), "nested"))
 
     @property
     @abstractmethod
