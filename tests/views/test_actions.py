@@ -36,7 +36,7 @@ def test_a_step_at_the_limit_of_rounds_offers_to_run_more():
     assert actions(index, at) == [("run-more", "Run more", "message")]
 
 
-def test_more_boxes_than_can_be_read_are_drawn_only_when_asked_for():
+def test_more_boxes_than_the_limit_are_drawn_only_on_request():
     index = index_of("mnist")
     grouped = picture(index, 0, group_by="none").view
     assert (grouped["group_by"], len(grouped["nodes"])) == ("fold", 28)
@@ -49,7 +49,7 @@ def test_more_boxes_than_can_be_read_are_drawn_only_when_asked_for():
     assert everything["note"] == "5,725 layers."
 
 
-def test_what_can_be_drawn_is_drawn_one_box_a_node():
+def test_a_small_picture_has_one_box_per_node():
     index = index_of("mnist")
     last = len(index.trace.steps) - 1
     view = picture(index, last, group_by="none").view

@@ -23,7 +23,7 @@ def test_a_layer_is_its_own_counterpart():
             assert counterparts(index, step, [node], other, step).ids == (node,)
 
 
-def test_of_one_circuit_the_counterparts_are_found_by_lineage():
+def test_counterparts_in_one_circuit_are_found_by_lineage():
     index, other = index_of("conflict"), index_of("conflict", disable=("SumCollapse",))
     assert counterparts(index, 3, [16], other, 0) == counterparts(index, 3, [16], index, 0)
     found = counterparts(index, 3, [16], other, 0)
@@ -34,7 +34,7 @@ def test_of_one_circuit_the_counterparts_are_found_by_lineage():
     assert set(counterparts(index, last(index), folded.ids, index, 0).ids) >= {5}
 
 
-def test_the_two_layers_that_one_was_shattered_into_are_told_apart():
+def test_the_two_layers_of_a_shattered_one_are_distinguished():
     index, other = index_of("kronecker"), TraceIndex(explorer.record(load_named("kronecker"), fold=False))
     first, second = index.trace.steps[2].rewrites[0].added
     assert counterparts(index, 2, [first], other, 2).ids == (first,)
@@ -42,7 +42,7 @@ def test_the_two_layers_that_one_was_shattered_into_are_told_apart():
     assert counterparts(index, 0, index.trace.steps[2].rewrites[0].removed, other, 2).ids == (first, second)
 
 
-def test_what_a_step_removed_has_its_counterpart_too():
+def test_removed_layers_have_counterparts():
     index = index_of("conflict")
     assert counterparts(index, 3, [6], index_of("conflict", optimize=False), 0).ids == (6,)
 
@@ -58,7 +58,7 @@ def test_a_loaded_trace_has_the_same_counterparts(tmp_path):
         assert counterparts(loaded, 6, [node], index, last(index)) == counterparts(index, 6, [node], index, last(index))
 
 
-def test_of_two_circuits_the_counterparts_are_found_by_kind():
+def test_counterparts_in_two_circuits_are_found_by_kind():
     index, other = index_of("digits"), index_of("hmm")
     assert not same_circuit(index, other)
     top = other.trace.graph_at(0).outputs
@@ -72,7 +72,7 @@ def test_of_two_circuits_the_counterparts_are_found_by_kind():
     assert missing.matched_by == "no counterpart: the circuits differ, and there is no CPT there"
 
 
-def test_of_two_circuits_over_the_same_variables_the_variables_count():
+def test_counterparts_in_two_circuits_with_equal_variables_match_variables():
     def coins(units):
         from explorer.templates import fully_factorized
 
@@ -82,7 +82,7 @@ def test_of_two_circuits_over_the_same_variables_the_variables_count():
     assert (found.ids, found.matched_by) == ((1,), "the circuits differ; by variables, type and level")
 
 
-def test_what_is_not_there_has_no_counterpart():
+def test_unknown_layers_have_no_counterpart():
     index = index_of("conflict")
     assert counterparts(index, 0, [], index, 0).matched_by == "nothing is selected"
     assert counterparts(index, 0, [9999], index, 0).matched_by == (
@@ -91,7 +91,7 @@ def test_what_is_not_there_has_no_counterpart():
     assert counterparts(index, 0, [9999], index_of("hmm"), 0).ids == ()
 
 
-def test_the_table_holds_both_ends_and_the_change():
+def test_the_table_has_both_final_states_and_the_change():
     table = compare_table(index_of("conflict"), index_of("conflict", disable=("SumCollapse",)), ("all", "without"))
     assert table["columns"] == ["at the end", "all", "without", "change"]
     assert table["rows"] == snapshot(
@@ -163,14 +163,14 @@ def test_the_table_holds_both_ends_and_the_change():
         ),
     ],
 )
-def test_the_first_difference_is_told_with_its_reason(options, steps, text):
+def test_the_first_difference_has_its_reason(options, steps, text):
     found = first_difference_of_traces(index_of("conflict"), index_of("conflict", **options))
     assert found is not None
     assert (found.step, found.other_step) == steps
     assert wrap(found.text, 90) == text
 
 
-def test_another_seed_changes_nothing_that_was_done():
+def test_a_different_seed_is_no_difference():
     assert first_difference_of_traces(index_of("conflict"), index_of("conflict", seed=9)) is None
 
 

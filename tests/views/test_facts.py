@@ -10,7 +10,7 @@ from tests.views.showing import SMALL, every_step, index_of
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_graph_and_its_table_hold_the_same_facts(name):
+def test_a_graph_and_its_table_have_the_same_data(name):
     index = index_of(name)
     for step in every_step(name):
         for i, mode in enumerate(MODES):
@@ -31,7 +31,7 @@ def check_table(view):
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("group_by", GROUPINGS)
-def test_boxes_and_arrows_stand_for_exactly_the_graphs_before_and_after(name, group_by):
+def test_boxes_and_arrows_cover_exactly_the_graphs_before_and_after(name, group_by):
     index = index_of(name)
     for step in every_step(name):
         for mode in MODES[1:3]:
@@ -53,7 +53,7 @@ def test_boxes_and_arrows_stand_for_exactly_the_graphs_before_and_after(name, gr
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("group_by", GROUPINGS)
-def test_changes_are_those_of_the_ids(name, group_by):
+def test_changes_follow_the_ids(name, group_by):
     index = index_of(name)
     for step in list(every_step(name))[1:]:
         before, after = index.trace.graph_at(step - 1).nodes, index.trace.graph_at(step).nodes
@@ -87,7 +87,7 @@ def test_nodes_of_a_group_agree_on_level_type_config_and_shapes(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_box_has_the_same_id_wherever_it_stands_for_the_same_nodes_and_only_there(name):
+def test_boxes_have_equal_ids_if_and_only_if_they_have_equal_nodes(name):
     index = index_of(name)
     for group_by in GROUPINGS:
         ids = {}
@@ -112,7 +112,7 @@ def test_before_folding_mnist_has_28_groups():
 
 
 @pytest.mark.parametrize("name", ["mnist", *SMALL])
-def test_a_state_made_by_folding_equals_the_compilers_graph(name):
+def test_a_folded_state_equals_the_compilers_graph(name):
     index = index_of(name)
     for step in list(every_step(name))[:: 5 if name == "mnist" else 1]:
         graph, state = index.trace.graph_at(step), index.state(step)

@@ -18,7 +18,7 @@ def test_a_late_step_is_not_drawn_in_the_corner_of_the_first():
     assert len({(round(float(x)), round(float(y))) for x, y in moved}) == 1
 
 
-def test_both_states_have_a_frame_of_their_own():
+def test_each_state_has_its_own_frame():
     made = picture(index_of("conflict"), 3, "side")
     before, after = frames_of(made)
     assert [len(before.places), len(after.places)] == [len(before.view["nodes"]), len(after.view["nodes"])]

@@ -9,24 +9,24 @@ from tests.views.showing import SMALL, every_step, index_of
 LOW, MIDDLE, HIGH = ((100.0, y, 80.0, 40.0) for y in (300.0, 200.0, 100.0))
 
 
-def test_a_line_goes_from_the_top_of_what_is_read_to_the_bottom_of_the_reader():
+def test_a_line_goes_from_the_top_of_its_source_to_the_bottom_of_its_target():
     (line,) = lines([LOW, MIDDLE], [(0, 1)], [0])
     assert line == Line(((100.0, 280.0), (100.0, 220.0)), None)
     assert [x for x, _ in line.points] == [100.0] * len(line.points)
 
 
-def test_it_goes_round_what_stands_between():
+def test_a_line_goes_around_boxes():
     (line,) = lines([LOW, MIDDLE, HIGH], [(0, 2)], [0])
     assert line.corners == ((100.0, 280.0), (51.0, 224.5), (51.0, 167.5), (100.0, 120.0))
 
 
-def test_a_reader_in_the_same_row_is_reached_sideways():
+def test_a_target_in_the_same_row_is_reached_sideways():
     one, other = lines([LOW, (300.0, 300.0, 80.0, 40.0)], [(0, 1), (1, 0)], [0, 0])
     assert one.corners == ((140.0, 300.0), (260.0, 300.0))
     assert other.corners == ((260.0, 300.0), (140.0, 300.0))
 
 
-def test_words_that_have_no_room_are_left_out():
+def test_labels_without_room_are_omitted():
     beside = [(x, 200.0, 90.0, 40.0) for x in (0.0, 200.0)]
     (line,) = lines([LOW, MIDDLE, HIGH, *beside], [(0, 1)], [30])
     assert line.words == (104.0, 250.0)
@@ -36,7 +36,7 @@ def test_words_that_have_no_room_are_left_out():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_words_of_a_picture_cover_no_box_and_no_other_words(name):
+def test_labels_overlap_neither_boxes_nor_labels(name):
     index, found = index_of(name), 0
     for step in every_step(name):
         made = picture(index, step)

@@ -132,7 +132,7 @@ def test_details_of_a_layer_that_was_fused():
     )
 
 
-def test_details_of_a_group_speak_of_all_its_nodes():
+def test_details_of_a_group_cover_all_its_nodes():
     index = index_of("digits")
     box = next(node for node in picture(index, 0).view["nodes"] if node["count"] == 64)
     view = details(index, 0, box["ids"])
@@ -175,7 +175,7 @@ def test_details_show_measured_times():
     assert ["measured", "1.5 ms (1 of 1 node)"] in rows
 
 
-def test_a_match_says_what_it_made_and_against_whom_it_won():
+def test_a_match_shows_its_result_and_the_matches_it_won_against():
     view = match_details(index_of("conflict"), 3, 0)
     assert [line.partition(" (")[0] for line in section(view, "Conflicts")["lines"]] == snapshot(
         ["won against Candecomp at [5, 4]: both claim node 5"]
@@ -204,7 +204,7 @@ def test_why_not_shows_the_questions_of_the_matcher():
     )
 
 
-def test_why_not_of_a_trace_from_a_file_still_gives_the_answer(tmp_path):
+def test_why_not_of_a_loaded_trace_has_the_answer(tmp_path):
     index_of("blackboard").trace.save(tmp_path / "trace.json")
     index = TraceIndex(explorer.Trace.load(tmp_path / "trace.json"))
     assert section(why_not(index, "SumCollapse", 7, 3), "Why not")["rows"][-1] == snapshot(
@@ -236,7 +236,7 @@ def test_near_misses_of_the_whole_trace_by_pattern():
         lambda index: waterfall(index, "beauty"),
     ],
 )
-def test_what_is_not_there_is_a_typed_error(ask):
+def test_unknown_names_raise_typed_errors(ask):
     with pytest.raises(UnknownNameError):
         ask(index_of("blackboard"))
 
@@ -279,7 +279,7 @@ def test_a_fold_level_shows_where_each_slice_reads():
     )
 
 
-def test_every_level_of_every_fold_has_a_table_with_a_row_a_slice():
+def test_every_fold_group_has_a_table_with_a_row_per_slice():
     for name in ("levels", "hmm", "digits"):
         index = index_of(name)
         for level in fold_levels(index):
@@ -288,7 +288,7 @@ def test_every_level_of_every_fold_has_a_table_with_a_row_a_slice():
                 assert all(len(row) == len(group["table"]["columns"]) for row in group["table"]["rows"])
 
 
-def test_groups_that_nearly_were_one_are_named_with_the_reason():
+def test_missed_folds_have_their_reason():
     assert missed_folds(index_of("levels", levels="longest-distance")) == snapshot(
         {
             "columns": ["node", "other node", "layers", "why not folded together"],
@@ -331,7 +331,7 @@ def test_the_waterfall_adds_up():
     )
 
 
-def test_the_course_of_a_figure():
+def test_a_statistic_over_the_steps():
     bars = stat_bars(index_of("conflict"), "activation_bytes")
     assert [(bar["label"], bar["value"]) for bar in bars["bars"]] == snapshot(
         [("compile", 180.0), ("fuse, round 1", 132.0), ("fuse, round 2", 100.0), ("fold", 100.0)]
@@ -376,7 +376,7 @@ def test_times_have_whiskers_and_a_reason_where_they_are_missing():
 # ---------------------------------------------------------------------- recordings, files, errors
 
 
-def test_a_recording_of_the_digits_is_small_and_whole():
+def test_a_recording_of_the_digits_is_small_and_complete():
     index = index_of("digits")
     made = recording(index, "digits")
     assert len(json.dumps(made)) < 1_000_000
@@ -451,7 +451,7 @@ def test_import_of_the_views_loads_neither_torch_nor_a_user_interface():
 
 @pytest.mark.parametrize("mode", ["diff", "side"])
 @pytest.mark.parametrize("colour_by", ["change", "kind", "memory", "time", "fold"])
-def test_a_static_picture_is_well_formed_and_says_everything(mode, colour_by):
+def test_a_static_picture_is_well_formed_and_complete(mode, colour_by):
     made = picture(index_of("near-misses"), 3, mode, colour_by, near_misses="Candecomp")
     root = ElementTree.fromstring(static_svg(made))
     text = "".join(root.itertext())
@@ -473,7 +473,7 @@ def test_a_static_picture_escapes_text():
     ElementTree.fromstring(svg)
 
 
-def test_a_static_picture_knows_light_and_dark():
+def test_a_static_picture_supports_light_and_dark():
     assert "prefers-color-scheme:dark" in static_svg(picture(index_of("blackboard"), 0))
     assert static_svg(picture(index_of("blackboard"), 3)) == static_svg(picture(index_of("blackboard"), 3))
 

@@ -217,7 +217,7 @@ n15 -> n16: 1 added\
 """)
 
 
-def test_side_by_side_holds_before_and_after_with_all_places_in_one_array():
+def test_side_by_side_has_both_states_and_all_coordinates_in_one_array():
     index = index_of("blackboard")
     both, before, after = (picture(index, 3, mode) for mode in ("side", "before", "after"))
     assert both.view["mode"] == "side"
@@ -230,7 +230,7 @@ def test_side_by_side_holds_before_and_after_with_all_places_in_one_array():
     assert both.view["width"] == both.view["other"]["width"]
 
 
-def test_one_box_a_node():
+def test_one_box_per_node():
     index = index_of("blackboard")
     assert picture_text(picture(index, 7, group_by="none").view) == snapshot("""\
 Step 7 of 10: fold, level 0, 5 layers became 1 | 5 layers folded into 1 | 5 layers and 5 removed.
@@ -258,7 +258,7 @@ n15 -> n16: 1 kept\
 """)
 
 
-def test_one_box_a_scope():
+def test_one_box_per_scope():
     index = index_of("blackboard")
     assert picture_text(picture(index, 0, group_by="scope").view) == snapshot("""\
 Step 0 of 10: compile | 13 layers compiled | 13 layers. Showing 9 groups.
@@ -394,7 +394,7 @@ def test_folded_layers_say_how_they_read_and_what_they_copy():
     )
 
 
-def test_bytes_of_the_edges_add_up_to_the_figure_of_the_step():
+def test_bytes_of_edges_add_up_to_the_statistic_of_the_step():
     for name in ("digits", "levels", "hmm", "kronecker"):
         index = index_of(name)
         last = every_step(name)[-1]
@@ -412,7 +412,7 @@ def test_a_step_at_which_no_pattern_matched_says_which_came_closest():
     )
 
 
-def test_the_legend_holds_only_what_occurs():
+def test_the_legend_has_only_entries_that_occur():
     roles = [(item["channel"], item["role"]) for item in picture(index_of("blackboard"), 3).view["legend"]]
     assert roles == snapshot(
         [
@@ -430,7 +430,7 @@ def test_the_legend_holds_only_what_occurs():
 
 
 @pytest.mark.filterwarnings("ignore:Stopped optimize at the limit")
-def test_a_limit_that_was_hit_is_the_message_of_its_step():
+def test_a_reached_limit_is_the_message_of_its_step():
     index = index_of("sum-chain", max_rounds=5)
     (step,) = [step.index for step in index.trace.steps if step.limits]
     assert picture(index, step).view["message"].startswith("Stopped optimize at the limit of 5 rounds")
@@ -451,12 +451,12 @@ def test_unknown_names_are_typed_errors_that_list_the_known_ones(arguments, mess
         picture(index_of("blackboard"), **arguments)
 
 
-def test_a_picture_is_data_of_json_types():
+def test_a_picture_has_only_json_types():
     view = picture(index_of("near-misses"), 3, "side", "memory", near_misses="Candecomp").view
     assert json.loads(json.dumps(view)) == view
 
 
-def test_outputs_are_marked_where_a_circuit_has_several():
+def test_outputs_are_marked_if_a_circuit_has_several():
     def marked(name):
         nodes = picture(index_of(name), 1, group_by="none").view["nodes"]
         return [node["id"] for node in nodes if "out" in [badge["sign"] for badge in node["badges"]]]

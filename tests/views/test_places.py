@@ -26,7 +26,7 @@ def overlaps(points, grid):
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("group_by", GROUPINGS)
-def test_boxes_never_overlap_and_lie_inside_of_the_picture(name, group_by):
+def test_boxes_never_overlap_and_are_inside_the_picture(name, group_by):
     index = index_of(name)
     for step in every_step(name):
         for mode in ("diff", "before", "after"):
@@ -40,7 +40,7 @@ def test_boxes_never_overlap_and_lie_inside_of_the_picture(name, group_by):
 
 
 @pytest.mark.parametrize("name", ["mnist", *SMALL])
-def test_a_box_that_survives_a_step_keeps_its_place(name):
+def test_a_box_that_survives_a_step_keeps_its_position(name):
     index = index_of(name)
     changing = [step.index for step in index.trace.steps if step.changed or step.index == 0]
     for group_by in ("fold",) if name == "mnist" else GROUPINGS:
@@ -67,7 +67,7 @@ def rows_of(view, coordinates):
     return [[title for _, title in sorted(rows[y])] for y in sorted(rows)]
 
 
-def test_new_boxes_of_a_narrow_picture_stand_in_the_row_of_what_they_replace():
+def test_new_boxes_of_a_narrow_picture_are_in_the_row_of_those_they_replace():
     made = picture(index_of("digits"), 3)
     assert rows_of(made.view, made.coordinates) == snapshot(
         [
@@ -87,7 +87,7 @@ def test_new_boxes_of_a_narrow_picture_stand_in_the_row_of_what_they_replace():
     )
 
 
-def test_shattered_layers_stand_above_what_they_read():
+def test_shattered_layers_are_above_their_inputs():
     made = picture(index_of("kronecker"), 2)
     height = {node["id"]: y for node, y in zip(made.view["nodes"], made.coordinates[:, 1].tolist(), strict=True)}
     added = {node["id"] for node in made.view["nodes"] if node["change"] == "added"}
@@ -96,7 +96,7 @@ def test_shattered_layers_stand_above_what_they_read():
     assert all(height[edge["target"]] < height[edge["source"]] for edge in inner)
 
 
-def test_a_new_box_says_which_boxes_of_the_step_before_it_came_from():
+def test_a_new_box_names_its_origins():
     index = index_of("blackboard")
     before = set(places_of(index, 2, "fold").points)
     new = {node["id"]: node for node in picture(index, 3).view["nodes"] if node["change"] == "added"}
@@ -106,7 +106,7 @@ def test_a_new_box_says_which_boxes_of_the_step_before_it_came_from():
     assert all(before.issuperset(node.get("came_from", ["?"])) for node in new.values())
 
 
-def test_a_fused_layer_of_a_wide_picture_appears_between_those_it_was_made_of():
+def test_a_fused_layer_of_a_wide_picture_appears_between_its_origins():
     index = index_of("blackboard")
     points = places_of(index, 3, "none").points
     for rewrite in index.trace.steps[3].rewrites:
@@ -114,7 +114,7 @@ def test_a_fused_layer_of_a_wide_picture_appears_between_those_it_was_made_of():
         assert np.abs(np.array(points[f"n{rewrite.added[-1]}"]) - middle).max() < grid_of(index).row
 
 
-def test_places_do_not_depend_on_the_way_through_the_trace():
+def test_positions_do_not_depend_on_the_order_of_visits():
     trace = explorer.record(gallery.load_named("conflict"))
     forwards, jumping = TraceIndex(trace), TraceIndex(trace)
     picture(jumping, 12)
@@ -123,7 +123,7 @@ def test_places_do_not_depend_on_the_way_through_the_trace():
         assert np.array_equal(picture(forwards, step).coordinates, picture(jumping, step).coordinates)
 
 
-def test_without_graphviz_there_is_a_layout_of_our_own(monkeypatch):
+def test_without_graphviz_our_own_layout_is_used(monkeypatch):
     monkeypatch.setenv("PATH", "")
     index = TraceIndex(explorer.record(gallery.load_named("blackboard")))
     levels = np.array([0, 0, 1, 2], np.int32)

@@ -98,7 +98,7 @@ def other_answer(question, answer):
     return answer[1:] if answer else [max(question.nodes) - 1]
 
 
-def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
+def test_feedback_on_a_fold_names_wrong_and_missing_layers():
     index = index_of("levels")
     question = ask(index, 10, "fold-with")[0]
     assert question.text == snapshot("Which layers will be folded together with layer 34 (CPT)? Click all of them.")
@@ -131,7 +131,7 @@ def test_what_folds_together_is_told_with_what_is_wrong_and_what_is_missing():
         check(index, question, [*wanted, 9999])
 
 
-def test_a_pattern_whose_rule_declines_fits():
+def test_a_pattern_matches_even_if_its_guard_declines():
     trace = explorer.record(gallery.load_named("hmm"), explorer.TorchCompiler(semiring="sum-product"))
     index = TraceIndex(trace)
     declined = next(r for s in trace.steps for r in s.refusals if r.refusal.kind is RefusalKind.DECLINED)
@@ -140,7 +140,7 @@ def test_a_pattern_whose_rule_declines_fits():
     assert not check(index, question, False).right
 
 
-def test_a_layer_that_stays_alone_says_what_came_closest():
+def test_feedback_on_an_unfolded_layer_names_the_closest_one():
     index = index_of("levels")
     (question,) = ask(index, 9, "fold-with")
     verdict = check(index, question, [])
@@ -153,7 +153,7 @@ def test_a_layer_that_stays_alone_says_what_came_closest():
     )
 
 
-def test_the_winner_of_a_conflict_is_told_with_the_strategy():
+def test_feedback_on_a_conflict_names_the_strategy():
     index = index_of("conflict")
     (question,) = ask(index, 3, "winner")
     assert (question.text, question.choices) == snapshot(
@@ -175,7 +175,7 @@ def test_the_winner_of_a_conflict_is_told_with_the_strategy():
         check(index, question, "Tucker at 1")
 
 
-def test_whether_a_pattern_matches_is_told_by_the_matcher():
+def test_feedback_on_a_match_quotes_the_matcher():
     index = index_of("conflict")
     asked = [question for question in ask(index, 3, "matches") if question.pattern == "SumCollapse"]
     assert [[question.text, *lines(check(index, question, True))] for question in asked] == snapshot(
@@ -192,7 +192,7 @@ def test_whether_a_pattern_matches_is_told_by_the_matcher():
     )
 
 
-def test_how_many_layers_are_left_is_told_by_what_was_done():
+def test_feedback_on_layers_left_says_what_was_done():
     index = index_of("conflict")
     texts = [lines(check(index, q, 9)) for step in (3, 5, 10) for q in ask(index, step, "layers-left")]
     assert texts == snapshot(
@@ -208,7 +208,7 @@ def test_how_many_layers_are_left_is_told_by_what_was_done():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_picture_of_a_question_does_not_tell_the_answer(name):
+def test_the_picture_of_a_question_does_not_reveal_the_answer(name):
     index = index_of(name)
     for step in every_step(name):
         for question in questions(index, step):
@@ -233,7 +233,7 @@ def test_nothing_is_asked_about_the_first_step():
     assert questions(index_of("conflict"), 0) == ()
 
 
-def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked():
+def test_no_clicks_are_asked_if_layers_cannot_be_drawn_one_by_one():
     index = index_of("mnist")
     fold = index.trace.step("fold/level 0").index
     assert [question.kind for question in questions(index, fold)] == ["layers-left"]
@@ -262,13 +262,13 @@ def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked():
         ("layers-left", 3, "9", "the answer must be a number of layers; got '9'"),
     ],
 )
-def test_an_answer_of_another_kind_is_refused(kind, step, answer, message):
+def test_an_answer_of_the_wrong_type_is_refused(kind, step, answer, message):
     index = index_of("conflict")
     with pytest.raises(DataTypeError, match=message):
         check(index, ask(index, step, kind)[0], answer)
 
 
-def test_answers_may_come_from_numpy_and_as_the_words_of_the_choices():
+def test_answers_may_be_numpy_values_or_choices():
     index = index_of("conflict")
     nine: Any = np.int64(9)
     layers: Any = np.array([12, 13, 15])
@@ -284,7 +284,7 @@ def test_answers_may_come_from_numpy_and_as_the_words_of_the_choices():
 class TestOneQuestion:
     """Asked for by kind, with a step, a node, a pattern or a statistic."""
 
-    def test_what_is_left_out_is_chosen(self):
+    def test_defaults_are_chosen(self):
         index = index_of("conflict")
         asked = [
             question_about(index, "fold-with"),
@@ -323,7 +323,7 @@ class TestOneQuestion:
             ]
         )
 
-    def test_what_becomes_of_a_figure_is_more_the_same_or_fewer(self):
+    def test_a_statistic_is_more_the_same_or_fewer(self):
         index = index_of("conflict")
         said = {}
         for step, stat in ((3, "flops"), (10, "layers"), (11, "copied_bytes"), (10, "parameters")):
@@ -387,11 +387,11 @@ class TestOneQuestion:
             (("matches", 10), {"node": 14, "pattern": "Candecomp"}, CircuitError, "was not tried in step 10"),
         ],
     )
-    def test_what_cannot_be_asked_is_refused(self, arguments, options, error, message):
+    def test_invalid_questions_are_refused(self, arguments, options, error, message):
         with pytest.raises(error, match=message):
             question_about(index_of("conflict"), *arguments, **options)
 
-    def test_where_layers_cannot_be_drawn_one_by_one_none_is_to_be_clicked(self):
+    def test_no_clicks_are_asked_if_layers_cannot_be_drawn_one_by_one(self):
         index = index_of("mnist")
         member = index.trace.fold_groups(0)[0].members[0]
         asked: list[dict[str, Any]] = [{"node": member}, {"step": "fold/level 0"}]
@@ -427,7 +427,7 @@ class TestAsData:
             }
         )
 
-    def test_of_clicked_layers_each_that_does_not_belong_has_its_reason(self):
+    def test_each_wrongly_clicked_layer_has_its_reason(self):
         index = index_of("conflict")
         question = question_about(index, "fold-with", node=14)
         clicks = as_data(index, question)["clicks"]
@@ -436,7 +436,7 @@ class TestAsData:
             assert f"Layer {other}: {reason}" in check(index, question, [int(other)]).text
 
     @pytest.mark.parametrize("name", SMALL)
-    def test_it_goes_from_the_picture_that_does_not_tell_to_the_one_that_does(self, name):
+    def test_it_goes_from_the_asking_to_the_revealing_picture(self, name):
         index = index_of(name)
         for step in every_step(name):
             for question in questions(index, step):

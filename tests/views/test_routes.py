@@ -13,7 +13,7 @@ def test_an_arrow_to_the_next_row_passes_nothing():
     assert routes(COLUMN, [(0, 1), (1, 2)]) == [[], []]
 
 
-def test_an_arrow_over_a_row_goes_round_its_box():
+def test_an_arrow_over_a_row_goes_around_its_box():
     (points,) = routes(COLUMN, [(0, 2)])
     assert points == [(51.0, 224.5), (51.0, 167.5)]
 
@@ -23,7 +23,7 @@ def test_two_arrows_pass_a_row_side_by_side():
     assert abs(one[0][0] - other[0][0]) >= 6
 
 
-def test_an_arrow_with_a_free_way_goes_straight():
+def test_an_unobstructed_arrow_is_straight():
     places = [(100.0, 300.0, 80.0, 40.0), (300.0, 200.0, 80.0, 40.0), (100.0, 100.0, 80.0, 40.0)]
     assert routes(places, [(0, 2)]) == [[(100.0, 224.5), (100.0, 167.5)]]
 

@@ -90,7 +90,7 @@ def conflict_run():
     )
 
 
-def test_a_gain_inside_the_noise_is_no_gain():
+def test_a_gain_within_the_noise_is_no_gain():
     assert speed_up(about(24.6), about(2.0), "unoptimized").text == "12.3x faster than unoptimized (11.1 to 13.6)"
     assert speed_up(about(24.6), about(2.0)).tone == "faster"
     assert speed_up(about(2.0), about(3.0)).text == "1.5x slower (1.36 to 1.66)"
@@ -145,7 +145,7 @@ def test_bars_of_steps_have_whiskers_a_reason_and_a_table():
     )
 
 
-def test_a_step_with_another_output_shows_the_reason_where_its_time_would_be():
+def test_a_step_with_different_outputs_shows_the_reason_instead_of_its_time():
     run = conflict_run()
     wrong = replace(run.timings[-1], estimate=None, missing="no time: the output differs")
     bars = step_bars(index_of("conflict"), replace(run, timings=(*run.timings[:-1], wrong)))
@@ -188,7 +188,7 @@ def sweep(cpu, cuda, **changes):
     return run_of(SWEEP, *timings, **changes)
 
 
-def test_the_crossover_is_told_or_why_there_is_none():
+def test_the_crossover_or_why_there_is_none():
     cpu = {1: 1.0, 4: 4.0, 64: 64.0}
     crossing = sweep(cpu, {1: 8.0, 4: 8.0, 64: 8.0})
     assert crossover_text(crossing) == "Crossover: from a batch of about 8 on, CUDA is faster."
@@ -241,7 +241,7 @@ def test_layers_are_listed_longest_first_with_the_rest_and_the_sum():
     assert ["measured", "6 ms (1 of 1 node)"] in numbers["rows"]
 
 
-def test_conditions_say_on_what_and_how_and_what_is_doubtful():
+def test_conditions_describe_the_setup_and_its_warnings():
     section = conditions(conflict_run())
     assert section["rows"] == snapshot(
         [
@@ -267,12 +267,12 @@ def test_conditions_say_on_what_and_how_and_what_is_doubtful():
     assert conditions(replace(doubtful, cancelled=True))["lines"][1].startswith("The measurement was cancelled")
 
 
-def test_memory_stands_beside_what_was_planned():
+def test_measured_memory_is_next_to_planned_memory():
     assert memory_table(conflict_run())["rows"][0] == ["compile", "CPU", "4 KiB", "2 KiB"]
     assert memory_table(conflict_run())["rows"][2][3] == "not measured"
 
 
-def test_without_cuda_the_reason_stands_there_and_what_can_be_opened():
+def test_without_cuda_the_reason_and_recorded_runs_are_shown():
     assert no_cuda_text("no device", 0).startswith("No CUDA: no device. There is no recorded run to open either")
     assert no_cuda_text("no device", 2) == "No CUDA: no device. 2 recorded runs can be opened."
     assert no_cuda_text(None, 2) == ""
@@ -309,7 +309,7 @@ def test_many_small_operators_are_launch_bound():
     assert bottlenecks(index_of("conflict"), [run_of(STEPS, slow)], step=0) == ()  # it is about another state
 
 
-def test_a_sweep_says_up_to_which_batch_rows_cost_nothing():
+def test_a_sweep_says_up_to_which_batch_size_rows_cost_almost_nothing():
     last = bench.default_steps(index_of("conflict").trace)[-1]
     run = sweep({1: 1.0, 4: 1.1, 16: 1.3, 64: 4.0}, {})
     run = replace(run, timings=tuple(replace(t, step=last, operators=5, one_row=1.0) for t in run.timings))

@@ -18,7 +18,7 @@ function open(json, options = {}) {
   return { el, model, close: view.render({ model, el }) };
 }
 
-test("draws a bar for each value, whiskers for a spread, a hatch with its reason for what is missing", () => {
+test("draws a bar for each value, whiskers for an interval, a hatch and a reason for a missing value", () => {
   const { el, close } = open(JSON.stringify(bars()));
   assert.equal(el.of("ceb-bar").length, 2);
   assert.equal(el.of("ceb-whisker").length, 2, "one path and its halo");
@@ -45,7 +45,7 @@ test("the table has the same values", () => {
   close();
 });
 
-test("a malformed value shows its error, a good one afterwards is drawn; the empty one says so", async () => {
+test("a malformed value shows its error, a good one is drawn afterwards; an empty one says so", async () => {
   const { el, model, close } = open("{");
   assert.match(el.textContent, /Cannot draw these bars.*not JSON/);
   await model.put({ bars: JSON.stringify(bars({ novelty: 1 })) });
@@ -56,7 +56,7 @@ test("a malformed value shows its error, a good one afterwards is drawn; the emp
   close();
 });
 
-test("a logarithmic axis covers all values, and zero has no place on it", () => {
+test("a logarithmic axis covers all values, without zero", () => {
   const axis = axisOf(readBars(JSON.stringify(bars({ bars: [bar("a", 0.003), bar("b", 740)] }))));
   assert.ok(axis.low <= 0.003 && axis.high >= 740);
   assert.ok(axis.ticks.length >= 3 && axis.ticks.length <= 16, `${axis.ticks}`);
@@ -87,7 +87,7 @@ test("a change in time has the colour and the sign of its tone, in light and dar
   close();
 });
 
-test("forced colours leave the signs and take the system's colours", () => {
+test("forced colours keep the signs and use the system's colours", () => {
   globalThis.matchMedia = (query) => ({ matches: query.includes("forced-colors"), addEventListener() {}, removeEventListener() {} });
   try {
     const { el, close } = open(JSON.stringify(bought()));
@@ -112,7 +112,7 @@ test("the tone is in the accessible names, the legend and the table", () => {
   close();
 });
 
-test("tones of a second series keep its texture; an unknown tone is passed over", () => {
+test("tones of a second series keep its texture; an unknown tone is ignored", () => {
   const second = [change("fuse", -3, "faster"), { ...change("fuse", 1, "slower"), series: "CUDA" }, change("fold", 1, "sideways")];
   const { el, close } = open(JSON.stringify(bought({ series: ["time", "CUDA"], bars: second })), { theme: "light" });
   const [first, textured, plain] = fills(el);
@@ -126,6 +126,6 @@ test("tones of a second series keep its texture; an unknown tone is passed over"
   close();
 });
 
-test("numbers are shown in three digits", () => {
+test("numbers have three digits", () => {
   assert.deepEqual([0, 1234.5, 12.345, 0.01234, 0.00001234, 4e9].map(shown), ["0", "1,235", "12.3", "0.0123", "1.23e-5", "4e9"]);
 });

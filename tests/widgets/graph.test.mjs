@@ -30,7 +30,7 @@ test("draws a box for each node, an arrow for each edge, a hull for each match",
   close();
 });
 
-test("each change has a second sign beside its colour", () => {
+test("each change has a sign in addition to its colour", () => {
   const { box, close } = open();
   assert.deepEqual(box("sum").of("ce-sign").map((sign) => sign.textContent), ["−", "M"]);
   assert.equal(box("sum").of("ce-hatch-removed").length, 1);
@@ -50,7 +50,7 @@ test("a folded node looks like a stack and says how many folds", async () => {
   close();
 });
 
-test("a click selects, a click with Shift adds, Escape clears, and Python hears of it", () => {
+test("a click selects, a click with Shift adds, Escape clears, and Python is notified", () => {
   const { box, press, model, close, root } = open();
   box("sum").dispatch("click");
   assert.deepEqual(model.get("selection"), ["sum"]);
@@ -63,7 +63,7 @@ test("a click selects, a click with Shift adds, Escape clears, and Python hears 
   close();
 });
 
-test("where many are to be chosen, a click adds or takes away, and one beside the boxes takes nothing away", () => {
+test("with `many`, a click toggles a box, and a click next to the boxes changes nothing", () => {
   const { box, model, root, close } = open({ options: { many: true } });
   box("sum").dispatch("click");
   box("product").dispatch("click");
@@ -75,7 +75,7 @@ test("where many are to be chosen, a click adds or takes away, and one beside th
   close();
 });
 
-test("while a question is asked nothing is told that the picture does not show, and no key leads on", () => {
+test("during a question only the picture is shown, and no key steps", () => {
   const details = JSON.stringify({ id: "sum", title: "Sum %7", sections: [{ heading: "Lineage", rows: [["folded into", "9"]], lines: [] }] });
   const message = JSON.stringify(picture({ message: "No pattern matched." }));
   const options = { asking: true, stepper: false, modes: ["diff"] };
@@ -89,7 +89,7 @@ test("while a question is asked nothing is told that the picture does not show, 
   close();
 });
 
-test("boxes of one node have its number where that is asked for", () => {
+test("boxes of one node show its number on request", () => {
   const shown = JSON.stringify(picture({ nodes: [node("input", { ids: [3, 4], count: 2 }), node("product", { ids: [7] }), node("sum", { ids: [8], title: "A sum with quite a long name" })] }));
   const { box, close } = open({ picture: shown, options: { numbers: true } });
   const words = (id) => box(id).of("ce-title")[0].textContent;
@@ -100,7 +100,7 @@ test("boxes of one node have its number where that is asked for", () => {
   close();
 });
 
-test("a picture whose boxes stand far from its corner is shown where they stand", () => {
+test("a picture whose boxes are far from its corner is centred on them", () => {
   const nodes = [node("input"), node("product"), node("sum")];
   const far = new Float32Array([[7100, 60], [7100, 130], [7100, 200]].flatMap(([x, y]) => [x, y, 120, 40]));
   const shown = JSON.stringify(picture({ nodes, width: 7200, height: 260 }));
@@ -109,7 +109,7 @@ test("a picture whose boxes stand far from its corner is shown where they stand"
   close();
 });
 
-test("a click beside the elements is looked up by its place", () => {
+test("a click next to the elements is resolved by its position", () => {
   const { root, model, close } = open();
   const zoom = Number(root.getAttribute("data-zoom"));
   const viewport = root.of("ce-view")[0];
@@ -152,7 +152,7 @@ test("Left and Right go to the steps that change something, with Shift to any, H
   close();
 });
 
-test("every key that the view uses is kept from the host, others are not", () => {
+test("keys that the view uses do not reach the host, other keys do", () => {
   const { press, root, close } = open();
   assert.equal(root.getAttribute("data-lm-suppress-shortcuts"), "true");
   assert.equal(press("ArrowRight").stopped, true);
@@ -170,7 +170,7 @@ test("letter keys can be turned off; keys with names stay", () => {
   close();
 });
 
-test("nothing is heard from a search field but Escape", () => {
+test("in a search field only Escape is handled", () => {
   const { root, press, model, close } = open();
   const search = root.all((element) => element.getAttribute("type") === "search")[0];
   search.value = "prod";
@@ -186,7 +186,7 @@ test("nothing is heard from a search field but Escape", () => {
   close();
 });
 
-test("one box is in the order of tabs; arrows and commas move the focus, Enter selects", () => {
+test("one box is in the tab order; arrows and commas move the focus, Enter selects", () => {
   const { box, press, boxes, document, model, close } = open();
   assert.deepEqual(boxes().filter((item) => item.getAttribute("tabindex") === "0").map((item) => item.getAttribute("data-id")), ["input"]);
   box("input").focus();
@@ -218,7 +218,7 @@ test("brackets go through matches: the view's hull and the selection follow", ()
   close();
 });
 
-test("a match in words says its kind once", () => {
+test("the text of a match names its kind once", () => {
   const say = (kind, label, reason) => sayHull({ id: "h0", kind, boxes: [], label, reason });
   assert.equal(say("lost", "Candecomp", "lost to SumCollapse (order: the first wins)"), "Candecomp, lost to SumCollapse (order: the first wins)");
   assert.equal(say("winner", "SumCollapse", "won against Candecomp (order)"), "SumCollapse, won against Candecomp (order)");
@@ -229,7 +229,7 @@ test("a match in words says its kind once", () => {
   assert.equal(say("lost", "", ""), "h0, lost");
 });
 
-test("the minimap gives way to the buttons in a low stage", async () => {
+test("the minimap makes room for the buttons in a low stage", async () => {
   const { root, model, close } = open();
   const [map] = root.of("ce-map");
   await model.put({ view: { zoom: { k: 9, x: 200, y: 150 } } });
@@ -240,7 +240,7 @@ test("the minimap gives way to the buttons in a low stage", async () => {
   close();
 });
 
-test("the mode buttons and the key d set the view, and keep what else is in it", () => {
+test("the mode buttons and the key d set the view, and preserve other keys", () => {
   const { root, press, model, close } = open({ view: { mode: "diff", strange: 1 } });
   root.button("Before").dispatch("click");
   assert.deepEqual(model.get("view"), { mode: "before", strange: 1 });
@@ -259,7 +259,7 @@ test("side by side draws two pictures and selects in both", async () => {
   close();
 });
 
-test("survivors move, new boxes grow out of those they came from, and it ends within 400 ms", async () => {
+test("survivors move, new boxes grow out of their origins, within 400 ms", async () => {
   const { model, box, root, close } = open();
   await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2, 200) });
   assert.equal(root.getAttribute("data-moving"), "true");
@@ -272,7 +272,7 @@ test("survivors move, new boxes grow out of those they came from, and it ends wi
   close();
 });
 
-test("nothing moves for who asked for less motion", async () => {
+test("nothing moves with reduced motion", async () => {
   globalThis.matchMedia = (query) => ({ matches: query.includes("reduced-motion") });
   const { model, box, close } = open();
   await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
@@ -290,7 +290,7 @@ test("the picture waits for its coordinates, whichever comes first", async () =>
   close();
 });
 
-test("coordinates that never fit give way to a plain layout by level", async () => {
+test("coordinates that never match are replaced by a layout by level", async () => {
   const { boxes, close } = open({ coordinates: new Uint8Array(4) });
   assert.equal(boxes().length, 0);
   await after(450);
@@ -298,7 +298,7 @@ test("coordinates that never fit give way to a plain layout by level", async () 
   close();
 });
 
-test("unknown fields, kinds and roles are passed over", () => {
+test("unknown fields, kinds and roles are ignored", () => {
   const strange = picture({ novelty: { deep: [1] } });
   strange.nodes[0] = { ...strange.nodes[0], kind: "quantum", colour: "plaid", change: "vanished" };
   strange.hulls[0].kind = "aura";
@@ -357,7 +357,7 @@ test("the table has the same data, and says how many rows are hidden", () => {
   close();
 });
 
-test("the inspector shows the facts at once and Python's details when they come", async () => {
+test("the inspector shows known facts at once and Python's details when they arrive", async () => {
   const { root, box, model, close } = open();
   box("sum").dispatch("click");
   assert.match(root.of("ce-side")[0].textContent, /Kind.*sum.*Matches.*Candecomp/);
@@ -367,7 +367,7 @@ test("the inspector shows the facts at once and Python's details when they come"
   close();
 });
 
-test("a message, its buttons, an error of the step and a failed check are said in words", async () => {
+test("a message, its buttons, an error of the step and a failed check are shown as text", async () => {
   const { root, model, close, last } = open({
     picture: JSON.stringify(picture({ message: "No pattern matched.", actions: [{ name: "show-near-misses", label: "Show them" }] })),
     steps: JSON.stringify([step(0, { ok: false }), step(1, { ok: true, error: "rule X raised" })]),
@@ -382,7 +382,7 @@ test("a message, its buttons, an error of the step and a failed check are said i
   close();
 });
 
-test("an action stands beside the message or the note, as its picture says", async () => {
+test("an action is next to the message or the note, as the picture says", async () => {
   const actions = [{ name: "run-more", label: "Run more", beside: "message" }, { name: "show-all", label: "Show all anyway (slow)", beside: "note" }];
   const { root, model, close, last } = open({ picture: JSON.stringify(picture({ message: "Stopped at the limit.", actions })) });
   const labels = (part) => root.of(part)[0].all((element) => element.tagName === "button").map((button) => button.textContent).filter(Boolean);
@@ -395,7 +395,7 @@ test("an action stands beside the message or the note, as its picture says", asy
   close();
 });
 
-test("an edge to a box of the same row goes over the box between", () => {
+test("an edge to a box in the same row passes above the box between", () => {
   const nodes = ["left", "middle", "right"].map((id) => node(id));
   const json = JSON.stringify(picture({ nodes, edges: [edge("right", "left"), edge("middle", "left")], hulls: [] }));
   const shown = readPicture(json, new Float32Array([100, 200, 152, 46, 300, 200, 152, 46, 500, 200, 152, 46]));
@@ -420,7 +420,7 @@ test("a slow answer is announced and can be cancelled", async () => {
   close();
 });
 
-test("play goes on by itself only once asked, and stops at the last step", async () => {
+test("play continues until the last step", async () => {
   const { root, model, close } = open({ options: { animate: false } });
   await after(20);
   assert.equal(model.get("step"), 0);
@@ -454,7 +454,7 @@ test("zoom buttons move the camera, tell the view once at rest, and fit gives it
   close();
 });
 
-test("the theme follows the option, else the page", async () => {
+test("the theme follows the option, or else the page", async () => {
   const { root, model, document, close } = open({ options: { theme: "dark" } });
   assert.equal(root.getAttribute("data-theme"), "dark");
   document.body.setAttribute("data-jp-theme-light", "false");
@@ -503,7 +503,7 @@ test("cleaning up leaves no element and no listener, and late messages do nothin
   assert.equal(document.activeElement, document.body);
 });
 
-test("two views of one model do not meet", async () => {
+test("two views of one model do not interfere", async () => {
   const { el, model, document, close } = open();
   const other = document.createElement("div");
   const closeOther = view.render({ model, el: other });
@@ -515,7 +515,7 @@ test("two views of one model do not meet", async () => {
   close();
 });
 
-test("what hosts give is read alike", () => {
+test("values of all hosts are read alike", () => {
   assert.deepEqual(asDict(new Map([["a", 1]])), { a: 1 });
   assert.deepEqual(asDict('{"a": 1}'), { a: 1 });
   assert.deepEqual(asDict(null), {});
@@ -524,7 +524,7 @@ test("what hosts give is read alike", () => {
   assert.equal(asFloats(undefined).length, 0);
 });
 
-test("a line that passes a row goes round its boxes", () => {
+test("a line that passes a row goes around its boxes", () => {
   const nodes = ["a", "b", "c"].map((id, level) => node(id, { level }));
   const read = readPicture({ nodes, edges: [edge("a", "c")] }, places(3));
   const xs = read.edges[0].points.map((point) => point.x);
@@ -532,12 +532,12 @@ test("a line that passes a row goes round its boxes", () => {
   assert.match(curve(read.edges[0].points, "v"), /^M[-\d. CLQ]+$/);
 });
 
-test("arrows to what is not drawn are counted, not hidden", () => {
+test("arrows to boxes that are not drawn are counted", () => {
   const read = readPicture({ nodes: [node("a")], edges: [edge("a", "gone")], note: "1 layer." }, places(1));
   assert.equal(read.note, "1 layer. 1 arrow leads outside the picture.");
 });
 
-test("a hull surrounds its boxes in one line and leaves out what lies between", () => {
+test("a hull surrounds its boxes in one line and excludes boxes between them", () => {
   const at = (x, y) => ({ x, y, w: 100, h: 40, folds: 1 });
   const rects = cover([at(0, 0), at(300, 100)], 8);
   const d = outline(rects);
@@ -546,7 +546,7 @@ test("a hull surrounds its boxes in one line and leaves out what lies between", 
   assert.equal(outline(cover([at(0, 0)], 8)).match(/Q/g).length, 4);
 });
 
-test("words on the heat scale keep a contrast of 4.5", () => {
+test("text on the heat scale has a contrast of at least 4.5", () => {
   for (let at = 0; at <= 1; at += 0.02) {
     const ground = luminance(heat(at));
     const ink = ground > 0.18 ? 0 : 1;

@@ -42,7 +42,7 @@ test("the page has the theme of the system and follows it", () => {
   close();
 });
 
-test("where the system says nothing the page is light", () => {
+test("the page is light by default", () => {
   const { theme, close } = open();
   assert.equal(theme(), "light");
   close();
@@ -86,7 +86,7 @@ test("a browser that refuses, or has no clipboard, is reported as such", async (
   bare.close();
 });
 
-test("nothing is copied before it is asked for", async () => {
+test("nothing is copied without a request", async () => {
   const { model, written, close } = open({ copy: { text: "old", n: 4 } });
   await settled();
   await model.put({ copy: {} });
@@ -95,7 +95,7 @@ test("nothing is copied before it is asked for", async () => {
   close();
 });
 
-test("closing takes the theme off the page and hears nothing more", async () => {
+test("closing removes the theme and all listeners", async () => {
   const { callbacks } = system(true);
   const { model, theme, written, close } = open();
   assert.equal(callbacks.length, 1);
@@ -108,7 +108,7 @@ test("closing takes the theme off the page and hears nothing more", async () => 
   assert.deepEqual(written, []);
 });
 
-test("hello is said until an answer comes, then that the page is there; until then nothing in it can be used", async () => {
+test("hello is sent until an answer arrives, then ready; until then the page is inert", async () => {
   system(false);
   const { document, model, close } = open({ hello: 0, answer: 0, ready: false });
   assert.equal(document.body.inert, true);

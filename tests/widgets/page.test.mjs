@@ -34,7 +34,7 @@ test("the view steps and selects in a recording", async () => {
   close();
 });
 
-test("only recorded modes are offered, and side by side is made from before and after", () => {
+test("only recorded modes are offered, and side by side is composed of before and after", () => {
   const model = recordingModel(recording());
   assert.deepEqual(model.get("options").modes, ["diff", "before", "after", "side"]);
   model.set("view", { mode: "side" });
@@ -43,7 +43,7 @@ test("only recorded modes are offered, and side by side is made from before and 
   assert.equal(model.get("coordinates").length, 16 * 6);
 });
 
-test("what was not recorded is said", () => {
+test("a picture that was not recorded has a message", () => {
   const model = recordingModel(recording());
   model.set("step", 1);
   model.save_changes();
@@ -63,7 +63,7 @@ test("the address keeps step, mode and selection", () => {
   assert.equal(recordingModel(recording(), { hash: "#step=99&mode=evil" }).get("step"), 2);
 });
 
-test("a packed recording is read like a plain one", async () => {
+test("a compressed recording is read like a plain one", async () => {
   const text = JSON.stringify(recording());
   assert.deepEqual(await readRecording(gzipSync(text).toString("base64"), true), await readRecording(text, false));
 });
@@ -92,7 +92,7 @@ function embed(embedded, tables = []) {
   return { el, model: showEmbedded(el, embedded, [named()], drawings) };
 }
 
-test("a graph of several begins where it was, and words below it follow its step", () => {
+test("an embedded graph starts where it was, and the text below it follows its step", () => {
   const options = { compact: true, height: 300, modes: ["diff", "before", "after", "side"] };
   const { el, model } = embed({ kind: "graph", recording: 0, options, start: { ...place(2, "diff", ["cpt"]), hull: "m0" } }, ["", "0", "2"]);
   const words = () => el.childNodes.filter((child) => child.dataset && !child.hidden).map((child) => child.textContent);
@@ -133,7 +133,7 @@ test("a question is answered in its picture, shows the step and goes back", asyn
   assert.equal(el.of("ceq-verdict")[0].hidden, false);
 });
 
-test("bars are shown beside them", () => {
+test("bars are shown in such a page too", () => {
   const shown = { version: 1, title: "Layers", unit: "layers", log: false, series: ["layers"], note: "", bars: [{ label: "compile", value: 5, low: null, high: null, series: "layers", missing: "" }], table: { columns: [], rows: [] } };
   const { el } = embed({ kind: "bars", bars: shown });
   assert.equal(el.of("ceb-bar").length, 1);

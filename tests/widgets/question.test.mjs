@@ -21,7 +21,7 @@ function open(asked, traits = {}) {
   return { el, model, close, said, check: () => el.button("Check").dispatch("click"), inputs: (type) => el.all((one) => one.getAttribute?.("type") === type) };
 }
 
-test("a choice is checked, and the answer is told to Python", () => {
+test("a choice is checked, and Python receives the answer", () => {
   const { el, model, said, check, inputs, close } = open(question(choices));
   assert.match(el.textContent, /What will it do\?/);
   check();
@@ -58,7 +58,7 @@ test("a number is typed, and Enter checks it", () => {
   assert.deepEqual(model.sent.at(-1), { answer: 4 });
 });
 
-test("layers are chosen in the picture; the one that is asked about is no part of it", async () => {
+test("layers are chosen in the picture; the one in question is not part of the answer", async () => {
   const { el, model, said, check } = open(question(clicks), { selection: ["n1"] });
   const picked = () => el.of("ceq-picked")[0].textContent;
   assert.match(picked(), /Nothing is chosen/);
@@ -69,14 +69,14 @@ test("layers are chosen in the picture; the one that is asked about is no part o
   assert.deepEqual(model.sent, [{ answer: [3, 2] }]);
 });
 
-test("nothing chosen is an answer too: it stays alone", () => {
+test("nothing chosen is an answer too", () => {
   const alone = { clicks: { ...clicks.clicks, wanted: [], right: "Right. Layer 1 stays alone." } };
   const { said, check } = open(question(alone), { selection: ["n1"] });
   check();
   assert.equal(said().textContent, "✓Right. Layer 1 stays alone.");
 });
 
-test("the answer can be seen once something was checked, and the question again", async () => {
+test("the answer can be revealed after a check, and the question shown again", async () => {
   const { el, model, check } = open(question(clicks), { selection: ["n1", "n4"] });
   assert.equal(el.button("Reveal").hidden, true);
   check();
@@ -90,7 +90,7 @@ test("the answer can be seen once something was checked, and the question again"
   assert.equal(el.button("Check").disabled, false);
 });
 
-test("a verdict is seen as long as the answer is the one it was said to", async () => {
+test("the feedback is shown as long as the answer is unchanged", async () => {
   const chosen = open(question(choices));
   chosen.inputs("radio")[1].dispatch("change");
   chosen.check();
@@ -116,7 +116,7 @@ test("a verdict is seen as long as the answer is the one it was said to", async 
   assert.equal(clicked.said().hidden, false);
 });
 
-test("what is wrong and what is missing is said, with the reason of the first that is wrong", () => {
+test("the feedback names wrong and missing layers, with the reason of the first wrong one", () => {
   const asked = readQuestion(question(clicks));
   assert.deepEqual(verdictOf(asked, [2, 3, 1]), { right: true, text: "Right: 2 other layers." });
   assert.equal(verdictOf(asked, [4]).text, "Not these: 4. Layer 4: its level is 1. Missing: 2, 3. They agree.");
@@ -124,7 +124,7 @@ test("what is wrong and what is missing is said, with the reason of the first th
   assert.equal(verdictOf(many, []).text, "Missing: 10, 11, 12, 13, 14, 15 ... (1,200 in all). They agree.");
 });
 
-test("a question that cannot be read says so; a good one afterwards is asked", async () => {
+test("a malformed question shows its error; a good one is asked afterwards", async () => {
   const { el, model } = open(question(choices));
   await model.put({ question: "{" });
   assert.match(el.textContent, /Cannot show this question.*not JSON/);
@@ -135,7 +135,7 @@ test("a question that cannot be read says so; a good one afterwards is asked", a
   assert.throws(() => readQuestion(question({ ...number, version: 9 })), /version 9/);
 });
 
-test("nothing of a question becomes markup, and the theme is that of the host", async () => {
+test("nothing of a question becomes markup, and the theme follows the host", async () => {
   const { el, model } = open(question({ text: "<b>bold</b>", ...choices }), { options: { theme: "dark" } });
   assert.match(el.textContent, /<b>bold<\/b>/);
   const [root] = el.of("ceq-root");
@@ -144,7 +144,7 @@ test("nothing of a question becomes markup, and the theme is that of the host", 
   assert.equal(root.getAttribute("data-theme"), "light");
 });
 
-test("radios of questions that hosts load as modules of their own are groups of their own", async () => {
+test("radios of questions loaded as separate modules are separate groups", async () => {
   const names = [];
   for (const copy of ["a", "b"]) {
     const module = await import(`../../widgets/static/question.js?${copy}`);

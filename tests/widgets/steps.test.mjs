@@ -39,7 +39,7 @@ function open(more = {}) {
   return { document, el, model, close, tree, rows, item, stop, press, filter, changing, chosen };
 }
 
-test("the steps stand under their groups, with the roles and levels of a tree", () => {
+test("the steps are under their groups, with the roles and levels of a tree", () => {
   const { tree, rows, item, close } = open();
   assert.equal(tree.getAttribute("role"), "tree");
   assert.deepEqual(rows(), ["compile", "Optimize", "Round 1", "fuse", "Round 2", "shatter", "Fold", "level 1"]);
@@ -67,7 +67,7 @@ test("a step says its name, its layers and whether its output agrees; failures a
   close();
 });
 
-test("steps that change nothing are left out, but for the one in view, until all are asked for", async () => {
+test("steps that change nothing are hidden, except the current one, unless all are shown", async () => {
   const { rows, changing, model, close } = open();
   assert.ok(!rows().includes("collect") && !rows().includes("level 2"));
   await model.put({ step: 1 });
@@ -104,7 +104,7 @@ test("a click closes a group and opens it again", () => {
   close();
 });
 
-test("choosing a step writes `step`, and once only", () => {
+test("selecting a step writes `step` exactly once", () => {
   const { model, item, chosen, close } = open();
   item("fuse").dispatch("click");
   assert.deepEqual(model.sent, [{ step: 2 }]);
@@ -171,7 +171,7 @@ test("at the top Left stays where it is", () => {
   close();
 });
 
-test("keys that the tree uses go no farther, others and those with Ctrl are left to the page", () => {
+test("keys that the tree uses do not reach the page, other keys and those with Ctrl do", () => {
   const { press, close } = open();
   const taken = press("ArrowDown");
   assert.ok(taken.defaultPrevented && taken.stopped);
@@ -192,7 +192,7 @@ test("a step that Python sets is selected and is the tab stop; its group stays c
   close();
 });
 
-test("a tree that is drawn anew keeps the focus", async () => {
+test("a redrawn tree keeps the focus", async () => {
   const { document, model, press, item, close } = open();
   press("ArrowDown");
   await model.put({ steps: JSON.stringify(STEPS.slice(0, 4)) });
@@ -214,7 +214,7 @@ test("malformed steps show the error instead of throwing; good ones afterwards a
   close();
 });
 
-test("unknown fields are passed over and missing ones have a plain meaning", () => {
+test("unknown fields are ignored and missing ones have defaults", () => {
   assert.deepEqual(readTree('[{"path": "optimize/fuse", "novelty": {"a": 1}}]'), [{
     index: 0, label: "optimize/fuse", groups: [], title: "", summary: "", changed: true, ok: null, error: "", counted: "layers", layers: 0,
   }]);
@@ -222,7 +222,7 @@ test("unknown fields are passed over and missing ones have a plain meaning", () 
   assert.equal(readTree([null])[0].label, "");
 });
 
-test("the theme that is asked for, and the system's where none is", async () => {
+test("the requested theme, or the system's", async () => {
   globalThis.matchMedia = (query) => ({ matches: query.includes("dark"), addEventListener() {}, removeEventListener() {} });
   try {
     const { el, model, close } = open();
@@ -237,7 +237,7 @@ test("the theme that is asked for, and the system's where none is", async () => 
   }
 });
 
-test("closing takes everything away and hears nothing more", async () => {
+test("closing removes all elements and listeners", async () => {
   const heard = [];
   globalThis.matchMedia = () => ({ matches: false, addEventListener: (_, callback) => heard.push(callback), removeEventListener: (_, callback) => heard.splice(heard.indexOf(callback), 1) });
   try {
