@@ -90,8 +90,25 @@ class Interface:
     fixed_results: tuple[tuple[int, Any], ...] = ()
     """Flat results that are no tensors, and their values, which are the same in each call."""
 
+    argument_strides: tuple[tuple[int, ...], ...] = ()
+    """Strides of the tensors that the module was exported with."""
+    result_strides: tuple[tuple[int, ...], ...] = ()
+    """Strides of the tensors that it returned for them."""
+
     def __deepcopy__(self, memo: object) -> "Interface":
         return self
+
+    def with_strides(self, results: Sequence[torch.Tensor], arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Copy results that a caller could not write into, or read as fast, as those of the module.
+
+        Arguments with the strides of the export have results with the strides of the module, if these are dense. For
+        other arguments it is only known whether a result of the module has overlapping elements.
+        """
+        if not self.result_strides:
+            return list(results)
+        known = zip(arguments, self.argument_strides, strict=True)
+        alike = all(same_strides(value.shape, value.stride(), wanted) for value, wanted in known)
+        return [_lay_out(value, wanted, alike) for value, wanted in zip(results, self.result_strides, strict=True)]
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The tensors that the graph takes. Raises: OperatorError for arguments of another structure or value."""
@@ -131,6 +148,22 @@ def _described(spec: pytree.TreeSpec) -> str:
     if named.num_children:
         parts.append(f"the keywords {', '.join(named.context)}")
     return f"{' and '.join(parts)} with {spec.num_leaves} values in them"
+
+
+def same_strides(shape: Sequence[int], one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether strides are the same for a shape: axes of size 1, and empty tensors, have no stride."""
+    return 0 in shape or all(a == b for size, a, b in zip(shape, one, other, strict=True) if size != 1)
+
+
+def _lay_out(value: torch.Tensor, wanted: tuple[int, ...], alike: bool) -> torch.Tensor:
+    strides = value.stride()
+    expanded = any(n > 1 and not now and then for n, now, then in zip(value.shape, strides, wanted, strict=True))
+    if not expanded and (not alike or same_strides(value.shape, strides, wanted)):
+        return value
+    axes = sorted(range(value.ndim), key=lambda axis: -wanted[axis])
+    dense = value.permute(axes).clone(memory_format=torch.contiguous_format)
+    laid_out = dense.permute([axes.index(axis) for axis in range(value.ndim)])
+    return laid_out if expanded or same_strides(value.shape, laid_out.stride(), wanted) else value
 
 
 PLAIN = Interface()

@@ -52,7 +52,7 @@ class TensorModule(nn.Module):
         for name in self._changed:
             with torch.no_grad():
                 self.get_buffer(name).copy_(results.pop(0))
-        return self._interface.structured_results(results)
+        return self._interface.structured_results(self._interface.with_strides(results, tensors))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         """Move or convert what it holds; one that is converted takes arguments of the other dtype."""

@@ -5,6 +5,7 @@ import sysconfig
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,28 @@ def from_exported(
     try:
         with exclusively(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            given, returned = _strides(program)
             program = _decomposed(program, level, training)
     except Exception as error:
         raise ExportError(f"PyTorch cannot decompose the program: {_first_line(error)}") from error
     graph = _Reader(program, training).graph()
+    graph.interface = replace(graph.interface, argument_strides=given, result_strides=returned)
     if training:
         graph.attach_feature(KeepGradients())
     return to_nhwc(graph) if layout == "nhwc" else graph
+
+
+def _strides(program: ExportedProgram) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """The strides of the tensors that the exported module accepts and returns."""
+    nodes = list(program.graph.nodes)
+    signature = program.graph_signature
+    inputs = zip([node for node in nodes if node.op == "placeholder"], signature.input_specs, strict=True)
+    given = [node for node, spec in inputs if spec.kind is InputKind.USER_INPUT]
+    outputs = zip(nodes[-1].args[0], signature.output_specs, strict=True)
+    returned = [node for node, spec in outputs if spec.kind is OutputKind.USER_OUTPUT]
+    values = [[n.meta["val"] for n in found if isinstance(n, fx.Node)] for found in (given, returned)]
+    strides = [tuple(tuple(v.stride()) for v in found if isinstance(v, torch.Tensor)) for found in values]
+    return strides[0], strides[1]
 
 
 def _first_line(error: Exception) -> str:
