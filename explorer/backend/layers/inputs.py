@@ -299,10 +299,12 @@ class TorchEvidenceLayer(TorchInputLayer):
 def lookup_table(table: Tensor) -> Mapping[str, Tensor]:
     """A table (F, O, V) of values by state in the layout that is fastest to read.
 
-    Without gradients that is `rows` (F, V, O), one row of units for each state; with gradients, transposing it forward
-    and backward costs more than it saves.
+    Without gradients that is `rows` (F, V, O), one row of units for each state; with gradients, or where the copy would
+    be part of a traced graph, transposing it costs more than it saves.
     """
-    return {"table": table} if torch.is_grad_enabled() else {"rows": table.transpose(1, 2).contiguous()}
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return {"table": table}
+    return {"rows": table.transpose(1, 2).contiguous()}
 
 
 def look_up(prepared: Mapping[str, Tensor], x: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
+from explorer.backend import EvaluatedCircuit
 from explorer.errors import ExportError, OperatorError, unknown_name
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.gradients import KeepGradients
@@ -48,7 +49,9 @@ def from_module(
     With the layout "nhwc" convolutions and pools are made to work with channels last (`to_nhwc`).
     Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
     """
-    program = export(module, example_inputs, kwargs)
+    guarded = training or not isinstance(module, EvaluatedCircuit)  # else its logarithms need no guard at zero
+    with torch.set_grad_enabled(guarded and torch.is_grad_enabled()):
+        program = export(module, example_inputs, kwargs)
     return from_exported(program, level=level, layout=layout, training=training)
 
 
