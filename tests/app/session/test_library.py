@@ -227,7 +227,7 @@ def test_foreign_files_are_refused(raw: bytes) -> None:
     assert library.uploads == {}
 
 
-@seeded(40)
+@seeded(16)
 def test_a_broken_file_is_a_typed_error_or_opens(saved: Path, seed: int) -> None:
     """One value in a file is replaced by another: every consequence is a typed error."""
     import random

@@ -61,7 +61,7 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.int32], ids=["f64", "f32", "i32"])
-@seeded(24)
+@seeded(10)
 def test_random_programs_keep_their_values_through_every_pass(seed, kind):
     """Every pass is compared with what was there before it, as exactly as the rules promise that it applied."""
     graph = random_graph(seed, kind, length=6 + seed % 14)
