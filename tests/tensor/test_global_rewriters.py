@@ -51,7 +51,7 @@ def test_a_record_says_what_a_pass_over_whole_graphs_promises_and_where_it_is_wr
     product, merge = found["merge products with the same left factor"], found["merge"]
     assert (product.exactness, merge.exactness) == ("real", "exact")
     assert product.doc.startswith("Products that share their left (or right) factor")
-    assert merge.doc == "Makes one of equal constants, and one of applications of one operator to the same inputs."
+    assert merge.doc == "Merges equal constants, and applications of one operator to the same inputs."
     assert "matmul.py:" in product.source
     assert "merge.py:" in merge.source
     assert [(row.exactness, row.ok) for row in trace.check()] == [("real", True), ("real", True), ("exact", True)]
@@ -102,9 +102,9 @@ def test_products_that_are_not_merged_say_why():
     trace = record_module(Chain(), (torch.randn(3, 3), torch.randn(3, 3)), FunctionPassPipeline.of("MergeMatMulOnRHS"))
     reasons = [miss.refusal.reason for step in trace.steps for miss in step.refusals]
     assert sorted(reasons) == [
-        "the rule declined: it needs the result of another product with the same factor",
-        "the rule declined: its shapes or settings do not allow to join it with another product",
-        "the rule declined: no other product has the same factor, with another one that fits",
+        "the rule declined: it depends on another product with the same factor",
+        "the rule declined: its shapes or settings do not allow merging it",
+        "the rule declined: no other product shares a factor with it and fits",
     ]
 
 

@@ -152,7 +152,7 @@ def test_the_positions_of_optdb():
 
 @pytest.mark.parametrize("position", [0, 49, 49.5])
 def test_what_overwrites_inputs_cannot_be_registered_before_the_mark(mine, position):
-    with pytest.raises(RuleError, match=f"must stand behind position 49.5, and position {position:g} is not"):
+    with pytest.raises(RuleError, match=f"must come after position 49.5; got position {position:g}"):
         mine.register("bold", Nothing(), position, "fast_run", "inplace")
     inside = EquilibriumDB()
     inside.register("bold rule", local(), "inplace")
@@ -165,11 +165,11 @@ def test_what_overwrites_inputs_cannot_be_registered_before_the_mark(mine, posit
 def test_nor_last_where_the_last_place_is_before_the_mark():
     found = SequenceDB("mine", not_before={"inplace": 49.5})
     found.register("first", Nothing(), 1, "t")
-    with pytest.raises(RuleError, match=r"must stand behind position 49\.5, and position 2 is not"):
+    with pytest.raises(RuleError, match=r"must come after position 49\.5; got position 2"):
         found.register("bold", Nothing(), "last", "t", "inplace")
     inside = EquilibriumDB()
     found.register("inside", inside, "last", "t")
-    with pytest.raises(RuleError, match="must stand behind"):
+    with pytest.raises(RuleError, match="must come after"):
         inside.register("bold rule", local(), "inplace")
     found.register("mark", Nothing(), 49.5, "t")
     found.register("bold", Nothing(), "last", "t", "inplace")
@@ -179,9 +179,9 @@ def test_nor_last_where_the_last_place_is_before_the_mark():
 def test_nor_into_a_database_that_stands_before_it(mine):
     inner = mine["canonicalize"]
     assert inner is mine.database("canonicalize")
-    with pytest.raises(RuleError, match="tagged 'inplace': what has this tag must stand behind"):
+    with pytest.raises(RuleError, match="tagged 'inplace': entries with this tag must come after"):
         inner.register("bold rule", local(), "fast_run", "inplace")
-    with pytest.raises(RuleError, match=r"must stand behind position 49\.5"):
+    with pytest.raises(RuleError, match=r"must come after position 49\.5"):
         specialize.register("bold rule", local(), "fast_run", "inplace")
     assert "bold rule" not in specialize
     with pytest.raises(UnknownNameError, match="known are: canonicalize"):
@@ -193,9 +193,9 @@ def test_nor_into_a_database_that_stands_before_it(mine):
 
 def test_what_each_database_takes_and_gives():
     sequence, equilibrium, group, sweep = SequenceDB(), EquilibriumDB(), LocalGroupDB(), SweepDB()
-    with pytest.raises(RuleError, match=r"lead a local rewriter through the graph by in2out\(...\)"):
+    with pytest.raises(RuleError, match=r"wrap a local rewriter in a walker: in2out\(rule\)"):
         sequence.register("a", local(), 1, "t")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(RuleError, match="a group takes local rewriters"):
+    with pytest.raises(RuleError, match="a group accepts local rewriters"):
         group.register("a", Nothing(), "t")  # pyright: ignore[reportArgumentType]
     with pytest.raises(RuleError, match="'a' is a LocalGroupDB"):
         sequence.register("a", group, 1, "t")  # pyright: ignore[reportArgumentType]

@@ -103,7 +103,7 @@ def test_dropout_in_training_stays():
 def test_detach_stays_where_it_keeps_a_gradient_away():
     weight = Constant(nn.Parameter(torch.ones(2, 3, 4)), "weight", trainable=True)
     kept = call(aten.mul.Tensor, call(aten.detach.default, call(aten.exp.default, weight)), x)
-    assert declined(views.drop_alias, [x], kept) == "it keeps the gradient from weight"
+    assert declined(views.drop_alias, [x], kept) == "it stops the gradient of weight"
 
 
 def index(*rows):
@@ -126,7 +126,7 @@ def test_selections_by_known_positions():
     assert declined(views.merge_selects, [x], crossed) == "the two select along different axes"
     unknown = tensor("unknown", 2, dtype=torch.int64)
     both = call(aten.index_select.default, selected(2, 0, 1), 1, unknown)
-    assert declined(views.merge_selects, [x, unknown], both) == "one of the two selections is not known"
+    assert declined(views.merge_selects, [x, unknown], both) == "one of the two selections is unknown"
 
 
 def test_where_with_a_known_condition_takes_one_side():
@@ -135,7 +135,7 @@ def test_where_with_a_known_condition_takes_one_side():
     both = call(aten.where.self, true, matrix, other)
     assert canonical([matrix, other], call(aten.neg.default, both), exact=True) == "[neg(m)]"
     number = call(aten.where.ScalarSelf, true, 1.0, other)
-    assert declined(views.drop_decided_where, [other], number) == "the side that is taken is a number, not a tensor"
+    assert declined(views.drop_decided_where, [other], number) == "the selected side is a number, not a tensor"
 
 
 # ---------------------------------------------------------------------- casts
@@ -187,7 +187,7 @@ def test_casts_by_other_names_and_reasons():
     assert canonical([v, w], call(aten.type_as.default, v, w), exact=True) == "[_to_copy(v, dtype=torch.float64)]"
     moved = call(aten._to_copy.default, v, dtype=f32, device=torch.device("cpu"))
     assert "another device" in declined(casts.drop_same_cast, [v], call(aten.neg.default, moved))
-    assert "does not hold every" in declined(casts.merge_casts, [v], cast(v, f16, f32))
+    assert "does not represent every" in declined(casts.merge_casts, [v], cast(v, f16, f32))
 
 
 # ---------------------------------------------------------------------- constants
@@ -229,11 +229,11 @@ def test_several_results_and_random_ones():
 def test_what_is_trained_or_would_grow_is_declined_with_the_reason():
     v = tensor("v", 4)
     requires_grad = mul(v, call(aten.exp.default, constant(4, trainable=True)))
-    assert declined(constants.evaluate_constant, [v], requires_grad) == "w is trained, so it is not known yet"
+    assert declined(constants.evaluate_constant, [v], requires_grad) == "w is trained, so its value is unknown"
     wide = tensor("wide", 600, 600)
     outer = mul(wide, call(aten.mul.Tensor, constant(600, 1), constant(1, 600, name="u")))
     reason = declined(constants.evaluate_constant, [wide], outer)
-    assert reason.startswith("its value takes 1,440,000 bytes and what it is made of 4,800;")
+    assert reason.startswith("its result needs 1,440,000 bytes and its inputs 4,800;")
     half = mul(wide, call(aten.exp.default, constant(600, 600)))
     assert canonical([wide], half, low=0, high=1e-30) == "[mul(wide, w.exp)]", "as large as what it replaces"
     spread = mul(wide, call(aten.expand.default, constant(600, 1), [600, 600]))

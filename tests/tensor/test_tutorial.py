@@ -188,10 +188,10 @@ class Gives(LocalRewriter):
 @pytest.mark.parametrize(
     ("give", "message"),
     [
-        (lambda node: [], "div has one result, and it gave 0 replacements"),
-        (lambda node: True, "gave True"),
-        (lambda node: [None], "gave None for a result of div that is used"),
-        (lambda node: ["x"], "gave 'x' for"),
+        (lambda node: [], "div has one result, and it returned 0 replacements"),
+        (lambda node: True, "returned True"),
+        (lambda node: [None], "returned None for a result of div that is used"),
+        (lambda node: ["x"], "returned 'x' for"),
         (lambda node: [call(aten._to_copy.default, node.inputs[0], dtype=torch.float32)], "is a f32"),
         (lambda node: node.nothing, "AttributeError"),
     ],

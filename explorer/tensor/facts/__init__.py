@@ -1,4 +1,4 @@
-"""What rules and passes ask of the operators around an application, and what they make; a file a question."""
+"""Properties of variables and operators that rules and passes test, and the variables that they build."""
 
 from explorer.tensor.facts.bounds import (
     CLIPS as CLIPS,

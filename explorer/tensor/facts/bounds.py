@@ -1,4 +1,4 @@
-"""Between which numbers values lie: what a clip lets through, what an operator can give at all."""
+"""Bounds of values: the bounds of a clip, the range of an operator."""
 
 from math import copysign, inf
 
@@ -15,31 +15,31 @@ aten = torch.ops.aten
 
 RELUS: tuple[OpOverload, ...] = (aten.relu.default,)
 CLIPS: tuple[OpOverload, ...] = (aten.clamp.default, aten.clip.default, aten.hardtanh.default, aten.relu6.default)
-"""Operators that bound their input from one side or both by numbers."""
+"""Operators that bound their input on one side or both."""
 
 MOST_STEPS = 16
-"""How far up it is looked for the bounds of a value."""
+"""Maximum number of operators above a value that are searched for its bounds."""
 
 UNIT = (aten.sigmoid.default, aten.softmax.int, aten._softmax.default)
-"""Operators that give numbers from 0 to 1."""
+"""Operators whose results are between 0 and 1."""
 
 NOT_NEGATIVE = (
     *(aten.abs.default, aten.exp.default, aten.sqrt.default, aten.square.default, aten.softplus.default),
     *RELUS,
     *UNIT,
 )
-"""In floating point; the square of a large integer and the absolute value of the least one are negative."""
+"""Operators whose floating-point results are never negative; those of integers may overflow."""
 
 PICKS = (*MOVES, aten.max_pool2d.default, aten.channel_shuffle.default)
-"""Operators that give some of the numbers of their input."""
+"""Operators whose results are numbers of their input."""
 
 KEEP_SIGN = frozenset(getattr(aten, name) for name in ("sum", "mean", "mul", "add", "div", "mm", "bmm", "prod", "cat"))
 KEEP_SIGN |= frozenset((aten.amax, aten.amin, aten.rsqrt, *(target.overloadpacket for target in MOVES)))
-"""What these make of numbers that are never negative is never negative, as real numbers: one over -0 is."""
+"""Operators whose results are never negative if their inputs are not, except for signed zeros and their inverses."""
 
 
 def clip_bounds(node: Apply) -> tuple[float, float] | None:
-    """The least and the greatest number that a clip or a relu lets through; None if it is neither, or has no bound."""
+    """The lower and upper bound of a clip or a relu; None for another operator, or for bounds that are not plain."""
     target = node.op.target
     low, high = -torch.inf, torch.inf
     if target in RELUS:
@@ -54,12 +54,12 @@ def clip_bounds(node: Apply) -> tuple[float, float] | None:
     else:
         return None
     if low > high or not (_is_plain(low, node) and _is_plain(high, node)):
-        return None  # NaN, -0, what wraps around, or bounds that PyTorch resolves in an order of its own
+        return None  # NaN, -0, beyond the dtype, or a lower bound above the upper one
     return low, high
 
 
 def _is_plain(bound: float, node: Apply) -> bool:
-    """Whether a bound is what a kernel compares with: a number, not -0, and one that the dtype holds."""
+    """Whether kernels compare with exactly this bound: not NaN, not -0, and representable in the dtype."""
     if bound != bound or (bound == 0 and copysign(1.0, bound) < 0):
         return False
     dtype = node.inputs[0].tensor_type.dtype
@@ -70,7 +70,7 @@ def _is_plain(bound: float, node: Apply) -> bool:
 
 
 def clip(variable: Variable, low: float, high: float) -> Variable:
-    """The variable between two bounds, an infinite one left out; integers between integers stay integers."""
+    """Clamp a variable; infinite bounds are omitted, and integers stay integers."""
     floating = variable.tensor_type.dtype.is_floating_point
 
     def given(bound: float) -> float | None:
@@ -82,14 +82,14 @@ def clip(variable: Variable, low: float, high: float) -> Variable:
 
 
 def bounded(variable: Variable, low: float, high: float) -> Variable:
-    """The variable between two bounds; a relu if that is all."""
+    """Clamp a variable; returns a relu for the bounds 0 and inf."""
     if (low, high) == (0.0, inf):
         return call(aten.relu.default, variable)
     return clip(variable, low, high)
 
 
 def value_range(variable: Variable, steps: int = MOST_STEPS) -> tuple[float, float]:
-    """Bounds between which all numbers of a variable lie that are not NaN, as far as its operators tell."""
+    """Bounds of all numbers of a variable that are not NaN, as far as its operators tell."""
     number = splat_number(variable)
     if isinstance(number, int | float):
         return (number, number) if number == number else (-inf, inf)
@@ -120,9 +120,9 @@ def _is_never_negative(node: Apply) -> bool:
 
 
 def never_negative(variable: Variable, steps: int = MOST_STEPS) -> bool:
-    """Whether it can be seen that no element is below zero (a NaN may be among them, and one over -0).
+    """Whether no element is known to be below zero; elements may be NaN, or the inverse of -0.
 
-    Only of floating point: an integer may overflow.
+    False for integers, which may overflow.
     """
     if not is_real(variable):
         return False
@@ -141,6 +141,6 @@ def never_negative(variable: Variable, steps: int = MOST_STEPS) -> bool:
 
 
 def may_hold_padding_only(op: Op) -> bool:
-    """Whether a window of max pooling may lie on padding only, for which it gives -inf: windows with holes may."""
+    """Whether a window of max pooling may contain only padding, so that its result is -inf: dilated windows may."""
     given = op.attributes
     return any(given.get("padding") or ()) and any(step > 1 for step in given.get("dilation") or ())

@@ -1,7 +1,7 @@
-"""Leaving out copies: what a copy is of may take its place, unless someone could tell the two apart.
+"""When a copy may be replaced by its source.
 
-The caller could if an output became memory that is not the output's own. So could what looks at strides, what draws a
-random number for each element in the order of the memory, and what adds up numbers in that order.
+It may not if an output of the graph would share memory with an input or a constant, or if a user depends on strides:
+an output, an operator that reads strides, one that draws random numbers or adds numbers in the order of memory.
 """
 
 import torch
@@ -27,7 +27,7 @@ PICKS_BY_INDEX = frozenset(
         *("flip", "roll", "tril", "triu", "constant_pad_nd", "pad", "one_hot"),
     )
 )
-"""Operators that give numbers of their inputs as they are, chosen by other inputs or by place."""
+"""Operators whose results are numbers of their inputs, selected by other inputs or by position."""
 
 QUANTIZED_SUMS = (q.matmul, q.linear, q.conv2d, q.avg_pool2d, q.adaptive_avg_pool2d)
 """Operators that add up real numbers and return integers, which are rounded otherwise if the sum is."""
@@ -36,19 +36,19 @@ SAME_STRIDES = (aten.alias.default, aten.detach.default, aten.lift_fresh.default
 
 
 def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "list[Variable] | Declined":
-    """A source as the replacement of its copy, if nothing sees that it lies in memory in another way; else why not.
+    """Replace a copy by its source if no user depends on its strides; else the reason why not.
 
-    With `rounding`, what adds up or computes the same numbers in another order does not count.
+    With `rounding`, users that add the same numbers in another order are accepted.
     """
     found = replace_unless_aliased(node, source)
     if isinstance(found, Declined) or _lies_alike(node, source):
         return found
     seen = first_stride_sensitive_user(node.outputs[0], source, _draws_numbers if rounding else goes_by_memory)
-    return found if seen is None else Declined(f"{seen} depends on how the copy lies in memory", node)
+    return found if seen is None else Declined(f"{seen} depends on the strides of the copy", node)
 
 
 def _draws_numbers(client: Apply) -> bool:
-    """Whether it draws a random number for each element, in the order of the memory."""
+    """Whether it draws a random number per element, in the order of memory."""
     return not plain(client.op) and client.op.attributes.get("train") is not False
 
 
@@ -62,7 +62,7 @@ def goes_by_memory(client: Apply) -> bool:
 
 
 def _lies_alike(node: Apply, source: Variable) -> bool:
-    """Whether a copy surely lies as its source does: a view of all, or what keeps the order of dense new memory."""
+    """Whether a copy has the strides of its source: a view, or a copy of a dense tensor that preserves its format."""
     if node.op.target in SAME_STRIDES:
         return True
     keeps = node.op.target in (aten.clone.default, aten._to_copy.default)
@@ -77,7 +77,7 @@ def _is_view(variable: Variable) -> bool:
 
 
 def replace_unless_aliased(node: Apply, source: Variable) -> "list[Variable] | Declined":
-    """A source as the replacement of its copy, if no output of the graph becomes memory of the caller by that."""
+    """Replace a copy by its source unless an output of the graph would then share memory with an input or constant."""
     copied = all(node.inputs[i] is not source for i in shared_inputs(node)[0])
     if copied and any(client is None for view in memory_views(node.outputs[0]) for client, _ in view.clients):
         root = next((v for v in memory_roots(source) if v.owner is None), None)

@@ -1,4 +1,4 @@
-"""Tables of operators that work on each number by itself: where the number stands does not matter to them."""
+"""Tables of elementwise operators."""
 
 import torch
 from torch._ops import OpOverload
@@ -30,7 +30,7 @@ SELECTING: tuple[OpOverload, ...] = (
     aten.threshold.default,
     *(getattr(aten, name).Scalar for name in ("eq", "ne", "lt", "le", "gt", "ge")),
 )
-"""One tensor in, one out, at most one rounding if `keeps_bits` says so: the same bits wherever a number stands."""
+"""Unary operators that round at most once if `keeps_bits` holds: their bits do not depend on positions."""
 
 COMPUTING: tuple[OpOverload, ...] = (
     aten.sigmoid.default,
@@ -63,7 +63,7 @@ COMPUTING: tuple[OpOverload, ...] = (
     aten.fmod.Scalar,
     aten.remainder.Scalar,
 )
-"""One tensor in, one out; vectorized kernels may round the ends of a tensor otherwise than its middle."""
+"""Unary operators whose vectorized kernels may round the ends of a tensor differently than its middle."""
 
 UNARY = (*SELECTING, *COMPUTING)
 
@@ -77,7 +77,7 @@ BINARY: tuple[OpOverload, ...] = (
     aten.logical_or.default,
     *(getattr(aten, name).Tensor for name in ("eq", "ne", "lt", "le", "gt", "ge")),
 )
-"""Two tensors in, broadcast to one shape, one out, at most one rounding, if `keeps_bits` says so."""
+"""Binary operators that round at most once if `keeps_bits` holds."""
 
 BINARY_COMPUTING: tuple[OpOverload, ...] = (
     aten.pow.Tensor_Tensor,
@@ -91,16 +91,13 @@ BINARY_COMPUTING: tuple[OpOverload, ...] = (
     aten.max.other,
     aten.min.other,
 )
-"""Two tensors in, broadcast to one shape, one out; the bits may depend on the place.
-
-Of 0 and -0 vectorized kernels take another one for the greater than the rest of a row does.
-"""
+"""Binary operators whose bits may depend on positions: vectorized kernels may return the other one of 0 and -0."""
 
 
 def keeps_bits(node: Apply) -> bool:
-    """Whether it gives the same bits wherever a number stands: in an exact table, and rounding once.
+    """Whether the bits of an elementwise operator do not depend on positions, because it rounds at most once.
 
-    Arithmetic on complex numbers rounds more than once, and so does a sum with a factor of a summand.
+    Complex arithmetic rounds more than once, and so does a sum with `alpha`.
     """
     if node.op.target not in (*SELECTING, *BINARY) or node.op.attributes.get("alpha", 1) not in (1, -1):
         return False

@@ -1,4 +1,4 @@
-"""Shapes and orders of axes: which operators change nothing else, which permutation one is, and how they are made."""
+"""Reshapes and permutations: their operators, and how they are built."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -26,7 +26,7 @@ RESHAPES: tuple[OpOverload, ...] = (
     aten.squeeze.dims,
     aten.unsqueeze.default,
 )
-"""Operators that keep the numbers in their order and change the shape only."""
+"""Operators that change only the shape."""
 
 TRANSPOSES: tuple[OpOverload, ...] = (
     aten.permute.default,
@@ -39,10 +39,10 @@ TRANSPOSES: tuple[OpOverload, ...] = (
     aten.swapaxes.default,
     aten.swapdims.default,
 )
-"""Operators that exchange axes and nothing else."""
+"""Operators that only permute axes."""
 
 PARTS: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.select.int, aten.narrow.default)
-"""Operators that take numbers of a tensor by their place on one axis."""
+"""Operators that select a part of one axis."""
 
 COPIES: tuple[OpOverload, ...] = (
     aten.clone.default,
@@ -52,14 +52,14 @@ COPIES: tuple[OpOverload, ...] = (
     aten.lift_fresh.default,
     aten.detach.default,
 )
-"""Operators that give all numbers in their order and shape."""
+"""Operators that return their input or a copy of it."""
 
 MOVES: tuple[OpOverload, ...] = (*RESHAPES, *TRANSPOSES, *PARTS, *COPIES, aten.expand.default, aten.repeat.default)
-"""Operators on one tensor that give its numbers, or some of them, in other places or more often."""
+"""Operators on one tensor that move, select or repeat its numbers."""
 
 
 def shape_of(variable: Variable) -> tuple[int, ...]:
-    """The shape of a variable, which is a tensor."""
+    """The shape of a tensor variable."""
     return variable.tensor_type.shape
 
 
@@ -78,7 +78,7 @@ def axes_of(dims: "int | Sequence[int] | None", rank: int) -> tuple[int, ...]:
 
 
 def permutation_of(variable: Variable) -> tuple[int, ...] | None:
-    """If a transpose gives this variable: which axis of its input each axis of it is; else None."""
+    """For each axis of a transposed variable the axis of the transpose's input; None if it is not transposed."""
     node = owned_by(variable, *TRANSPOSES)
     return None if node is None else _permutation(node.op, len(shape_of(node.inputs[0])))
 
@@ -87,29 +87,29 @@ def permutation_of(variable: Variable) -> tuple[int, ...] | None:
 def _permutation(op: Op, rank: int) -> tuple[int, ...]:
     if op.target is aten.permute.default:
         return tuple(axis % rank for axis in op["dims"])
-    marked = torch.empty(tuple(range(2, rank + 2)), device="meta")  # an axis is known by its size
+    marked = torch.empty(tuple(range(2, rank + 2)), device="meta")  # each axis is identified by its size
     return tuple(size - 2 for size in op.run([marked])[0].shape)
 
 
 def inverse(order: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes one."""
+    """The inverse of a permutation."""
     return tuple(list(order).index(axis) for axis in range(len(order)))
 
 
 def permuted(values: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
-    """Values of axes in another order of the axes."""
+    """One value per axis, permuted as the axes are."""
     return tuple(values[axis] for axis in order)
 
 
 def permute(variable: Variable, order: Sequence[int]) -> Variable:
-    """The variable with its axes in another order; itself if that is the order they have."""
+    """Permute the axes of a variable; returns it unchanged for the identity."""
     if tuple(order) == tuple(range(len(order))):
         return variable
     return call(aten.permute.default, variable, list(order))
 
 
 def reshape(variable: Variable, shape: Sequence[int]) -> Variable:
-    """The variable in another shape; itself if it has that shape."""
+    """Reshape a variable; returns it unchanged if it has that shape."""
     if shape_of(variable) == tuple(shape):
         return variable
     return call(aten.reshape.default, variable, list(shape))

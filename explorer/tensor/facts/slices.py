@@ -1,4 +1,4 @@
-"""Slices: all operators that take a part of one axis, seen as (tensor, axis, start, stop)."""
+"""Slices and splits as (tensor, axis, start, stop)."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -24,7 +24,7 @@ SLICES: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.narrow.default)
 
 
 _starts: WeakKeyDictionary[Apply, list[int]] = WeakKeyDictionary()
-"""Where the parts of a split begin, added up once: a split may have thousands."""
+"""Where the parts of a split begin, computed once: a split may have thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Slice:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is all of the tensor."""
+        """Whether it covers the whole axis."""
         return self.start == 0 and self.stop == shape_of(self.source)[self.axis]
 
 
 def slice_of(variable: Variable) -> Slice | None:
-    """The part that a variable is of another one; None if it is no slice, or one with steps."""
+    """The slice that a variable is; None if it is not a slice, or one with steps."""
     owner = variable.owner
     if owner is None:
         return None
@@ -66,5 +66,5 @@ def slice_of(variable: Variable) -> Slice | None:
 
 
 def sliced(source: Variable, axis: int, start: int, stop: int) -> Variable:
-    """A part of a tensor."""
+    """Slice a tensor along an axis."""
     return call(aten.slice.Tensor, source, axis, start, stop)

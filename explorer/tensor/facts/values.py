@@ -1,4 +1,4 @@
-"""Numbers that are known when a graph is rewritten, and constants that take their place."""
+"""Values that are known when a graph is rewritten, and constants."""
 
 from typing import Any
 
@@ -21,28 +21,28 @@ FULLS: tuple[OpOverload, ...] = (
     aten.ones_like.default,
     aten.scalar_tensor.default,
 )
-"""Operators that give one number everywhere."""
+"""Operators that fill a tensor with one number."""
 
 
 def is_known(variable: Variable | None) -> bool:
-    """Whether it is a constant that no training changes."""
+    """Whether it is a constant that is not trained."""
     return isinstance(variable, Constant) and not variable.trainable
 
 
 def known_tensor(variable: Variable | None) -> torch.Tensor | None:
-    """The content of a constant that cannot change; None for anything else."""
+    """The content of a constant that is not trained; None for anything else."""
     if isinstance(variable, Constant) and not variable.trainable:
         return variable.data.detach()
     return None
 
 
 def number_of(variable: Variable) -> Any:
-    """The number that all elements of a known constant are; None if there is none."""
+    """The number that all elements of a known constant are equal to; None if there is none."""
     return variable.number if isinstance(variable, Constant) else None
 
 
 def splat_number(variable: Variable) -> Any:
-    """The number that all elements of a variable are, whatever the graph is given; None if that is not known."""
+    """The number that all elements of a variable are equal to for any inputs; None if there is none."""
     if isinstance(variable, Constant):
         return variable.number
     node = owned_by(variable, *FULLS)
@@ -57,23 +57,23 @@ def splat_number(variable: Variable) -> Any:
 
 
 def plain(op: Op) -> bool:
-    """Whether an operator gives the same whenever it is called on the same, and leaves its inputs as they are."""
+    """Whether an operator is deterministic and does not overwrite its inputs."""
     return not op.is_random and not op.target._schema.is_mutable
 
 
 def splat(kind: TensorType, number: Any, like: Variable | None = None) -> Constant:
-    """A constant with one number everywhere; it takes the memory of one number. Lies where `like` does."""
+    """A constant filled with one number, stored once, on the device of `like`."""
     device = like.device if like is not None else None
     data = torch.tensor(number, dtype=kind.dtype, device=device).expand(kind.shape)
     return Constant(data, layout=kind.layout, quantization=kind.quantization)
 
 
 def full_like(variable: Variable, number: Any) -> Constant:
-    """A constant of the type of a variable with one number everywhere, where the variable lies."""
+    """A constant of the type and device of a variable, filled with one number."""
     return splat(variable.tensor_type, number, variable)
 
 
 def constant_like(old: Variable, data: torch.Tensor, name: str = "") -> Constant:
-    """A constant with new content in place of an old one."""
+    """A constant with new content and the name of an old one."""
     kind = old.tensor_type
     return Constant(data.contiguous(), name or old.name, False, kind.layout, kind.quantization)

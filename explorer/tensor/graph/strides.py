@@ -207,7 +207,7 @@ class KeepStrides(Feature):
         for node in self._suspects:
             inputs = (*node.inputs, *node.inputs)  # in both orders
             if not all(map(_same, inputs, self._given_to(node), self._given[node])):
-                raise InconsistencyError(f"%{node.id} {node.op.name} depends on how its inputs lie in memory")
+                raise InconsistencyError(f"%{node.id} {node.op.name} depends on the strides of its inputs")
         self._suspects.clear()
 
     def first_user(self, old: Variable, new: Variable, does: Callable[[Apply], bool]) -> str | None:

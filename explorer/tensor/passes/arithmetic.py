@@ -28,13 +28,13 @@ from explorer.tensor.rewriting.matching import is_commutative
 aten = torch.ops.aten
 
 arithmetic = passes.new(
-    "OptimizeArithmeticNodes", "Adding 0, multiplying by 0 or 1 and dividing by 1 are left out; constants go right."
+    "OptimizeArithmeticNodes", "Remove sums with 0 and products with 0 and 1; move constants to the right."
 )
 
 
 @arithmetic.rule([aten.add.Tensor, aten.sub.Tensor])
 def add_zero(node: Apply) -> Rewrite:
-    """Adding or taking away 0 does nothing, but for the sign of a zero: x + 0, 0 + x, x - 0."""
+    """Adding 0 does nothing: x + 0, 0 + x and x - 0 are x, except for the sign of a zero."""
     left, right = node.inputs
     if splat_number(right) == 0 and left.type == node.outputs[0].type and _is_finite(node.op["alpha"]):
         return without_copy(node, left)
@@ -49,9 +49,9 @@ def _is_finite(number: Any) -> bool:
 
 @arithmetic.rule([aten.mul.Tensor, aten.div.Tensor], exactness=Exactness.EXACT)
 def multiply_by_one(node: Apply) -> Rewrite:
-    """Multiplying or dividing a real number by 1 does nothing: x * 1, 1 * x, x / 1.
+    """Multiplying a real number by 1 does nothing: x * 1, 1 * x and x / 1 are x.
 
-    A product of complex numbers is a sum of products, which changes signs of zeros and what is infinite.
+    A complex product is a sum of products, which changes signs of zeros and infinities.
     """
     left, right = node.inputs
     if node.outputs[0].tensor_type.dtype.is_complex:
@@ -65,10 +65,7 @@ def multiply_by_one(node: Apply) -> Rewrite:
 
 @arithmetic.rule([aten.mul.Tensor, aten.div.Tensor])
 def multiply_zero(node: Apply) -> Rewrite:
-    """A product with 0, and 0 divided by x, is 0.
-
-    Where x is infinite or no number, or 0 under the line, it would not be: this holds for finite numbers.
-    """
+    """0 * x and 0 / x are 0, for finite x that are not 0 below the line."""
     left, right = node.inputs
     if splat_number(left) == 0 or (node.op.target is aten.mul.Tensor and splat_number(right) == 0):
         return [splat(node.outputs[0].tensor_type, 0, node.outputs[0])]
@@ -77,7 +74,7 @@ def multiply_zero(node: Apply) -> Rewrite:
 
 @arithmetic.rule([aten.pow.Tensor_Scalar])
 def small_powers(node: Apply) -> Rewrite:
-    """The power of 1 of x is x, that of 2 is x * x, that of 0 is 1."""
+    """Small powers are elementary: x ** 1 is x, x ** 2 is x * x, x ** 0 is 1."""
     x, exponent = node.inputs[0], node.op["exponent"]
     if exponent == 1:
         return without_copy(node, x) if x.type == node.outputs[0].type else False
@@ -90,19 +87,19 @@ def small_powers(node: Apply) -> Rewrite:
     [aten.add.Tensor, aten.mul.Tensor, aten.maximum.default, aten.minimum.default], exactness=Exactness.EXACT
 )
 def constant_to_the_right(node: Apply) -> Rewrite:
-    """Where the inputs may change places, a number goes to the right, so that other rules look for it there."""
+    """Move a number to the right of a commutative operator, where other rules expect it."""
     left, right = node.inputs
-    if not is_commutative(node.op) or _place_matters(node):
+    if not is_commutative(node.op) or _order_matters(node):
         return False
     if _is_number(left) and not _is_number(right):
         return replace_with(node, call(node.op.target, right, left, location=node.location))
     return False
 
 
-def _place_matters(node: Apply) -> bool:
-    """Whether kernels may give other bits for inputs in other places: complex products, the greater of 0 and -0.
+def _order_matters(node: Apply) -> bool:
+    """Whether exchanging the inputs may change bits: in complex products, and in the maximum of 0 and -0.
 
-    On the left a kernel of 16 bits rounds a Python number to its dtype, on the right it computes with all its digits.
+    16-bit kernels round a Python number on the left to their dtype; on the right they use all its digits.
     """
     dtype = node.outputs[0].tensor_type.dtype
     if is_short(node.outputs[0]) and not rounds_exactly(dtype, splat_number(node.inputs[0])):

@@ -1,6 +1,6 @@
-"""What a graph pass is, and the registry of all of them.
+"""Graph passes and their registry.
 
-pool = passes.new("OptimizePool", "Relu below max pooling: it then runs on fewer numbers.")
+pool = passes.new("OptimizePool", "Move a relu below max pooling, where there are fewer numbers.")
 
 @pool.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)
 def relu_below_max_pool(node): ...
@@ -23,20 +23,20 @@ WEAKEST = (Exactness.EXACT, Exactness.REAL, Exactness.LOSSY)
 
 @dataclass(eq=False)
 class GraphPass:
-    """A named pass: local rules that are led through the graph once, or one rewriter of whole graphs."""
+    """A named pass: local rules for one walk through the graph, or one global rewriter."""
 
     name: str
     doc: str
     order: Order = "in_to_out"
     whole: Callable[[], Rewriter] | None = None
-    """Makes the rewriter of whole graphs, anew for every run: a database may have got more rules since."""
+    """Makes the global rewriter for each run: rules may have been registered in its database since the last one."""
     whole_exactness: Exactness = Exactness.EXACT
     rules: list[LocalRewriter] = field(default_factory=list[LocalRewriter])
 
     def rule(
         self, tracks: Sequence[Tracked] | None, *, name: str = "", exactness: Exactness = Exactness.REAL
     ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
-        """Decorator: a function of an application becomes a rule of this pass. Raises: DuplicateNameError."""
+        """Decorator: register a function of an application as a rule of this pass. Raises: DuplicateNameError."""
 
         def register(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
             made = node_rewriter(tracks, name=name or function.__name__, exactness=exactness)(function)
@@ -46,15 +46,15 @@ class GraphPass:
         return register
 
     def add(self, *rules: LocalRewriter) -> None:
-        """Take rules, maybe those of another pass. Raises: DuplicateNameError for a name that the pass has."""
+        """Add rules, possibly those of another pass. Raises: DuplicateNameError for a name that the pass has."""
         for rule in rules:
             if any(known.label == rule.label for known in self.rules):
-                raise DuplicateNameError(f"the pass {self.name} has a rule named {rule.label!r} already")
+                raise DuplicateNameError(f"the pass {self.name} already has a rule named {rule.label!r}")
             self.rules.append(rule)
 
     @property
     def exactness(self) -> Exactness:
-        """What the pass promises: the weakest promise of its rules."""
+        """The weakest exactness of its rules."""
         own = [self.whole_exactness] if self.whole is not None else []
         return max(
             (*own, *(rule.exactness for rule in self.local_rewriters())), key=WEAKEST.index, default=Exactness.EXACT
@@ -75,12 +75,12 @@ class GraphPass:
         return self.rewriter().local_rewriters()
 
     def run(self, graph: FunctionGraph, mode: CompilationMode = CompilationMode.INFER) -> Profile:
-        """Go through the graph once, in any mode alike; gives the counts of the rules."""
+        """Walk through the graph once, in all modes alike; returns the counts of the rules."""
         del mode
         return self.rewriter().run_on(graph)
 
     def unfinished(self, graph: FunctionGraph) -> str:
-        """A pass on tensors is not tried without being applied: all that is known is what the last round did."""
+        """Whether a pass on tensors would change more is unknown without running it; only the last round is known."""
         del graph
         return "the last one still changed the graph"
 
@@ -97,7 +97,7 @@ class GraphPasses(PassRegistry[FunctionGraph]):
         whole: Callable[[], Rewriter] | None = None,
         exactness: Exactness = Exactness.EXACT,
     ) -> GraphPass:
-        """Make a pass and register it; `whole` makes a rewriter of graphs, and `exactness` is what that promises.
+        """Make a pass and register it; `whole` makes a global rewriter, and `exactness` is that of this rewriter.
 
         Raises: DuplicateNameError.
         """
@@ -107,4 +107,4 @@ class GraphPasses(PassRegistry[FunctionGraph]):
 
 
 passes = GraphPasses()
-"""All passes of this package by Glow's names."""
+"""All passes of this package, by Glow's names."""

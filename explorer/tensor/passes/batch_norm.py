@@ -1,6 +1,6 @@
-"""Arithmetic into batch norms, batch norms into convolutions, and batch norms that do nothing.
+"""Fold arithmetic into batch norms and batch norms into convolutions; remove identity batch norms.
 
-With the scale A = weight / sqrt(var + eps), a batch norm is y = A x + (bias - mean A) per channel. Behind a
+With the scale A = weight / sqrt(var + eps), a batch norm is y = A x + (bias - mean A) per channel. After a
 convolution it is a convolution with W' = A W and b' = A b + (bias - mean A). Source: Glow, OptimizeBatchNorm,
 FoldBatchNormalizationWithArithmeticChain, FoldArithmeticChainUnderConvIntoBN.
 """
@@ -36,19 +36,19 @@ ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor
 
 arithmetic_into_norm = passes.new(
     "FoldBatchNormalizationWithArithmeticChain",
-    "Sums, products and quotients with constants behind a batch norm become part of it.",
+    "Fold sums, products and quotients with constants after a batch norm into it.",
 )
 arithmetic_under_conv = passes.new(
     "FoldArithmeticChainUnderConvIntoBN",
-    "Sums, products and quotients with constants behind a convolution become a batch norm.",
+    "Replace sums, products and quotients with constants after a convolution by a batch norm.",
 )
 batch_norm = passes.new(
-    "OptimizeBatchNorm", "A batch norm behind a convolution becomes part of it; one that does nothing is removed."
+    "OptimizeBatchNorm", "Fold a batch norm into the convolution before it; remove identity batch norms."
 )
 
 
 def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.Tensor | None:
-    """What a constant that is broadcast to a shape is for each channel; None if it differs within a channel."""
+    """The value per channel of a constant broadcast to a shape; None if it differs within a channel."""
     data = known_tensor(constant)
     if data is None or data.ndim > len(shape) or not data.numel():
         return None
@@ -65,7 +65,7 @@ def per_channel(constant: Variable, shape: tuple[int, ...], axis: int) -> torch.
 
 
 def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tensor] | Declined":
-    """An arithmetic node as (x, a, b) with the result a x + b per channel, or why it is none."""
+    """An arithmetic node as (x, a, b) with the result a x + b per channel, or the reason why it has another form."""
     if node.op.target is aten.rsub.Scalar:
         one = torch.ones(shape_of(node.inputs[0])[axis], dtype=torch.float64, device=node.inputs[0].device)
         return node.inputs[0], -node.op["alpha"] * one, node.op["other"] * one
@@ -73,9 +73,9 @@ def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tens
     constant_first = isinstance(left, Constant)
     x, other = (right, left) if constant_first else (left, right)
     if not isinstance(other, Constant):
-        return Declined("its other input is no constant", node)
+        return Declined("its other input is not a constant", node)
     if other.trainable:
-        return Declined(f"the constant {other.name or 'of it'} may change", node)
+        return Declined(f"the constant {other.name or 'of it'} is trained", node)
     if x.type != node.outputs[0].type:
         return Declined("the constant changes the shape or the type", node)
     number = per_channel(other, shape_of(x), axis)
@@ -87,7 +87,7 @@ def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tens
         return x, number, zero
     if node.op.target is aten.div.Tensor:
         if constant_first:
-            return Declined("the constant is divided, not divided by", node)
+            return Declined("the constant is the dividend", node)
         return x, 1 / number, zero
     factor = node.op["alpha"]
     sign = 1 if node.op.target is aten.add.Tensor else -1
@@ -98,15 +98,15 @@ def _affine(node: Apply, axis: int) -> "tuple[Variable, torch.Tensor, torch.Tens
 
 @arithmetic_into_norm.rule(ARITHMETIC)
 def arithmetic_into_batch_norm(node: Apply) -> Rewrite:
-    """Behind a batch norm y, a y + b with constants per channel: its weight times a, its bias times a plus b."""
+    """Fold a y + b after a batch norm y, with constants per channel: scale its weight and bias by a, and add b."""
     below = next((v for v in node.inputs if batch_norm_of(v.owner) is not None and v.index == 0), None)
     old = batch_norm_of(below.owner) if below is not None else None
     if below is None or old is None:
         return False
     if not read_once(below):
-        return Declined("the batch norm is read elsewhere too", old.node)
+        return Declined("the batch norm has other users", old.node)
     if old.weight is None or old.bias is None:
-        return Declined("the parameters of the batch norm may change", old.node)
+        return Declined("the parameters of the batch norm are trained", old.node)
     found = _affine(node, old.axis)
     if isinstance(found, Declined):
         return found
@@ -121,7 +121,7 @@ def arithmetic_into_batch_norm(node: Apply) -> Rewrite:
 
 @arithmetic_under_conv.rule(ARITHMETIC)
 def arithmetic_under_convolution(node: Apply) -> Rewrite:
-    """Behind a convolution y, a y + b with constants per channel: a batch norm of mean 0 and variance 1."""
+    """Replace a y + b after a convolution y, with constants per channel, by a batch norm of mean 0 and variance 1."""
     below = next((v for v in node.inputs if v.owner is not None and channel_axis(v.owner) is not None), None)
     conv = below.owner if below is not None else None
     axis = channel_axis(conv) if conv is not None else None
@@ -130,7 +130,7 @@ def arithmetic_under_convolution(node: Apply) -> Rewrite:
     if len(shape_of(below)) != conv_rank(conv):
         return Declined("the convolution has no batch axis", conv)
     if not read_once(below):
-        return Declined("the convolution is read elsewhere too", conv)
+        return Declined("the convolution has other users", conv)
     if not below.tensor_type.dtype.is_floating_point:
         return False
     found = _affine(node, axis)
@@ -141,7 +141,7 @@ def arithmetic_under_convolution(node: Apply) -> Rewrite:
 
 
 def _not_finite(node: Apply, *numbers: torch.Tensor) -> Declined | None:
-    """Why arithmetic must stay as it is: x / 0 is infinite, and a sum with what was infinite before may be NaN."""
+    """The reason why arithmetic is not folded: x / 0 is infinite, and a later sum may be NaN."""
     kind = node.outputs[0].tensor_type.dtype
     if all(keeps_digits(kind, part) for part in numbers):
         return None
@@ -152,15 +152,15 @@ arithmetic_under_conv.add(arithmetic_into_batch_norm)
 
 
 def conv_rank(conv: Apply) -> int:
-    """How many axes the input of a convolution has with a batch: as many as its weight."""
+    """The number of axes of a batched input of a convolution: that of its weight."""
     return len(shape_of(conv.inputs[1]))
 
 
 @batch_norm.rule(None)
-def remove_batch_norm_that_does_nothing(node: Apply) -> Rewrite:
-    """A batch norm y = scale (x - mean) + bias with the scale 1, and its mean as its bias, gives its input.
+def remove_identity_batch_norm(node: Apply) -> Rewrite:
+    """A batch norm y = scale (x - mean) + bias with scale 1 and bias equal to mean is its input.
 
-    Mean and bias are equal exactly; the scale may be off by one rounding of the result's type.
+    The scale may be off by one rounding of the result's dtype.
     """
     old = batch_norm_of(node)
     if old is None or old.mean is None or old.weight is None or not old.mean.numel():
@@ -174,7 +174,7 @@ def remove_batch_norm_that_does_nothing(node: Apply) -> Rewrite:
 
 @batch_norm.rule(None)
 def batch_norm_into_convolution(node: Apply) -> Rewrite:
-    """A batch norm of a convolution, or of a linear layer, is one with W' = A W and b' = A b + (bias - mean A)."""
+    """A batch norm of a convolution or linear layer is one with W' = A W and b' = A b + (bias - mean A)."""
     old = batch_norm_of(node)
     conv = old.input.owner if old is not None else None
     axis = channel_axis(conv) if conv is not None else None
@@ -184,16 +184,16 @@ def batch_norm_into_convolution(node: Apply) -> Rewrite:
         return Declined("the convolution has no batch axis", conv)
     if axis != old.axis:
         return Declined(
-            f"the channels of {conv.op.name} lie at axis {axis}, those of the batch norm at {old.axis}", conv
+            f"the channels of {conv.op.name} are at axis {axis}, those of the batch norm at {old.axis}", conv
         )
     if not read_once(old.input):
-        return Declined("the convolution is read elsewhere too", conv)
+        return Declined("the convolution has other users", conv)
     if not old.is_known:
-        return Declined("the parameters of the batch norm may change", node)
+        return Declined("the parameters of the batch norm are trained", node)
     weight, bias = conv.inputs[1], conv.input_of("bias")
     data, offset = known_tensor(weight), known_tensor(bias)
     if data is None or (bias is not None and offset is None):
-        return Declined("weight or bias of the convolution is no constant, or may change", conv)
+        return Declined("weight or bias of the convolution is trained, or not a constant", conv)
     if is_transposed(conv) and conv.op["groups"] != 1:
         return Declined("it is a transposed convolution with groups", conv)
     scale, shift = old.scale, old.shift
@@ -214,7 +214,7 @@ def _bias_name(weight: Variable) -> str:
 
 
 def _with_parameters(conv: Apply, weight: Variable, bias: Variable) -> Variable:
-    """The same convolution with another weight and bias."""
+    """The convolution with another weight and bias."""
     given = conv.op.bind(conv.inputs)
     given["weight"], given["bias"] = weight, bias
     return call(conv.op.target, **given, location=conv.location)

@@ -1,6 +1,6 @@
-"""Which axis is the channel: tables of convolutions, pools and batch norms, for both orders of axes.
+"""The channel axes of convolutions, pools and batch norms, for both layouts.
 
-Operators are known by the names of their schemas, so that an operator that is registered elsewhere needs one line here.
+Operators are listed by the names of their schemas, so that one registered elsewhere needs one line here.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ CONVOLUTIONS: Mapping[str, int] = {
     "aten::conv_transpose2d.input": 1,
     "explorer::conv2d_nhwc": 3,
 }
-"""Convolutions, and the axis of their channels."""
+"""Convolutions and their channel axes."""
 
 MAX_POOLS: Mapping[str, int] = {
     "aten::max_pool1d": 1,
@@ -35,11 +35,11 @@ MAX_POOLS: Mapping[str, int] = {
     "aten::adaptive_max_pool2d": 1,
     "explorer::max_pool2d_nhwc": 3,
 }
-"""Pools that take the greatest number of a window, and the axis of their channels."""
+"""Max pools and their channel axes."""
 
 ATEN_BATCH_NORM = "aten::_native_batch_norm_legit_no_training"
 BATCH_NORM = "explorer::batch_norm"
-"""A batch norm with known statistics that names its axis."""
+"""A batch norm with known statistics and an explicit axis."""
 
 
 def schema_name(node: Apply) -> str:
@@ -48,22 +48,22 @@ def schema_name(node: Apply) -> str:
 
 
 def is_convolution(node: Apply | None) -> bool:
-    """Whether it is a convolution with numbers for its padding."""
+    """Whether it is a convolution whose padding is given as numbers."""
     return node is not None and schema_name(node) in CONVOLUTIONS and "padding" not in node.op.target._overloadname
 
 
 def is_transposed(node: Apply) -> bool:
-    """Whether a convolution is a transposed one; its weight then has the channels of the result second."""
+    """Whether a convolution is transposed; its weight then has the output channels at axis 1."""
     return dict(node.op.arguments).get("transposed") is True or "transpose" in schema_name(node)
 
 
 def weight_axis(node: Apply) -> int:
-    """The axis of its weight along which lie the channels of the result of a convolution or a linear layer."""
+    """The axis of the output channels in the weight of a convolution or a linear layer."""
     return 1 if is_transposed(node) else 0
 
 
 def channel_axis(node: Apply) -> int | None:
-    """The axis of the channels in the result of a convolution or of a linear layer; None for anything else."""
+    """The channel axis of the result of a convolution or a linear layer; None for anything else."""
     if is_convolution(node):
         return CONVOLUTIONS[schema_name(node)]
     if node.op.target is aten.linear.default:
@@ -75,7 +75,7 @@ def channel_axis(node: Apply) -> int | None:
 class BatchNorm:
     """The parts of a batch norm with known statistics: y = (x - mean) / sqrt(var + eps) * weight + bias, along `axis`.
 
-    `weight`, `bias`, `mean` and `var` are their contents in double precision if none of them can change, else None.
+    `weight`, `bias`, `mean` and `var` are in double precision; all are None if one of them is trained.
     """
 
     node: Apply
@@ -88,12 +88,12 @@ class BatchNorm:
 
     @property
     def input(self) -> Variable:
-        """What is normed."""
+        """The normalized variable."""
         return self.node.inputs[0]
 
     @property
     def is_known(self) -> bool:
-        """Whether all parameters are."""
+        """Whether all parameters are known."""
         return self.weight is not None
 
     @property
@@ -112,7 +112,7 @@ class BatchNorm:
 
 
 def batch_norm_of(node: Apply | None) -> BatchNorm | None:
-    """A batch norm with known statistics, if it is one whose only result that is read is the first."""
+    """The parts of a batch norm with known statistics if only its first result is used; else None."""
     if node is None or schema_name(node) not in (ATEN_BATCH_NORM, BATCH_NORM):
         return None
     if any(extra.clients for extra in node.outputs[1:]):
@@ -136,12 +136,12 @@ def _part(node: Apply, name: str, count: int) -> torch.Tensor | None:
 
 
 def batch_norm_results(node: Apply, first: Variable) -> list[Variable | None]:
-    """A replacement of a batch norm, of whose results only the first is read."""
+    """The replacement of a batch norm of which only the first result is used."""
     return [first, *[None] * (len(node.outputs) - 1)]
 
 
 def changed_batch_norm(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor) -> Variable:
-    """The same batch norm with another weight and bias, given in double precision."""
+    """The batch norm with another weight and bias, given in double precision."""
     node = old.node
     kind = node.inputs[0].tensor_type.dtype
     given = node.op.bind(node.inputs)
@@ -154,7 +154,7 @@ def changed_batch_norm(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor)
 
 
 def batch_norm_on(old: BatchNorm, source: Variable, axis: int) -> Variable:
-    """The same batch norm of another variable, whose channels lie at `axis`."""
+    """The batch norm of another variable, whose channels are at `axis`."""
     node = old.node
     if axis == old.axis:
         return apply_op(node.op, [source, *node.inputs[1:]], node.location).outputs[0]
@@ -164,7 +164,7 @@ def batch_norm_on(old: BatchNorm, source: Variable, axis: int) -> Variable:
 
 
 def new_batch_norm(source: Variable, weight: torch.Tensor, bias: torch.Tensor, axis: int) -> Variable:
-    """The sum of weight * x and bias along an axis as a batch norm of mean 0, variance 1 and eps 0."""
+    """A batch norm of mean 0, variance 1 and eps 0: weight * x + bias along an axis."""
     kind = source.tensor_type.dtype
     parts = [weight, bias, torch.zeros_like(weight), torch.ones_like(weight)]
     constants = [Constant(part.to(kind)) for part in parts]

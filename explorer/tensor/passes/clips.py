@@ -1,4 +1,4 @@
-"""Clips: relu, clamp, hardtanh and relu6 are bounds from one side or both.
+"""Clips: relu, clamp, hardtanh and relu6.
 
 Source: Glow, OptimizeClips, RemoveIdentityRelu, RemoveIdentityClip, FoldMinMaxToClip, FoldLeakyRelu.
 """
@@ -28,11 +28,11 @@ from explorer.tensor.rules.clips import merge_clips
 
 aten = torch.ops.aten
 
-clips = passes.new("OptimizeClips", "Clips of clips are one clip.")
-identity_relu = passes.new("RemoveIdentityRelu", "A relu of what is never below 0 is removed.")
-identity_clip = passes.new("RemoveIdentityClip", "A clip of what is within its bounds already is removed.")
-min_max = passes.new("FoldMinMaxToClip", "The lesser of a number and the greater of a number and x is a clip.")
-leaky = passes.new("FoldLeakyRelu", "The greater of x and s x, with s of at most 1, is a leaky relu.")
+clips = passes.new("OptimizeClips", "Merge nested clips.")
+identity_relu = passes.new("RemoveIdentityRelu", "Remove a relu whose input is never below 0.")
+identity_clip = passes.new("RemoveIdentityClip", "Remove a clip whose input is within its bounds.")
+min_max = passes.new("FoldMinMaxToClip", "Replace the minimum and maximum with two numbers by a clip.")
+leaky = passes.new("FoldLeakyRelu", "Replace the maximum of x and s x, with s at most 1, by a leaky relu.")
 
 clips.add(merge_clips)
 
@@ -40,10 +40,10 @@ FLAT_AT_BOUNDS = (
     *(aten.relu.default, aten.relu6.default, aten.hardtanh.default, aten.sigmoid.default),
     *(aten.abs.default, aten.exp.default, aten.square.default),
 )
-"""Operators whose gradient is 0 where they give the least or greatest number that they can give."""
+"""Operators whose gradient is 0 at the ends of their range."""
 
 
-def _without_effect(node: Apply) -> Rewrite:
+def _remove_if_within_bounds(node: Apply) -> Rewrite:
     bounds = clip_bounds(node)
     if bounds is None:
         return False
@@ -54,22 +54,22 @@ def _without_effect(node: Apply) -> Rewrite:
 
 
 def _is_flat(node: Apply) -> bool:
-    """Whether no gradient comes through a clip on its bounds that would not without it, or the other way round."""
+    """Whether removing the clip leaves the gradient on its bounds unchanged."""
     above = node.inputs[0].owner
-    passes_all = node.op.target in (aten.clamp.default, aten.clip.default)
-    return passes_all or (above is not None and above.op.target in FLAT_AT_BOUNDS)
+    keeps_gradient = node.op.target in (aten.clamp.default, aten.clip.default)
+    return keeps_gradient or (above is not None and above.op.target in FLAT_AT_BOUNDS)
 
 
 @identity_relu.rule(RELUS, exactness=Exactness.EXACT)
 def remove_identity_relu(node: Apply) -> Rewrite:
-    """A relu of a relu, of a sigmoid, of a clip from above 0, or of anything else that is never below 0 is removed."""
-    return _without_effect(node)
+    """Remove a relu of a relu, a sigmoid, a clip above 0, or any other value that is never below 0."""
+    return _remove_if_within_bounds(node)
 
 
 @identity_clip.rule(CLIPS, exactness=Exactness.EXACT)
 def remove_identity_clip(node: Apply) -> Rewrite:
-    """A clip whose input lies between its bounds is removed."""
-    return _without_effect(node)
+    """Remove a clip whose input is within its bounds."""
+    return _remove_if_within_bounds(node)
 
 
 MIN = (aten.minimum.default, aten.min.other)
@@ -77,7 +77,7 @@ MAX = (aten.maximum.default, aten.max.other)
 
 
 def _with_number(node: Apply) -> tuple[Variable, float] | None:
-    """The tensor and the number of an operator on two inputs, in any order."""
+    """The tensor and the number of a binary operator, in any order."""
     for x, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         number = splat_number(other)
         if isinstance(number, int | float) and number == number and x.type == node.outputs[0].type:
@@ -87,7 +87,7 @@ def _with_number(node: Apply) -> tuple[Variable, float] | None:
 
 @min_max.rule((*MIN, *MAX))
 def min_max_is_clip(node: Apply) -> Rewrite:
-    """min(max(x, a), b) and max(min(x, b), a) are clip(x, a, b) if a is not above b, but for the sign of a zero."""
+    """min(max(x, a), b) and max(min(x, b), a) are clip(x, a, b) if a <= b, except for the sign of a zero."""
     outer = _with_number(node)
     if outer is None or node.outputs[0].tensor_type.dtype is torch.bool:
         return False
@@ -100,13 +100,13 @@ def min_max_is_clip(node: Apply) -> Rewrite:
     source, inner_number = inner
     low, high = (inner_number, outer_number) if node.op.target in MIN else (outer_number, inner_number)
     if low > high:
-        return Declined(f"the bounds {low:g} and {high:g} leave one number only", inner_node)
+        return Declined(f"the lower bound {low:g} is above the upper bound {high:g}", inner_node)
     return gradient_on_ties(node) or replace_with(node, clip(source, low, high))
 
 
 @leaky.rule(MAX)
 def max_is_leaky_relu(node: Apply) -> Rewrite:
-    """max(x, s x) with one number s of at most 1 is leaky_relu(x, s), but for the sign of a zero."""
+    """max(x, s x) with a number s <= 1 is leaky_relu(x, s), except for the sign of a zero."""
     near: Declined | None = None
     for x, other in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
         product = owned_by(other, aten.mul.Tensor)
@@ -114,14 +114,14 @@ def max_is_leaky_relu(node: Apply) -> Rewrite:
             continue
         found = _with_number(product)
         if found is None:
-            near = Declined("it is no product with one number", product)
+            near = Declined("it is not a product with a number", product)
             continue
         source, slope = found
         if source is not x:
-            near = Declined("the product is of another tensor than the one it is compared with", product)
+            near = Declined("the product is of another tensor", product)
             continue
         if not -inf < slope <= 1 or slope == 0:
-            near = Declined(f"the slope is {slope:g}; a leaky relu needs one of at most 1, and not 0", product)
+            near = Declined(f"the slope is {slope:g}; a leaky relu needs one that is at most 1, and not 0", product)
             continue
         if not x.tensor_type.dtype.is_floating_point:
             continue

@@ -1,4 +1,4 @@
-"""Joins (cat): nested ones, those that put a tensor together again, and those that are taken apart again.
+"""Concats (cat): nested ones, concats of slices, and slices of concats.
 
 Source: Glow, OptimizeConcatNodes, EliminateConcatSlice, EliminateSliceConcat.
 """
@@ -38,19 +38,19 @@ aten = torch.ops.aten
 
 CAT = (aten.cat.default,)
 
-concat_nodes = passes.new("OptimizeConcatNodes", "Joins of joins are one; joins that change nothing are removed.")
-concat_slice = passes.new("EliminateConcatSlice", "A slice of a join that is one of its inputs is that input.")
-slice_concat = passes.new("EliminateSliceConcat", "A join of slices that lie side by side is one slice.")
+concat_nodes = passes.new("OptimizeConcatNodes", "Flatten nested concats and remove no-op concats.")
+concat_slice = passes.new("EliminateConcatSlice", "Replace a slice of a concat by the input that it is a part of.")
+slice_concat = passes.new("EliminateSliceConcat", "Replace a concat of adjacent slices by one slice.")
 concat_nodes.add(drop_single_cat)
 
 
 def concat(variables: Sequence[Variable], axis: int) -> Variable:
-    """Tensors joined along an axis."""
+    """Concatenate tensors along an axis."""
     return apply_op(Op.of(aten.cat.default, tensors=slots(len(variables)), dim=axis), variables).outputs[0]
 
 
 def cat_axis(node: Apply) -> int | None:
-    """The axis of a join; None if PyTorch's empty tensors of one axis, which fit anywhere, are among its inputs."""
+    """The axis of a concat; None if its inputs include PyTorch's empty 1-d tensors, which fit any shape."""
     rank = len(shape_of(node.outputs[0]))
     if any(len(shape_of(v)) != rank for v in node.inputs):
         return None
@@ -59,24 +59,24 @@ def cat_axis(node: Apply) -> int | None:
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
 def merge_concats(node: Apply) -> Rewrite:
-    """Joins along the same axis among the inputs of a join, read nowhere else, are taken into it, at any depth.
+    """Flatten concats along the same axis that are only used by another concat, at any depth.
 
-    A join that another one takes in is left for that one: each is looked at once, however deep it lies.
+    Only the outermost concat does this, so that each is visited once.
     """
     axis = cat_axis(node)
-    inner = [owner for v in node.inputs if (owner := _joined_alike(v, node, axis)) is not None]
+    inner = [owner for v in node.inputs if (owner := _inner_concat(v, node, axis)) is not None]
     if axis is None or not inner:
         return False
     if not any(read_once(found.outputs[0]) for found in inner):
-        return Declined("the inner join is read elsewhere too", inner[-1])
+        return Declined("the inner concat has other users", inner[-1])
     outer = only_user(node.outputs[0])
-    if outer is not None and _joined_alike(node.outputs[0], outer, axis) is node:
+    if outer is not None and _inner_concat(node.outputs[0], outer, axis) is node:
         return False
     return replace_with(node, concat(_flattened(node, axis), axis))
 
 
-def _joined_alike(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
-    """The join that gives a variable, if a join that reads it goes along the same axis and has the same dtype."""
+def _inner_concat(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
+    """The owner of a variable if it is a concat with the axis and dtype of the concat that uses it."""
     inner = owned_by(variable, *CAT)
     if inner is None or outer.op.target not in CAT or axis is None:
         return None
@@ -85,12 +85,12 @@ def _joined_alike(variable: Variable, outer: Apply, axis: int | None) -> Apply |
 
 
 def _flattened(node: Apply, axis: int) -> list[Variable]:
-    """The inputs of a join with those of the joins in place of joins that nothing else reads."""
+    """The inputs of a concat, with those concats that only it uses replaced by their inputs."""
     found: list[Variable] = []
     waiting = list(reversed(node.inputs))
     while waiting:
         variable = waiting.pop()
-        inner = _joined_alike(variable, node, axis)
+        inner = _inner_concat(variable, node, axis)
         if inner is not None and read_once(variable):
             waiting.extend(reversed(inner.inputs))
         else:
@@ -100,7 +100,7 @@ def _flattened(node: Apply, axis: int) -> list[Variable]:
 
 @concat_nodes.rule(CAT, exactness=Exactness.EXACT)
 def concat_of_all_slices(node: Apply) -> Rewrite:
-    """A join of all slices of one tensor in their order is that tensor."""
+    """A concat of all slices of a tensor in order is that tensor."""
     axis = cat_axis(node)
     parts = [slice_of(v) for v in node.inputs]
     first = parts[0]
@@ -110,13 +110,13 @@ def concat_of_all_slices(node: Apply) -> Rewrite:
     if any(part.source is not first.source or part.axis != axis for part in whole):
         return False
     if not _consecutive(whole) or first.start != 0 or whole[-1].stop != shape_of(first.source)[axis]:
-        return Declined("the slices are not all of the tensor in its order", node)
+        return Declined("the slices do not cover the tensor in order", node)
     return without_copy(node, first.source)
 
 
 @concat_nodes.rule(CAT)
 def reshape_below_concat(node: Apply) -> Rewrite:
-    """A join of reshapes is the reshape of a join, where an axis of the inputs runs as the joined one does."""
+    """A concat of reshapes is a reshape of a concat, if an axis of the inputs corresponds to the concatenated one."""
     axis = cat_axis(node)
     above = [owned_by(v, *RESHAPES) for v in node.inputs]
     sources = [found.inputs[0] for found in above if found is not None]
@@ -133,24 +133,24 @@ def reshape_below_concat(node: Apply) -> Rewrite:
             for s, v in zip(sources, node.inputs, strict=True)
         ):
             return replace_with(node, reshape(concat(sources, candidate), shape_of(node.outputs[0])))
-    return Declined("no axis of the reshaped tensors runs as the joined one", node)
+    return Declined("no axis of the reshaped tensors corresponds to the concatenated one", node)
 
 
 @concat_slice.rule((*SLICES, *SPLITS))
 def slice_of_concat(node: Apply) -> Rewrite:
-    """A part of a join that lies within one of its inputs is that input, or a part of it."""
+    """A slice of a concat that is within one of its inputs is that input, or a slice of it."""
     parts = [slice_of(v) for v in node.outputs]
-    join = owned_by(node.inputs[0], *CAT)
-    axis = cat_axis(join) if join is not None else None
-    if join is None or axis is None or any(part is None or part.axis != axis for part in parts):
+    outer = owned_by(node.inputs[0], *CAT)
+    axis = cat_axis(outer) if outer is not None else None
+    if outer is None or axis is None or any(part is None or part.axis != axis for part in parts):
         return False
     given: list[Variable | None] = []
     for variable, part in zip(node.outputs, parts, strict=True):
-        new = _part_of_concat(join, axis, part) if part is not None and variable.clients else None
+        new = _part_of_concat(outer, axis, part) if part is not None and variable.clients else None
         if variable.clients and new is None:
-            return Declined("it takes numbers of several inputs of the join", join)
+            return Declined("it spans several inputs of the concat", outer)
         if new is not None and new.type != variable.type:
-            return Declined("the join changes the type of its inputs", join)
+            return Declined("the concat changes the type of its inputs", outer)
         if new is not None and (root := _becomes_an_output(variable, new)) is not None:
             return Declined(f"an output of the graph would share its memory with {root.name or 'a constant'}", node)
         given.append(new)
@@ -158,15 +158,15 @@ def slice_of_concat(node: Apply) -> Rewrite:
 
 
 def _becomes_an_output(old: Variable, new: Variable) -> Variable | None:
-    """What the caller holds of which a part would be an output, if `new` stood for `old`; None if nothing."""
+    """The input or constant with which an output would share memory if `new` replaced `old`; None if there is none."""
     if not any(client is None for view in memory_views(old) for client, _ in view.clients):
         return None
     return next((root for root in memory_roots(new) if root.owner is None), None)
 
 
-def _part_of_concat(join: Apply, axis: int, part: Slice) -> Variable | None:
+def _part_of_concat(outer: Apply, axis: int, part: Slice) -> Variable | None:
     begin = 0
-    for variable in join.inputs:
+    for variable in outer.inputs:
         end = begin + shape_of(variable)[axis]
         if (part.start, part.stop) == (begin, end):
             return variable
@@ -182,7 +182,7 @@ def _consecutive(parts: Sequence[Slice]) -> bool:
 
 @slice_concat.rule(CAT, exactness=Exactness.EXACT)
 def concat_of_slices(node: Apply) -> Rewrite:
-    """Slices that lie side by side in one tensor and in the join are one slice."""
+    """Adjacent slices of one tensor are one slice."""
     axis = cat_axis(node)
     if axis is None:
         return False
@@ -194,7 +194,7 @@ def concat_of_slices(node: Apply) -> Rewrite:
 
 
 def _runs(node: Apply, axis: int) -> list[list[Variable]]:
-    """The inputs of a join in groups of slices along its axis that follow each other."""
+    """The inputs of a concat, grouped into runs of adjacent slices along its axis."""
     runs: list[list[Variable]] = []
     for variable in node.inputs:
         part, last = slice_of(variable), slice_of(runs[-1][-1]) if runs else None
@@ -219,14 +219,14 @@ def _merged(run: Sequence[Variable]) -> Variable:
     return sliced(first.source, first.axis, first.start, last.stop)
 
 
-LEAST_FOR_RESHAPE = 2
-LEAST_FOR_TRANSPOSE = 3
-"""More slices than these must be joined for a reshape, or a transpose and a reshape, to be less work."""
+MIN_FOR_RESHAPE = 2
+MIN_FOR_TRANSPOSE = 3
+"""More slices than these are needed for a reshape, or a transpose and a reshape, to be cheaper."""
 
 
 @slice_concat.rule(CAT, exactness=Exactness.EXACT)
 def concat_of_slices_of_the_next_axis(node: Apply) -> Rewrite:
-    """Slices of size 1 along one axis, joined along its neighbour, are one slice that is reshaped, maybe transposed."""
+    """Slices of size 1 along one axis, concatenated along the next one, are a slice that is reshaped or transposed."""
     axis = cat_axis(node)
     parts = [slice_of(v) for v in node.inputs]
     first, last = parts[0], parts[-1]
@@ -239,9 +239,9 @@ def concat_of_slices_of_the_next_axis(node: Apply) -> Rewrite:
         return False
     if first.axis not in (axis - 1, axis + 1) or not _consecutive(whole):
         return False
-    needed = LEAST_FOR_RESHAPE if first.axis == axis - 1 else LEAST_FOR_TRANSPOSE
+    needed = MIN_FOR_RESHAPE if first.axis == axis - 1 else MIN_FOR_TRANSPOSE
     if len(parts) <= needed:
-        return Declined(f"{len(parts)} slices are joined; more than {needed} make it less work", node)
+        return Declined(f"only {len(parts)} slices; it is cheaper for more than {needed}", node)
     new = sliced(first.source, first.axis, first.start, last.stop)
     if first.axis == axis + 1:
         order = list(range(len(shape_of(new))))

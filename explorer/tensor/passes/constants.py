@@ -1,10 +1,10 @@
-"""ConstantFold (Glow's name): what only needs constants is computed once, now.
+"""ConstantFold (Glow's name): evaluate operators on constants at compile time.
 
-Trainable constants are unknown; tensors of one number everywhere are left as they are, and so are random numbers.
+Trainable constants are unknown; tensors filled with one number and random numbers are left alone.
 """
 
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.constants import evaluate_constant
 
-evaluate = passes.new("ConstantFold", "What needs only constants is computed once, now.")
+evaluate = passes.new("ConstantFold", "Evaluate operators on constants at compile time.")
 evaluate.add(evaluate_constant)

@@ -1,6 +1,6 @@
-"""MergePadIntoConvolution: padding with zeros before a convolution is done by the convolution.
+"""MergePadIntoConvolution: fold zero padding into the convolution after it.
 
-Source: Glow, MergePadIntoConvolution. Negative padding cuts off numbers that the convolution would see, so it stays.
+Source: Glow, MergePadIntoConvolution. Negative padding, which crops, is left alone.
 """
 
 from explorer.tensor.facts import owned_by, reapplied, replace_with, shape_of
@@ -10,12 +10,12 @@ from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import CONVOLUTIONS, is_convolution, is_transposed, schema_name
 from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
 
-pad_into_conv = passes.new("MergePadIntoConvolution", "Padding with zeros before a convolution becomes its own.")
+pad_into_conv = passes.new("MergePadIntoConvolution", "Fold zero padding into the convolution after it.")
 
 
 @pad_into_conv.rule(None)
 def pad_into_convolution(node: Apply) -> Rewrite:
-    """A convolution of a tensor padded with zeros, alike on both sides of its inner axes, pads by itself."""
+    """A convolution of a tensor that is zero-padded symmetrically on its inner axes pads by itself."""
     if not is_convolution(node) or is_transposed(node):
         return False
     pad = owned_by(node.inputs[0], *PADS)
@@ -32,9 +32,9 @@ def pad_into_convolution(node: Apply) -> Rewrite:
     if pads[0] != (0, 0) or pads[channel] != (0, 0):
         return Declined("the batch or the channels are padded too", pad)
     if any(before != after for before, after in pads):
-        return Declined("it is padded by different numbers before and behind", pad)
+        return Declined("the padding is asymmetric", pad)
     if any(before < 0 for before, _ in pads):
-        return Declined("it is padded by less than nothing, which cuts numbers off", pad)
+        return Declined("the padding is negative", pad)
     own = tuple(node.op["padding"])
     own = own * len(inner) if len(own) == 1 else own
     total = [old + pads[axis][0] for old, axis in zip(own, inner, strict=True)]

@@ -1,11 +1,9 @@
-"""CSE: what is computed twice is computed once; equal constants are one, bit by bit, NaN too.
+"""CSE: merge equal applications, and constants with equal bits.
 
-Source: Glow, Common sub-expression elimination; the work is done by the merging of Theano.
+Source: Glow, Common sub-expression elimination; implemented by Theano's merging.
 """
 
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import merge_rewriter
 
-passes.new(
-    "CSE", "Equal constants are one, and so are equal operators on the same inputs.", whole=lambda: merge_rewriter
-)
+passes.new("CSE", "Merge equal constants, and equal operators on the same inputs.", whole=lambda: merge_rewriter)

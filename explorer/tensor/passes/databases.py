@@ -1,6 +1,6 @@
-"""The databases of rules as passes, so that one pipeline holds both: Theano's equilibria and Glow's passes.
+"""Databases of rules as passes, so that a pipeline can contain Theano's equilibria and Glow's passes.
 
-A database is asked at every run, so rules that are registered from outside are in these passes too.
+A database is queried at every run, so these passes include rules that are registered later.
 """
 
 from explorer.rewrite import Exactness, Query
@@ -11,19 +11,19 @@ FAST = Query(include=["fast_run"], exclude=["inplace"])
 
 passes.new(
     "Canonicalize",
-    "Rules that bring a graph into one form, over and over again: elementary operators, computed constants.",
+    "Bring the graph into a canonical form: elementary operators, evaluated constants; until nothing changes.",
     whole=lambda: canonicalize.query(FAST),
     exactness=Exactness.REAL,
 )
 passes.new(
     "Stabilize",
-    "Rules that replace what overflows or loses digits, over and over again.",
+    "Replace operators that overflow or lose digits, until nothing changes.",
     whole=lambda: stabilize.query(FAST),
     exactness=Exactness.REAL,
 )
 passes.new(
     "Specialize",
-    "Rules that replace several operators by one that does the same, but better, over and over again.",
+    "Replace several operators by one that is faster or more exact, until nothing changes.",
     whole=lambda: specialize.query(FAST),
     exactness=Exactness.REAL,
 )

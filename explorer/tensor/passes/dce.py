@@ -1,9 +1,8 @@
-"""DCE: what no output needs is not computed.
+"""DCE: do not compute results that no output needs.
 
-A `FunctionGraph` holds only what its outputs need: an application goes with its last reader, a constant that nothing
-reads is no longer among its constants, and inputs stay. Changes of buffers are outputs, so they are kept. What is left
-for a pass are operators that compute several results of which only the first is read. Where that also changes
-gradients, and signs of zeros, it is a pass of its own, for inference.
+A `FunctionGraph` contains only what its outputs need: applications and constants are removed with their last user,
+inputs stay, and mutated buffers are outputs. What remains for a pass are operators with several results of which only
+the first is used. Where that changes gradients and signs of zeros, it is a separate pass, for inference.
 Source: Glow, Dead code elimination.
 """
 
@@ -18,13 +17,13 @@ from explorer.tensor.passes.base import passes
 
 aten = torch.ops.aten
 
-dce = passes.new("DCE", "Results that nothing reads are not computed.")
-indices = passes.new("EliminateIndices", "The place of the greatest number that nothing reads is not looked for.")
+dce = passes.new("DCE", "Do not compute unused results.")
+indices = passes.new("EliminateIndices", "Drop unused argmax indices: `max.dim` becomes `amax`.")
 
 
 @dce.rule([aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
 def max_pool_without_indices(node: Apply) -> Rewrite:
-    """Max pooling whose indices nothing reads does not compute them."""
+    """Max pooling does not compute unused indices."""
     if node.outputs[1].clients:
         return False
     op = node.op
@@ -34,13 +33,13 @@ def max_pool_without_indices(node: Apply) -> Rewrite:
 
 @indices.rule([aten.max.dim, aten.min.dim])
 def extremum_without_index(node: Apply) -> Rewrite:
-    """The extremum along an axis without its index, if nothing reads that; of 0 and -0 it may be the other one.
+    """The extremum along an axis without its unused index; of 0 and -0 it may return the other one.
 
-    Among equal numbers max gives the gradient to one of them, amax a part of it to each.
+    Among equal numbers, max passes the gradient to one of them, amax a part to each.
     """
     if node.outputs[1].clients or not node.inputs[0].tensor_type.shape:
         return False
-    if (requires_grad := gradient_on_ties(node)) is not None:
-        return requires_grad
+    if (trained := gradient_on_ties(node)) is not None:
+        return trained
     target = aten.amax.default if node.op.target is aten.max.dim else aten.amin.default
     return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"], location=node.location), None]

@@ -1,4 +1,4 @@
-"""FoldLayerNormArithmetic: products and sums with constants behind a layer norm become its weight and bias.
+"""FoldLayerNormArithmetic: fold products and sums with constants after a layer norm into its weight and bias.
 
 Source: Glow, FoldLayerNormArithmetic.
 """
@@ -16,7 +16,7 @@ from explorer.tensor.passes.base import passes
 aten = torch.ops.aten
 
 layer_norm = passes.new(
-    "FoldLayerNormArithmetic", "Products and sums with constants behind a layer norm become its weight and bias."
+    "FoldLayerNormArithmetic", "Fold products and sums with constants after a layer norm into its weight and bias."
 )
 
 
@@ -28,14 +28,14 @@ def arithmetic_into_layer_norm(node: Apply) -> Rewrite:
         if norm is None:
             continue
         if not read_once(below):
-            return Declined("the layer norm is read elsewhere too", norm)
+            return Declined("the layer norm has other users", norm)
         shape = tuple(norm.op["normalized_shape"])
         constant = known_tensor(other)
         if constant is None:
-            return Declined("the other input is no constant, or may change", node)
+            return Declined("the other input is trained, or not a constant", node)
         extra = constant.ndim - len(shape)
         if below.type != node.outputs[0].type or any(size != 1 for size in constant.shape[: max(extra, 0)]):
-            return Declined("the constant is not one for each place of the norm", node)
+            return Declined("the constant does not have the normalized shape", node)
         exact: dict[str, Any] = {"dtype": torch.float64, "device": below.device}
         number = constant.reshape(constant.shape[max(extra, 0) :]).to(**exact).expand(shape)
         kind = below.tensor_type.dtype
@@ -44,7 +44,7 @@ def arithmetic_into_layer_norm(node: Apply) -> Rewrite:
             variable = norm.input_of(name)
             data = known_tensor(variable)
             if variable is not None and data is None:
-                return Declined(f"the {name} of the layer norm may change", norm)
+                return Declined(f"the {name} of the layer norm is trained", norm)
             old[name] = old[name] if data is None else data.to(torch.float64)
         scale, shift = _affine(node, other, number)
         new = {"weight": old["weight"] * scale, "bias": old["bias"] * scale + shift}

@@ -1,4 +1,4 @@
-"""Products of matrices that share a factor are one; sums behind them and transposes before them become part of them.
+"""Merge matrix products with a common factor; fold sums after them and transposes before them.
 
 Source: Glow, MergeMatMulOnLHS, MergeMatMulOnRHS, MergeTransposeIntoMatMulOrFC, FoldMatMulAddIntoFullyConnected.
 """
@@ -41,18 +41,18 @@ Side = Literal["lhs", "rhs"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Joining:
-    """How a product takes part in a merge: what must be the same for all, and what is joined along which axis."""
+class _Merge:
+    """How a product takes part in a merge: what all products share, and what is concatenated along which axis."""
 
     shared: tuple[Any, ...]
-    joined: tuple[tuple[str, Variable, int], ...]
-    """Argument, variable and axis of what is joined."""
+    factors: tuple[tuple[str, Variable, int], ...]
+    """Argument, variable and axis of each concatenated factor."""
     axis: int
-    """The axis of the result that is split again."""
+    """The axis along which the result is split."""
 
 
-def _joining(node: Apply, side: Side) -> _Joining | None:
-    """How a product may be merged with others that share the factor on one side; None if it may not."""
+def _merge_of(node: Apply, side: Side) -> _Merge | None:
+    """How a product may be merged with those that share the factor on one side; None if it may not."""
     target = node.op.target
     if any(not isinstance(v.type, TensorType) for v in node.inputs):
         return None
@@ -63,32 +63,32 @@ def _joining(node: Apply, side: Side) -> _Joining | None:
         if min(len(shape_of(left)), len(shape_of(right))) < 2:
             return None
         if side == "lhs":
-            return _Joining((node.op, left), ((names[1], right, len(shape_of(right)) - 1),), result - 1)
+            return _Merge((node.op, left), ((names[1], right, len(shape_of(right)) - 1),), result - 1)
         if len(shape_of(left)) < len(shape_of(right)):
             return None
-        return _Joining((node.op, right), ((names[0], left, len(shape_of(left)) - 2),), result - 2)
+        return _Merge((node.op, right), ((names[0], left, len(shape_of(left)) - 2),), result - 2)
     if target is aten.linear.default:
         x, weight, bias = node.inputs[0], node.inputs[1], node.input_of("bias")
         if len(shape_of(x)) < 2 or len(shape_of(weight)) != 2:
             return None
         if side == "lhs":
             parts = (("weight", weight, 0), *((("bias", bias, 0),) if bias is not None else ()))
-            return _Joining((node.op, x), parts, result - 1)
-        return _Joining((node.op, weight, bias), (("input", x, 0),), 0)
+            return _Merge((node.op, x), parts, result - 1)
+        return _Merge((node.op, weight, bias), (("input", x, 0),), 0)
     if target is aten.addmm.default:
         bias, left, right = node.inputs
         if shape_of(bias) != shape_of(right)[1:] or node.op["beta"] != 1 or node.op["alpha"] != 1:
             return None
         if side == "lhs":
-            return _Joining((node.op, left), (("self", bias, 0), ("mat2", right, 1)), 1)
-        return _Joining((node.op, bias, right), (("mat1", left, 0),), 0)
+            return _Merge((node.op, left), (("self", bias, 0), ("mat2", right, 1)), 1)
+        return _Merge((node.op, bias, right), (("mat1", left, 0),), 0)
     return None
 
 
 class MergeMatMul(Rewriter):
-    """Products that share their left (or right) factor are one product of it with the other factors joined.
+    """Merges products that share their left (or right) factor: concatenates the other factors and splits the result.
 
-    Products that depend on each other are never merged. The result is split again.
+    Products that depend on each other are never merged.
     """
 
     def __init__(self, side: Side) -> None:
@@ -101,37 +101,37 @@ class MergeMatMul(Rewriter):
         for node in graph.toposort():
             if node.op.target not in PRODUCTS:
                 continue
-            found = _joining(node, self.side)
+            found = _merge_of(node, self.side)
             if found is None:
-                self.decline(graph, node, "its shapes or settings do not allow to join it with another product")
+                self.decline(graph, node, "its shapes or settings do not allow merging it")
                 continue
             profile.rule(self.label).tried += 1
-            kinds = [(v.tensor_type.dtype, shape_of(v)[:axis], shape_of(v)[axis + 1 :]) for _, v, axis in found.joined]
+            kinds = [(v.tensor_type.dtype, shape_of(v)[:axis], shape_of(v)[axis + 1 :]) for _, v, axis in found.factors]
             groups.setdefault((found.shared, tuple(kinds)), []).append(node)
         for nodes in groups.values():
             present = [node for node in nodes if node in graph.nodes]
             members = _independent(graph, present)
-            self._tell_left_out(graph, present, members)
+            self._report_left_out(graph, present, members)
             if len(members) > 1:
                 profile.rule(self.label).matched += 1
                 profile.rule(self.label).applied += self._merge(graph, members)
         return profile
 
-    def _tell_left_out(self, graph: FunctionGraph, nodes: Sequence[Apply], members: Sequence[Apply]) -> None:
-        """Record why products with one factor are not merged."""
+    def _report_left_out(self, graph: FunctionGraph, nodes: Sequence[Apply], members: Sequence[Apply]) -> None:
+        """Record why products with a common factor are not merged."""
         if len(nodes) == 1:
-            self.decline(graph, nodes[0], "no other product has the same factor, with another one that fits")
+            self.decline(graph, nodes[0], "no other product shares a factor with it and fits")
         merged = set(members)
         for node in nodes:
             if node not in merged:
-                self.decline(graph, node, "it needs the result of another product with the same factor")
+                self.decline(graph, node, "it depends on another product with the same factor")
 
     def _merge(self, graph: FunctionGraph, members: Sequence[Apply]) -> int:
-        ways = [way for node in members if (way := _joining(node, self.side)) is not None]
+        ways = [way for node in members if (way := _merge_of(node, self.side)) is not None]
         first = members[0]
         given = first.op.bind(first.inputs)
-        for i, (name, _, axis) in enumerate(ways[0].joined):
-            given[name] = _joined([way.joined[i][1] for way in ways], axis)
+        for i, (name, _, axis) in enumerate(ways[0].factors):
+            given[name] = _concatenated([way.factors[i][1] for way in ways], axis)
         product = call(first.op.target, **given, location=first.location)
         axis = ways[0].axis
         sizes = [shape_of(node.outputs[0])[axis] for node in members]
@@ -141,9 +141,9 @@ class MergeMatMul(Rewriter):
 
 
 def _independent(graph: FunctionGraph, nodes: Sequence[Apply]) -> list[Apply]:
-    """Those of the nodes of which none needs another one, the first ones first.
+    """Nodes that do not depend on each other, in topological order.
 
-    What needs a kept one is marked from there on, as far as the last of the nodes, and nothing is marked twice.
+    The users of each selected node are marked, up to the last of the nodes, and none is marked twice.
     """
     kept: list[Apply] = []
     needing: set[Apply] = set()
@@ -162,7 +162,7 @@ def _independent(graph: FunctionGraph, nodes: Sequence[Apply]) -> list[Apply]:
     return kept
 
 
-def _joined(variables: Sequence[Variable], axis: int) -> Variable:
+def _concatenated(variables: Sequence[Variable], axis: int) -> Variable:
     known = [known_tensor(v) for v in variables]
     data = [part for part in known if part is not None]
     if len(data) == len(variables):
@@ -172,24 +172,24 @@ def _joined(variables: Sequence[Variable], axis: int) -> Variable:
 
 passes.new(
     "MergeMatMulOnLHS",
-    "Products that share the left factor are one.",
+    "Merge products that share their left factor.",
     whole=lambda: MergeMatMul("lhs"),
     exactness=Exactness.REAL,
 )
 passes.new(
     "MergeMatMulOnRHS",
-    "Products that share the right factor are one.",
+    "Merge products that share their right factor.",
     whole=lambda: MergeMatMul("rhs"),
     exactness=Exactness.REAL,
 )
 
 
-into_linear = passes.new("FoldMatMulAddIntoFullyConnected", "A product of matrices and a sum are one linear layer.")
+into_linear = passes.new("FoldMatMulAddIntoFullyConnected", "Replace a matrix product and a sum by a linear layer.")
 
 
 @into_linear.rule([aten.add.Tensor])
 def add_into_linear(node: Apply) -> Rewrite:
-    """The sum x W + b, b with a number for each column, is linear(x, W^T, b), or addmm where W may change."""
+    """The sum x W + b, with one b per column, is linear(x, W^T, b), or addmm where W is trained."""
     if node.op["alpha"] != 1:
         return False
     for product, bias in ((node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])):
@@ -197,11 +197,11 @@ def add_into_linear(node: Apply) -> Rewrite:
         if below is None or len(shape_of(below.inputs[1])) != 2 or len(shape_of(below.inputs[0])) < 2:
             continue
         if not read_once(product):
-            return Declined("the product is read elsewhere too", below)
+            return Declined("the product has other users", below)
         x, weight = below.inputs
         columns = shape_of(weight)[1]
         if prod(shape_of(bias)) != columns or shape_of(bias)[-1:] != (columns,) or bias.type == product.type:
-            return Declined("the other summand is not one number for each column", node)
+            return Declined("the other summand does not have one number per column", node)
         if bias.tensor_type.dtype is not product.tensor_type.dtype:
             return Declined("the other summand has another type than the product", node)
         row = bias if len(shape_of(bias)) == 1 else _as_row(bias)
@@ -220,13 +220,13 @@ def _as_row(bias: Variable) -> Variable:
 
 
 transpose_into = passes.new(
-    "MergeTransposeIntoMatMulOrFC", "A transpose before a product with a constant is done to the constant."
+    "MergeTransposeIntoMatMulOrFC", "Apply a transpose before a product with a constant to the constant instead."
 )
 
 
 @transpose_into.rule([aten.mm.default, aten.matmul.default, aten.linear.default, aten.addmm.default])
 def transpose_into_weight(node: Apply) -> Rewrite:
-    """reshape(T(x)) W is reshape(x) W' where the rows of W' stand in the order in which x has its numbers."""
+    """reshape(T(x)) W is reshape(x) W', where the rows of W' are permuted to the order of the numbers in x."""
     location = 1 if node.op.target is aten.addmm.default else 0
     flat, weight = node.inputs[location], node.inputs[location + 1]
     flattening = owned_by(flat, *RESHAPES)
@@ -236,11 +236,11 @@ def transpose_into_weight(node: Apply) -> Rewrite:
         return False
     data, shape = known_tensor(weight), shape_of(turned.outputs[0])
     if data is None or data.ndim != 2:
-        return Declined("the other factor is no constant matrix", node)
+        return Declined("the other factor is not a constant matrix", node)
     if shape_of(flat) != (shape[0], prod(shape[1:])) or order[0] != 0:
         return Declined("the transpose moves the batch, or the reshape keeps more than the first axis", flattening)
     if only_user(flat) is not node or only_user(turned.outputs[0]) is not flattening:
-        return Declined("the transposed tensor is read elsewhere too", flattening)
+        return Declined("the transposed tensor has other users", flattening)
     back = [axis - 1 for axis in inverse(order)[1:]]
     if node.op.target is aten.linear.default:
         rows = data.reshape(-1, *shape[1:]).permute(0, *(axis + 1 for axis in back)).reshape(data.shape)

@@ -1,4 +1,4 @@
-"""EliminateNoop: operators that give their input as it is.
+"""EliminateNoop: remove operators that return their input unchanged.
 
 Source: Glow, EliminateNoop.
 """
@@ -22,26 +22,26 @@ from explorer.tensor.rules.views import (
 
 aten = torch.ops.aten
 
-noop = passes.new("EliminateNoop", "Copies, empty paddings, whole slices and the like are left out.")
+noop = passes.new("EliminateNoop", "Remove copies, empty paddings, whole slices and other no-ops.")
 
 noop.add(drop_copy, drop_copy_before_sums, drop_alias, drop_same_cast, drop_single_tile, drop_whole_slice, drop_dropout)
 
 
 @noop.rule([aten.constant_pad_nd.default, aten.pad.default], exactness=Exactness.EXACT)
 def remove_empty_pad(node: Apply) -> Rewrite:
-    """Padding by nothing does nothing."""
+    """Empty padding is a no-op."""
     return without_copy(node, node.inputs[0]) if not any(node.op["pad"]) else False
 
 
 @noop.rule([aten.max_pool2d.default], exactness=Exactness.EXACT)
 def greatest_of_one(node: Apply) -> Rewrite:
-    """Max pooling with a window of 1 and a stride of 1 does nothing."""
+    """Max pooling with a window of 1 and a stride of 1 is a no-op."""
     return _pool_of_one(node)
 
 
 @noop.rule([aten.avg_pool2d.default])
 def average_of_one(node: Apply) -> Rewrite:
-    """Average pooling with a window of 1 and a stride of 1 does nothing, but makes 0 of -0."""
+    """Average pooling with a window of 1 and a stride of 1 is a no-op, except that -0 becomes 0."""
     return _pool_of_one(node)
 
 
@@ -54,5 +54,5 @@ def _pool_of_one(node: Apply) -> Rewrite:
     return without_copy(node, node.inputs[0])
 
 
-conversions = passes.new("OptimizeConversions", "A conversion to a wider type and on to another one is one conversion.")
+conversions = passes.new("OptimizeConversions", "Merge a conversion to a wider type with the one after it.")
 conversions.add(merge_casts, drop_same_cast)

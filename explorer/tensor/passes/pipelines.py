@@ -5,7 +5,7 @@ were written out in parts, `OPTIMIZATION_PIPELINE` is the rest. `DEFAULT_PIPELIN
 it, specializes it behind, and omits the passes that cost time or digits with PyTorch's kernels. Passes that are for
 inference only say so in their configuration, so that one pipeline serves both modes.
 Source: Glow, FunctionPassPipeline; the passes on regression and pooling, which the documentation has and later
-versions do not, stand at the beginning and behind the sinking.
+versions do not, come first and after the sinking.
 """
 
 from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
@@ -35,7 +35,7 @@ FOLD_PIPELINE = FunctionPassPipeline.of(
     _inference("FoldArithmeticChainUnderConvIntoBN"),
     DCE,
 )
-"""What was written out in parts becomes the operator that it is."""
+"""Replaces operators written out in parts."""
 
 OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
     "EliminateNoop",
@@ -81,7 +81,7 @@ OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
     "ConvertQuantizedConstants",
     DCE,
 )
-"""Everything else that makes a graph smaller or faster without changing its values beyond rounding."""
+"""All other passes that make a graph smaller or faster without changing its values beyond rounding."""
 
 GLOW_PIPELINE = FOLD_PIPELINE + OPTIMIZATION_PIPELINE
 """Both, one after the other."""
@@ -91,7 +91,7 @@ OMITTED_BY_DEFAULT = frozenset(("OptimizeReduceMean",))
 adds in blocks. Pooling is 2 to 6 times slower on the processor, and its error grows with the size of the window."""
 
 DEFAULT_PIPELINE = FunctionPassPipeline.of(
-    GLOW_PIPELINE[0],  # before anything else touches pairs of quantize and dequantize
+    GLOW_PIPELINE[0],  # before another pass changes pairs of quantize and dequantize
     "CSE",
     "Canonicalize",
     "Stabilize",
@@ -100,4 +100,4 @@ DEFAULT_PIPELINE = FunctionPassPipeline.of(
     "CSE",
     DCE,
 )
-"""All that a graph goes through if nothing else is asked for."""
+"""The passes that a graph goes through by default."""

@@ -1,4 +1,4 @@
-"""OptimizePool: what keeps the order of numbers is done behind max pooling, where there are fewer.
+"""OptimizePool: move monotonic operators below max pooling, where there are fewer numbers.
 
 Source: Glow, Pool operations optimization.
 """
@@ -14,26 +14,26 @@ from explorer.tensor.passes.channels import MAX_POOLS, schema_name
 
 aten = torch.ops.aten
 
-pool = passes.new("OptimizePool", "A relu above max pooling goes below it: it then runs on fewer numbers.")
+pool = passes.new("OptimizePool", "Move a relu below max pooling, where there are fewer numbers.")
 
 
 @pool.rule(None)
 def relu_below_max_pool(node: Apply) -> Rewrite:
-    """max_pool(relu(x)) is relu(max_pool(x)), also for NaN: a relu keeps the order, but for zeros of both signs."""
+    """max_pool(relu(x)) is relu(max_pool(x)), also for NaN, except for the sign of zeros."""
     if schema_name(node) not in MAX_POOLS:
         return False
     above = owned_by(node.inputs[0], *RELUS, *CLIPS)
     if above is None:
         return False
     if not read_once(node.inputs[0]):
-        return Declined("the relu is read elsewhere too", above)
+        return Declined("the relu has other users", above)
     if any(extra.clients for extra in node.outputs[1:]):
-        return Declined("the places of the greatest numbers are read too; a relu makes several numbers equal", node)
+        return Declined("the indices are used too; a relu makes several numbers equal", node)
     if may_hold_padding_only(node.op):
-        return Declined("a window may hold padding only, which counts as -inf", node)
+        return Declined("a window may contain only padding, which counts as -inf", node)
     passes_on_bounds = above.op.target in (aten.clamp.default, aten.clip.default)
-    if passes_on_bounds and (requires_grad := gradient_on_ties(above)) is not None:
-        return requires_grad
+    if passes_on_bounds and (trained := gradient_on_ties(above)) is not None:
+        return trained
     pooled = apply_op(node.op, [above.inputs[0]], node.location)
     new = apply_op(above.op, pooled.outputs[:1], above.location).outputs[0]
     return [new, *[None] * (len(node.outputs) - 1)]

@@ -1,12 +1,12 @@
-"""OptimizeQuantization: fewer conversions between real numbers and integers, and between integers of two scales.
+"""OptimizeQuantization: remove conversions between real numbers and integers, and between integers of two scales.
 
-Some of these rules give the same bits. Others leave out a rounding, or a clipping to the range of the integers, so
-the result is another one, within a bound or without: they are lossy, and only in passes that were made with
-`lossy=True`. `OptimizeQuantization` has the exact rules only; `OptimizeQuantizationLossy` has all of them.
+Some of these rules keep all bits. Others remove a rounding, or a clipping to the range of the integers, and so change
+results, within a bound or without: these are lossy, and only in passes made with `lossy=True`. `OptimizeQuantization`
+has only the exact rules; `OptimizeQuantizationLossy` has all of them.
 
-How much a lossy rule changes, where nothing is clipped: a rounding that is left out was at most half a quantum of its
-scale s. So a result of the scale t that reads it without more arithmetic changes by at most s / (2 t) + 1 quanta; what
-an operator reads changes by at most s / 2 before the operator.
+The error of a lossy rule where nothing is clipped: a removed rounding changed a number by at most half a quantum of its
+scale s. A result of scale t that uses it directly changes by at most s / (2 t) + 1 quanta; an input of an operator
+changes by at most s / 2.
 Source: Glow, Quantization specific optimizations.
 """
 
@@ -34,7 +34,7 @@ from explorer.tensor.rewriting import LocalRewriter, node_rewriter
 
 aten = torch.ops.aten
 
-NOT_8_BITS = "its integers have not 8 bits, and float32 does not hold all longer ones"
+NOT_8_BITS = "its integers do not have 8 bits, and float32 does not represent all longer ones"
 
 # ---------------------------------------------------------------------- pairs of conversions
 
@@ -53,21 +53,21 @@ def quantize_of_dequantize(node: Apply) -> Rewrite:
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_quantize(node: Apply) -> Rewrite:
-    """dequantize(quantize(x)) is x: leaves out the rounding, and the clipping, whose size nothing bounds."""
+    """dequantize(quantize(x)) is x: removes the rounding, and the clipping, whose error is unbounded."""
     above = owned_by(node.inputs[0], q.quantize_op)
     return False if above is None else replace_unless_aliased(node, above.inputs[0])
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
 def dequantize_of_rescale(node: Apply) -> Rewrite:
-    """dequantize(rescale(x)) is dequantize(x): leaves out the rounding and the clipping of the rescale."""
+    """dequantize(rescale(x)) is dequantize(x): removes the rounding and the clipping of the rescale."""
     above = owned_by(node.inputs[0], q.rescale_op)
     return False if above is None else replace_with(node, q.dequantize(above.inputs[0], node.location))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
 def rescale_to_the_same(node: Apply) -> Rewrite:
-    """A rescale to the scale and offset that are there already does nothing."""
+    """A rescale to the same scale and offset is a no-op."""
     if node.inputs[0].type != node.outputs[0].type:
         return False
     return (
@@ -79,7 +79,7 @@ def rescale_to_the_same(node: Apply) -> Rewrite:
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
 def rescale_of_rescale(node: Apply) -> Rewrite:
-    """rescale(rescale(x)) is one rescale: leaves out the rounding and the clipping in the middle."""
+    """rescale(rescale(x)) is one rescale: removes the rounding and the clipping in between."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
         return above
@@ -88,19 +88,19 @@ def rescale_of_rescale(node: Apply) -> Rewrite:
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
 def rescale_of_quantize(node: Apply) -> Rewrite:
-    """rescale(quantize(x)) is quantize(x) to the last scale: leaves out the first rounding and clipping."""
+    """rescale(quantize(x)) is quantize(x) to the last scale: removes the first rounding and clipping."""
     above = read_once_from(node.inputs[0], (q.quantize_op,))
     if not isinstance(above, Apply):
         return above
     return replace_with(node, q.quantize(above.inputs[0], q.quantization_of(node.outputs[0]), location=above.location))
 
 
-# ---------------------------------------------------------------------- what is known
+# ---------------------------------------------------------------------- constants
 
 
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_constant(node: Apply) -> Rewrite:
-    """A quantized constant is a constant of integers; the real numbers stay for whatever else reads them."""
+    """A quantized constant is a constant of integers; the real constant stays for its other users."""
     source = node.inputs[0]
     if not isinstance(source, Constant) or not is_known(source):
         return False
@@ -110,7 +110,7 @@ def quantize_constant(node: Apply) -> Rewrite:
 
 @node_rewriter([q.quantize_op, q.dequantize_op, q.rescale_op], exactness=Exactness.EXACT)
 def convert_splat(node: Apply) -> Rewrite:
-    """A conversion of one number everywhere is the converted number everywhere."""
+    """A conversion of a splat is a splat of the converted number."""
     number = splat_number(node.inputs[0])
     kind = node.outputs[0].type
     if number is None or not isinstance(kind, TensorType):
@@ -119,24 +119,24 @@ def convert_splat(node: Apply) -> Rewrite:
     return replace_with(node, splat(kind, converted.item(), node.inputs[0]))
 
 
-# ---------------------------------------------------------------------- the greatest of two
+# ---------------------------------------------------------------------- maximum and relu
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
 def rescale_above_max(node: Apply) -> Rewrite:
-    """rescale(max(x, y)) is max(rescale(x), rescale(y)) if all are quantized alike: a rescale keeps the order."""
+    """rescale(max(x, y)) is max(rescale(x), rescale(y)) if all have the same scale: a rescale is monotonic."""
     above = read_once_from(node.inputs[0], (q.maximum,))
     if not isinstance(above, Apply):
         return above
     if any(v.tensor_type.quantization != above.outputs[0].tensor_type.quantization for v in above.inputs):
-        return Declined("the greatest number is rounded too: its inputs have other scales than its result", above)
+        return Declined("the maximum is rounded too: its inputs have other scales than its result", above)
     to = q.quantization_of(node.outputs[0])
     return replace_with(node, q.requantized(above, [q.rescale(v, to, node.location) for v in above.inputs], to))
 
 
 @node_rewriter([q.maximum], exactness=Exactness.EXACT)
 def max_with_splat(node: Apply) -> Rewrite:
-    """max(x, number) is x if no number that x can hold is less than it."""
+    """max(x, number) is x if x cannot represent a smaller number."""
     for x, other in (node.inputs, node.inputs[::-1]):
         number = splat_number(other)
         if number is None or x.type != node.outputs[0].type:
@@ -145,17 +145,17 @@ def max_with_splat(node: Apply) -> Rewrite:
         least, _ = q.real_range(q.quantization_of(x))
         if found <= least:
             return replace_unless_aliased(node, x)
-        return Declined(f"{found:g} is above {least:g}, the least number of the other input", node)
+        return Declined(f"{found:g} is above {least:g}, the minimum of the other input", node)
     return False
 
 
 @node_rewriter([q.relu], exactness=Exactness.EXACT)
 def relu_of_never_negative(node: Apply) -> Rewrite:
-    """A relu of integers none of which stands for a number below 0 does nothing, or only rescales."""
+    """A relu of integers that cannot represent a number below 0 is a no-op, or a rescale."""
     source = node.inputs[0]
     least, _ = q.real_range(q.quantization_of(source))
     if least < 0:
-        return Declined(f"its input can hold {least:g}", node)
+        return Declined(f"its input can represent {least:g}", node)
     return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
 
 
@@ -166,25 +166,25 @@ def _parts(variable: Variable) -> tuple[float, int]:
 
 # ---------------------------------------------------------------------- into operators
 
-TAKES_ANY_RESULT = (q.add, q.sub, q.mul, q.div, q.minimum, q.maximum, q.matmul, q.linear, q.conv2d)
-"""Operators that may give their result in any scale: a rescale below them can be left out."""
+RESULT_OF_ANY_SCALE = (q.add, q.sub, q.mul, q.div, q.minimum, q.maximum, q.matmul, q.linear, q.conv2d)
+"""Operators whose result may have any scale: a rescale below them can be removed."""
 
-TAKES_ANY_INPUT = (*TAKES_ANY_RESULT, q.relu)
-"""Operators that may take inputs of any scale: a rescale above them can be left out."""
+INPUTS_OF_ANY_SCALE = (*RESULT_OF_ANY_SCALE, q.relu)
+"""Operators that accept inputs of any scale: a rescale above them can be removed."""
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
 def rescale_into_result(node: Apply) -> Rewrite:
-    """rescale(op(x)) is op(x) with another scale of its result: leaves out a rounding and a clipping."""
-    above = read_once_from(node.inputs[0], TAKES_ANY_RESULT)
+    """rescale(op(x)) is op(x) with another scale of its result: removes a rounding and a clipping."""
+    above = read_once_from(node.inputs[0], RESULT_OF_ANY_SCALE)
     if not isinstance(above, Apply):
         return above
     return replace_with(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
 
 
-@node_rewriter(TAKES_ANY_INPUT, exactness=Exactness.LOSSY)
+@node_rewriter(INPUTS_OF_ANY_SCALE, exactness=Exactness.LOSSY)
 def rescale_into_input(node: Apply) -> Rewrite:
-    """op(rescale(x)) is op(x), which is told the scale of x: leaves out a rounding and a clipping."""
+    """op(rescale(x)) is op(x) with the scale of x: removes a rounding and a clipping."""
     above = [owned_by(variable, q.rescale_op) for variable in node.inputs]
     if not any(above):
         return False
@@ -197,7 +197,7 @@ def rescale_into_input(node: Apply) -> Rewrite:
 
 @node_rewriter(PICKING, exactness=Exactness.EXACT)
 def rescale_below_picks(node: Apply) -> Rewrite:
-    """What only picks and moves numbers goes above a rescale; the greatest number stays so when it is rescaled."""
+    """Move a rescale below operators that select and move numbers; a rescale is monotonic, so max pooling does too."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
         return above
@@ -209,7 +209,7 @@ def rescale_below_picks(node: Apply) -> Rewrite:
 
 @node_rewriter([q.avg_pool2d], exactness=Exactness.LOSSY)
 def rescale_below_average(node: Apply) -> Rewrite:
-    """average(rescale(x)) is rescale(average(x)), rounded to the scale of x first."""
+    """average(rescale(x)) is rescale(average(x)), which is first rounded to the scale of x."""
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
         return above
@@ -239,26 +239,26 @@ RULES: tuple[LocalRewriter, ...] = (
     rescale_below_picks,
     rescale_below_average,
 )
-"""All rules on quantization, in the order in which they are tried at an operator."""
+"""All rules on quantization, in the order in which they are tried."""
 
 CHANGE_PARAMETERS = (rescale_of_quantize, rescale_above_max, rescale_into_result)
-"""Those that give an operator another scale and offset of its result than it had."""
+"""Rules that change the scale and offset of the result of an operator."""
 
 KEEP_PARAMETERS = (rescale_below_average,)
-"""Those that are of use only where the former are not wanted."""
+"""Rules that are only useful without the former."""
 
 
 def optimize_quantization(
     name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True, doc: str = ""
 ) -> GraphPass:
-    """The pass, under a name; lossy rules and rules that change the scales of results only if they are wanted.
+    """Make the pass under a name, optionally with lossy rules, or without rules that change the scales of results.
 
-    `passes.register(optimize_quantization("Careful", enable_quant_param_changes=False))` makes it one for pipelines.
+    `passes.register(optimize_quantization("Careful", lossy=True))` makes it available to pipelines.
     Source: Glow, OptimizeQuantization; enableQuantParamChanges.
     """
     unwanted = KEEP_PARAMETERS if enable_quant_param_changes else CHANGE_PARAMETERS
     wanted = [rule for rule in RULES if rule not in unwanted and (lossy or rule.exactness is not Exactness.LOSSY)]
-    return GraphPass(name, doc or "Conversions between real numbers and integers that are not needed go.", rules=wanted)
+    return GraphPass(name, doc or "Remove conversions between real numbers and integers.", rules=wanted)
 
 
 passes.register(optimize_quantization("OptimizeQuantization"))
@@ -266,27 +266,25 @@ passes.register(
     optimize_quantization(
         "OptimizeQuantizationLossy",
         lossy=True,
-        doc="As OptimizeQuantization, and roundings and clippings in the middle go too: other results, within bounds.",
+        doc="As OptimizeQuantization, but also remove intermediate roundings and clippings, which changes results.",
     )
 )
 
-constants = passes.new("ConvertQuantizedConstants", "Constants that are quantized are stored as integers.")
+constants = passes.new("ConvertQuantizedConstants", "Store quantized constants as integers.")
 constants.add(quantize_constant)
 
-fully_connected = passes.new(
-    "OptimizeQuantFCFloatRelu", "A relu of a dequantized linear layer is done with the integers."
-)
+fully_connected = passes.new("OptimizeQuantFCFloatRelu", "Apply a relu of a dequantized linear layer to the integers.")
 
 
 @fully_connected.rule([aten.relu.default], exactness=Exactness.EXACT)
 def relu_above_dequantize(node: Apply) -> Rewrite:
-    """relu(dequantize(linear(x))) is dequantize(relu(linear(x))): 0 is one of the numbers that integers stand for."""
+    """relu(dequantize(linear(x))) is dequantize(relu(linear(x))), because integers represent 0 exactly."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     layer = owned_by(above.inputs[0], q.linear) if above is not None else None
     if above is None or layer is None:
         return False
     if not read_once(node.inputs[0]) or not read_once(above.inputs[0]):
-        return Declined("what the linear layer gives is read elsewhere too", layer)
+        return Declined("the result of the linear layer has other users", layer)
     integers = above.inputs[0]
     found = q.quantized(q.relu, [integers], q.quantization_of(integers), node.location)
     return replace_with(node, q.dequantize(found, above.location))

@@ -1,4 +1,4 @@
-"""Clips and relus beside quantization, which clips anyway.
+"""Clips and relus next to quantization, which clips as well.
 
 Source: Glow, OptimizeQuantizeClip, RemoveIdentityRelu, RemoveIdentityClip.
 """
@@ -32,16 +32,16 @@ identity_relu.add(relu_of_never_negative)
 
 @identity_clip.rule([q.clip], exactness=Exactness.EXACT)
 def clip_of_narrower_integers(node: Apply) -> Rewrite:
-    """A clip of integers that only stand for numbers between its bounds does nothing, or only rescales."""
+    """A clip of integers that only represent numbers within its bounds is a no-op, or a rescale."""
     source = node.inputs[0]
     low, high = q.real_range(q.quantization_of(source))
     if low < node.op["min"] or high > node.op["max"]:
-        return Declined(f"its input can hold numbers from {low:g} to {high:g}", node)
+        return Declined(f"its input can represent numbers from {low:g} to {high:g}", node)
     return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
 
 
-def _around(node: Apply, of: Quantization) -> "bool | None":
-    """Whether the bounds of a clip lie around all numbers of a quantization; None if it has no bounds."""
+def _includes(node: Apply, of: Quantization) -> "bool | None":
+    """Whether the bounds of a clip include all numbers of a quantization; None if it has no bounds."""
     bounds = clip_bounds(node)
     if bounds is None:
         return None
@@ -51,10 +51,10 @@ def _around(node: Apply, of: Quantization) -> "bool | None":
 
 @node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_without_clip(node: Apply) -> Rewrite:
-    """quantize(clip(x)) is quantize(x) if the clip lets all numbers pass that the integers can stand for."""
+    """quantize(clip(x)) is quantize(x) if the bounds include all numbers that the integers represent."""
     above = owned_by(node.inputs[0], *CLIPS, *RELUS)
     to = q.quantization_of(node.outputs[0])
-    around = _around(above, to) if above is not None else None
+    around = _includes(above, to) if above is not None else None
     if above is None or around is None or node.outputs[0].tensor_type.dtype is not torch.int8:
         return False
     if not around:
@@ -64,21 +64,21 @@ def quantize_without_clip(node: Apply) -> Rewrite:
 
 @node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)
 def clip_of_dequantize(node: Apply) -> Rewrite:
-    """clip(dequantize(x)) is dequantize(x) if all numbers that x can hold lie between the bounds."""
+    """clip(dequantize(x)) is dequantize(x) if the bounds include all numbers that x can represent."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or not q.is_quantized_in_8_bits(above.inputs[0]):
         return False
-    if not _around(node, q.quantization_of(above.inputs[0])):
+    if not _includes(node, q.quantization_of(above.inputs[0])):
         return Declined("the clip is narrower than the range of the integers", node)
     return replace_with(node, node.inputs[0])
 
 
 def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
-    """Scale and offset for the numbers of a quantization that a clip lets pass."""
+    """Scale and offset for the numbers of a quantization within the bounds of a clip."""
     bounds = clip_bounds(node)
     low, high = q.real_range(of)
     if bounds is None or max(low, bounds[0]) > min(high, bounds[1]):
-        return Declined("the clip lets no number of the integers pass", node)
+        return Declined("the bounds of the clip exclude all numbers of the integers", node)
     try:
         return q.quantization_of_range(max(low, bounds[0]), min(high, bounds[1]))
     except ValueRangeError as error:
@@ -87,13 +87,13 @@ def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
 
 @node_rewriter([q.quantize_op], exactness=Exactness.LOSSY)
 def quantize_to_range_of_clip(node: Apply) -> Rewrite:
-    """quantize(clip(x)) is quantize(x) with integers for the range of the clip: the integers then do the clipping."""
+    """quantize(clip(x)) is quantize(x) with integers for the range of the clip, which then clip by themselves."""
     above = read_once_from(node.inputs[0], (*CLIPS, *RELUS))
     if not isinstance(above, Apply) or node.outputs[0].tensor_type.dtype is not torch.int8:
         return False if isinstance(above, Apply) else above
     reader = only_user(node.outputs[0])
     if reader is None or reader.op.target not in (*q.QUANTIZED, q.dequantize_op, q.rescale_op):
-        return Declined("what reads the integers cannot be told another scale", reader or node)
+        return Declined("the user of the integers does not accept another scale", reader or node)
     to = _narrowed(above, q.quantization_of(node.outputs[0]))
     if isinstance(to, Declined):
         return to
@@ -109,7 +109,7 @@ def operator_to_range_of_clip(node: Apply) -> Rewrite:
         return above
     operator = owned_by(above.inputs[0], *q.QUANTIZED, q.quantize_op, q.rescale_op)
     if operator is None or not read_once(above.inputs[0]):
-        return Declined("what gives the integers cannot be told another scale, or they are read elsewhere too", above)
+        return Declined("the integers have other users, or their owner does not accept another scale", above)
     to = _narrowed(node, q.quantization_of(above.inputs[0]))
     if isinstance(to, Declined):
         return to
@@ -127,10 +127,10 @@ RULES: tuple[LocalRewriter, ...] = (
 def optimize_quantize_clip(
     name: str, *, lossy: bool = False, enable_quant_param_changes: bool = True, doc: str = ""
 ) -> GraphPass:
-    """The pass, under a name. The lossy rules change scales, so they need both permissions."""
+    """Make the pass under a name. The lossy rules change scales, so they need both permissions."""
     lossy = lossy and enable_quant_param_changes
     wanted = [rule for rule in RULES if lossy or rule.exactness is not Exactness.LOSSY]
-    return GraphPass(name, doc or "A clip beside integers that cannot hold more goes.", rules=wanted)
+    return GraphPass(name, doc or "Remove a clip next to integers that cannot represent more.", rules=wanted)
 
 
 passes.register(optimize_quantize_clip("OptimizeQuantizeClip"))
@@ -138,6 +138,6 @@ passes.register(
     optimize_quantize_clip(
         "OptimizeQuantizeClipLossy",
         lossy=True,
-        doc="As OptimizeQuantizeClip, and integers are made to hold no more than a clip lets pass: other roundings.",
+        doc="As OptimizeQuantizeClip, but also narrow integers to the range of a clip, which changes roundings.",
     )
 )

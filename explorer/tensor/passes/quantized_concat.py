@@ -1,4 +1,4 @@
-"""OptimizeConcatQuantization: a join of dequantized tensors that is quantized again is a join of integers.
+"""OptimizeConcatQuantization: replace a concat between dequantize and quantize by a concat of integers.
 
 Source: Glow, OptimizeConcatQuantization.
 """
@@ -12,23 +12,24 @@ from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import CAT
 
 concat_quantization = passes.new(
-    "OptimizeConcatQuantization", "A join between dequantize and quantize joins the integers, rescaled where need be."
+    "OptimizeConcatQuantization",
+    "Concatenate rescaled integers instead of dequantized tensors that are quantized again.",
 )
 
 
 @concat_quantization.rule([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_of_concat(node: Apply) -> Rewrite:
-    """quantize(cat(dequantize(x), dequantize(y))) is cat(rescale(x), rescale(y)), number by number."""
-    join = owned_by(node.inputs[0], *CAT)
-    if join is None:
+    """quantize(cat(dequantize(x), dequantize(y))) is cat(rescale(x), rescale(y))."""
+    cat = owned_by(node.inputs[0], *CAT)
+    if cat is None:
         return False
-    above = [owned_by(variable, q.dequantize_op) for variable in join.inputs]
+    above = [owned_by(variable, q.dequantize_op) for variable in cat.inputs]
     sources = [found.inputs[0] for found in above if found is not None]
     if len(sources) < len(above):
-        return Declined("not all inputs of the join are dequantized", join)
+        return Declined("not all inputs of the concat are dequantized", cat)
     if not read_once(node.inputs[0]):
-        return Declined("the join is read in floating point too", join)
+        return Declined("the concat has other users in floating point", cat)
     if not all(map(q.is_quantized_in_8_bits, (*sources, node.outputs[0]))):
-        return Declined("some of the integers have not 8 bits", join)
+        return Declined("some of the integers do not have 8 bits", cat)
     to = q.quantization_of(node.outputs[0])
-    return replace_with(node, reapplied(join, [q.rescale(source, to, node.location) for source in sources]))
+    return replace_with(node, reapplied(cat, [q.rescale(source, to, node.location) for source in sources]))

@@ -1,4 +1,4 @@
-"""Questions that rules ask about quantized operators, and how they make new ones."""
+"""Helpers for rules on quantized operators."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -22,19 +22,19 @@ PICKING = (
     aten.max_pool2d.default,
     library.max_pool2d_nhwc,
 )
-"""One tensor in, one out, not larger: numbers of the input, picked by place or as the greatest of several."""
+"""Unary operators that select numbers of their input by position, or as the maximum of several."""
 
 
 def read_once_from(variable: Variable, targets: Sequence[OpOverload]) -> "Apply | Declined | Literal[False]":
-    """The application of one of these operators that gives a variable, if only one place reads it; or why not."""
+    """The owner of a variable if it is one of these operators and has no other users; Declined if it has others."""
     above = owned_by(variable, *targets)
     if above is None:
         return False
-    return above if read_once(variable) else Declined(f"what {above.op.name} gives is read elsewhere too", above)
+    return above if read_once(variable) else Declined(f"the result of {above.op.name} has other users", above)
 
 
 def quantized_clip(variable: Variable, low: float, high: float, to: Quantization, location: SourceLocation) -> Variable:
-    """A quantized tensor between two bounds; a relu if that is all."""
+    """Clip a quantized tensor; returns a relu for the bounds 0 and inf."""
     if (low, high) == (0.0, float("inf")):
         return q.quantized(q.relu, [variable], to, location)
     return q.quantized(q.clip, [variable], to, location, min=low, max=high)

@@ -1,4 +1,4 @@
-"""What SinkCode and TransposeConstants do beside quantization: transposes and reshapes move below conversions.
+"""SinkCode and TransposeConstants for quantization: move transposes and reshapes below conversions.
 
 Source: Glow, SinkCode and TransposeConstants on Quantize, Dequantize and RescaleQuantized.
 """
@@ -27,37 +27,37 @@ from explorer.tensor.passes.transposes import constants
 CONVERSIONS = (q.quantize_op, q.dequantize_op, q.rescale_op)
 
 
-def _all_read_alike(variable: Variable, node: Apply) -> bool:
-    """Whether everything that reads a variable is a conversion of the kind of a node."""
+def _has_only_such_users(variable: Variable, node: Apply) -> bool:
+    """Whether all users of a variable are conversions of the same kind as a node."""
     return all(reader is not None and reader.op.target is node.op.target for reader, _ in variable.clients)
 
 
 @sink_code.rule(CONVERSIONS, exactness=Exactness.EXACT)
 def transpose_below_conversion(node: Apply) -> Rewrite:
-    """A tensor is converted before a transpose as well as after it, each number by itself."""
+    """Move a transpose below a conversion."""
     above = owned_by(node.inputs[0], *TRANSPOSES)
     order = permutation_of(node.inputs[0])
     if above is None or order is None:
         return False
-    if node.op.target is q.quantize_op and not _all_read_alike(node.inputs[0], node):
-        return Declined("the transposed tensor is read in floating point too", above)
+    if node.op.target is q.quantize_op and not _has_only_such_users(node.inputs[0], node):
+        return Declined("the transposed tensor has other users in floating point", above)
     return replace_with(node, permute(reapplied(node, [above.inputs[0]]), order))
 
 
 @sink_code.rule([q.quantize_op], exactness=Exactness.EXACT)
 def reshape_below_quantize(node: Apply) -> Rewrite:
-    """A tensor is quantized before a reshape as well as after it."""
+    """Move a reshape below a quantize."""
     above = owned_by(node.inputs[0], *RESHAPES)
     if above is None:
         return False
-    if not _all_read_alike(node.inputs[0], node):
-        return Declined("the reshaped tensor is read in floating point too", above)
+    if not _has_only_such_users(node.inputs[0], node):
+        return Declined("the reshaped tensor has other users in floating point", above)
     return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
 def transpose_quantized_constant(node: Apply) -> Rewrite:
-    """A transpose of a quantized constant is the quantized transpose of the constant, which is done now."""
+    """A transpose of a quantized constant is the quantized transposed constant."""
     above = read_once_from(node.inputs[0], (q.quantize_op,))
     if not isinstance(above, Apply):
         return above

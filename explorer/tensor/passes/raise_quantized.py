@@ -1,10 +1,9 @@
-"""RaiseQuantization: `dequantize, operator, quantize` of PyTorch's quantization becomes one quantized operator.
+"""RaiseQuantization: replace `dequantize, operator, quantize` of PyTorch's quantization by one quantized operator.
 
-PyTorch's quantization (PT2E) writes int8 as plain tensors between `quantized_decomposed.quantize_per_tensor` and
-`dequantize_per_tensor`, with operators in floating point in between. The rules of quantization would remove these
-pairs, and the quantization with them. So first each pair becomes one of ours, whose type knows scale and offset; then
-each operator between them takes and gives int8. Because quantized operators compute just what stood there, all values
-stay the same, bit for bit.
+PyTorch's quantization (PT2E) represents int8 as plain tensors between `quantized_decomposed.quantize_per_tensor` and
+`dequantize_per_tensor`, with floating-point operators between these. The rules on quantization would remove these
+pairs, and the quantization with them. So each pair first becomes one of ours, whose types know scale and offset; then
+the operators between them become quantized operators, which compute the same bits.
 """
 
 from collections.abc import Sequence
@@ -33,19 +32,19 @@ QUANTIZE = "quantized_decomposed::quantize_per_tensor"
 DEQUANTIZE = "quantized_decomposed::dequantize_per_tensor"
 
 raising = passes.new(
-    "RaiseQuantization", "Dequantize, operator and quantize in floating point become one operator on quantized tensors."
+    "RaiseQuantization", "Replace dequantize, a floating-point operator and quantize by one quantized operator."
 )
 
 
 def read_pair(node: Apply) -> "Quantization | Declined":
-    """Scale and offset of an operator of PyTorch's quantization, or why it cannot be raised."""
+    """Scale and offset of an operator of PyTorch's quantization, or the reason why it cannot be raised."""
     op = node.op
     if schema_name(node) not in (QUANTIZE, DEQUANTIZE):
-        return Declined(f"{op.name} has not one scale and offset for the whole tensor", node)
+        return Declined(f"{op.name} does not have one scale and offset for the whole tensor", node)
     if op.target._overloadname != "default" and op.target._overloadname:
-        return Declined("its scale and offset are computed, not known", node)
+        return Declined("its scale and offset are not constants", node)
     if op.attributes.get("out_dtype") not in (None, torch.float32):
-        return Declined(f"it gives {op['out_dtype']}, and quantized operators compute in float32", node)
+        return Declined(f"it returns {op['out_dtype']}, and quantized operators compute in float32", node)
     try:
         return Quantization(op["scale"], op["zero_point"])
     except ValueRangeError as error:
@@ -54,7 +53,7 @@ def read_pair(node: Apply) -> "Quantization | Declined":
 
 @raising.rule(None, exactness=Exactness.EXACT)
 def raise_pairs(node: Apply) -> Rewrite:
-    """What PyTorch's quantize gives is read by dequantizations alike: both become those that tell scale and offset."""
+    """PyTorch's quantize and its dequantizations become ours, if all have the same scale and offset."""
     if not schema_name(node).startswith(NAMESPACE + "quantize"):
         return False
     of = read_pair(node)
@@ -68,32 +67,32 @@ def raise_pairs(node: Apply) -> Rewrite:
     readers = [client for client, _ in node.outputs[0].clients]
     for reader in readers:
         if reader is None or schema_name(reader) != DEQUANTIZE or read_pair(reader) != of:
-            what = "the graph gives" if reader is None else f"{reader.op.name} reads"
-            return Declined(f"{what} its integers with another meaning, or as they are", reader or node)
+            what = "an output of the graph is" if reader is None else f"{reader.op.name} reads"
+            return Declined(f"{what} its plain integers, or interprets them differently", reader or node)
     made = q.dequantize(q.quantize(node.inputs[0], of, location=node.location), node.location)
     return {reader.outputs[0]: made for reader in readers if reader is not None}
 
 
 @raising.rule(None, exactness=Exactness.EXACT)
 def raise_constant(node: Apply) -> Rewrite:
-    """A dequantized constant is one of integers that tell their scale and offset, dequantized."""
+    """A dequantized constant becomes a quantized constant, dequantized."""
     if not schema_name(node).startswith(NAMESPACE + "dequantize"):
         return False
     source = node.inputs[0]
     if source.owner is not None and schema_name(source.owner).startswith(NAMESPACE + "quantize"):
-        return False  # raised with its other half
+        return False  # raised together with its quantize
     of = read_pair(node)
     if isinstance(of, Declined):
         return of
     if not isinstance(source, Constant) or source.data.dtype not in q.RANGES:
         return Declined("its integers are neither quantized here nor a constant of int8 or int32", node)
     if not torch.iinfo(source.data.dtype).min <= of.offset <= torch.iinfo(source.data.dtype).max:
-        return Declined(f"the offset {of.offset} is no {source.data.dtype}", node)
+        return Declined(f"the offset {of.offset} does not fit {source.data.dtype}", node)
     return replace_with(node, q.dequantize(q.with_quantization(source, of), node.location))
 
 
 def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
-    """The arguments beside tensors of the quantized operator for one in floating point, or why there is none."""
+    """The settings of the quantized operator for a floating-point one, or the reason why there is none."""
     op, given = node.op, node.op.attributes
     if given.get("alpha", 1) != 1:
         return f"it multiplies one side with {given['alpha']}"
@@ -103,12 +102,12 @@ def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
         return "it is not in two dimensions"
     if kind.target is q.clip:
         bounds = clip_bounds(node)
-        return "its bounds are no numbers in order" if bounds is None else {"min": bounds[0], "max": bounds[1]}
+        return "its bounds are not numbers in order" if bounds is None else {"min": bounds[0], "max": bounds[1]}
     return {name: op[name] for name in kind.settings}
 
 
 def _integers(node: Apply) -> "list[Variable] | Declined":
-    """The quantized tensors that an operator reads dequantized; a bias may be of real numbers."""
+    """The quantized tensors whose dequantization an operator uses; a bias may be real."""
     kind = q.BY_FLOAT[node.op.target]
     found: list[Variable] = []
     for name, variable in zip(kind.tensors, node.inputs, strict=False):
@@ -123,14 +122,14 @@ def _integers(node: Apply) -> "list[Variable] | Declined":
 
 
 def _inner(node: Apply) -> "Apply | Declined | None":
-    """The operator in floating point whose result a quantize in 8 bits reads, and nothing else does."""
+    """The floating-point operator whose result is used only by an 8-bit quantize."""
     inner = node.inputs[0].owner
     if inner is None or inner.op.target is q.dequantize_op:
         return None
     if node.outputs[0].tensor_type.dtype is not torch.int8:
-        return Declined("it gives 32 bits, and quantized operators give 8", node)
+        return Declined("it returns 32 bits, and quantized operators return 8", node)
     if not read_once(node.inputs[0]) or len(inner.outputs) > 1:
-        return Declined(f"what {inner.op.name} gives in floating point is read elsewhere too", inner)
+        return Declined(f"the result of {inner.op.name} has other users", inner)
     if inner.op.target not in q.BY_FLOAT and inner.op.target is not aten.cat.default:
         return Declined(f"{inner.op.name} has no quantized form", inner)
     return inner
@@ -138,7 +137,7 @@ def _inner(node: Apply) -> "Apply | Declined | None":
 
 @raising.rule([q.quantize_op], exactness=Exactness.EXACT)
 def quantize_above_clip(node: Apply) -> Rewrite:
-    """A clip or relu between an operator and quantize is done on integers, so that the operator can be raised."""
+    """Move a clip or relu between an operator and quantize to the integers, so that the operator can be raised."""
     inner = _inner(node)
     if not isinstance(inner, Apply) or inner.op.target not in (*RELUS, *CLIPS):
         return False
@@ -147,7 +146,7 @@ def quantize_above_clip(node: Apply) -> Rewrite:
     if above is None or bounds is None or above.op.target is q.dequantize_op:
         return False
     if above.op.target not in q.BY_FLOAT or not read_once(inner.inputs[0]):
-        return Declined(f"{above.op.name} above it has no quantized form, or is read elsewhere too", above)
+        return Declined(f"{above.op.name} above it has no quantized form, or has other users", above)
     if isinstance(sources := _raisable(above), Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
@@ -157,7 +156,7 @@ def quantize_above_clip(node: Apply) -> Rewrite:
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":
-    """The integers that an operator reads, through clips above it; or why it will not be raised."""
+    """The integers that an operator uses, through clips above it; or the reason why it will not be raised."""
     inner = node
     while inner.op.target in (*RELUS, *CLIPS):
         above = inner.inputs[0].owner
@@ -187,7 +186,7 @@ def raise_operator(node: Apply) -> Rewrite:
 
 @raising.rule(PICKING, exactness=Exactness.EXACT)
 def dequantize_below_picks(node: Apply) -> Rewrite:
-    """What only picks and moves numbers does it with integers, before they are dequantized."""
+    """Select and move integers instead of dequantized numbers."""
     above = owned_by(node.inputs[0], q.dequantize_op)
     if above is None or node.op.name not in MOVES_DATA:
         return False

@@ -1,6 +1,7 @@
-"""OptimizeReduceMean: the mean over the last two of four axes is average pooling over all of them.
+"""OptimizeReduceMean: replace a mean over the last two of four axes by average pooling over all of both.
 
-Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling wants the channels second: no transpose is needed.
+Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling expects the channels at axis 1, so no transpose is
+needed.
 """
 
 import torch
@@ -13,12 +14,12 @@ from explorer.tensor.passes.base import passes
 
 aten = torch.ops.aten
 
-reduce_mean = passes.new("OptimizeReduceMean", "The mean over height and width is average pooling.")
+reduce_mean = passes.new("OptimizeReduceMean", "Replace a mean over height and width by average pooling.")
 
 
 @reduce_mean.rule([aten.mean.dim])
 def mean_is_average_pool(node: Apply) -> Rewrite:
-    """A mean over axes 2 and 3 of 4 is average pooling with a window of their sizes, and maybe a reshape."""
+    """A mean over axes 2 and 3 of 4 is average pooling with a window of their sizes, then possibly a reshape."""
     kind = node.inputs[0].tensor_type
     axes = node.op["dim"]
     if kind.rank != 4 or not kind.dtype.is_floating_point or kind.size == 0:
@@ -26,6 +27,6 @@ def mean_is_average_pool(node: Apply) -> Rewrite:
     if axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
         return Declined("it is not over the last two axes", node)
     if node.op["dtype"] not in (None, kind.dtype):
-        return Declined("it is computed in another type", node)
+        return Declined("it is computed in another dtype", node)
     pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]), location=node.location)
     return replace_with(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))

@@ -1,4 +1,4 @@
-"""OptimizeRegression: in inference the end of a regression passes its input on.
+"""OptimizeRegression: in inference, replace a regression by its input.
 
 Source: Glow, Optimizing of regression nodes in the inference mode.
 """
@@ -10,10 +10,10 @@ from explorer.tensor.ir.library import regression_op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 
-regression = passes.new("OptimizeRegression", "In inference, a regression passes its input on. For inference only.")
+regression = passes.new("OptimizeRegression", "Replace a regression by its input. For inference only.")
 
 
 @regression.rule([regression_op], exactness=Exactness.EXACT)
 def regression_is_its_input(node: Apply) -> Rewrite:
-    """regression(x, expected) gives x; what is expected matters to the gradient only."""
+    """regression(x, expected) is x; the expected values only affect the gradient."""
     return replace_unless_aliased(node, node.inputs[0])

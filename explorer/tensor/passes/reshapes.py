@@ -1,4 +1,4 @@
-"""Reshapes: several in a row are one, one that changes nothing is none, and all of them move down.
+"""Reshapes: merge consecutive ones, remove no-ops, and move them down.
 
 Source: Glow, OptimizeReshape, SinkReshapes.
 """
@@ -22,8 +22,8 @@ from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import drop_same_shape, merge_reshapes
 
-optimize_reshape = passes.new("OptimizeReshape", "Reshapes in a row are one; a reshape to the same shape is removed.")
-sink_reshapes = passes.new("SinkReshapes", "A reshape moves below operators on each number by itself.")
+optimize_reshape = passes.new("OptimizeReshape", "Merge consecutive reshapes; remove a reshape to the same shape.")
+sink_reshapes = passes.new("SinkReshapes", "Move reshapes below elementwise operators.")
 optimize_reshape.add(drop_same_shape, merge_reshapes)
 
 
@@ -41,17 +41,17 @@ def _sink(node: Apply) -> Rewrite:
     if above is None or node.op.attributes.get("memory_format") is not None:
         return False
     if len(above.outputs[0].clients) > 1:
-        return Declined("the reshape is read by others too, and would be done again below each of them", above)
+        return Declined("the reshape has other users, and would be repeated below each of them", above)
     return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @sink_reshapes.rule(SELECTING, exactness=Exactness.EXACT)
 def reshape_below_elementwise(node: Apply) -> Rewrite:
-    """An operator on each number by itself is done before a reshape as well as after it."""
+    """Move a reshape below an elementwise operator."""
     return _sink(node) if keeps_bits(node) else False
 
 
 @sink_reshapes.rule((*SELECTING, *COMPUTING))
 def reshape_below_function(node: Apply) -> Rewrite:
-    """A function of each number by itself is taken before a reshape as well as after it."""
+    """Move a reshape below an elementwise function whose rounding depends on positions."""
     return False if keeps_bits(node) else _sink(node)

@@ -1,4 +1,4 @@
-"""Channel shuffles: the form with an axis, and finding one in two reshapes and a transpose."""
+"""Channel shuffles along any axis, and shuffles written as two reshapes and a transpose."""
 
 import torch
 
@@ -21,18 +21,18 @@ def shuffle_of(node: Apply) -> tuple[int, int]:
 
 
 def shuffle(variable: Variable, groups: int, axis: int) -> Variable:
-    """The variable with the channels at an axis shuffled between groups."""
+    """Shuffle the channels at an axis of a variable between groups."""
     if axis == 1 and len(shape_of(variable)) >= 3:
         return call(aten.channel_shuffle.default, variable, groups)
     return call(channel_shuffle_op, variable, groups, axis)
 
 
-fold_shuffle = passes.new("FoldChannelShuffle", "A reshape, a transpose and a reshape that shuffle channels are one.")
+fold_shuffle = passes.new("FoldChannelShuffle", "Replace a reshape, a transpose and a reshape by a channel shuffle.")
 
 
 @fold_shuffle.rule(RESHAPES, exactness=Exactness.EXACT)
 def channel_shuffle(node: Apply) -> Rewrite:
-    """Dividing an axis in two, exchanging the two and joining them again is a channel shuffle."""
+    """Splitting an axis in two, exchanging the two and merging them again is a channel shuffle."""
     middle = node.inputs[0].owner
     if middle is not None and middle.op.target in (aten.clone.default, aten.contiguous.default):
         middle = middle.inputs[0].owner
@@ -45,12 +45,12 @@ def channel_shuffle(node: Apply) -> Rewrite:
     source = first.inputs[0]
     shape, divided = shape_of(source), shape_of(first.outputs[0])
     if shape_of(node.outputs[0]) != shape:
-        return Declined("the last reshape does not give the first shape back", node)
+        return Declined("the last reshape does not restore the first shape", node)
     moved = [i for i, axis in enumerate(order) if i != axis]
     if len(moved) != 2 or moved[1] != moved[0] + 1:
-        return Declined("the transpose does not exchange two neighbours", middle)
+        return Declined("the transpose does not exchange two adjacent axes", middle)
     axis = moved[0]
     groups, rest = divided[axis], divided[axis + 1]
     if divided != (*shape[:axis], groups, rest, *shape[axis + 1 :]) or shape[axis : axis + 1] != (groups * rest,):
-        return Declined("the first reshape does not divide one axis in two", first)
+        return Declined("the first reshape does not split one axis in two", first)
     return replace_with(node, shuffle(source, groups, axis))

@@ -1,6 +1,6 @@
-"""SinkCode: transposes, reshapes, clips, relus and batch norms move down, so that they meet and cancel.
+"""SinkCode: move transposes, reshapes, clips, relus and batch norms down, so that they meet and cancel.
 
-A transpose above an operator is moved below it: op(T(x)) becomes T(op'(x)), where op' works along the axes of x.
+A transpose moves below an operator: op(T(x)) becomes T(op'(x)), where op' works along the axes of x.
 """
 
 from collections.abc import Sequence
@@ -57,13 +57,13 @@ from explorer.tensor.rules.views import drop_same_order, merge_transposes
 aten = torch.ops.aten
 
 sink_code = passes.new(
-    "SinkCode", "Transposes, reshapes, clips and batch norms move below other operators, where they meet and cancel."
+    "SinkCode", "Move transposes, reshapes, clips and batch norms below other operators, where they meet and cancel."
 )
 sink_code.add(drop_same_order, merge_transposes)
 
 
 def _above(node: Apply) -> tuple[Variable, tuple[int, ...]] | None:
-    """What a transpose on the first input of a node reads, and its permutation."""
+    """The input and the permutation of a transpose that is the first input of a node."""
     order = permutation_of(node.inputs[0]) if node.inputs else None
     owner = node.inputs[0].owner if node.inputs else None
     return (owner.inputs[0], order) if order is not None and owner is not None else None
@@ -75,25 +75,25 @@ def _below_one(node: Apply) -> Rewrite:
         return False
     source, order = found
     if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
-        return Declined("it asks for a layout of the memory, which a transpose changes", node)
+        return Declined("it requests a memory format, which a transpose changes", node)
     return replace_with(node, permute(reapplied(node, [source]), order))
 
 
 @sink_code.rule(SELECTING, exactness=Exactness.EXACT)
 def transpose_below_elementwise(node: Apply) -> Rewrite:
-    """An operator on each number by itself is done before a transpose as well as after it."""
+    """Move a transpose below an elementwise operator."""
     return _below_one(node) if keeps_bits(node) else False
 
 
 @sink_code.rule((*SELECTING, *COMPUTING))
 def transpose_below_function(node: Apply) -> Rewrite:
-    """A function of each number by itself is taken before a transpose as well as after it."""
+    """Move a transpose below an elementwise function whose rounding depends on positions."""
     return False if keeps_bits(node) else _below_one(node)
 
 
 @sink_code.rule([aten.prelu.default], exactness=Exactness.EXACT)
 def transpose_below_prelu(node: Apply) -> Rewrite:
-    """PReLU with one slope, or one along an axis that the transpose leaves in its place, goes above it."""
+    """Move a transpose below PReLU with one slope, or with slopes along an axis that the transpose keeps."""
     found = _above(node)
     if found is None:
         return False
@@ -113,20 +113,20 @@ def transpose_below_batch_norm(node: Apply) -> Rewrite:
     if found is None:
         return False
     if old is None:
-        return Declined("the statistics that it gives are read too", node)
+        return Declined("its statistics are used too", node)
     source, order = found
     return batch_norm_results(node, permute(batch_norm_on(old, source, order[old.axis]), order))
 
 
 @sink_code.rule(BINARY, exactness=Exactness.EXACT)
 def transpose_below_arithmetic(node: Apply) -> Rewrite:
-    """Two tensors transposed alike are combined before the transpose; a constant is transposed back for it, now."""
+    """Move equal transposes of two tensors below a binary operator; a constant is transposed back at compile time."""
     return _below_both(node) if keeps_bits(node) else False
 
 
 @sink_code.rule((*BINARY, *BINARY_COMPUTING))
 def transpose_below_power(node: Apply) -> Rewrite:
-    """A function of two numbers is taken before a transpose of both tensors as well as after it."""
+    """Move equal transposes below a binary function whose bits depend on positions."""
     return False if keeps_bits(node) else _below_both(node)
 
 
@@ -140,7 +140,7 @@ def _below_both(node: Apply) -> Rewrite:
         source = variable.owner.inputs[0] if own is not None and variable.owner is not None else None
         if source is not None:
             if own != order:
-                return Declined("its inputs are transposed in different ways", node)
+                return Declined("its inputs are transposed differently", node)
             sources.append(source)
             continue
         back = _transposed_back(variable, order)
@@ -151,7 +151,7 @@ def _below_both(node: Apply) -> Rewrite:
 
 
 def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | None:
-    """A constant or splat in the axes that a transposed tensor had before; None for anything else, or of more axes."""
+    """A constant or splat with the inverse permutation applied; None for anything else, or if it has more axes."""
     kind = variable.type
     if not isinstance(kind, TensorType) or kind.rank > len(order):
         return None
@@ -168,13 +168,13 @@ def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | Non
 
 @sink_code.rule([aten.cat.default])
 def transpose_below_concat(node: Apply) -> Rewrite:
-    """Tensors transposed alike are joined before the transpose."""
+    """Move equal transposes below a concat, whose result then has other strides."""
     orders = [permutation_of(v) for v in node.inputs]
     order = orders[0]
     if order is None or any(own is None for own in orders):
         return False
     if any(own != order for own in orders):
-        return Declined("its inputs are transposed in different ways", node)
+        return Declined("its inputs are transposed differently", node)
     sources = [v.owner.inputs[0] for v in node.inputs if v.owner is not None]
     axis = order[axis_of(node.op["dim"], len(order))]
     return replace_with(node, permute(reapplied(node, sources, dim=axis), order))
@@ -182,7 +182,7 @@ def transpose_below_concat(node: Apply) -> Rewrite:
 
 @sink_code.rule([*SPLITS, *SLICES], exactness=Exactness.EXACT)
 def transpose_below_slice(node: Apply) -> Rewrite:
-    """Parts of a transposed tensor are transposed parts of the tensor."""
+    """Move a transpose below slices and splits."""
     found = _above(node)
     if found is None:
         return False
@@ -193,7 +193,7 @@ def transpose_below_slice(node: Apply) -> Rewrite:
 
 @sink_code.rule([aten.repeat.default, aten.tile.default])
 def transpose_below_tile(node: Apply) -> Rewrite:
-    """Repeating along an axis of a transposed tensor is repeating along the axis that it was."""
+    """Move a transpose below a repetition along the corresponding axes."""
     found = _above(node)
     if found is None:
         return False
@@ -207,7 +207,7 @@ def transpose_below_tile(node: Apply) -> Rewrite:
 
 
 def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
-    """The padding before and behind each axis; PyTorch lists it from the last axis on."""
+    """The padding before and after each axis; PyTorch lists it from the last axis."""
     found = [(0, 0)] * rank
     for i in range(len(pad) // 2):
         found[rank - 1 - i] = (pad[2 * i], pad[2 * i + 1])
@@ -215,12 +215,12 @@ def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
 
 
 def pad_list(pads: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """Padding by axis as PyTorch lists it, from the last axis on."""
+    """Padding per axis as PyTorch lists it, from the last axis."""
     return tuple(size for pair in reversed(pads) for size in pair)
 
 
 def padding_value(node: Apply) -> float | None:
-    """The number that an operator pads with; None if it pads with numbers of the tensor."""
+    """The number that an operator pads with; None if it does not pad with a constant."""
     if node.op.target is aten.constant_pad_nd.default:
         return node.op["value"]
     if node.op["mode"] != "constant":
@@ -233,20 +233,20 @@ PADS = (aten.constant_pad_nd.default, aten.pad.default)
 
 @sink_code.rule(PADS)
 def transpose_below_pad(node: Apply) -> Rewrite:
-    """Padding a transposed tensor is padding the axes that they were."""
+    """Move a transpose below the padding of the corresponding axes."""
     found = _above(node)
     if found is None:
         return False
     source, order = found
     if padding_value(node) is None:
-        return Declined(f"padding by {node.op['mode']} works on the last axes only", node)
+        return Declined(f"{node.op['mode']} padding works on the last axes only", node)
     pads = permuted(pads_by_axis(node.op["pad"], len(order)), inverse(order))
     return replace_with(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
 
 
 @sink_code.rule(None)
 def transpose_below_channel_shuffle(node: Apply) -> Rewrite:
-    """Shuffling the channels of a transposed tensor is shuffling along the axis that they were."""
+    """Move a transpose below a channel shuffle along the corresponding axis."""
     if node.op.name != "channel_shuffle":
         return False
     found = _above(node)
@@ -261,7 +261,7 @@ def transpose_below_channel_shuffle(node: Apply) -> Rewrite:
 
 @sink_code.rule(None)
 def reshape_below_batch_norm(node: Apply) -> Rewrite:
-    """A batch norm does not care how the axes beside batch and channel are divided."""
+    """Move a reshape of the axes other than batch and channels below a batch norm."""
     old = batch_norm_of(node)
     above = owned_by(node.inputs[0], *RESHAPES) if old is not None else None
     if old is None or above is None:
@@ -283,34 +283,34 @@ def clip_below_relu(node: Apply) -> Rewrite:
         return False
     low, high = bounds
     if high < 0:
-        return Declined(f"the upper bound {high:g} is below 0: it would come out instead of 0", above)
+        return Declined(f"the upper bound {high:g} is below 0: it would be the result instead of 0", above)
     relu, low = reapplied(node, [above.inputs[0]]), max(low, 0.0)
     if above.op.target in (aten.clamp.default, aten.clip.default):
         return replace_with(node, clip(relu, low, high))
-    return replace_with(node, call(aten.hardtanh.default, relu, low, high))  # no gradient on the bounds
+    return replace_with(node, call(aten.hardtanh.default, relu, low, high))  # has no gradient on its bounds
 
 
 @sink_code.rule([aten.cat.default], exactness=Exactness.EXACT)
 def relu_below_concat(node: Apply) -> Rewrite:
-    """Relus of all inputs of a join are one relu of the join."""
+    """Equal relus or clips of all inputs of a concat are one of the concat."""
     above = [owned_by(v, *RELUS, *CLIPS) for v in node.inputs]
     first = above[0]
     if len(above) < 2 or first is None or any(found is None or found.op != first.op for found in above):
         return False
     if not all(read_once(v) for v in node.inputs):
-        return Declined("one of the relus is read elsewhere too", node)
-    joined = reapplied(node, [found.inputs[0] for found in above if found is not None])
-    return replace_with(node, apply_op(first.op, [joined], first.location).outputs[0])
+        return Declined("one of the relus has other users", node)
+    whole = reapplied(node, [found.inputs[0] for found in above if found is not None])
+    return replace_with(node, apply_op(first.op, [whole], first.location).outputs[0])
 
 
 @sink_code.rule([aten.slice.Tensor])
 def batch_norm_below_slice(node: Apply) -> Rewrite:
-    """A batch norm that is only read in part is done on that part."""
+    """Move a batch norm of which only a slice is used below the slice."""
     old = batch_norm_of(node.inputs[0].owner)
     if old is None or node.inputs[0].index != 0:
         return False
     if axis_of(node.op["dim"], len(shape_of(old.input))) == old.axis:
-        return Declined("the slice takes some of the channels", node)
+        return Declined("the slice is along the channels", node)
     if only_user(node.inputs[0]) is not node:
-        return Declined("the batch norm is read elsewhere too", old.node)
+        return Declined("the batch norm has other users", old.node)
     return replace_with(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))

@@ -1,4 +1,4 @@
-"""FoldExpSumDivIntoSoftmax: exponentials over their sum are a softmax.
+"""FoldExpSumDivIntoSoftmax: replace exponentials over their sum by a softmax.
 
 Source: Glow, FoldExpSumDivIntoSoftmax.
 """
@@ -6,5 +6,5 @@ Source: Glow, FoldExpSumDivIntoSoftmax.
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.exp_log import exp_over_sum
 
-into_softmax = passes.new("FoldExpSumDivIntoSoftmax", "Exponentials over their sum are a softmax.")
+into_softmax = passes.new("FoldExpSumDivIntoSoftmax", "Replace exponentials over their sum by a softmax.")
 into_softmax.add(exp_over_sum)

@@ -1,4 +1,4 @@
-"""OptimizeSplat: parts and shapes of a tensor that is one number everywhere are that number again.
+"""OptimizeSplat: views of a splat (a tensor filled with one number) are splats.
 
 Source: Glow, OptimizeSplat.
 """
@@ -23,32 +23,32 @@ from explorer.tensor.passes.base import passes
 
 aten = torch.ops.aten
 
-optimize_splat = passes.new("OptimizeSplat", "Parts of a tensor that is one number everywhere are known already.")
+optimize_splat = passes.new("OptimizeSplat", "Evaluate slices, transposes, reshapes and clips of splats.")
 
 MOVING = (*PARTS, *TRANSPOSES, aten.expand.default)
 
 
 @optimize_splat.rule(MOVING, exactness=Exactness.EXACT)
 def part_of_splat(node: Apply) -> Rewrite:
-    """A slice, a transpose or an expansion of one number everywhere is one number everywhere."""
+    """A slice, a transpose or an expansion of a splat is a splat."""
     number = splat_number(node.inputs[0])
     return False if number is None else replace_with(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule(RESHAPES, exactness=Exactness.EXACT)
 def reshape_of_splat(node: Apply) -> Rewrite:
-    """A reshape of one number everywhere is one number everywhere; left alone where the first shape is needed too."""
+    """A reshape of a splat is a splat; left alone where the splat has other users."""
     number = splat_number(node.inputs[0])
     if number is None:
         return False
     if not read_once(node.inputs[0]):
-        return Declined("the tensor is read in its own shape too", node)
+        return Declined("the tensor has other users", node)
     return replace_with(node, splat(node.outputs[0].tensor_type, number, node.inputs[0]))
 
 
 @optimize_splat.rule((*CLIPS, *RELUS), exactness=Exactness.EXACT)
 def clip_of_splat(node: Apply) -> Rewrite:
-    """A clip of one number everywhere is the clipped number."""
+    """A clip of a splat is a splat of the clipped number."""
     number = splat_number(node.inputs[0])
     if number is None:
         return False

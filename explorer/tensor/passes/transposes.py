@@ -1,4 +1,4 @@
-"""Transposes: several in a row are one, one that moves nothing is none or a reshape, one of a constant is done now."""
+"""Transposes that are reshapes, and transposes of constants."""
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
@@ -13,18 +13,18 @@ from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import transpose_into_reshape
 
 into_reshape = passes.new(
-    "OptimizeTransposeIntoReshape", "A transpose that moves only axes of size 1 is a reshape: no number changes place."
+    "OptimizeTransposeIntoReshape", "Replace a transpose that moves only axes of size 1 by a reshape."
 )
 
 
 into_reshape.add(transpose_into_reshape)
 
-constants = passes.new("TransposeConstants", "A transpose of a constant is done once, now.")
+constants = passes.new("TransposeConstants", "Evaluate transposes of constants.")
 
 
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
 def transpose_constant(node: Apply) -> Rewrite:
-    """A transpose of a constant is a constant; it lies in memory as it did, for kernels go by that."""
+    """A transpose of a constant is a constant with the same strides, on which kernels depend."""
     data, order, kind = known_tensor(node.inputs[0]), permutation_of(node.outputs[0]), node.outputs[0].tensor_type
     if data is None or order is None:
         return False

@@ -1,4 +1,4 @@
-"""Databases of rewriters of tensor graphs: in a sequence, to an equilibrium, or as a group of local ones.
+"""Databases of rewriters of tensor graphs: a sequence, an equilibrium, a group of local ones, one sweep.
 
 Source: Theano, The optimization database (SequenceDB, EquilibriumDB, LocalGroupDB).
 """
@@ -16,10 +16,10 @@ from explorer.tensor.rewriting.walking import MAX_USE_RATIO, Order
 
 
 class SequenceDB(RewriteDatabase[Rewriter]):
-    """Global rewriters in the order of their positions, and of their names where those are equal.
+    """Global rewriters ordered by position, then by name.
 
-    `not_before` gives for a tag the position behind which everything that has it must stand; at that position stands
-    the mark itself, which is the first that is registered there.
+    `not_before` maps a tag to a position: entries with that tag must come after it. The first entry registered at that
+    position itself is the mark.
     """
 
     ordered: ClassVar[bool] = True
@@ -35,10 +35,10 @@ class SequenceDB(RewriteDatabase[Rewriter]):
         *tags: "str | float",
         position: Position | None = None,
     ) -> None:
-        """Take a rewriter or a database in, at a position: a number, or "last".
+        """Register a rewriter or a database at a position: a number, or "last".
 
-        The position is named, or stands before the tags: `register("simplify", simplify, 0.5, "fast_run")`.
-        Raises: RuleError for what is no global rewriter, or stands before the position that its tags ask for;
+        The position is a keyword, or precedes the tags: `register("simplify", simplify, 0.5, "fast_run")`.
+        Raises: RuleError if it is not a global rewriter, or comes before the position that its tags require;
         DuplicateNameError.
         """
         if tags and (tags[0] == "last" or (isinstance(tags[0], int | float) and not isinstance(tags[0], bool))):
@@ -47,7 +47,7 @@ class SequenceDB(RewriteDatabase[Rewriter]):
             position, tags = tags[0], tags[1:]
         location = self._place("last" if position is None else position)
         for tag, least in self.not_before.items():
-            why = f"what has this tag must stand behind position {least:g}, and position {location:g} is not"
+            why = f"entries with this tag must come after position {least:g}; got position {location:g}"
             marked = any(entry.position == least for entry in self.entries())
             if location > least or (location == least and not marked):
                 continue
@@ -61,14 +61,14 @@ class SequenceDB(RewriteDatabase[Rewriter]):
         return isinstance(item, Rewriter | SequenceDB | EquilibriumDB | SweepDB)
 
     def _wants(self) -> str:
-        return "a sequence takes global rewriters and databases; lead a local rewriter through the graph by in2out(...)"
+        return "a sequence accepts global rewriters and databases; wrap a local rewriter in a walker: in2out(rule)"
 
     def _make(self, entries: list[Entry[Rewriter]]) -> SequenceRewriter:
         return SequenceRewriter(*(entry.item for entry in entries), name=self.name or "sequence")
 
 
 class EquilibriumDB(RewriteDatabase["Rewriter | LocalRewriter"]):
-    """Local and global rewriters that are applied until none of them changes anything.
+    """Local and global rewriters that are applied until none of them changes the graph.
 
     Source: Theano, canonicalize and specialize are such databases.
     """
@@ -88,21 +88,21 @@ class EquilibriumDB(RewriteDatabase["Rewriter | LocalRewriter"]):
         final_rewriter: bool = False,
         cleanup: bool = False,
     ) -> None:
-        """Take a rewriter in. A final one, which is global, runs after each round, a cleanup one after each change.
+        """Register a rewriter. A final one runs after each round, a cleanup one after each change; both are global.
 
-        Raises: RuleError for what is no rewriter, or for a local one at the end or for cleaning up; DuplicateNameError.
+        Raises: RuleError if it is not a rewriter, or a local one that is final or for cleanup; DuplicateNameError.
         """
         if final_rewriter and cleanup:
-            raise RuleError(f"{name!r} cannot be both at the end of a round and for cleaning up")
+            raise RuleError(f"{name!r} cannot be both a final rewriter and a cleanup rewriter")
         if (final_rewriter or cleanup) and isinstance(rewriter, LocalRewriter):
-            raise RuleError(f"{name!r} is local; what runs after a round or a change is global: use in2out(...)")
+            raise RuleError(f"{name!r} is local; final and cleanup rewriters are global: use in2out(...)")
         self._register(name, rewriter, tags, "last", "final" if final_rewriter else "cleanup" if cleanup else "")
 
     def _accepts(self, item: object) -> bool:
         return isinstance(item, Rewriter | LocalRewriter | RewriteDatabase)
 
     def _wants(self) -> str:
-        return "a database takes rewriters and databases"
+        return "a database accepts rewriters and databases"
 
     def _make(self, entries: list[Entry[Rewriter | LocalRewriter]]) -> EquilibriumRewriter:
         return EquilibriumRewriter(
@@ -119,7 +119,7 @@ class EquilibriumDB(RewriteDatabase["Rewriter | LocalRewriter"]):
 
 
 class LocalGroupDB(RewriteDatabase[LocalRewriter]):
-    """Local rewriters as one: the first of them that applies, or with `apply_all` one after the other."""
+    """Local rewriters as one: applies the first that matches, or with `apply_all` all of them."""
 
     ordered: ClassVar[bool] = True
 
@@ -134,14 +134,14 @@ class LocalGroupDB(RewriteDatabase[LocalRewriter]):
         *tags: str,
         position: Position = "last",
     ) -> None:
-        """Take a local rewriter in. Raises: RuleError for what is none; DuplicateNameError."""
+        """Register a local rewriter. Raises: RuleError if it is not one; DuplicateNameError."""
         self._register(name, rewriter, tags, position)
 
     def _accepts(self, item: object) -> bool:
         return isinstance(item, LocalRewriter | LocalGroupDB)
 
     def _wants(self) -> str:
-        return "a group takes local rewriters"
+        return "a group accepts local rewriters"
 
     def _make(self, entries: list[Entry[LocalRewriter]]) -> LocalRewriterGroup:
         members = [entry.item for entry in entries]
@@ -149,7 +149,7 @@ class LocalGroupDB(RewriteDatabase[LocalRewriter]):
 
 
 class SweepDB(RewriteDatabase[LocalRewriter]):
-    """Local rewriters that are led through the graph once, at every application in the order of their positions."""
+    """Local rewriters for one walk through the graph, tried at every application in the order of their positions."""
 
     ordered: ClassVar[bool] = True
 
@@ -164,14 +164,14 @@ class SweepDB(RewriteDatabase[LocalRewriter]):
         *tags: str,
         position: Position = "last",
     ) -> None:
-        """Take a local rewriter in. Raises: RuleError for what is none; DuplicateNameError."""
+        """Register a local rewriter. Raises: RuleError if it is not one; DuplicateNameError."""
         self._register(name, rewriter, tags, position)
 
     def _accepts(self, item: object) -> bool:
         return isinstance(item, LocalRewriter | LocalGroupDB)
 
     def _wants(self) -> str:
-        return "it takes local rewriters and groups of them"
+        return "a sweep accepts local rewriters and groups of them"
 
     def _make(self, entries: list[Entry[LocalRewriter]]) -> SweepRewriter:
         return SweepRewriter([entry.item for entry in entries], name=self.name or "sweep", order=self.order)

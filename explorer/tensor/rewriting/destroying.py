@@ -1,4 +1,4 @@
-"""The mark behind which rewriters may overwrite inputs.
+"""The mark after which rewriters may overwrite inputs.
 
 Source: Theano, add_destroy_handler.
 """
@@ -11,7 +11,7 @@ from explorer.tensor.rewriting.rewriters import Rewriter
 
 
 class AddDestroyHandler(Rewriter):
-    """Changes nothing; from here on the graph is watched for operators that overwrite their inputs."""
+    """Attaches the feature that checks operators which overwrite their inputs; changes nothing else."""
 
     name = "add_destroy_handler"
     exactness = Exactness.EXACT

@@ -1,7 +1,8 @@
-"""Merging: what is computed twice is computed once.
+"""Merging equal constants and equal applications.
 
-Source: Theano, MergeOptimizer. Constants are one if they hold the same; applications are one if the operator is equal
-and the inputs are the very same, from the inputs on. The order of inputs counts: add(x, y) is not add(y, x).
+Constants are merged if their contents are equal, applications if their operators are equal and their inputs are
+identical, starting from the inputs. The order of inputs counts: add(x, y) differs from add(y, x).
+Source: Theano, MergeOptimizer.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from explorer.tensor.rewriting.rewriters import Rewriter
 
 
 class MergeRewriter(Rewriter):
-    """Makes one of equal constants, and one of applications of one operator to the same inputs."""
+    """Merges equal constants, and applications of one operator to the same inputs."""
 
     name = "merge"
     exactness = Exactness.EXACT
@@ -33,7 +34,7 @@ class MergeRewriter(Rewriter):
         seen: dict[Any, Apply] = {}
         for node in graph.toposort():
             if node.op.is_random:
-                continue  # gives something else at each call: two of them are never one
+                continue  # each call draws other numbers
             counts.tried += 1
             first = seen.setdefault((node.op, tuple(map(id, node.inputs))), node)
             if first is not node:

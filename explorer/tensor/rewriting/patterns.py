@@ -66,7 +66,7 @@ class PatternSub(LocalRewriter):
 
     @property
     def doc(self) -> str:
-        return self._doc or f"{pattern_text(self.pattern)} is {pattern_text(self.replacement)}."
+        return self._doc or f"Replace {pattern_text(self.pattern)} by {pattern_text(self.replacement)}."
 
     @property
     def source(self) -> str:

@@ -1,4 +1,4 @@
-"""One local rewriter at one application: what it gives is checked, made one transaction, counted and recorded."""
+"""One local rewriter at one application: its result is checked, applied as one transaction, counted and recorded."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from explorer.trace import Refusal, RefusalKind
 
 
 class RewriteWarning(UserWarning):
-    """A rule failed and was passed over, because the policy says so."""
+    """A rule failed and was ignored, as the policy says."""
 
 
 @dataclass
@@ -27,12 +27,12 @@ class Processor:
     policy: FailurePolicy = FailurePolicy.RAISE
     profile: Profile = field(default_factory=Profile)
     failed: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
-    """Rules that failed at a node are not tried there again."""
+    """Rules and the nodes at which they failed; they are not tried there again."""
 
     def process(self, rewriter: LocalRewriter, node: Apply) -> bool:
-        """Try a rewriter at an application: whether the graph changed.
+        """Try a rewriter at an application; returns whether the graph changed.
 
-        Raises: RuleError under the policy RAISE, if the rule raises, or gives the wrong number or types of variables.
+        Raises: RuleError under the policy RAISE, if the rule raises or returns an invalid replacement.
         """
         name = rewriter.label
         if (name, node.id) in self.failed:
@@ -49,7 +49,7 @@ class Processor:
         graph = self.graph
         try:
             given = rewriter.attempt(node)
-        except Exception as error:  # noqa: BLE001  # a rule is foreign code: the policy decides
+        except Exception as error:  # noqa: BLE001  # rules are user code: the policy decides
             return self._fail(rewriter, node, error)
         if given is False or given is None:
             return False
@@ -78,10 +78,10 @@ class Processor:
         mark = graph.checkpoint()
         try:
             graph.replace_all_validate(wanted.pairs, rewriter, wanted.remove, matched, wanted.layouts)
-        except InconsistencyError:  # no failure of the rule; the graph has recorded why
+        except InconsistencyError:  # not a failure of the rule; the graph has recorded the reason
             self.failed.add((rewriter.label, node.id))
             return False
-        except Exception as error:  # noqa: BLE001  # a feature is foreign code as well
+        except Exception as error:  # noqa: BLE001  # features are user code as well
             return self._fail(rewriter, node, error, is_recorded=True)
         if graph.checkpoint() == mark:
             return False
@@ -99,14 +99,14 @@ class Processor:
             observer.refused(Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=declined.reason))
 
     def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception, is_recorded: bool = False) -> bool:
-        """What the policy does with a failure; `is_recorded`: the graph has recorded already that it was taken back."""
+        """Handle a failure by the policy; `is_recorded`: the graph has already recorded that it was reverted."""
         what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
         message = f"the rule {rewriter.label} ({rewriter.source}) failed at node {node.id} ({node.op.name}): {what}"
         if self.policy is FailurePolicy.RAISE:
             self.graph.observer.failed(message)
             raise RuleError(message) from error
         if self.policy is FailurePolicy.WARN:
-            warnings.warn(f"{message}; it was passed over", RewriteWarning, stacklevel=2)
+            warnings.warn(f"{message}; it was ignored", RewriteWarning, stacklevel=2)
         self.failed.add((rewriter.label, node.id))
         if self.graph.observer and not is_recorded:
             self.graph.observer.refused(
@@ -117,7 +117,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a transform gave: pairs (old, new), what must be gone afterwards, names for the order of axes."""
+    """A checked replacement: pairs (old, new), what must be removed, names of the order of axes."""
 
     pairs: list[tuple[Variable, Variable]]
     remove: Sequence[object]
@@ -125,7 +125,7 @@ class _Wanted:
 
 
 def _wanted(node: Apply, given: Any) -> _Wanted:
-    """What a transform gave, checked. Raises: RuleError."""
+    """Check what a transform returned. Raises: RuleError."""
     remove: Sequence[object] = ()
     layouts: Mapping[Variable, str] = {}
     if isinstance(given, Mapping):
@@ -135,20 +135,20 @@ def _wanted(node: Apply, given: Any) -> _Wanted:
     elif isinstance(given, list | tuple):
         if len(given) != len(node.outputs):
             wanted = "one result" if len(node.outputs) == 1 else f"{len(node.outputs)} results"
-            raise RuleError(f"{node.op.name} has {wanted}, and it gave {len(given)} replacements; give one for each")
+            raise RuleError(f"{node.op.name} has {wanted}, and it returned {len(given)} replacements")
         pairs = list(zip(node.outputs, given, strict=True))
     else:
         raise RuleError(
-            f"it gave {given!r}; a transform gives False, Declined, a list of variables, or a mapping of variables"
+            f"it returned {given!r}; expected False, Declined, a list of variables, or a mapping of variables"
         )
     kept: list[tuple[Variable, Variable]] = []
     for old, new in pairs:
         if new is None:
             if old.clients:
-                raise RuleError(f"it gave None for a result of {node.op.name} that is used")
+                raise RuleError(f"it returned None for a result of {node.op.name} that is used")
             continue
         if not isinstance(old, Variable) or not isinstance(new, Variable):
-            raise RuleError(f"it gave {new!r} for {old!r}; only variables can be replaced, by variables")
+            raise RuleError(f"it returned {new!r} for {old!r}; only variables can be replaced, by variables")
         if new is not old:
             kept.append((old, new))
     return _Wanted(kept, remove, layouts)

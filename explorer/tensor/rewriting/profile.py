@@ -1,4 +1,4 @@
-"""What rewriters did: tried, matched, applied, time and nodes of each rule, and which rule made work for which."""
+"""Counts of a run per rule: tried, matched, applied, time, new nodes; which rules enabled which."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class RuleProfile:
-    """The counts of one rule. `matched` are the tries that gave a replacement, `applied` those that stand."""
+    """The counts of one rule. `matched` tries returned a replacement; `applied` ones were kept."""
 
     tried: int = 0
     matched: int = 0
@@ -17,7 +17,7 @@ class RuleProfile:
 
 @dataclass(slots=True)
 class Profile:
-    """What a rewriter did in one run. `enabled[a, b]` counts how often b was applied to something that a had made."""
+    """The counts of one run. `enabled[a, b]` counts how often b was applied to a result of a."""
 
     rules: dict[str, RuleProfile] = field(default_factory=dict[str, RuleProfile])
     enabled: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
@@ -25,16 +25,16 @@ class Profile:
     limits: list[str] = field(default_factory=list[str])
 
     def rule(self, name: str) -> RuleProfile:
-        """The counts of a rule, zero at first."""
+        """The counts of a rule, initially zero."""
         return self.rules.setdefault(name, RuleProfile())
 
     @property
     def applied(self) -> int:
-        """How many rewrites stand."""
+        """The number of rewrites that were kept."""
         return sum(rule.applied for rule in self.rules.values())
 
     def add(self, other: "Profile") -> None:
-        """Count another run in."""
+        """Add the counts of another run."""
         for name, counts in other.rules.items():
             mine = self.rule(name)
             mine.tried += counts.tried
@@ -53,5 +53,5 @@ class Profile:
         for name, c in by_time.items():
             row = f"{name:32} {c.tried:7,} {c.matched:7,} {c.applied:7,} {c.nodes_made:6,} {c.seconds * 1e3:8.2f}"
             rows.append(row)
-        rows += [f"{a} made work for {b}: {count} times" for (a, b), count in sorted(self.enabled.items())]
+        rows += [f"{a} enabled {b} {count} times" for (a, b), count in sorted(self.enabled.items())]
         return "\n".join([*rows, *self.limits])

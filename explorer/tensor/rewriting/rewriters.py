@@ -1,4 +1,4 @@
-"""Rewriters: global ones walk a graph as they like, local ones look at one application.
+"""Rewriters: global ones change a graph as a whole, local ones replace the results of one application.
 
 Source: Theano, Graph optimization: Optimizer and LocalOptimizer, called rewriters here.
 """
@@ -41,11 +41,11 @@ class OpPattern:
 
 
 Tracked = Op | OpOverload | OpOverloadPacket | OpPattern
-"""What a rule can look for: an operator with all its attributes, an overload, all overloads of a name, or a pattern."""
+"""What a rule can track: an operator with all its attributes, an overload, all overloads of a name, or a pattern."""
 
 
 def is_tracked(op: Op, wanted: Tracked) -> bool:
-    """Whether an operator is what is looked for."""
+    """Whether an operator is one of those that are tracked."""
     if isinstance(wanted, Op):
         return op == wanted
     if isinstance(wanted, OpOverload):
@@ -57,16 +57,16 @@ def is_tracked(op: Op, wanted: Tracked) -> bool:
 
 @lru_cache(maxsize=10_000)
 def tracked_name(wanted: Tracked) -> str:
-    """What is looked for, in a word."""
+    """The name of what is tracked."""
     return wanted.name if isinstance(wanted, Op) else str(wanted).removeprefix("aten.").removesuffix(".default")
 
 
 class FailurePolicy(Enum):
-    """What happens when a rule raises or gives what it must not: end with an error, warn, or only record it.
+    """What happens when a rule raises or returns an invalid replacement: raise an error, warn, or only record it.
 
-    It must not give what depends on what it replaces, has another type, or does not remove what it says. That a
-    feature of the graph has something against a replacement is no failure: it is taken back and recorded in any case.
-    Nor is an OperatorError while a replacement is made: what PyTorch refuses is declined, with its reason.
+    A replacement is invalid if it depends on what it replaces, has another type, or does not remove what it lists. It
+    is not a failure if a feature of the graph refuses a replacement, which is then reverted and recorded, or if PyTorch
+    refuses an operator while a replacement is built, which is declined with PyTorch's reason.
     """
 
     RAISE = "raise"
@@ -75,11 +75,11 @@ class FailurePolicy(Enum):
 
 
 class Described(ABC):
-    """What a record says of any rewriter: its name, what it promises, what it does and where it was written."""
+    """What a record says of any rewriter: its name, exactness, docstring and source location."""
 
     name: str = ""
     exactness: Exactness = Exactness.REAL
-    """What it promises of the values, where it does more than lead other rewriters."""
+    """What it promises about values, if it does not only apply other rewriters."""
 
     @property
     def label(self) -> str:
@@ -98,14 +98,14 @@ class Described(ABC):
 
     @abstractmethod
     def _method(self) -> Callable[..., Any]:
-        """The method of its class that does its work."""
+        """The method of its class that implements it."""
 
 
 class Rewriter(Described):
     """A global rewriter: changes a graph as a whole.
 
-    Subclasses fill in `apply`, and `add_requirements` if they need features. Call `rewrite`. What `apply` does goes
-    through `replace_all`, and what it leaves alone through `decline`, so that the record knows.
+    Subclasses implement `apply`, and `add_requirements` if they need features; users call `rewrite`. `apply` replaces
+    with `replace_all`, and reports what it leaves alone with `decline`, so that both are recorded.
     """
 
     def add_requirements(self, graph: FunctionGraph) -> None:
@@ -114,15 +114,15 @@ class Rewriter(Described):
 
     @abstractmethod
     def apply(self, graph: FunctionGraph) -> Profile | None:
-        """Change the graph; give what was done, if it was counted."""
+        """Change the graph; returns the counts, if any."""
 
     def rewrite(self, graph: FunctionGraph) -> Profile:
-        """Attach what is needed and apply. Raises: RuleError for a rule that fails, naming it and the place."""
+        """Attach the required features and apply. Raises: RuleError if a rule fails, naming rule and location."""
         with graph.observer.scope(self.label, self.rule_names()):
             return self.run_on(graph)
 
     def run_on(self, graph: FunctionGraph) -> Profile:
-        """The same as part of another step: what operators see of strides stays, and what is needed is attached."""
+        """The same as part of another step of the record."""
         if graph.feature(KeepStrides) is None:
             graph.attach_feature(KeepStrides())
         self.add_requirements(graph)
@@ -131,9 +131,9 @@ class Rewriter(Described):
     def replace_all(
         self, graph: FunctionGraph, pairs: Sequence[tuple[Variable, Variable]], matched: Sequence[Apply] = ()
     ) -> bool:
-        """Several replacements as one: whether they stand. What a feature has against them is recorded.
+        """Make several replacements in one transaction; returns whether they were made. Refusals are recorded.
 
-        Raises: RuleError for replacements that the graph cannot take.
+        Raises: RuleError if the replacements are invalid.
         """
         if changes_bits(graph, self, pairs) is not None:
             return False
@@ -148,7 +148,7 @@ class Rewriter(Described):
         return True
 
     def decline(self, graph: FunctionGraph, node: Apply, reason: str) -> None:
-        """Record why it leaves an application alone at which it might have done something."""
+        """Record why it leaves an application alone."""
         if graph.observer:
             graph.observer.refused(Refusal(self.label, node.id, 0, node.id, RefusalKind.DECLINED, found=reason))
 
@@ -160,18 +160,18 @@ class Rewriter(Described):
         return (self.label,)
 
     def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
-        """The local rewriters that it uses, for the description of a record."""
+        """The local rewriters that it applies, for the description of a record."""
         return ()
 
     def global_rewriters(self) -> "tuple[Rewriter, ...]":
-        """The global rewriters that change a graph themselves, for the description of a record."""
+        """The global rewriters that it applies, itself included, for the description of a record."""
         return (self,) if self.label in self.rule_names() and not self.local_rewriters() else ()
 
 
 def changes_bits(graph: FunctionGraph, rule: Described, pairs: Sequence[tuple[Variable, Variable]]) -> str | None:
-    """The first operator that might compute other bits after an exact rule, whose results have other strides; or None.
+    """The first operator that might compute other bits because a result of an exact rule has other strides; or None.
 
-    For the same numbers with other strides, kernels add in another order.
+    For equal numbers with other strides, kernels may add in another order.
     """
     keep = graph.feature(KeepStrides)
     if rule.exactness is not Exactness.EXACT or keep is None:
@@ -181,37 +181,35 @@ def changes_bits(graph: FunctionGraph, rule: Described, pairs: Sequence[tuple[Va
 
 
 class LocalRewriter(Described):
-    """A local rewriter: looks at one application and may give what replaces its results.
+    """A local rewriter: returns the replacements for the results of one application.
 
-    `transform` gives False (nothing to do; or `Declined` with the reason), or one variable for each result of the
-    node, None where a result is not used; or a mapping from variables to what replaces them, in which the key
-    "remove" may list what must be gone afterwards, and "layouts" may map variables to the names of their axes.
+    See `Rewrite` for what `transform` may return.
     """
 
     reentrant: bool = True
-    """Whether it may be applied to what it made; navigators that decide by themselves ask this."""
+    """Whether navigators may apply it to its own results."""
 
     @abstractmethod
     def transform(self, node: Apply) -> Rewrite:
-        """What replaces the results of a node, or False."""
+        """The replacements of the results of a node, or False."""
 
     def attempt(self, node: Apply) -> Rewrite:
-        """What `transform` gives; `Declined` if it makes something that PyTorch refuses."""
+        """The result of `transform`; `Declined` if it builds an operator that PyTorch refuses."""
         try:
             return self.transform(node)
         except OperatorError as error:
             return Declined(f"the replacement cannot be made: {error}")
 
     def tracks(self) -> Sequence[Tracked] | None:
-        """The operators at which it is tried; None: at all."""
+        """The operators at which it is tried; None for all operators."""
         return None
 
     def requirements(self) -> Sequence[Feature]:
-        """Features that it needs."""
+        """The features that it needs."""
         return ()
 
     def matched(self, node: Apply) -> Sequence[Apply]:
-        """The applications that the last match at a node looked at, the root first; for the record."""
+        """The applications that the last match at a node covered, the root first; for the record."""
         return (node,)
 
     def _method(self) -> Callable[..., Any]:
@@ -222,7 +220,7 @@ class LocalRewriter(Described):
 
 
 def checked_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
-    """What a rewriter tracks. Raises: RuleError for an empty list or for what is no operator."""
+    """What a rewriter tracks. Raises: RuleError for an empty list, or for an entry that is not an operator."""
     found = rewriter.tracks()
     if found is None:
         return None
@@ -232,12 +230,12 @@ def checked_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
         )
     for wanted in found:
         if not isinstance(wanted, Op | OpOverload | OpOverloadPacket | OpPattern):
-            raise RuleError(f"{rewriter.label} tracks {wanted!r}; give operators, overloads or OpPatterns")
+            raise RuleError(f"{rewriter.label} tracks {wanted!r}; expected operators, overloads or OpPatterns")
     return found
 
 
 class FunctionRewriter(LocalRewriter):
-    """A local rewriter made of a function; `node_rewriter` makes them."""
+    """A local rewriter that calls a function; see `node_rewriter`."""
 
     def __init__(
         self,
@@ -281,7 +279,7 @@ def node_rewriter(
     requirements: Sequence[Callable[[], Feature]] = (),
     reentrant: bool = True,
 ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
-    """Decorator: make a local rewriter of a function of an application. Raises: RuleError for wrong `tracks`."""
+    """Decorator: turn a function of an application into a local rewriter. Raises: RuleError for invalid `tracks`."""
 
     def made(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
         rewriter = FunctionRewriter(
@@ -294,7 +292,7 @@ def node_rewriter(
 
 
 class FunctionGraphRewriter(Rewriter):
-    """A global rewriter made of a function; `graph_rewriter` makes them."""
+    """A global rewriter that calls a function; see `graph_rewriter`."""
 
     def __init__(
         self,
@@ -331,7 +329,7 @@ def graph_rewriter(
     *,
     exactness: Exactness = Exactness.REAL,
 ) -> Callable[[Callable[[FunctionGraph], Any]], FunctionGraphRewriter]:
-    """Decorator: make a global rewriter of a function of a graph."""
+    """Decorator: turn a function of a graph into a global rewriter."""
     return lambda function: FunctionGraphRewriter(function, name or function.__name__, tuple(requirements), exactness)
 
 
@@ -343,7 +341,7 @@ class SequenceRewriter(FromQuery, Rewriter):
         self.rewriters = rewriters
 
     def add_requirements(self, graph: FunctionGraph) -> None:
-        """Each rewriter adds its own before it is applied."""
+        """Each rewriter adds its own when it is applied."""
 
     def apply(self, graph: FunctionGraph) -> Profile:
         profile = Profile()

@@ -1,4 +1,4 @@
-"""The two shortest local rewriters: one operator for another, and an operator left out.
+"""The two simplest local rewriters: replace one operator by another, and remove an operator.
 
 Source: Theano, OpSub, OpRemove.
 """
@@ -18,7 +18,7 @@ class OpSub(LocalRewriter):
 
     def __init__(self, op1: Op, op2: Op, *, name: str = "", exactness: Exactness = Exactness.REAL) -> None:
         if op1.num_inputs != op2.num_inputs:
-            raise RuleError(f"{op1.name} takes {op1.num_inputs} tensors, {op2.name} takes {op2.num_inputs}")
+            raise RuleError(f"{op1.name} accepts {op1.num_inputs} tensors, {op2.name} accepts {op2.num_inputs}")
         self.op1, self.op2 = op1, op2
         self.name = name or f"{op1.name} -> {op2.name}"
         self.exactness = exactness
@@ -27,7 +27,7 @@ class OpSub(LocalRewriter):
 
     @property
     def doc(self) -> str:
-        return f"{self.op1.name} becomes {self.op2.name}."
+        return f"Replace {self.op1.name} by {self.op2.name}."
 
     @property
     def source(self) -> str:
@@ -43,7 +43,7 @@ class OpSub(LocalRewriter):
 
 
 class OpRemove(LocalRewriter):
-    """Removes an operator: its results become its inputs, the first the first, and so on."""
+    """Removes an operator: replaces each result by the input at the same position."""
 
     def __init__(self, op: Op, *, name: str = "", exactness: Exactness = Exactness.EXACT) -> None:
         self.op = op
@@ -54,7 +54,7 @@ class OpRemove(LocalRewriter):
 
     @property
     def doc(self) -> str:
-        return f"{self.op.name} is left out."
+        return f"Remove {self.op.name}."
 
     @property
     def source(self) -> str:
@@ -68,5 +68,5 @@ class OpRemove(LocalRewriter):
             return False
         if len(node.inputs) != len(node.outputs):
             counts = f"{len(node.inputs)} inputs and {len(node.outputs)} results"
-            raise RuleError(f"{self.op.name} has {counts}; it can be left out only if they are as many")
+            raise RuleError(f"{self.op.name} has {counts}; it can be removed only if the numbers are equal")
         return list(node.inputs)

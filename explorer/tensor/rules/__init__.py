@@ -1,4 +1,4 @@
-"""Rules for PyTorch's operators, a file for each family; importing this puts them into their databases."""
+"""Rules for PyTorch's operators, one file per family; importing this package registers them."""
 
 from explorer.tensor.rules import (
     algebra as algebra,

@@ -1,8 +1,8 @@
-"""Products and sums in one form: at most one division, no factor or term twice, one number.
+"""Canonical products and sums: at most one division, no repeated factor or term, one number.
 
 Source: Theano, canonicalize (AlgebraicCanonizer in its successor): `x / y / z` is `x / (y * z)`, `(a / b) * (b / c)`
-is `a / c`, `2 * x / 2` is `x`, `x * x` is `x ** 2`. All of it holds for real numbers: rounding may differ, and where
-0, inf or NaN comes in (x / x at 0, 0 * inf) the value may.
+is `a / c`, `2 * x / 2` is `x`, `x * x` is `x ** 2`. This holds for real numbers: rounding may differ, and for 0, inf
+and NaN (x / x at 0, 0 * inf) values may differ too. float16, whose range is small, is left alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +22,18 @@ from explorer.tensor.rules.families import register_canonicalize
 
 aten = torch.ops.aten
 
-MOST_SHARED = 32
-"""So many operators that are read elsewhere too, and stay, are looked into from the top of a product or sum."""
+MAX_SHARED = 32
+"""Maximum number of operators with other users that are flattened into a product or sum."""
 
-HIGHEST_POWER = 8
-"""Higher powers are written as products of such, and are not looked into."""
+MAX_POWER = 8
+"""Maximum exponent; higher powers are written as products of powers, and are not flattened."""
 
 
 @dataclass(slots=True)
 class Terms:
     """A product as powers of factors and a fraction, or a sum as multiples of terms and a number.
 
-    `operators` and what follows count what would go; see `cost`. `shared` counts operators that stay.
+    The fields from `operators` on count what would be removed; see `cost`. `shared` counts operators that stay.
     """
 
     counts: dict[Variable, Any] = field(default_factory=dict[Variable, Any])
@@ -47,19 +47,19 @@ class Terms:
     shared: int = 0
 
     def add(self, variable: Variable, count: Any) -> None:
-        """Take in a factor or term that is not looked into."""
+        """Add a factor or term that is not flattened."""
         self.counts[variable] = self.counts.get(variable, 0) + count
         self.leaves += 1
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
-        """What a rewrite must make less: operators, of these divisions or subtractions, leaves, numbers."""
+        """What a rewrite must reduce: operators, divisions and subtractions among these, leaves, numbers."""
         return (self.operators, self.inverses, self.leaves, self.numbers)
 
 
 @dataclass(slots=True)
 class Builder:
-    """Makes operators and counts them as `Terms.cost` does."""
+    """Builds operators and counts them as `Terms.cost` does."""
 
     node: Apply
     operators: int = 0
@@ -68,7 +68,7 @@ class Builder:
     numbers: int = 0
 
     def holds(self, number: Any) -> bool:
-        """Whether the dtype of the node holds a number, which some kernels convert to it first."""
+        """Whether the dtype of the node represents a number as a normal one; some kernels convert to it first."""
         return holds(self.node.outputs[0].tensor_type.dtype, number)
 
     def make(self, target: Any, *inputs: Any) -> Variable:
@@ -84,7 +84,7 @@ class Builder:
         return (self.operators, self.inverses, self.leaves, self.numbers)
 
     def finished(self, value: Any) -> Variable:
-        """The result in the shape of the node; a number alone becomes a constant."""
+        """The result in the shape of the node; a lone number becomes a constant."""
         old = self.node.outputs[0]
         if not isinstance(value, Variable):
             self.numbers += 1
@@ -95,15 +95,15 @@ class Builder:
 
 
 Parts = Sequence[tuple[Variable, Any]]
-"""Inputs of an operator with their powers, or with the numbers they are multiplied with."""
+"""Inputs of an operator with their exponents or factors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Operators that are flattened together from the topmost `roots` on.
+    """Operators that are flattened together, starting at the topmost of the `roots`.
 
-    `through` may stand between two of the roots. `split` gives the parts of an operator whose result has a power or a
-    factor, none for another operator; `take` takes in a number.
+    Operators in `through` may occur between two roots. `split` returns the parts of an operator, given the exponent or
+    factor of its result, and nothing for another operator; `take` adds a number.
     """
 
     roots: tuple[Any, ...]
@@ -120,22 +120,22 @@ BINARY = (aten.mul.Tensor, aten.div.Tensor, aten.add.Tensor, aten.sub.Tensor)
 @register_canonicalize
 @node_rewriter([aten.mul.Tensor, aten.div.Tensor, aten.reciprocal.default])
 def canonical_product(node: Apply) -> Rewrite:
-    """A product has at most one division, each factor once, and one number in front."""
-    return _rewritten(node, PRODUCTS)
+    """A product has at most one division, each factor once, and one leading number."""
+    return _canonical(node, PRODUCTS)
 
 
 @register_canonicalize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor, aten.neg.default])
 def canonical_sum(node: Apply) -> Rewrite:
-    """A sum has each term once, with a number before it, and one number at the end."""
-    return _rewritten(node, SUMS)
+    """A sum has each term once, with a factor, and one trailing number."""
+    return _canonical(node, SUMS)
 
 
-def _rewritten(node: Apply, family: Family) -> Rewrite:
+def _canonical(node: Apply, family: Family) -> Rewrite:
     if not is_floating(node.outputs[0]) or not _is_uniform(node) or _is_inside(node, family):
         return False
     if node.outputs[0].tensor_type.dtype is torch.float16:
-        return Declined("float16 ends at 65504: in another order a finite result may overflow on the way")
+        return Declined("float16 ends at 65504: intermediate results may overflow in another order")
     for through_shared in (True, False):
         terms, builder = Terms(), Builder(node)
         try:
@@ -144,11 +144,11 @@ def _rewritten(node: Apply, family: Family) -> Rewrite:
         except (OverflowError, ZeroDivisionError):
             value = None
         if value is None:
-            return Declined("its numbers together are too large or too small, or it divides by zero")
+            return Declined("its combined numbers are too large or too small, or it divides by zero")
         try:
             made = builder.finished(value)
         except OperatorError as error:
-            return Declined(f"it cannot be written so: {error}")
+            return Declined(f"it cannot be rewritten: {error}")
         if builder.cost < terms.cost:
             return replace_with(node, made)
         if not terms.shared:
@@ -157,7 +157,7 @@ def _rewritten(node: Apply, family: Family) -> Rewrite:
 
 
 def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) -> None:
-    """Take in all parts of the product or sum that an application is the top of, from left to right."""
+    """Add all parts of the product or sum whose topmost application this is, from left to right."""
     waiting: list[tuple[Variable, Any, bool]] = [(root.outputs[0], 1, True)]
     while waiting:
         variable, weight, counted = waiting.pop()
@@ -168,26 +168,26 @@ def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) ->
             continue
         owner = variable.owner
         goes = counted and (owner is root or read_once(variable))
-        seen = owner is not None and _is_uniform(owner) and (goes or (through_shared and terms.shared < MOST_SHARED))
+        seen = owner is not None and _is_uniform(owner) and (goes or (through_shared and terms.shared < MAX_SHARED))
         parts = family.split(owner, weight, terms) if owner is not None and seen else ()
         if not parts or owner is None:
             terms.add(variable, weight)
             continue
         terms.shared += not goes
         terms.operators += goes
-        terms.numbers += goes * (len(owner.inputs) - len(parts))  # the number of a multiple is no part
+        terms.numbers += goes * (len(owner.inputs) - len(parts))  # the factor of a multiple is not a part
         terms.inverses += goes and owner.op.target in INVERSES
         waiting.extend((part, inner, goes) for part, inner in reversed(parts))
 
 
 def _is_uniform(node: Apply) -> bool:
-    """Whether all that an operator reads is of the dtype of its result, or a number; of others nothing can be said."""
+    """Whether all inputs of an operator are numbers or have the dtype of its result."""
     kind = node.outputs[0].tensor_type.dtype
     return all(v.tensor_type.dtype == kind or number_of(v) is not None for v in node.inputs)
 
 
 def _is_inside(node: Apply, family: Family) -> bool:
-    """Whether only an operator of the family reads an application: the top of a chain knows all its parts."""
+    """Whether an application is used only by an operator of the family: the top of a chain handles all its parts."""
     variable = node.outputs[0]
     while read_once(variable) and variable.clients:
         reader = next(iter(variable.clients))[0]
@@ -205,7 +205,7 @@ def _is_inside(node: Apply, family: Family) -> bool:
 
 
 def _factors(owner: Apply, power: int, terms: Terms) -> Parts:
-    """The inputs of a product, quotient or power with their powers; none for another operator."""
+    """The inputs of a product, quotient or power with their exponents; none for another operator."""
     target = owner.op.target
     if target is aten.mul.Tensor:
         return [(owner.inputs[0], power), (owner.inputs[1], power)]
@@ -220,7 +220,7 @@ def _factors(owner: Apply, power: int, terms: Terms) -> Parts:
         exponent = owner.op["exponent"]
         if not isinstance(exponent, complex) and isfinite(exponent) and exponent == int(exponent):
             inner = power * int(exponent)
-            return [(owner.inputs[0], inner)] if 0 < abs(inner) <= HIGHEST_POWER else []
+            return [(owner.inputs[0], inner)] if 0 < abs(inner) <= MAX_POWER else []
     return []
 
 
@@ -231,8 +231,8 @@ def _take_factor(terms: Terms, number: Any, power: int) -> None:
         terms.below *= number**-power
 
 
-def _built_product(terms: Terms, builder: Builder) -> Any:
-    """The product written out; None if its number is not finite, or vanished."""
+def _build_product(terms: Terms, builder: Builder) -> Any:
+    """Build the product; None if its number overflows or underflows."""
     above, below = terms.above, terms.below
     if not below or not builder.holds(above) or not builder.holds(below):
         return None
@@ -245,8 +245,8 @@ def _built_product(terms: Terms, builder: Builder) -> Any:
     upper = [(v, power) for v, power in terms.counts.items() if power > 0]
     lower = [(v, -power) for v, power in terms.counts.items() if power < 0]
     negative = above == -1 and bool(upper)
-    top = _multiplied(1 if negative else above, upper, builder)
-    bottom = _multiplied(below, lower, builder)
+    top = _multiply(1 if negative else above, upper, builder)
+    bottom = _multiply(below, lower, builder)
     if isinstance(bottom, Variable) and not isinstance(top, Variable) and top == 1:
         value: Any = builder.make(aten.reciprocal.default, bottom)
     elif isinstance(bottom, Variable) or (bottom != 1 and isinstance(top, Variable)):
@@ -256,12 +256,12 @@ def _built_product(terms: Terms, builder: Builder) -> Any:
     return builder.make(aten.neg.default, value) if negative else value
 
 
-def _multiplied(number: Any, powers: list[tuple[Variable, int]], builder: Builder) -> Any:
-    """A number times powers, the number first."""
+def _multiply(number: Any, powers: list[tuple[Variable, int]], builder: Builder) -> Any:
+    """Build a number times powers."""
     product: Any = number
     for variable, power in powers:
-        highest, rest = divmod(power, HIGHEST_POWER)
-        for part in (*[HIGHEST_POWER] * highest, *[rest] * bool(rest)):
+        highest, rest = divmod(power, MAX_POWER)
+        for part in (*[MAX_POWER] * highest, *[rest] * bool(rest)):
             builder.leaves += 1
             factor = variable if part == 1 else builder.make(aten.pow.Tensor_Scalar, variable, part)
             one = not isinstance(product, Variable) and product == 1
@@ -274,7 +274,7 @@ PRODUCTS = Family(
     (aten.neg.default,),
     _factors,
     _take_factor,
-    _built_product,
+    _build_product,
 )
 
 
@@ -301,21 +301,21 @@ def _take_term(terms: Terms, number: Any, factor: Any) -> None:
     terms.number += factor * number
 
 
-def _built_sum(terms: Terms, builder: Builder) -> Any:
-    """The sum written out; None if its number is not finite."""
+def _build_sum(terms: Terms, builder: Builder) -> Any:
+    """Build the sum; None if its number overflows or underflows."""
     if not all(map(builder.holds, (terms.number, *terms.counts.values()))):
         return None
     kept = [(v, factor) for v, factor in terms.counts.items() if factor]
-    ordered = [*(t for t in kept if not _is_below(t[1])), *(t for t in kept if _is_below(t[1]))]
+    ordered = [*(t for t in kept if not _is_negative(t[1])), *(t for t in kept if _is_negative(t[1]))]
     total: Any = None
     number = terms.number
     for variable, factor in ordered:
         builder.leaves += 1
-        size = -factor if _is_below(factor) else factor
+        size = -factor if _is_negative(factor) else factor
         term = variable if size == 1 else builder.make(aten.mul.Tensor, variable, size)
         if total is not None:
-            total = builder.make(aten.sub.Tensor if _is_below(factor) else aten.add.Tensor, total, term)
-        elif not _is_below(factor):
+            total = builder.make(aten.sub.Tensor if _is_negative(factor) else aten.add.Tensor, total, term)
+        elif not _is_negative(factor):
             total = term
         elif number:
             total, number = builder.make(aten.sub.Tensor, number, term), 0
@@ -323,7 +323,7 @@ def _built_sum(terms: Terms, builder: Builder) -> Any:
             total = builder.make(aten.neg.default, term)
         else:
             total = builder.make(aten.mul.Tensor, variable, factor)
-            builder.operators -= 1  # instead of the multiple that was made
+            builder.operators -= 1  # replaces the multiple that was built
             builder.numbers -= 1
     if total is None:
         return number
@@ -335,9 +335,9 @@ SUMS = Family(
     (aten.mul.Tensor,),
     _summands,
     _take_term,
-    _built_sum,
+    _build_sum,
 )
 
 
-def _is_below(number: Any) -> bool:
+def _is_negative(number: Any) -> bool:
     return not isinstance(number, complex) and number < 0

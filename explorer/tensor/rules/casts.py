@@ -1,4 +1,4 @@
-"""Casts: those that change nothing, and those of which only the last counts."""
+"""Casts: remove no-ops, and merge consecutive ones."""
 
 import torch
 
@@ -20,10 +20,10 @@ CASTS = (aten._to_copy.default, aten.to.dtype, aten.to.dtype_layout, aten.to.dev
 @register_canonicalize
 @node_rewriter(CASTS[1:], exactness=EXACT)
 def to_cast(node: Apply) -> Rewrite:
-    """What `to` and `type_as` do is a cast to a dtype."""
+    """`to` and `type_as` are casts to a dtype."""
     settings = node.op.attributes
     if settings.get("memory_format") is not None:
-        return Declined("it asks for an order in memory")
+        return Declined("it requests a memory format")
     kept = {name: settings[name] for name in OTHER_SETTINGS if settings.get(name) is not None}
     dtype = node.outputs[0].tensor_type.dtype
     return replace_with(node, call(aten._to_copy.default, node.inputs[0], dtype=dtype, location=node.location, **kept))
@@ -32,7 +32,7 @@ def to_cast(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten._to_copy.default], exactness=EXACT)
 def drop_same_cast(node: Apply) -> Rewrite:
-    """A cast to the dtype that is there changes nothing."""
+    """A cast to the same dtype is a no-op."""
     source = node.inputs[0]
     if source.type != node.outputs[0].type:
         return False
@@ -43,7 +43,7 @@ def drop_same_cast(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten._to_copy.default], exactness=EXACT)
 def merge_casts(node: Apply) -> Rewrite:
-    """Only the last of two casts counts, if the first one loses nothing."""
+    """Two casts are the last one if the first loses nothing."""
     below = owned_by(node.inputs[0], aten._to_copy.default)
     if below is None:
         return False
@@ -52,21 +52,21 @@ def merge_casts(node: Apply) -> Rewrite:
         return Declined(moved)
     first, middle, last = (v.tensor_type.dtype for v in (below.inputs[0], node.inputs[0], node.outputs[0]))
     if not _holds(middle, first):
-        return Declined(f"a {middle} does not hold every {first}", below)
+        return Declined(f"{middle} does not represent every {first}", below)
     if not _holds(last, first) and first != torch.bool and _kind(middle) != _kind(first):
-        return Declined(f"from {first} to {last} the way over {middle} may round otherwise", below)
+        return Declined(f"from {first} to {last} via {middle} may round differently", below)
     if last == first:
         return without_copy(node, below.inputs[0])
     return replace_with(node, call(aten._to_copy.default, below.inputs[0], dtype=last, location=node.location))
 
 
 def _moves(node: Apply) -> str:
-    """What a cast does beside casting, as a reason; nothing if it does nothing else."""
+    """What a cast does in addition to casting, as a reason; empty if nothing."""
     settings = node.op.attributes
     if any(settings.get(name) is not None for name in OTHER_SETTINGS):
         return "it may move the tensor to another device or layout"
     if settings.get("memory_format") not in (None, torch.preserve_format, torch.contiguous_format):
-        return "it asks for an order in memory"
+        return "it requests a memory format"
     return ""
 
 
@@ -77,7 +77,7 @@ def _kind(dtype: torch.dtype) -> str:
 
 
 def _holds(wide: torch.dtype, narrow: torch.dtype) -> bool:
-    """Whether every number of one dtype is a number of the other."""
+    """Whether a dtype represents every number of another one."""
     if wide == narrow or narrow == torch.bool:
         return True
     kinds = _kind(wide), _kind(narrow)

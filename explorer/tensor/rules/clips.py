@@ -1,4 +1,4 @@
-"""Clips: one operator for bounds from one side or both, and clips of clips."""
+"""Clips: one operator for all of them, and nested clips."""
 
 import torch
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 CLAMPS = (aten.clamp.default, aten.clip.default)
-"""Those that let the gradient through on their bounds."""
+"""Clips that pass the gradient on their bounds."""
 
 
 @register_canonicalize
@@ -22,7 +22,7 @@ CLAMPS = (aten.clamp.default, aten.clip.default)
     [aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default, aten.relu6.default], exactness=EXACT
 )
 def to_clamp(node: Apply) -> Rewrite:
-    """clamp_min, clamp_max, hardtanh and relu6 are clamps; the last two where no gradient passes: not on a bound."""
+    """clamp_min, clamp_max, hardtanh and relu6 are clamps; the last two only where no gradient is needed."""
     settings = node.op.attributes
     flat = node.op.target in CLIPS
     low = settings.get("min_val", settings.get("min", 0 if node.op.name == "relu6" else None))
@@ -40,7 +40,7 @@ def merge_clips(node: Apply) -> Rewrite:
         return False
     outer, inner = clip_bounds(node), clip_bounds(above)
     if outer is None or inner is None:
-        return Declined("a bound is NaN, -0 or none of its dtype, or the lower one is above the upper one", above)
+        return Declined("a bound is NaN, -0 or beyond its dtype, or the lower one is above the upper one", above)
     low, high = (min(max(bound, outer[0]), outer[1]) for bound in inner)
     alike = (
         node.op.target in CLAMPS and above.op.target in CLAMPS and max(inner[0], outer[0]) <= min(inner[1], outer[1])

@@ -1,4 +1,4 @@
-"""Constant evaluation: what depends only on known constants is computed once, when the graph is rewritten."""
+"""Constant evaluation: operators on known constants are computed when the graph is rewritten."""
 
 import torch
 
@@ -14,11 +14,11 @@ from explorer.tensor.rules.families import canonicalize
 
 aten = torch.ops.aten
 
-LARGEST_BYTES = 1 << 20
-"""A result that takes more than this, and more than what it is made of, is not stored."""
+MAX_BYTES = 1 << 20
+"""A result is not stored if it is larger than this and larger than its inputs."""
 
 MOVED = ".moved"
-"""The end of the name of a constant that holds the numbers of the named one in another shape or order."""
+"""Suffix of the name of a constant with the numbers of the named one in another shape or order."""
 
 MAKERS = (
     *FULLS,
@@ -28,27 +28,25 @@ MAKERS = (
     aten.eye.default,
     aten.linspace.default,
 )
-"""Operators that make a tensor of numbers only, without memory: they are computed with what they are an input of."""
+"""Operators that create a tensor from numbers; they are computed together with their user."""
 
 
 @node_rewriter(None, exactness=Exactness.EXACT, name="evaluate_constant")
 def evaluate_constant(node: Apply) -> Rewrite:
-    """The results of an operator on known constants are constants: PyTorch's own kernel computes them now."""
+    """The results of an operator on known constants are constants, computed by PyTorch's own kernel."""
     if not node.inputs or node.op.target in FULLS or not plain(node.op):
         return False
-    made = [_made(variable) for variable in node.inputs]
+    made = [_known_value(variable) for variable in node.inputs]
     if any(tensor is None for tensor in made):
-        requires_grad = [v for v in node.inputs if isinstance(v, Constant) and v.trainable]
-        if not requires_grad or any(
-            tensor is None and v not in requires_grad for v, tensor in zip(node.inputs, made, strict=True)
-        ):
+        trained = [v for v in node.inputs if isinstance(v, Constant) and v.trainable]
+        if not trained or any(tensor is None and v not in trained for v, tensor in zip(node.inputs, made, strict=True)):
             return False
-        return Declined(f"{requires_grad[0].name or 'a constant'} is trained, so it is not known yet")
+        return Declined(f"{trained[0].name or 'a constant'} is trained, so its value is unknown")
     kinds = [variable.type for variable in node.outputs]
     if not all(isinstance(kind, TensorType) for kind in kinds):
-        return Declined("a result of it is no tensor")
+        return Declined("one of its results is not a tensor")
     if node.op.name in DEQUANTIZES:
-        return Declined("its integers take less memory than the numbers that they stand for")
+        return Declined("its integers need less memory than the numbers that they represent")
     if (reason := _too_large(node)) is not None:
         return reason
     with torch.no_grad():
@@ -62,7 +60,7 @@ def evaluate_constant(node: Apply) -> Rewrite:
 
 @node_rewriter(MAKERS, exactness=Exactness.EXACT)
 def make_constant(node: Apply) -> Rewrite:
-    """Tensors made of numbers only are constants: one number everywhere, a range, the unit matrix."""
+    """Tensors created from numbers are constants: splats, ranges, the identity matrix."""
     if node.inputs:
         return False
     number = splat_number(node.outputs[0])
@@ -74,16 +72,16 @@ def make_constant(node: Apply) -> Rewrite:
 def _too_large(node: Apply) -> Declined | None:
     taken = sum(v.type.size_bytes for v in node.outputs if isinstance(v.type, TensorType))
     given = sum(v.tensor_type.size_bytes for v in node.inputs)
-    if taken <= max(given, LARGEST_BYTES) or node.op.packet is aten.expand:
+    if taken <= max(given, MAX_BYTES) or node.op.packet is aten.expand:
         return None
     return Declined(
-        f"its value takes {taken:,} bytes and what it is made of {given:,}; "
-        f"more than {LARGEST_BYTES:,} bytes are stored only if they replace as many"
+        f"its result needs {taken:,} bytes and its inputs {given:,}; "
+        f"more than {MAX_BYTES:,} bytes are stored only if they replace as many"
     )
 
 
-def _made(variable: Variable) -> torch.Tensor | None:
-    """The numbers of a known constant, or of a tensor that is made of numbers only."""
+def _known_value(variable: Variable) -> torch.Tensor | None:
+    """The value of a known constant, or of a tensor that is created from numbers."""
     owner = variable.owner
     if owner is not None and owner.op.target in MAKERS and not owner.inputs:
         return owner.op.run([])[variable.index]
@@ -96,7 +94,7 @@ def _constant(value: torch.Tensor, like: Variable, name: str) -> Constant:
 
 
 def _name(node: Apply, constants: list[Constant]) -> str:
-    """The name of the one constant that has a name, and what was computed of it."""
+    """The name of the only named constant, followed by the operator."""
     names = [constant.name for constant in constants if constant.name]
     if len(names) != 1:
         return ""

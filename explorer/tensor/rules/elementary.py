@@ -1,4 +1,4 @@
-"""Rare operators as elementary ones, and what does nothing or is done twice."""
+"""Replace rare operators by elementary ones; remove no-ops and repeated operators."""
 
 from math import copysign
 
@@ -36,13 +36,13 @@ RENAMED = {
     aten.max.other: aten.maximum.default,
     aten.min.other: aten.minimum.default,
 }
-"""Overloads that are another one under a second name, or with a number where the other takes a tensor."""
+"""Overloads that are aliases of another one, or accept a number where the other accepts a tensor."""
 
 
 @register_canonicalize
 @node_rewriter(tuple(RENAMED), exactness=EXACT)
 def to_one_name(node: Apply) -> Rewrite:
-    """Second names are the first one, and a product with a number is one with a constant that holds it."""
+    """Replace aliases by the first name, and numbers by constants."""
     values = node.op.bind(node.inputs)
     return replace_with(node, call(RENAMED[node.op.target], location=node.location, **values))
 
@@ -60,11 +60,11 @@ def rsub_to_sub(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.square.default], exactness=EXACT)
 def square_to_pow(node: Apply) -> Rewrite:
-    """square(x) is x ** 2, which is how PyTorch computes it."""
+    """square(x) is x ** 2, as PyTorch computes it."""
     return replace_with(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, location=node.location))
 
 
-ROUNDED_FIRST = "the product would be rounded to 16 bits, or overflow, before the sum; now both are computed in 32"
+ROUNDED_FIRST = "the product would be rounded to 16 bits before the sum; now both are computed in 32"
 
 
 @register_canonicalize
@@ -75,7 +75,7 @@ def alpha_to_mul(node: Apply) -> Rewrite:
     if alpha == 1:
         return False
     if not have_dtype_of(node.outputs[0], node.inputs[1]):
-        return Declined("the multiple would be calculated in another dtype than the sum")
+        return Declined("the multiple would be computed in another dtype than the sum")
     if is_short(node.outputs[0]):
         return Declined(ROUNDED_FIRST)
     scaled = call(aten.mul.Tensor, node.inputs[1], alpha, location=node.location)
@@ -89,7 +89,7 @@ def addcmul_to_add(node: Apply) -> Rewrite:
     target = aten.mul.Tensor if node.op.target is aten.addcmul.default else aten.div.Tensor
     start, first, second = node.inputs
     if not have_dtype_of(node.outputs[0], first, second):
-        return Declined("the product would be calculated in another dtype than the sum")
+        return Declined("the product would be computed in another dtype than the sum")
     if is_short(node.outputs[0]):
         return Declined(ROUNDED_FIRST)
     product = call(target, first, second, location=node.location)
@@ -101,7 +101,7 @@ def addcmul_to_add(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.matmul.default], exactness=EXACT)
 def matmul_to_mm(node: Apply) -> Rewrite:
-    """A product of matrices is mm, one of as many pairs of matrices bmm."""
+    """A product of two matrices is mm, a batch of them bmm."""
     left, right = (shape_of(v) for v in node.inputs)
     if len(left) == len(right) == 2:
         return replace_with(node, call(aten.mm.default, *node.inputs, location=node.location))
@@ -123,7 +123,7 @@ TWICE = (
 @register_canonicalize
 @node_rewriter(TWICE, exactness=EXACT)
 def drop_second_time(node: Apply) -> Rewrite:
-    """relu, abs, floor, ceil, round and sign give the same when applied to their own result."""
+    """relu, abs, floor, ceil, round and sign are idempotent."""
     below = owned_by(node.inputs[0], node.op.target)
     return replace_with(node, node.inputs[0]) if below is not None else False
 
@@ -131,7 +131,7 @@ def drop_second_time(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.neg.default, aten.logical_not.default, aten.bitwise_not.default], exactness=EXACT)
 def drop_two_negations(node: Apply) -> Rewrite:
-    """What is negated twice is as it was."""
+    """A double negation is a no-op."""
     below = owned_by(node.inputs[0], node.op.target)
     return replace_with(node, below.inputs[0]) if below is not None else False
 
@@ -139,7 +139,7 @@ def drop_two_negations(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.pow.Tensor_Scalar], exactness=EXACT)
 def drop_first_power(node: Apply) -> Rewrite:
-    """The first power, x ** 1, is x, and x ** 0 is 1 for every x."""
+    """Trivial powers: x ** 1 is x, and x ** 0 is 1 for every x."""
     exponent = node.op["exponent"]
     if exponent == 0:
         return replace_with(node, full_like(node.outputs[0], 1))
@@ -149,13 +149,13 @@ def drop_first_power(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.eq.Tensor, aten.ne.Tensor], exactness=EXACT)
 def compare_with_itself(node: Apply) -> Rewrite:
-    """A whole number equals itself; a float does not if it is NaN."""
+    """An integer equals itself; a float does not if it is NaN."""
     left, right = node.inputs
     if left is not right:
         return False
     kind = left.tensor_type.dtype
     if kind.is_floating_point or kind.is_complex:
-        return Declined("it asks for NaN")
+        return Declined("it tests for NaN")
     return replace_with(node, full_like(node.outputs[0], node.op.target is aten.eq.Tensor))
 
 
@@ -165,11 +165,11 @@ def compare_with_itself(node: Apply) -> Rewrite:
     exactness=EXACT,
 )
 def drop_known_truth(node: Apply) -> Rewrite:
-    """`and` with true and `or` with false give the other; `and` with false is false, `or` with true is true."""
+    """`and` with true and `or` with false are the other input; `and` with false is false, `or` with true is true."""
     for known, other in (node.inputs, node.inputs[::-1]):
         value = number_of(known)
         if not isinstance(value, bool) or other.tensor_type.dtype is not torch.bool:
-            continue  # beside whole numbers, true is 1
+            continue  # among integers, true is 1
         if value is not node.op.name.endswith("_or"):
             return replace_with(node, other)
         return replace_with(node, full_like(node.outputs[0], value))
@@ -177,7 +177,7 @@ def drop_known_truth(node: Apply) -> Rewrite:
 
 
 def is_positive_zero(variable: Variable) -> bool:
-    """Whether a number that is 0 is not -0."""
+    """Whether a zero is not -0."""
     return copysign(1, complex(number_of(variable)).real) > 0
 
 

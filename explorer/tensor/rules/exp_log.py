@@ -1,8 +1,8 @@
-"""exp and log: each undoes the other, and what overflows or loses digits on the way has an operator that does not.
+"""exp and log: they cancel, and combinations that overflow or lose digits are replaced by stable operators.
 
-All of it holds for real numbers. The stabilized operators give finite numbers where the written ones give inf or NaN;
-some of them (logsumexp, softplus) take longer than what they replace. None of it holds for complex numbers, where log
-has many values, nor for integers, which wrap around before the log is taken.
+This holds for real numbers. The stable operators are finite where the replaced ones are inf or NaN; some of them
+(logsumexp, softplus) are slower. It does not hold for complex numbers, where log is multivalued, nor for integers,
+which wrap around before the log.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ aten = torch.ops.aten
 
 SUMS = (aten.sum.dim_IntList, aten.sum.default)
 EXACT_FROM = 40
-"""From here on log(1 + exp(x)) is x in double precision."""
+"""From this x on, log(1 + exp(x)) is x in double precision."""
 
 REAL = {"pattern": "x", "constraint": is_real}
 ADD = OpPattern(aten.add.Tensor, alpha=1)
@@ -34,7 +34,7 @@ register_canonicalize(
         name="log_of_exp",
         allow_multiple_clients=True,
         allow_cast=False,
-        doc="log undoes exp.",
+        doc="log(exp(x)) is x.",
     )
 )
 
@@ -42,7 +42,7 @@ register_canonicalize(
 @register_canonicalize
 @node_rewriter([aten.exp.default])
 def exp_of_log(node: Apply) -> Rewrite:
-    """The exponential undoes the logarithm, where the number is not negative."""
+    """exp(log(x)) is x where x is not negative."""
     below = owned_by(node.inputs[0], aten.log.default)
     if below is None:
         return False
@@ -54,7 +54,7 @@ def exp_of_log(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten._softmax.default, aten._log_softmax.default], exactness=Exactness.EXACT)
 def to_softmax(node: Apply) -> Rewrite:
-    """The inner operators of softmax and log_softmax are these."""
+    """_softmax and _log_softmax are softmax and log_softmax."""
     target = aten.softmax.int if node.op.name == "_softmax" else aten.log_softmax.int
     dtype = node.outputs[0].tensor_type.dtype
     cast = dtype if dtype != node.inputs[0].tensor_type.dtype else None
@@ -67,7 +67,7 @@ def to_softmax(node: Apply) -> Rewrite:
 @register_stabilize
 @node_rewriter([aten.log.default])
 def log_of_softmax(node: Apply) -> Rewrite:
-    """log(softmax(x)) is log_softmax(x), which does not take the log of an underflown zero."""
+    """log(softmax(x)) is log_softmax(x), which does not take the log of an underflow."""
     below = owned_by(node.inputs[0], aten.softmax.int)
     if below is None:
         return False
@@ -90,7 +90,7 @@ def exp_of_log_softmax(node: Apply) -> Rewrite:
 @register_stabilize
 @node_rewriter([aten.log.default])
 def log_of_sum_of_exp(node: Apply) -> Rewrite:
-    """log(sum(exp(x))) is logsumexp(x), which takes out the largest number first."""
+    """log(sum(exp(x))) is logsumexp(x), which subtracts the maximum first."""
     total = owned_by(node.inputs[0], *SUMS)
     powers = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
     if total is None or powers is None or not shape_of(powers.inputs[0]) or not is_real(powers.inputs[0]):
@@ -101,7 +101,7 @@ def log_of_sum_of_exp(node: Apply) -> Rewrite:
 @register_stabilize
 @node_rewriter([aten.add.Tensor])
 def logsumexp_by_hand(node: Apply) -> Rewrite:
-    """logsumexp(x - m) + m is logsumexp(x), if m is one number for all that is summed."""
+    """logsumexp(x - m) + m is logsumexp(x) if m is constant along the reduced axes."""
     if node.op["alpha"] != 1:
         return False
     for inner, added in (node.inputs, node.inputs[::-1]):
@@ -111,13 +111,13 @@ def logsumexp_by_hand(node: Apply) -> Rewrite:
             continue
         source, shift = moved.inputs
         if not is_real(source):
-            return Declined("it is no real number in floating point", moved)
+            return Declined("it is not a real number in floating point", moved)
         if not _constant_along(shift, source, _dims(found)):
-            return Declined("what is subtracted differs among the numbers that are summed", moved)
+            return Declined("the subtrahend varies along the reduced axes", moved)
         if _kept(shift, source, found) != shape_of(added) or not _same_numbers(shift, added):
-            return Declined("what is added is not what is subtracted", moved)
+            return Declined("the summand is not the subtrahend", moved)
         if shape_of(source) != shape_of(moved.outputs[0]):
-            return Declined("what is subtracted has more axes than what it is subtracted from", moved)
+            return Declined("the subtrahend has more axes than the minuend", moved)
         made = call(aten.logsumexp.default, source, list(_dims(found)), found.op["keepdim"], location=node.location)
         return replace_with(node, made)
     return False
@@ -135,14 +135,14 @@ def exp_over_sum(node: Apply) -> Rewrite:
         return Declined("the sum is of the exponentials of another tensor", total)
     dims = _dims(total)
     if len(dims) != 1 or not total.op["keepdim"]:
-        return Declined("the sum is not over one axis that is kept", total)
+        return Declined("the sum is not over one axis with keepdim=True", total)
     return replace_with(node, call(aten.softmax.int, powers.inputs[0], dims[0], location=node.location))
 
 
 @register_stabilize
 @node_rewriter([aten.softmax.int, aten.log_softmax.int])
 def softmax_of_shifted(node: Apply) -> Rewrite:
-    """softmax(x - m) is softmax(x), if m is one number along the axis; softmax takes out the largest by itself."""
+    """softmax(x - m) is softmax(x) if m is constant along the axis; softmax subtracts the maximum by itself."""
     moved = owned_by(node.inputs[0], aten.sub.Tensor, aten.add.Tensor)
     if moved is None:
         return False
@@ -151,7 +151,7 @@ def softmax_of_shifted(node: Apply) -> Rewrite:
         return False
     dims = axes_of(node.op["dim"], len(shape_of(source)))
     if not _constant_along(shift, source, dims):
-        return Declined("what is taken out differs along the axis", moved)
+        return Declined("the shift varies along the axis", moved)
     return replace_with(node, call(node.op.target, source, node.op["dim"], node.op["dtype"], location=node.location))
 
 
@@ -165,7 +165,7 @@ def minus_logsumexp(node: Apply) -> Rewrite:
         return False
     dims = _dims(below)
     if len(dims) != 1 or not below.op["keepdim"]:
-        return Declined("the sum is not over one axis that is kept", below)
+        return Declined("the sum is not over one axis with keepdim=True", below)
     return replace_with(node, call(aten.log_softmax.int, source, dims[0], location=node.location))
 
 
@@ -216,14 +216,14 @@ _rule(
     (aten.log.default, (aten.sigmoid.default, REAL)),
     (aten.log_sigmoid.default, "x"),
     "log_of_sigmoid",
-    "log(sigmoid(x)) is log_sigmoid(x), which does not take the log of an underflown zero.",
+    "log(sigmoid(x)) is log_sigmoid(x), which does not take the log of an underflow.",
 )
 
 
 @register_stabilize
 @node_rewriter([aten.div.Tensor])
 def one_over_to_reciprocal(node: Apply) -> Rewrite:
-    """1 / x is reciprocal(x), so that patterns need to know one of them."""
+    """1 / x is reciprocal(x), so that patterns need only one of them."""
     if number_of(node.inputs[0]) != 1 or shape_of(node.inputs[1]) != shape_of(node.outputs[0]):
         return False
     return replace_with(node, call(aten.reciprocal.default, node.inputs[1], location=node.location))
@@ -233,24 +233,24 @@ def one_over_to_reciprocal(node: Apply) -> Rewrite:
 
 
 def _dims(node: Apply) -> tuple[int, ...]:
-    """The axes that a sum goes over."""
+    """The reduced axes of a sum."""
     return axes_of(node.op.attributes.get("dim"), len(shape_of(node.inputs[0])))
 
 
 def _logsumexp(source: Variable, total: Apply, node: Apply) -> Variable:
-    """The logsumexp over the axes of a sum."""
+    """Build the logsumexp over the axes of a sum."""
     keep = total.op.attributes.get("keepdim", False)
     return call(aten.logsumexp.default, source, list(_dims(total)), keep, location=node.location)
 
 
 def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) -> bool:
-    """Whether a variable that is subtracted from another one is the same number along some axes."""
+    """Whether a shift that is broadcast to a source is constant along some axes."""
     missing = len(shape_of(source)) - len(shape_of(shift))
     return missing >= 0 and all(dim < missing or shape_of(shift)[dim - missing] == 1 for dim in dims)
 
 
 def _kept(shift: Variable, source: Variable, total: Apply) -> tuple[int, ...]:
-    """The shape that a shift has where the axes of a sum are gone, or kept with size one."""
+    """The shape of a shift after a reduction of its source, with or without keepdim."""
     missing = len(shape_of(source)) - len(shape_of(shift))
     whole = [*[1] * missing, *shape_of(shift)]
     if total.op["keepdim"]:

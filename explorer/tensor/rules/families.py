@@ -1,4 +1,4 @@
-"""The databases that hold the rules of this package, and how a rule is put into one.
+"""The databases of the rules of this package, and functions that register rules in them.
 
 Source: Theano, register_canonicalize, register_stabilize, register_specialize.
 """
@@ -10,37 +10,37 @@ from explorer.tensor.rewriting import EquilibriumDB, LocalRewriter, SweepDB
 R = TypeVar("R", bound=LocalRewriter)
 
 canonicalize = EquilibriumDB("canonicalize", ignore_newtrees=False)
-"""Rules that bring a graph into one form: rare operators become elementary ones, constants are computed."""
+"""Rules that bring a graph into a canonical form: rare operators become elementary, constants are evaluated."""
 
 stabilize = EquilibriumDB("stabilize")
-"""Rules that replace what overflows, underflows or loses digits by an operator that does not."""
+"""Rules that replace operators that overflow, underflow or lose digits by stable ones."""
 
 specialize = EquilibriumDB("specialize")
-"""Rules that replace several operators by one that does the same, but better."""
+"""Rules that replace several operators by one that is faster or more exact."""
 
 overwrite = SweepDB("overwrite")
-"""Rules that let an operator write its result over an input that nothing needs any more."""
+"""Rules that let an operator overwrite an input that is no longer needed."""
 
 
 def register_canonicalize(rule: R) -> R:
-    """Put a rule into `canonicalize`; both modes use it. Its exactness is one of its tags."""
+    """Register a rule in `canonicalize` for both modes, tagged with its exactness."""
     canonicalize.register(rule.label, rule, "fast_run", "fast_compile", rule.exactness.value)
     return rule
 
 
 def register_stabilize(rule: R) -> R:
-    """Put a rule into `stabilize`; both modes use it. Its exactness is one of its tags."""
+    """Register a rule in `stabilize` for both modes, tagged with its exactness."""
     stabilize.register(rule.label, rule, "fast_run", "fast_compile", rule.exactness.value)
     return rule
 
 
 def register_specialize(rule: R) -> R:
-    """Put a rule into `specialize`, which a fast compilation leaves out. Its exactness is one of its tags."""
+    """Register a rule in `specialize`, which `fast_compile` omits, tagged with its exactness."""
     specialize.register(rule.label, rule, "fast_run", rule.exactness.value)
     return rule
 
 
 def register_overwrite(rule: R) -> R:
-    """Put a rule into `overwrite`, which stands behind the mark for such rules. Its exactness is one of its tags."""
+    """Register a rule in `overwrite`, which comes after the mark for in-place rules, tagged with its exactness."""
     overwrite.register(rule.label, rule, "fast_run", "inplace", rule.exactness.value)
     return rule

@@ -1,6 +1,6 @@
-"""Several operators as one that reads and writes memory once: products with sums, sums of slices, roots.
+"""Fuse operators so that memory is read and written once: products with sums, sums of slices, roots.
 
-Rounding may differ, because the one operator rounds once.
+Rounding may differ, because a fused operator rounds once.
 """
 
 from cmath import isfinite
@@ -29,7 +29,7 @@ from explorer.tensor.rules.families import register_specialize
 aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
-FEWEST_SLICES = 3
+MIN_SLICES = 3
 
 
 def _rule(pattern: Any, replacement: Any, name: str, doc: str, exactness: Exactness = Exactness.REAL) -> None:
@@ -81,7 +81,7 @@ def mul_of_exps(node: Apply) -> Rewrite:
         return False
     shape = shape_of(node.outputs[0])
     if any(shape_of(source) != shape for source in node.inputs):
-        return Declined("one of the two is smaller, and the sum would not be")
+        return Declined("one factor is broadcast, and the sum would not be")
     if not have_dtype_of(node.outputs[0], *left.inputs, *right.inputs):
         return Declined("the dtypes differ")
     total = call(aten.add.Tensor, left.inputs[0], right.inputs[0], location=node.location)
@@ -91,7 +91,7 @@ def mul_of_exps(node: Apply) -> Rewrite:
 @register_specialize
 @node_rewriter([aten.add.Tensor, aten.sub.Tensor])
 def mul_into_alpha(node: Apply) -> Rewrite:
-    """With a number a, x + y * a is add(x, y, alpha=a): one operator instead of two."""
+    """Fuse x + y * a with a number a into add(x, y, alpha=a)."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
         return False
     orders = (node.inputs, node.inputs[::-1]) if node.op.name == "add" else (node.inputs,)
@@ -113,7 +113,7 @@ def mul_into_alpha(node: Apply) -> Rewrite:
 @register_specialize
 @node_rewriter([aten.add.Tensor])
 def add_of_product(node: Apply) -> Rewrite:
-    """One operator for two: x + y * z is addcmul(x, y, z), and x + y / z addcdiv(x, y, z)."""
+    """Fuse x + y * z into addcmul(x, y, z), and x + y / z into addcdiv(x, y, z)."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
         return False
     for product, start in (node.inputs[::-1], node.inputs):
@@ -130,7 +130,7 @@ def add_of_product(node: Apply) -> Rewrite:
 @register_specialize
 @node_rewriter([aten.add.Tensor])
 def add_to_matmul(node: Apply) -> Rewrite:
-    """With matrices, x + a @ b is addmm(x, a, b), for stacks of matrices baddbmm: one operator instead of two."""
+    """Fuse x + a @ b into addmm(x, a, b), or baddbmm for batches."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
         return False
     for product, start in (node.inputs, node.inputs[::-1]):
@@ -138,7 +138,7 @@ def add_to_matmul(node: Apply) -> Rewrite:
         if found is None:
             continue
         if shape_of(product) != shape_of(node.outputs[0]):
-            return Declined("what is added is larger than the product", found)
+            return Declined("the summand is larger than the product", found)
         if start.tensor_type.dtype != product.tensor_type.dtype:
             return Declined("the dtypes differ", found)
         target = aten.addmm.default if found.op.name == "mm" else aten.baddbmm.default
@@ -157,7 +157,7 @@ def add_to_linear(node: Apply) -> Rewrite:
         if found is None or found.input_of("bias") is not None:
             continue
         if shape_of(bias) != shape_of(found.inputs[1])[:1]:
-            return Declined("what is added is not one number for each output", found)
+            return Declined("the summand does not have one number per output", found)
         if not have_dtype_of(node.outputs[0], bias, *found.inputs):
             return Declined("the dtypes differ", found)
         return replace_with(node, call(aten.linear.default, *found.inputs, bias, location=node.location))
@@ -167,13 +167,13 @@ def add_to_linear(node: Apply) -> Rewrite:
 @register_specialize
 @node_rewriter([aten.add.Tensor])
 def sum_of_slices(node: Apply) -> Rewrite:
-    """The sum of all slices of a tensor along an axis is its sum over that axis, which reads it once."""
+    """The sum of all slices of a tensor along an axis is its sum over that axis."""
     if any(client is not None and client.op.target is aten.add.Tensor for client, _ in node.outputs[0].clients):
-        return False  # the top of the chain knows all its terms
+        return False  # the top of the chain handles all its terms
     if not is_floating(node.outputs[0]):
         return False
     terms = _terms_of(node)
-    if len(terms) < FEWEST_SLICES:
+    if len(terms) < MIN_SLICES:
         return False
     slices = [owned_by(term, aten.select.int) for term in terms]
     first = slices[0]
@@ -193,7 +193,7 @@ def sum_of_slices(node: Apply) -> Rewrite:
 
 
 def _terms_of(root: Apply) -> list[Variable]:
-    """What a chain of additions adds, from left to right; nothing if one of them has a factor."""
+    """The terms of a chain of additions, from left to right; empty if one of them has an alpha."""
     terms: list[Variable] = []
     waiting = [root.outputs[0]]
     while waiting:
@@ -209,6 +209,6 @@ def _terms_of(root: Apply) -> list[Variable]:
 
 
 def _inner(variable: Variable, root: Apply, *targets: object) -> Apply | None:
-    """The owner of a variable if it is one of these operators, and nothing else than the root reads it."""
+    """The owner of a variable if it is one of these operators and only the root uses it."""
     owner = owned_by(variable, *targets)
     return owner if owner is not None and owner is not root and read_once(variable) else None

@@ -1,6 +1,6 @@
-"""Operators that write their result over an input: less memory, and nothing else changes.
+"""Operators that overwrite an input with their result, to save memory.
 
-Whether the input may be overwritten, the destroy handler decides; what it refuses is taken back with its reason.
+The destroy handler decides whether an input may be overwritten; what it refuses is reverted with its reason.
 """
 
 from functools import cache
@@ -19,10 +19,7 @@ from explorer.tensor.rules.families import register_overwrite
 
 
 class WriteOverInput(LocalRewriter):
-    """An operator on single elements writes its result where its first input stood.
-
-    With `second` that is the second input of a sum or product, whose inputs may change places.
-    """
+    """An elementwise operator overwrites its first input, or with `second` the second input of a sum or product."""
 
     exactness = Exactness.EXACT
     reentrant = False
@@ -44,15 +41,15 @@ class WriteOverInput(LocalRewriter):
         goal = inputs[0]
         if goal.owner is None:
             what = "a constant" if isinstance(goal, Constant) else "an input"
-            return Declined(f"{goal.name or 'what it reads'} is {what} of the graph, and not its own")
+            return Declined(f"{goal.name or 'its input'} is {what} of the graph")
         if goal.type != node.outputs[0].type:
-            return Declined(f"a {node.outputs[0].type} cannot be written over a {goal.type}", goal.owner)
+            return Declined(f"a {node.outputs[0].type} cannot overwrite a {goal.type}", goal.owner)
         return apply_op(Op(target, node.op.arguments), inputs, node.location).outputs
 
 
 @cache
 def inplace_overload(target: OpOverload) -> OpOverload | None:
-    """The overload that does the same on single elements, and writes the result over the first argument; or None."""
+    """The in-place overload of an elementwise operator, which overwrites its first argument; or None."""
     schema = target._schema
     if torch.Tag.pointwise not in target.tags or schema.is_mutable or schema.name.endswith("_"):
         return None

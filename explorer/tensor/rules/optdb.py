@@ -1,16 +1,16 @@
-"""The database of all rewriters, in the order in which they are applied.
+"""The database of all rewriters, in their order of application.
 
 Source: Theano, optdb structure. `optdb.query(Query(include=["fast_run"]))` is the pipeline for a fast program,
-`fast_compile` the one for a fast compilation. What overwrites inputs is tagged `inplace` and stands behind the mark; a
-program that overwrites is for inference: leave `inplace` out where the gradient of an input is asked for. Rules are
-also tagged `exact` or `real`, so `excluding("real")` leaves those that keep every bit.
+`fast_compile` the one for a fast compilation. Rewriters that overwrite inputs are tagged `inplace` and come after the
+mark; in-place programs are for inference: exclude `inplace` where gradients of inputs are needed. Rules are also tagged
+`exact` or `real`, so `excluding("real")` selects those that keep every bit.
 """
 
 from explorer.tensor.rewriting import AddDestroyHandler, MergeRewriter, SequenceDB
 from explorer.tensor.rules import canonicalize, overwrite, specialize, stabilize
 
 MARK = 49.5
-"""Behind this position rewriters may let operators overwrite their inputs."""
+"""Rewriters after this position may let operators overwrite their inputs."""
 
 optdb = SequenceDB("optdb", not_before={"inplace": MARK})
 optdb.register("merge1", MergeRewriter(), 0, "fast_run", "fast_compile", "merge")

@@ -1,6 +1,6 @@
-"""Views: one operator for shapes and one for orders of axes, chains of them merged, and copies that nobody needs.
+"""Views: one operator for shapes and one for permutations, merged chains, and unnecessary copies.
 
-All of them give the same numbers. `reshape` is the one for shapes because it is right for every memory layout.
+Shapes use `reshape`, which is valid for all strides.
 """
 
 import torch
@@ -39,7 +39,7 @@ EXACT = Exactness.EXACT
 @register_canonicalize
 @node_rewriter([target for target in RESHAPES if target is not aten.reshape.default], exactness=EXACT)
 def to_reshape(node: Apply) -> Rewrite:
-    """view, flatten, squeeze and unsqueeze are reshapes: the numbers stay in their order."""
+    """view, flatten, squeeze and unsqueeze are reshapes."""
     return replace_with(
         node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), location=node.location)
     )
@@ -58,7 +58,7 @@ def to_permute(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
 def to_expand(node: Apply) -> Rewrite:
-    """expand_as and broadcast_to are expand with the shape written out."""
+    """expand_as and broadcast_to are expand with an explicit shape."""
     return replace_with(
         node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0])), location=node.location)
     )
@@ -67,14 +67,14 @@ def to_expand(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(RESHAPES, exactness=EXACT)
 def drop_same_shape(node: Apply) -> Rewrite:
-    """A reshape to the shape that is there already does nothing."""
+    """A reshape to the same shape is a no-op."""
     return replace_with(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
 
 
 @register_canonicalize
 @node_rewriter([aten.expand.default, aten.repeat.default, aten.tile.default], exactness=EXACT)
 def drop_single_tile(node: Apply) -> Rewrite:
-    """Repeating once is not repeating."""
+    """Repeating once is a no-op."""
     source = node.inputs[0]
     return without_copy(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
 
@@ -82,7 +82,7 @@ def drop_single_tile(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(TRANSPOSES, exactness=EXACT)
 def drop_same_order(node: Apply) -> Rewrite:
-    """A transpose that leaves every axis where it is does nothing."""
+    """A transpose that keeps every axis is a no-op."""
     order = permutation_of(node.outputs[0])
     return replace_with(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
 
@@ -90,7 +90,7 @@ def drop_same_order(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(RESHAPES, exactness=EXACT)
 def merge_reshapes(node: Apply) -> Rewrite:
-    """Of several reshapes in a row only the last shape counts."""
+    """Consecutive reshapes are the last one."""
     below = owned_by(node.inputs[0], *RESHAPES)
     if below is None:
         return False
@@ -100,7 +100,7 @@ def merge_reshapes(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(TRANSPOSES, exactness=EXACT)
 def merge_transposes(node: Apply) -> Rewrite:
-    """Two transposes in a row are one: axis i of the result is axis inner[outer[i]] of the input."""
+    """Two consecutive transposes are one: axis i of the result is axis inner[outer[i]] of the input."""
     outer, inner = permutation_of(node.outputs[0]), permutation_of(node.inputs[0])
     below = node.inputs[0].owner
     if outer is None or inner is None or below is None:
@@ -111,7 +111,7 @@ def merge_transposes(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.expand.default], exactness=EXACT)
 def merge_expands(node: Apply) -> Rewrite:
-    """Only the last of several expansions counts."""
+    """Consecutive expansions are the last one."""
     below = owned_by(node.inputs[0], aten.expand.default)
     if below is None:
         return False
@@ -121,7 +121,7 @@ def merge_expands(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(TRANSPOSES, exactness=EXACT)
 def transpose_into_reshape(node: Apply) -> Rewrite:
-    """A transpose that moves only axes of size one is a reshape: the numbers stay in their order."""
+    """A transpose that moves only axes of size 1 is a reshape."""
     shape, order = shape_of(node.inputs[0]), permutation_of(node.outputs[0])
     if order is None or order == tuple(range(len(order))):
         return False
@@ -132,16 +132,16 @@ def transpose_into_reshape(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.permute.default], exactness=EXACT)
 def permute_before_reshape(node: Apply) -> Rewrite:
-    """Axes of size one may be added and dropped after a permutation as well as before it; then reshapes meet."""
+    """Move a reshape that only adds or drops axes of size 1 below a permutation, where reshapes meet."""
     below = owned_by(node.inputs[0], aten.reshape.default)
     if below is None:
         return False
     source = below.inputs[0]
     inner, middle = shape_of(source), shape_of(node.inputs[0])
     if [size for size in inner if size != 1] != [size for size in middle if size != 1]:
-        return Declined("the reshape below changes more than axes of size one", below)
+        return Declined("the reshape above changes more than axes of size 1", below)
     if not read_once(node.inputs[0]):
-        return Declined("the reshape below is read elsewhere too", below)
+        return Declined("the reshape above has other users", below)
     long = [axis for axis, size in enumerate(inner) if size != 1]
     location = {axis: long[i] for i, axis in enumerate(axis for axis, size in enumerate(middle) if size != 1)}
     order = [location[dim] for dim in permutation_of(node.outputs[0]) or () if dim in location]
@@ -155,45 +155,45 @@ COPIES = (aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.defa
 @register_canonicalize
 @node_rewriter(COPIES, exactness=EXACT)
 def drop_copy(node: Apply) -> Rewrite:
-    """A copy holds the numbers of what it copies, and a graph without overwriting needs no second one."""
+    """A copy is its source in a graph without in-place operators."""
     return _asked_layout(node) or without_copy(node, node.inputs[0])
 
 
 @register_canonicalize
 @node_rewriter(COPIES)
 def drop_copy_before_sums(node: Apply) -> Rewrite:
-    """A copy is left out also where sums that follow may then add up the same numbers in another order."""
+    """Remove a copy even where later sums may then add the same numbers in another order."""
     found = _asked_layout(node) or without_copy(node, node.inputs[0], rounding=True)
-    return False if isinstance(found, Declined) else found  # drop_copy says why
+    return False if isinstance(found, Declined) else found  # drop_copy reports why
 
 
 def _asked_layout(node: Apply) -> Declined | None:
     wanted = node.op.attributes.get("memory_format")
-    if wanted in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: as the schema writes the default
+    if wanted in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: the default in the schema
         return None
-    return Declined(f"the copy is laid out as {wanted}, which what follows may be faster with")
+    return Declined(f"the copy has the memory format {wanted}, which its users may need to be fast")
 
 
 @register_canonicalize
 @node_rewriter([aten.alias.default, aten.lift_fresh.default, aten.detach.default], exactness=EXACT)
 def drop_alias(node: Apply) -> Rewrite:
-    """What alias and lift_fresh give is their input; detach does where no gradient passes."""
+    """Remove alias and lift_fresh, and detach where no gradient passes."""
     source = node.inputs[0]
     if node.op.target is aten.detach.default:
-        requires_grad = trained_among(source)
-        if requires_grad is not None:
-            return Declined(f"it keeps the gradient from {requires_grad.name or 'a parameter'}")
+        trained = trained_among(source)
+        if trained is not None:
+            return Declined(f"it stops the gradient of {trained.name or 'a parameter'}")
     return replace_with(node, source)
 
 
 @register_canonicalize
 @node_rewriter([aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.native_dropout], exactness=EXACT)
 def drop_dropout(node: Apply) -> Rewrite:
-    """Outside of training, or with the probability 0, dropout gives its input."""
+    """Dropout in inference, or with probability 0, is its input."""
     if node.op["train"] is not False and not (node.op["p"] == 0 and node.op.target is aten.dropout.default):
         return False
     if len(node.outputs) > 1 and node.outputs[1].clients:
-        return Declined("its mask is read")
+        return Declined("its mask is used")
     found = without_copy(node, node.inputs[0])
     return found if isinstance(found, Declined) else [*found, *[None] * (len(node.outputs) - 1)]
 
@@ -201,7 +201,7 @@ def drop_dropout(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(SLICES, exactness=EXACT)
 def drop_whole_slice(node: Apply) -> Rewrite:
-    """A slice of everything is what it is taken from."""
+    """A slice of the whole axis is its input."""
     part = slice_of(node.outputs[0])
     return replace_with(node, node.inputs[0]) if part is not None and part.is_integer else False
 
@@ -216,7 +216,7 @@ def drop_single_cat(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.index_select.default], exactness=EXACT)
 def select_a_range(node: Apply) -> Rewrite:
-    """Selecting all positions in order is the input; selecting a range of them is a slice, which copies nothing."""
+    """Selecting all positions in order is the input; selecting a range of them is a slice, which does not copy."""
     found = _range(node)
     return False if found is None else without_copy(node, found)
 
@@ -224,14 +224,14 @@ def select_a_range(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.index_select.default])
 def select_a_range_before_sums(node: Apply) -> Rewrite:
-    """A range is not copied also where sums that follow may then add up the same numbers in another order."""
+    """Slice a range even where later sums may then add the same numbers in another order."""
     source = _range(node)
     found = False if source is None else without_copy(node, source, rounding=True)
-    return False if isinstance(found, Declined) else found  # select_a_range says why
+    return False if isinstance(found, Declined) else found  # select_a_range reports why
 
 
 def _range(node: Apply) -> Variable | None:
-    """What a selection of positions that follow each other is: its input, or a slice of it; None for another one."""
+    """The input of a selection of consecutive positions, or a slice of it; None for another selection."""
     source, index = node.inputs
     rows = _rows(index)
     if not rows or not shape_of(source) or rows != list(range(rows[0], rows[0] + len(rows))):
@@ -245,7 +245,7 @@ def _range(node: Apply) -> Variable | None:
 @register_canonicalize
 @node_rewriter([aten.index_select.default], exactness=EXACT)
 def merge_selects(node: Apply) -> Rewrite:
-    """A selection of a selection along one axis selects once."""
+    """Merge two selections along one axis."""
     below = owned_by(node.inputs[0], aten.index_select.default)
     if below is None:
         return False
@@ -254,9 +254,9 @@ def merge_selects(node: Apply) -> Rewrite:
         return Declined("the two select along different axes", below)
     inner, outer = known_tensor(below.inputs[1]), known_tensor(node.inputs[1])
     if inner is None or outer is None:
-        return Declined("one of the two selections is not known", below)
+        return Declined("one of the two selections is unknown", below)
     if not read_once(node.inputs[0]):
-        return Declined("the selection below is read elsewhere too", below)
+        return Declined("the selection above has other users", below)
     both = Constant(inner.reshape(-1)[outer.reshape(-1)], below.inputs[1].name or node.inputs[1].name)
     return replace_with(
         node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both, location=node.location)
@@ -266,7 +266,7 @@ def merge_selects(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter(SLICES, exactness=EXACT)
 def merge_slices(node: Apply) -> Rewrite:
-    """A slice of a slice along one axis, both without gaps, is one slice."""
+    """Merge two slices along one axis, both with step 1."""
     outer, inner = slice_of(node.outputs[0]), slice_of(node.inputs[0])
     if outer is None or inner is None or outer.axis != inner.axis or owned_by(node.inputs[0], *SLICES) is None:
         return False
@@ -276,17 +276,17 @@ def merge_slices(node: Apply) -> Rewrite:
 @register_canonicalize
 @node_rewriter([aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf], exactness=EXACT)
 def drop_decided_where(node: Apply) -> Rewrite:
-    """Where the condition is known and everywhere the same, one side is all there is."""
+    """A where with one known condition is one of its sides."""
     decided = number_of(node.inputs[0])
     if decided is None:
         return False
     side = node.input_of("self" if decided else "other")
     if side is None:
-        return Declined("the side that is taken is a number, not a tensor")
+        return Declined("the selected side is a number, not a tensor")
     return without_copy(node, side)
 
 
 def _rows(index: Variable) -> list[int] | None:
-    """The positions that a known index names."""
+    """The positions in a known index."""
     data = known_tensor(index)
     return None if data is None else [int(row) for row in data.reshape(-1).tolist()]

@@ -162,7 +162,7 @@ def pooled(x, padding, dilation):
 def test_a_relu_stays_above_pooling_whose_windows_may_hold_padding_only(dtype):
     x = tensor(1, 1, 2, 2, dtype=dtype)
     told = reasons([x], pooled(call(aten.relu.default, x), 1, 3), "OptimizePool")
-    assert told == ["a window may hold padding only, which counts as -inf"]
+    assert told == ["a window may contain only padding, which counts as -inf"]
     assert ops(optimized([x], pooled(call(aten.relu.default, x), 1, 1), "OptimizePool"))[-1] == "relu"
     apart = tensor(1, 1, 6, 6, dtype=dtype)
     assert ops(optimized([apart], pooled(call(aten.relu.default, apart), 0, 3), "OptimizePool"))[-1] == "relu"
@@ -203,7 +203,7 @@ def test_conversions_over_floating_point_to_integers_that_do_not_hold_all_stay()
     there = call(aten._to_copy.default, n, dtype=torch.float32)
     for narrow in (torch.uint8, torch.bool):
         (why,) = reasons([n], call(aten._to_copy.default, there, dtype=narrow), "OptimizeConversions")
-        assert why == f"from torch.int8 to {narrow} the way over torch.float32 may round otherwise"
+        assert why == f"from torch.int8 to {narrow} via torch.float32 may round differently"
     wide = call(aten._to_copy.default, there, dtype=torch.int64)
     assert ops(optimized([n], wide, "OptimizeConversions")) == ["_to_copy"]
 

@@ -138,7 +138,7 @@ def test_a_pass_and_a_rule_are_registered_once():
     with pytest.raises(DuplicateNameError, match="'Mine' is registered already"):
         registry.new("Mine", "Does something else.")
     made.add(*graph_pass("OptimizePool").rules)
-    with pytest.raises(DuplicateNameError, match="Mine has a rule named 'relu_below_max_pool' already"):
+    with pytest.raises(DuplicateNameError, match="Mine already has a rule named 'relu_below_max_pool'"):
         made.add(*graph_pass("OptimizePool").rules)
 
 

@@ -83,7 +83,7 @@ def test_a_product_and_a_sum_are_a_linear_layer(dtype):
     learned = call(aten.add.Tensor, call(aten.mm.default, x, weight), constant(5, dtype=dtype))
     assert ops(optimized([x], learned, "FoldMatMulAddIntoFullyConnected")) == ["addmm"]
     told = reasons([x], call(aten.add.Tensor, product, constant(3, 1, dtype=dtype)), "FoldMatMulAddIntoFullyConnected")
-    assert told == ["the other summand is not one number for each column"]
+    assert told == ["the other summand does not have one number per column"]
 
 
 def test_a_transpose_before_a_product_is_done_to_the_weight(dtype):
@@ -129,8 +129,8 @@ def test_padding_with_zeros_becomes_part_of_a_convolution(form, dtype):
 
 @pytest.mark.parametrize(("pad", "value", "why"), [
     ([1, 1, 1, 1], 2.0, "it is not padded with zeros"),
-    ([1, 0, 1, 1], 0.0, "it is padded by different numbers before and behind"),
-    ([-1, -1, -1, -1], 0.0, "it is padded by less than nothing, which cuts numbers off"),
+    ([1, 0, 1, 1], 0.0, "the padding is asymmetric"),
+    ([-1, -1, -1, -1], 0.0, "the padding is negative"),
     ([0, 0, 0, 0, 1, 1], 0.0, "the batch or the channels are padded too"),
 ])  # fmt: skip
 def test_other_padding_stays_before_a_convolution(pad, value, why, dtype):
@@ -158,7 +158,7 @@ def test_exponentials_over_another_sum_are_no_softmax(dtype):
     assert told == ["the sum is of the exponentials of another tensor"]
     whole = call(aten.sum.dim_IntList, exponential, [0, 1], True)
     told = reasons([x], call(aten.div.Tensor, exponential, whole), "FoldExpSumDivIntoSoftmax")
-    assert told == ["the sum is not over one axis that is kept"]
+    assert told == ["the sum is not over one axis with keepdim=True"]
 
 
 @pytest.mark.parametrize("axis", [1, 3])
@@ -178,7 +178,7 @@ def test_a_transpose_of_other_axes_is_no_channel_shuffle(dtype):
     x = tensor(2, 6, 4, dtype=dtype)
     y = call(aten.permute.default, call(aten.view.default, x, [2, 2, 3, 4]), [0, 3, 2, 1])
     told = reasons([x], call(aten.reshape.default, y, [2, 6, 4]), "FoldChannelShuffle")
-    assert told == ["the transpose does not exchange two neighbours"]
+    assert told == ["the transpose does not exchange two adjacent axes"]
 
 
 @pytest.mark.parametrize("affine", [True, False])
@@ -196,7 +196,7 @@ def test_arithmetic_becomes_part_of_a_layer_norm(affine, dtype):
         call(aten.add.Tensor, call(aten.layer_norm.default, x, [4], *parts), constant(3, 4, dtype=dtype)),
         "FoldLayerNormArithmetic",
     )
-    assert told == ["the constant is not one for each place of the norm"]
+    assert told == ["the constant does not have the normalized shape"]
 
 
 def test_merging_is_recorded_as_one_rewrite(dtype):

@@ -203,7 +203,7 @@ def test_a_constant_with_more_axes_stops_a_transpose(dtype):
 def test_tensors_transposed_in_different_ways_stay_so(dtype):
     x, y = tensor(2, 2, 2, dtype=dtype), tensor(2, 2, 2, dtype=dtype, name="y")
     mixed = call(aten.add.Tensor, transposed(x, [1, 2, 0]), transposed(y, [2, 0, 1]))
-    assert reasons([x, y], mixed, "SinkCode") == ["its inputs are transposed in different ways"]
+    assert reasons([x, y], mixed, "SinkCode") == ["its inputs are transposed differently"]
 
 
 def test_padding_goes_with_its_axes(dtype):
@@ -263,7 +263,7 @@ def test_relus_of_all_inputs_go_below_a_join(dtype):
     assert (ops(graph), nodes(graph)) == (["cat", "relu"], 3)
     assert graph.toposort()[0].outputs[0].tensor_type.shape == (1, 10, 10, 15)
     told = reasons([x, y], [call(aten.cat.default, relus, 1), relus[0]], "SinkCode")
-    assert told == ["one of the relus is read elsewhere too"]
+    assert told == ["one of the relus has other users"]
 
 
 def test_a_clip_goes_below_a_relu(dtype):
@@ -277,7 +277,7 @@ def test_a_clip_goes_below_a_relu(dtype):
 def test_a_clip_below_0_stays_above_a_relu(dtype):
     x = tensor(*SHAPE, dtype=dtype)
     told = reasons([x], call(aten.relu.default, call(aten.clamp.default, x, -3.0, -1.0)), "SinkCode")
-    assert told == ["the upper bound -1 is below 0: it would come out instead of 0"]
+    assert told == ["the upper bound -1 is below 0: it would be the result instead of 0"]
 
 
 def test_a_batch_norm_goes_below_a_slice_that_keeps_the_channels(dtype):
@@ -285,7 +285,7 @@ def test_a_batch_norm_goes_below_a_slice_that_keeps_the_channels(dtype):
     graph = optimized([x], call(aten.slice.Tensor, norm(x, 5, dtype), 2, 1, 4), "SinkCode")
     assert ops(graph) == ["slice", "_native_batch_norm_legit_no_training"]
     told = reasons([x], call(aten.slice.Tensor, norm(x, 5, dtype), 1, 1, 4), "SinkCode")
-    assert told == ["the slice takes some of the channels"]
+    assert told == ["the slice is along the channels"]
 
 
 def test_a_transpose_is_sunk_through_a_whole_chain_in_one_round(dtype):

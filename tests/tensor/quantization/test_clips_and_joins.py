@@ -66,7 +66,7 @@ def test_a_join_of_integers_keeps_their_scales_alike():
     joined = call(aten.cat.default, [quantized.quantize(clip(x, 0.0, 6.0), A), y], 1)
     assert reasons([x, y], joined, LOSSY) == [
         "the clip is narrower than the range of the integers",
-        "what reads the integers cannot be told another scale",
+        "the user of the integers does not accept another scale",
     ]
 
 
@@ -74,7 +74,7 @@ def test_what_others_read_keeps_its_scale():
     x, y = integers(A), integers(B, name="y")
     whole = quantized.quantized(quantized.add, [x, y], C)
     told = reasons([x, y], [clip(quantized.dequantize(whole), 0.0, 6.0), whole], LOSSY)
-    assert told[-1].startswith("what gives the integers cannot be told another scale, or they are read elsewhere")
+    assert told[-1].startswith("the integers have other users, or their owner does not accept another scale")
 
 
 @pytest.mark.parametrize("options", [{"lossy": False}, {"lossy": True, "enable_quant_param_changes": False}])
@@ -93,7 +93,7 @@ def test_a_quantized_clip_of_narrower_integers_is_removed():
     y = quantized.quantized(quantized.clip, [x], B, min=-7.0, max=6.5)
     assert ops(optimized([x], y, "RemoveIdentityClip")) == ["rescale_quantized"]
     y = quantized.quantized(quantized.clip, [x], A, min=0.0, max=6.5)
-    assert reasons([x], y, "RemoveIdentityClip") == ["its input can hold numbers from -6.55 to 6.2"]
+    assert reasons([x], y, "RemoveIdentityClip") == ["its input can represent numbers from -6.55 to 6.2"]
 
 
 # ---------------------------------------------------------------------- joins
@@ -111,10 +111,10 @@ def test_a_join_that_is_read_in_floating_point_or_not_all_of_integers_stays():
     x, y = integers(A), reals(name="y")
     parts = [quantized.dequantize(x), y]
     told = reasons([x, y], quantized.quantize(call(aten.cat.default, parts), A), "OptimizeConcatQuantization")
-    assert told == ["not all inputs of the join are dequantized"]
+    assert told == ["not all inputs of the concat are dequantized"]
     joined = call(aten.cat.default, parts[:1] * 2)
     told = reasons([x], [quantized.quantize(joined, A), joined], "OptimizeConcatQuantization")
-    assert told == ["the join is read in floating point too"]
+    assert told == ["the concat has other users in floating point"]
 
 
 # ---------------------------------------------------------------------- linear layer and relu
@@ -147,7 +147,7 @@ def test_a_linear_layer_that_others_read_keeps_its_relu():
     x = integers(A, 4, 5)
     y = linear(x)
     told = reasons([x], [call(aten.relu.default, y), y], "OptimizeQuantFCFloatRelu")
-    assert told == ["what the linear layer gives is read elsewhere too"]
+    assert told == ["the result of the linear layer has other users"]
 
 
 # ---------------------------------------------------------------------- transposes and reshapes
@@ -171,7 +171,7 @@ def test_a_transpose_stays_above_quantize_if_others_read_it():
     x = reals(1, 5, 10, 15)
     moved = call(aten.permute.default, x, [0, 2, 3, 1])
     told = reasons([x], [quantized.quantize(moved, A), moved], "SinkCode")
-    assert told == ["the transposed tensor is read in floating point too"]
+    assert told == ["the transposed tensor has other users in floating point"]
     graph = optimized([x], [quantized.quantize(moved, A), quantized.quantize(moved, B)], "SinkCode")
     assert ops(graph) == ["quantize", "permute"] * 2
 

@@ -59,7 +59,7 @@ def test_quantize_of_dequantize_in_32_bits_stays():
     y = quantized.quantize(quantized.dequantize(whole), A)
     assert (
         reasons([x], [whole, y], EXACT)
-        == ["its integers have not 8 bits, and float32 does not hold all longer ones"] * 2
+        == ["its integers do not have 8 bits, and float32 does not represent all longer ones"] * 2
     )
 
 
@@ -123,7 +123,7 @@ def test_rescale_of_quantize_quantizes_to_the_last_scale():
     assert graph.outputs[0].type.quantization == B
     middle = quantized.quantize(x, A)
     told = reasons([x], [quantized.rescale(middle, B), middle], LOSSY)
-    assert told == ["what quantize gives is read elsewhere too"]
+    assert told == ["the result of quantize has other users"]
 
 
 # ---------------------------------------------------------------------- what is known
@@ -167,7 +167,7 @@ def test_max_with_a_number_that_is_never_greater_is_removed(swapped):
 def test_max_with_a_number_that_may_be_greater_stays():
     x, zero = integers(A), Constant(torch.full((1,), A.offset, dtype=torch.int8), quantization=A)
     assert reasons([x], binary(quantized.maximum, x, zero, A), EXACT) == [
-        "0 is above -6.55, the least number of the other input"
+        "0 is above -6.55, the minimum of the other input"
     ]
     low = Constant(torch.full((1,), -128, dtype=torch.int8), quantization=A)
     assert ops(optimized([x], binary(quantized.maximum, x, low, B), EXACT)) == ["quantized_max"]  # it rescales too
@@ -181,7 +181,7 @@ def test_relu_of_integers_that_stand_for_no_number_below_0_is_removed():
         assert ops(optimized([x], quantized.quantized(quantized.relu, [x], B), name)) == ["rescale_quantized"]
     y = integers(A)
     assert reasons([y], quantized.quantized(quantized.relu, [y], A), "RemoveIdentityRelu") == [
-        "its input can hold -6.55"
+        "its input can represent -6.55"
     ]
 
 
@@ -195,7 +195,7 @@ def test_rescale_goes_above_a_max_of_tensors_quantized_alike():
 def test_rescale_stays_below_a_max_that_rounds():
     x, y = integers(A), integers(B, name="y")
     told = reasons([x, y], quantized.rescale(binary(quantized.maximum, x, y, C), A), EXACT)
-    assert told == ["the greatest number is rounded too: its inputs have other scales than its result"]
+    assert told == ["the maximum is rounded too: its inputs have other scales than its result"]
 
 
 # ---------------------------------------------------------------------- into operators
@@ -230,7 +230,7 @@ def test_rescale_of_a_result_that_others_read_stays():
     x, y = integers(A), integers(B, name="y")
     total = binary(quantized.add, x, y)
     told = reasons([x, y], [quantized.rescale(total, A), total], LOSSY)
-    assert told == ["what quantized_add gives is read elsewhere too"] * len(told)
+    assert told == ["the result of quantized_add has other users"] * len(told)
 
 
 def test_rescale_below_a_max_goes_through_it_and_into_it():
@@ -352,7 +352,7 @@ def test_a_rescale_that_others_read_stays_above():
     x = integers(A)
     y = quantized.rescale(x, B)
     told = reasons([x], [call(aten.select.int, y, 1, 0), y], EXACT)
-    assert told == ["what rescale_quantized gives is read elsewhere too"]
+    assert told == ["the result of rescale_quantized has other users"]
 
 
 # ---------------------------------------------------------------------- which rules a pass has
