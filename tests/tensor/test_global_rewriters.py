@@ -50,7 +50,7 @@ def test_a_record_says_what_a_pass_over_whole_graphs_promises_and_where_it_is_wr
     found = {rule.name: rule for rule in trace.rules}
     product, merge = found["merge products with the same left factor"], found["merge"]
     assert (product.exactness, merge.exactness) == ("real", "exact")
-    assert product.doc.startswith("Products that share their left (or right) factor")
+    assert product.doc.startswith("Merges products that share their left (or right) factor")
     assert merge.doc == "Merges equal constants, and applications of one operator to the same inputs."
     assert "matmul.py:" in product.source
     assert "merge.py:" in merge.source
