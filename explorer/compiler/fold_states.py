@@ -1,4 +1,4 @@
-"""The states of a circuit while it is folded.
+"""The states of a circuit during folding.
 
 A state is a prefix of the list of groups. How it differs from the state before it follows from the groups of its level
 alone, so recording, printing and saving a folding needs time and memory in proportion to its groups.
@@ -18,7 +18,7 @@ from explorer.graph import Graph
 from explorer.trace import GraphChange
 
 RECENT_STATES = 16
-"""Number of assembled states that are kept."""
+"""Number of assembled states that are cached."""
 
 LevelState = tuple[GraphChange | None, Mapping[str, int]]
 """The change made by a level, None for the first level, and the statistics after it."""

@@ -1,8 +1,8 @@
-"""What each field of a node means: config, parameter graph, scope, number of folds, or a nested node.
+"""The role of each field of a node: config, parameter graph, scope, number of folds, or a nested node.
 
 A node is a frozen dataclass whose fields are its config. A field that is something else says so in its metadata:
 `weight: TorchParameter = field(metadata=PARAMETER)`. Patterns, fold keys, text and views read the fields through the
-functions below, so that nothing is declared twice.
+functions below, so nothing is declared twice.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def parameters_of(node: object) -> dict[str, Any]:
 
 
 NodeKey = tuple[type | str, tuple[tuple[str, Any], ...]]
-"""A type, or its name, and (name, value) pairs: what nodes must agree on to stand together."""
+"""A type, or its name, and (name, value) pairs that the nodes of a group have in common."""
 
 
 def key_differences(one: NodeKey, other: NodeKey) -> tuple[tuple[str, Any, Any], ...]:
@@ -62,5 +62,5 @@ def _shown(value: Any) -> Any:
 
 
 def nested_of(node: object) -> dict[str, Any]:
-    """The nodes that a node holds inside (an evidence layer holds the observed layer): name -> node."""
+    """The nodes nested in a node (an evidence layer contains the observed layer): name -> node."""
     return {name: getattr(node, name) for name in field_names(type(node), "nested")}

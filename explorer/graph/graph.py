@@ -1,4 +1,4 @@
-"""The graph: nodes with integer ids, what each one reads, and which ones are outputs."""
+"""The graph: nodes with integer ids, their inputs, and the outputs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ Node = TypeVar("Node")
 class Graph(Generic[Node]):
     """An immutable directed acyclic graph.
 
-    `nodes` maps id to node *in topological order*; `inputs` maps each id to the ids it reads, in order (an id may be
-    read twice); `outputs` lists the ids of the outputs (an id may stand there twice). A pass makes a new graph that
-    shares the nodes it did not touch.
+    `nodes` maps id to node *in topological order*; `inputs` maps each id to the ids it reads, in order (ids may
+    repeat); `outputs` lists the ids of the outputs (ids may repeat). A pass creates a new graph that shares the
+    unchanged nodes.
 
-    The graph keeps its own copies, so what the caller does with the mappings afterwards does not change it.
+    The graph copies the mappings, so the caller may change them afterwards.
 
-    Raises: GraphError if `nodes` and `inputs` have different ids, a node reads an id that does not stand before it,
+    Raises: GraphError if `nodes` and `inputs` have different ids, a node reads an id that does not precede it,
     or an output does not exist; CycleError if a node reads itself.
 
     >>> g = Graph({0: "x", 1: "y"}, {0: (), 1: (0,)}, (1,))
@@ -59,7 +59,7 @@ class Graph(Generic[Node]):
     def ordered(
         cls, nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]], outputs: Iterable[int]
     ) -> "Graph[Node]":
-        """A graph from nodes in any order; among the ready nodes the one that stands first comes first.
+        """A graph from nodes in any order, which is kept as far as the edges allow.
 
         Raises: CycleError with the nodes of one cycle; GraphError if an input does not exist.
         """
@@ -68,7 +68,7 @@ class Graph(Generic[Node]):
 
     @cached_property
     def users(self) -> Mapping[int, tuple[int, ...]]:
-        """Which nodes read each node, in topological order, each named once."""
+        """The nodes that read each node, in topological order, without duplicates."""
         users: dict[int, list[int]] = {node: [] for node in self.nodes}
         for node, sources in self.inputs.items():
             for source in dict.fromkeys(sources):
@@ -89,7 +89,7 @@ class Graph(Generic[Node]):
 
     @property
     def next_id(self) -> int:
-        """The smallest id above all in use."""
+        """The smallest id above all used ids."""
         return max(self.nodes, default=-1) + 1
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""Levels: in which groups, one after the other, the nodes of a graph can be computed.
+"""Levels: an ordered partition of the nodes of a graph in which they can be computed.
 
 `levels` is the handbook's layer-wise topological ordering: the level of a node is the longest distance from the inputs.
-`heights` is the same seen from the outputs. `group_levels` turns levels into groups; which of several legal orderings
+`heights` is the same from the outputs. `group_levels` turns levels into groups; which of several legal orderings
 is best for folding is decided in `explorer.fold`.
 """
 
@@ -26,7 +26,7 @@ def levels(graph: "Graph[Node]") -> dict[int, int]:
 
 
 def heights(graph: "Graph[Node]") -> dict[int, int]:
-    """Longest distance of each node to a node that nobody reads.
+    """Longest distance of each node to a node without users.
 
     >>> heights(Graph({0: "a", 1: "b", 2: "c"}, {0: (), 1: (0,), 2: (0, 1)}, (2,)))
     {0: 2, 1: 1, 2: 0}

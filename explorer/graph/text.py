@@ -1,4 +1,4 @@
-"""The text form of a graph: one line a node, stable from run to run, made to be read and compared."""
+"""The text form of a graph: one line per node, deterministic, readable and diffable."""
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -23,7 +23,7 @@ def graph_text(graph: "Graph[Node]") -> str:
 
 @runtime_checkable
 class Described(Protocol):
-    """A node that says itself how it reads in one line."""
+    """A node with its own text form."""
 
     def describe(self) -> str:
         """The node in one line."""

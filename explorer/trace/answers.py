@@ -1,4 +1,4 @@
-"""What a trace answers: small frozen results, each of which prints as a readable text."""
+"""The answers of a trace: small frozen results that print as readable text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Slot = tuple[int, int | None]
 
 
 class Answers(tuple[Answer, ...]):
-    """Several answers: a tuple that prints one a line, in a terminal and in a notebook."""
+    """A tuple of answers that prints one per line, in a terminal and in a notebook."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Lineage:
-    """Where a node comes from and what became of it.
+    """The origin of a node and what became of it.
 
     `symbolic` are the layers of the symbolic circuit that it was made from; `first_step` and `last_step` are the steps
     at whose end it exists. `now` are the nodes at the end that hold its value, each with the slice (None: not folded);
@@ -93,7 +93,7 @@ class Lineage:
 
 @dataclass(frozen=True)
 class WhyNot:
-    """Why a pattern was not applied at a node: the matcher's questions up to the one it answered with no."""
+    """Why a pattern was not applied at a node: the matcher's checks up to the first that failed."""
 
     pattern: str
     node: int
@@ -114,7 +114,7 @@ class WhyNot:
 
 @dataclass(frozen=True)
 class NearMisses:
-    """The attempts of one pattern that failed after its first entry fitted."""
+    """The attempts of a pattern that failed after its first entry matched."""
 
     pattern: str
     matched: int
@@ -123,12 +123,12 @@ class NearMisses:
 
     @property
     def blocked(self) -> int:
-        """How many attempts were refused, those not kept included."""
+        """Number of refused attempts, including those that were not kept."""
         return len(self.refusals) + self.not_kept
 
     @property
     def reasons(self) -> Mapping[tuple[int, RefusalKind], int]:
-        """How often each (entry, kind of reason) occurred, most frequent first."""
+        """Number of refusals for each (entry, kind of reason), most frequent first."""
         counts: dict[tuple[int, RefusalKind], int] = {}
         for refusal in self.refusals:
             key = (refusal.entry, refusal.kind)
@@ -169,7 +169,7 @@ class ConflictRecord:
 
 @dataclass(frozen=True)
 class FoldGroup:
-    """Layers that became slices of one folded layer, how it reads its inputs, and the key they agree on."""
+    """The layers that became slices of one folded layer, their common key, and how the folded layer reads."""
 
     step: int
     level: int
@@ -230,7 +230,7 @@ class MissedFold:
 
 @dataclass(frozen=True)
 class RuleStats:
-    """What a rule did in the whole compilation."""
+    """Counts of a rule over the whole compilation."""
 
     rule: str
     kind: str
@@ -246,7 +246,7 @@ class RuleStats:
 
 @dataclass(frozen=True)
 class RuleInteraction:
-    """How often a rule was applied to something that another rule, or itself, had made."""
+    """How often a rule was applied to the output of another rule, or of itself."""
 
     rule: str
     made_work_for: str
@@ -261,7 +261,7 @@ class RuleInteraction:
 
 @dataclass(frozen=True)
 class StepCheck:
-    """How far the outputs after a step are from those before it, and whether what the step did may change them so.
+    """The difference of the outputs after a step from those before it, and whether its rules allow the difference.
 
     `max_difference` is absolute; `tolerance` is what the rules of this step allow: 0 if all are exact, rounding errors
     relative to the largest output for a rule that is exact in real arithmetic, any difference for a lossy one.
@@ -278,12 +278,12 @@ class StepCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether the difference is allowed; a number that became NaN, or the other way, is never."""
+        """Whether the difference is allowed; a change from or to NaN never is."""
         return self.max_difference <= self.tolerance and not (self.exactness == "exact" and self.other_bits)
 
     @property
     def difference(self) -> str:
-        """The largest difference in a word; where it is 0 and yet too much, how many numbers have other bits."""
+        """The largest difference as text; if it is 0 and yet not allowed, the count of numbers with different bits."""
         hidden = self.max_difference == 0 and not self.ok
         return f"{self.max_difference:.3g}" + (f", but other bits in {self.other_bits:,}" if hidden else "")
 

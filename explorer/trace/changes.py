@@ -1,4 +1,4 @@
-"""How the graph of a step differs from that of the step before; a graph is replayed from such changes.
+"""Differences between the graphs of consecutive steps; graphs are rebuilt from them.
 
 A step of a long compilation changes little, so recording, saving and loading work on changes, never on whole graphs.
 """
@@ -13,7 +13,7 @@ from explorer.errors import CycleError, GraphError
 from explorer.graph import Graph, topological_order
 
 RECENT_GRAPHS = 16
-"""Number of replayed graphs that are kept."""
+"""Number of rebuilt graphs that are cached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether each step keeps the values: the outputs after it against those before it, and what its rules promise."""
+"""Check that each step preserves the outputs, as exactly as its rules promise."""
 
 from collections.abc import Callable, Sequence
 from math import inf, log, pi
@@ -11,9 +11,9 @@ from explorer.trace.steps import Step
 
 EXACTNESS_ORDER = ("exact", "real", "lossy")
 ROUNDING = {"torch.float32": 1e-4, "torch.float64": 1e-9}
-"""By type: the difference, relative to the largest output, that rounding may make between two orders of sums."""
+"""By dtype: how much the order of sums may change an output, relative to the largest one."""
 HALF_ROUNDING = 1e-2
-"""The same for all other types, which are shorter."""
+"""The same for all other, shorter dtypes."""
 CANCELLED = 3
 """The rest of a cancellation is below `rounding` of the largest output, but not below this power of it."""
 
@@ -58,7 +58,7 @@ def checked_steps(
 def _checked(
     step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], are_logarithms: bool
 ) -> StepCheck:
-    """The results after a step compared with those before it."""
+    """Compare the results after a step with those before it."""
     pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
     compared = [_compared(value, wanted, are_logarithms) for value, wanted in pairs]
     difference, rounding = max(
@@ -80,7 +80,7 @@ def _principal(logarithm: Any) -> Any:
 
 
 def _compared(value: Any, wanted: Any, are_logarithms: bool) -> tuple[float, float]:
-    """The largest difference of two tensors, and what rounding may make of the order of sums."""
+    """The largest difference of two tensors, and the tolerance for a different order of sums."""
     if not value.is_floating_point() and not value.is_complex():
         return float((value != wanted).any()), ROUNDING["torch.float64"]
     size = wanted.abs()
@@ -113,7 +113,7 @@ def _difference_of_logarithms(value: Any, wanted: Any, rounding: float) -> Any:
 
 
 def _other_bits(value: Any, wanted: Any) -> int:
-    """How many numbers of two tensors are not the same, bit by bit; NaN is the same as NaN."""
+    """Count the numbers of two tensors whose bits differ; NaN equals NaN."""
     if value.dtype != wanted.dtype:
         return int(value.numel())
     if value.is_complex():

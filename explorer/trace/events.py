@@ -1,6 +1,6 @@
-"""What happens during a compilation, told to listeners as it happens.
+"""The events of a compilation.
 
-A listener is any callable that takes an event; the drivers call it, and with no listener nothing is made or called.
+A listener is any callable that accepts an event. The drivers call it; without listeners no events are created.
 `parameter_path` is the parameter a parameter rule works on (`12.weight`); it is empty for layers.
 """
 
@@ -17,7 +17,7 @@ TENSOR = "tensor"
 
 
 class Snapshot(Protocol):
-    """The state of a compilation after a step. Everything is computed when it is asked for."""
+    """The state of a compilation after a step. Everything is computed on demand."""
 
     @property
     def graph(self) -> Graph[Any]:
@@ -36,12 +36,12 @@ class Snapshot(Protocol):
 
     @property
     def change(self) -> GraphChange | None:
-        """How the graph differs from that of the step before; None where the graphs have to be compared."""
+        """The difference from the graph of the previous step; None if the graphs have to be compared."""
         ...
 
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """How each folded node reads its inputs: index table and kind of read."""
+        """The index table and the kind of read of each folded node."""
         ...
 
     def circuit(self) -> Any:
@@ -49,13 +49,13 @@ class Snapshot(Protocol):
         ...
 
     def results(self, x: Any) -> "tuple[Any, ...]":
-        """The tensors that the state gives for some data, without gradients."""
+        """The output tensors of the state for some data, without gradients."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RuleDescription:
-    """What a trace says of a rule: where it is written, what it is for, whether a guard may decline its matches."""
+    """A rule: its pattern, source location and purpose, and whether a guard may decline its matches."""
 
     name: str
     pattern: str
@@ -92,7 +92,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class MatchFound:
-    """A pattern was found at `nodes` (root first). `number` counts the matches of the step from 0."""
+    """A pattern matched at `nodes` (root first). `number` counts the matches of the step from 0."""
 
     number: int
     rule: str
@@ -103,7 +103,7 @@ class MatchFound:
 
 @dataclass(frozen=True, slots=True)
 class AttemptsRefused:
-    """The patterns of a search that failed below their first entry: near misses. Many, so they are told all at once."""
+    """The near misses of a search, in one event: attempts that failed after their first entry matched."""
 
     refusals: tuple[Refusal, ...]
     parameter_path: str = ""
@@ -125,7 +125,7 @@ class MatchLost:
 class Rewritten:
     """A rule replaced the nodes `removed` (root first) by `added`, in topological order.
 
-    `became` are nodes that were there before and stand for the root now, where nothing was added in its place.
+    `became` are older nodes that replace the root where no node was added for it.
     """
 
     number: int
@@ -151,7 +151,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """A bound on rounds or rewrites was hit; more was possible."""
+    """A limit on rounds or rewrites was reached while more was possible."""
 
     what: str
     limit: int
@@ -160,7 +160,7 @@ class LimitReached:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A step is over."""
+    """A step ended."""
 
     changed: bool
     seconds: float

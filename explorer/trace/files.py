@@ -1,9 +1,8 @@
 """Trace files: JSON, version 2, gzip by extension.
 
-Every layer stands once in the table `nodes`, and every form of parameter graph once in `parameters`; a step holds
-only what changed: removed ids, added ids with their place in the table, ids whose inputs changed. Times stand in a
-part of their own, so that a file without them is the same for two equal runs. Unknown fields are passed over; a newer
-version is refused.
+The table `nodes` contains every node once, and `parameters` every form of parameter graph once. A step contains only
+its changes: removed ids, added ids with their index in the table, ids whose inputs changed. Times are stored apart, so
+that files without them are equal for equal runs. Unknown fields are ignored; a newer version is refused.
 """
 
 from pathlib import Path

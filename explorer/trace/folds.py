@@ -1,4 +1,4 @@
-"""Which layers were folded together, and why two of them were not."""
+"""Fold groups, and why two layers were not folded together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FoldKey = tuple[str, tuple[tuple[str, Any], ...]]
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The folded groups of all levels."""
+    """The fold groups of all levels."""
 
     steps: Sequence[Step]
 
@@ -66,7 +66,7 @@ class Folds:
 
 
 def fold_key(group: FoldGroup) -> FoldKey:
-    """What must be equal for two groups to be one: the type and the key."""
+    """The type and the key, which must be equal for two groups to be one."""
     return (group.type, tuple(group.key.items()))
 
 

@@ -1,6 +1,6 @@
-"""The levels of the ladder: how a trace of each one speaks of its nodes, and what it can do.
+"""The levels of the ladder: the words for their nodes, and what their traces support.
 
-A new level is one declaration here. Views, commands and measurements read these fields and never ask which level it is.
+A new level is one declaration here. Views, commands and measurements read these fields; they never compare levels.
 """
 
 from collections.abc import Mapping
@@ -16,29 +16,29 @@ class Level:
 
     name: str
     node: str
-    """The noun for anything that is drawn."""
+    """The noun for a node of the graph."""
     noun: str
-    """The noun for what computes; `count_stat` counts these."""
+    """The noun for a node that computes; `count_stat` names the statistic that counts these."""
     count_stat: str
     begins: str
-    """What happened to the nodes of the first step."""
+    """The verb for the first step."""
     origins: str
-    """What the nodes of the first step are to all later ones."""
+    """The label of the nodes of the first step in a lineage."""
     entries: str
-    """What the entries of a pattern list."""
+    """The label of the entries of a pattern."""
     rerun: str
-    """How to get a trace with tensors from one that was loaded."""
+    """How to get an executable trace from a loaded one."""
     no_folds: str
-    """Why a trace may have no folds."""
+    """Why a trace has no folds, or how to get them."""
     has_folds: bool
     has_batches: bool
-    """Whether inputs may have any number of rows; else shapes are fixed and a trace has its own examples."""
+    """Whether inputs have any number of rows; otherwise shapes are fixed and a trace has example inputs."""
     has_circuit: bool
-    """Whether a symbolic circuit and `CompilerOptions` are behind it; else a module and a pipeline of passes."""
+    """Whether a symbolic circuit was compiled with `CompilerOptions`; otherwise a module by a pipeline of passes."""
     declines_matches: bool
-    """Whether a rule that declines has found its pattern; else what it declines is part of what it looks for."""
+    """Whether a rule that declines has matched; otherwise declining is part of its matching."""
     stage_depth: int
-    """How many stages of a path are one part of the compilation, worth a time of its own."""
+    """Number of stages of a path that are timed as one part of the compilation."""
 
 
 COMPILED = Level(

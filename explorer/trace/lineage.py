@@ -1,4 +1,4 @@
-"""Where a node comes from and what became of it."""
+"""The origin of a node and what became of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Lineages:
         return self._lifetimes[node]
 
     def _symbolic(self, node: int) -> set[int]:
-        """The first nodes that it was made of; each is looked at once, for a rule may undo what another one did."""
+        """The first nodes that it was made from; each node is visited once, because rules may undo each other."""
         found: set[int] = set()
         waiting, seen = [node], {node}
         while waiting:

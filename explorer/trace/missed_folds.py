@@ -1,4 +1,4 @@
-"""Which folded groups nearly were one."""
+"""Fold groups that were nearly one."""
 
 from collections.abc import Sequence
 
@@ -36,25 +36,25 @@ def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[
 
 
 def _could_join(pairs: Sequence[tuple[FoldGroup, FoldGroup]], steps: Sequence[Step]) -> set[tuple[int, int]]:
-    """Of pairs (earlier, later), those where some member of the later reads, directly or not, none of the earlier.
+    """The pairs (earlier, later) in which a member of the later group does not depend on the earlier group.
 
-    One walk for all pairs of a folding: each node has the bits of the pairs whose earlier group it stands on.
+    One traversal serves all pairs: each node has the bits of the pairs on whose earlier group it depends.
     """
     foldings: dict[int, list[tuple[FoldGroup, FoldGroup]]] = {}
     for earlier, later in pairs:
         foldings.setdefault(earlier.step - earlier.level - 1, []).append((earlier, later))
     found: set[tuple[int, int]] = set()
     for step, of_folding in foldings.items():
-        stands_on: dict[int, int] = {}
+        depends_on: dict[int, int] = {}
         for i, (earlier, _) in enumerate(of_folding):
             for member in earlier.members:
-                stands_on[member] = stands_on.get(member, 0) | 1 << i
+                depends_on[member] = depends_on.get(member, 0) | 1 << i
         for node, sources in steps[step].snapshot.graph.inputs.items():
-            bits = stands_on.get(node, 0)
+            bits = depends_on.get(node, 0)
             for source in sources:
-                bits |= stands_on.get(source, 0)
-            stands_on[node] = bits
+                bits |= depends_on.get(source, 0)
+            depends_on[node] = bits
         for i, (earlier, later) in enumerate(of_folding):
-            if not all(stands_on[member] >> i & 1 for member in later.members):
+            if not all(depends_on[member] >> i & 1 for member in later.members):
                 found.add((earlier.node, later.node))
     return found

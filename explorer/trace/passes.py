@@ -1,4 +1,4 @@
-"""Which steps and rules of a trace belong to a pass."""
+"""The steps and rules of each pass."""
 
 from collections.abc import Sequence
 
@@ -6,25 +6,25 @@ from explorer.trace.events import TENSOR, RuleDescription
 from explorer.trace.steps import Step
 
 PASS_OF_KIND = {"parameter": "parameters", "shatter": "shatter", "fuse": "fuse"}
-"""Kind of a rule on layers -> the pass that tries all of this kind."""
+"""Kind of a rule on layers -> the pass that tries all rules of this kind."""
 DEAD_CODE = "DCE"
-"""The pass that many passes run before they begin; its rules are not theirs."""
+"""The pass that many passes run first; its rules are not counted as theirs."""
 
 
 def tries(step: Step, rule: RuleDescription) -> bool:
-    """Whether a step tries a rule: it says which ones, or it is the pass of the rule's kind."""
+    """Whether a step tries a rule: the step lists it, or is the pass of the rule's kind."""
     if rule.kind == TENSOR:
         return rule.name in step.rules
     return step.pass_name == PASS_OF_KIND[rule.kind]
 
 
 def pass_names(steps: Sequence[Step]) -> tuple[str, ...]:
-    """The passes that were run, each once; the first step is the import."""
+    """The passes that ran, each once; the first step is the import."""
     return tuple(dict.fromkeys(step.at.names[0] for step in steps[1:]))
 
 
 def steps_of_pass(name: str, steps: Sequence[Step]) -> list[Step]:
-    """The steps in which a pass was run, or a part of the pipeline that has this name."""
+    """The steps in which a pass ran, itself or inside of another one."""
     return [step for step in steps[1:] if name in step.at.names]
 
 

@@ -1,10 +1,10 @@
-"""Where a step belongs in a compilation: its pass, the passes around it, the round, the part."""
+"""The path of a step in a compilation: its pass, the enclosing passes, the round, the part."""
 
 import re
 from dataclasses import dataclass
 
 COUNTED = ("round", "level")
-"""What is counted by a number behind its name: rounds of a pass, levels of folding."""
+"""Names of stages that are numbered: rounds of a pass, levels of folding."""
 COUNTED_TEXT = re.compile(rf"({'|'.join(COUNTED)}) (\d+)")
 RUN_TEXT = re.compile(r"(.+) \((\d+)\)")
 PART_TEXT = re.compile(r"(.+), part (\d+)")
@@ -12,7 +12,7 @@ PART_TEXT = re.compile(r"(.+), part (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A pass, or a numbered round or level of one. `run` counts the stages of one name at one place of a pipeline.
+    """A pass, or a numbered round or level of one. `run` counts the stages of one name inside of the same stages.
 
     >>> str(Stage("fuse")), str(Stage("round", 2)), str(Stage("CSE", run=3))
     ('fuse', 'round 2', 'CSE (3)')
@@ -85,7 +85,7 @@ class StepPath:
 
 
 def parse_path(text: str) -> StepPath:
-    """The path of a text, for files of version 1, which hold nothing else.
+    """Parse the text of a path, for trace files of version 1 and files of timings.
 
     >>> parse_path("SinkCode (2)/round 1, part 3").stages
     (Stage(name='SinkCode', number=None, run=2), Stage(name='round', number=1, run=1))

@@ -12,11 +12,11 @@ from explorer.trace.records import NodeRecord
 from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Step
 
 ANY_OPERATOR, OR = "any operator", " or "
-"""What the first entry of a rule on operators says if it is tried at all, and what stands between several."""
-MOST_OPERATORS = 6
-"""So many operators are listed in a reason."""
-MOST_RULES = 6
-"""So many rules are described in a reason."""
+"""The first entry of a rule that is tried at all operators, and the separator of several names."""
+MAX_OPERATORS = 6
+"""Maximum number of operators listed in a reason."""
+MAX_RULES = 6
+"""Maximum number of rules described in a reason."""
 
 
 def matches_at(rule: RuleDescription, node: int, step: Step) -> tuple[MatchFound, ...]:
@@ -40,7 +40,7 @@ def _is_at(rule: RuleDescription, root: int, parameter_path: str, node: int) -> 
 
 
 def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]:
-    """Whether some of these matches was applied, and what became of them in words."""
+    """Whether one of these matches was applied, and in words what happened to them."""
     numbers = {match.number for match in found}
     if step.error is None and any(rewrite.number in numbers for rewrite in step.rewrites):
         return True, "it matched and was applied"
@@ -56,7 +56,7 @@ def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """A node as it stood when it was asked about: its id, what it is, and what it reads."""
+    """A node before a step: its id, its record and the records of its inputs."""
 
     node: int
     record: NodeRecord
@@ -68,10 +68,10 @@ class NodeContext:
 
 
 def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: Step, fits: bool) -> str:
-    """What can be said where neither a match nor a refusal was kept; `fits`: the matcher says now that it matches.
+    """Explain an attempt of which neither a match nor a refusal was kept; `fits`: the matcher now finds a match.
 
-    A trace knows types by name only, and the first entry may be a base class of the node's. So another name is the
-    reason only if every near miss was kept.
+    A trace knows types by name only, and the first entry may be a base class. So a different name is the reason only
+    if every near miss was kept.
     """
     if rule.kind == TENSOR:
         return _reason_at_operator(rule, context)
@@ -91,14 +91,14 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
 def reason_of_pass(
     name: str, rules: Sequence[RuleDescription], asked: Sequence[RuleDescription], context: NodeContext
 ) -> str:
-    """The reason if none of the rules of a pass gave one; `asked` are those that are tried at the operator."""
+    """Explain why no rule of a pass gave a reason; `asked` are the rules that are tried at the operator."""
     if not rules:
         return f"{name} has no rules that are tried at single nodes; {context}"
     if not asked:
         return f"the rules of {name} are tried at {_operators_text(rules)}, and {context}"
     named = [rule for rule in asked if rule.entries[0] != ANY_OPERATOR] or asked
-    told = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MOST_RULES])
-    more = f"; and {len(named) - MOST_RULES} more" if len(named) > MOST_RULES else ""
+    told = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MAX_RULES])
+    more = f"; and {len(named) - MAX_RULES} more" if len(named) > MAX_RULES else ""
     return f"no rule of {name} applies here, and none gave a reason: {context}. What they do: {told}{more}"
 
 
@@ -109,14 +109,14 @@ def looks_at(rule: RuleDescription, record: NodeRecord) -> bool:
 
 
 def _operators_text(rules: Sequence[RuleDescription]) -> str:
-    """What rules on operators are tried at; of many operators the first."""
+    """The operators at which rules are tried; of many, the first ones."""
     names = list(dict.fromkeys(name for rule in rules for name in rule.entries[0].split(OR)))
-    more = len(names) - MOST_OPERATORS
-    return OR.join(names) if more < 2 else OR.join([*names[:MOST_OPERATORS], f"one of {more} others"])
+    more = len(names) - MAX_OPERATORS
+    return OR.join(names) if more < 2 else OR.join([*names[:MAX_OPERATORS], f"one of {more} others"])
 
 
 def _reason_at_operator(rule: RuleDescription, context: NodeContext) -> str:
-    """What can be said of a rule on operators that gave no reason."""
+    """Explain a rule on operators that gave no reason."""
     wanted = _operators_text([rule])
     if not looks_at(rule, context.record):
         return f"node {context.node} is {context.record.title}; {rule.pattern} is tried at {wanted}"

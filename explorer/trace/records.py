@@ -1,4 +1,4 @@
-"""What a trace keeps of a node: type, folds, config, scope and parameter graphs, as plain data."""
+"""The record of a node: type, folds, config, scope and parameter graphs, as plain data."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class ParameterRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A layer: what it is, not where it stands.
+    """A node of a trace, without its position in the graph.
 
     `scope` has one tuple of variables for each fold; it is None if the layer reads layers. `about` holds what nodes of
     one group may differ in: the name of a constant, the line that an operator comes from. `kind` selects how the node
@@ -113,11 +113,11 @@ def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:
 
 
 class Records:
-    """The records of nodes, each made once: what several steps share has one record. `leaf_name` names leaves."""
+    """The records of nodes, each created once and shared by all steps. `leaf_name` names parameter leaves."""
 
     def __init__(self, leaf_name: LeafName) -> None:
         self._leaf_name = leaf_name
-        self._known: dict[int, tuple[Any, NodeRecord]] = {}  # holds the node too, so that its id stays its own
+        self._known: dict[int, tuple[Any, NodeRecord]] = {}  # keeps the node alive, so that its id stays unique
 
     def of(self, node: Any) -> NodeRecord:
         """The record of a node."""
@@ -146,7 +146,7 @@ def parameter_record(parameter: Any, leaf_name: LeafName) -> ParameterRecord:
 
 
 def plain(value: Any) -> Any:
-    """A config value as data of JSON types; what has no such form becomes text."""
+    """A config value as JSON data; other values become strings."""
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     if isinstance(value, Enum):
@@ -159,13 +159,13 @@ def plain(value: Any) -> Any:
 
 
 def plain_text(value: Any) -> str:
-    """A config value in one line, the same for a live value and for one read from a file: `(2, 2)`, `torch.float32`."""
+    """A config value in one line, equal for live values and values read from a file: `(2, 2)`, `torch.float32`."""
     data = plain(value)
     return f"({', '.join(plain_text(item) for item in data)})" if isinstance(data, list) else str(data)  # pyright: ignore[reportUnknownVariableType]
 
 
 def _some(items: list[str], limit: int = 6) -> str:
-    """A list in brackets, with a count where it is long."""
+    """A list in brackets; a long list is shortened and counted."""
     if len(items) <= limit:
         return f"[{', '.join(items)}]"
     return f"[{', '.join(items[:limit])}, ... {len(items)} in all]"

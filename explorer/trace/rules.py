@@ -1,4 +1,4 @@
-"""What each rule did: its matches, its near misses, the conflicts that it lost."""
+"""The matches, near misses and conflicts of each rule."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def near_misses(
 
 
 def conflicts(steps: Sequence[Step]) -> Answers[ConflictRecord]:
-    """The matches that lost to another one."""
+    """The matches that lost a conflict."""
     return Answers(
         ConflictRecord(s.index, s.matches[lost.loser], s.matches[lost.winner], lost.node, lost.strategy, lost.reason)
         for s in steps
@@ -61,7 +61,7 @@ def rule_interactions(steps: Sequence[Step]) -> Answers[RuleInteraction]:
 
 
 def rule_stats(rules: Sequence[RuleDescription], steps: Sequence[Step]) -> Answers[RuleStats]:
-    """What each rule did, in order of the rules."""
+    """The counts of each rule, in order of the rules."""
     stats: list[RuleStats] = []
     for rule in rules:
         applied = [w for s in steps for w in s.rewrites if w.rule == rule.name]

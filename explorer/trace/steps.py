@@ -1,4 +1,4 @@
-"""Steps of a trace, and the recorder that makes them of events."""
+"""Steps of a trace, and the recorder that builds them from events."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from explorer.trace.paths import StepPath
 from explorer.trace.refusal import SWITCHED_OFF, Refusal
 
 NEAR_MISS_LIMIT = 2_000
-"""So many near misses of one pattern are kept in a step; what lies over it is counted."""
+"""Maximum number of near misses kept for one pattern and step; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class MatchRefused:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One entry of a trace: what was tried, found and done, and the state afterwards.
+    """One entry of a trace: what was tried, found and done, and the resulting state.
 
     `refusals_over` counts, for each pattern, the near misses over `NEAR_MISS_LIMIT` that were not kept. `error` is
     set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules` are those
@@ -82,7 +82,7 @@ class Step:
 
     @property
     def summary(self) -> str:
-        """What the step did, in a few words."""
+        """A few words on what the step did."""
         if self.error is not None:
             return f"failed: {self.error}"
         if self.folds:
@@ -111,7 +111,7 @@ class Step:
 
     @property
     def switched_off(self) -> int:
-        """How many of the near misses that were kept are matches that somebody switched off."""
+        """Number of kept near misses that are matches switched off by the user."""
         return sum(miss.refusal.found == SWITCHED_OFF for miss in self.refusals)
 
 
@@ -130,7 +130,7 @@ def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:
 
 
 class Recorder:
-    """A listener that keeps everything it is told; it computes nothing, so that recording stays cheap."""
+    """A listener that stores all events and computes nothing, so that recording stays cheap."""
 
     def __init__(self) -> None:
         self.subject: Any = None
@@ -143,7 +143,7 @@ class Recorder:
         self._clear()
 
     def __call__(self, event: Event) -> None:
-        """Take one event."""
+        """Receive an event."""
         match event:
             case AttemptsRefused():
                 self._keep(event)

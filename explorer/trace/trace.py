@@ -1,4 +1,4 @@
-"""The trace of a compilation: its steps, and the questions that it answers."""
+"""The trace of a compilation: its steps and its questions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal 
 
 
 class Subject(Protocol):
-    """What was compiled: the symbolic circuit."""
+    """The symbolic circuit that was compiled."""
 
     @property
     def graph(self) -> Graph[Any]: ...
@@ -57,7 +57,7 @@ class Subject(Protocol):
 
 @dataclass(eq=False)
 class Trace:
-    """The record of one compilation. Print it for a table of its steps; index steps by number or path.
+    """The record of one compilation; it prints as a table of its steps.
 
     A trace made by `explorer.record` is live: every step is executable (`circuit_at`). One that was loaded from a
     file holds the same graphs, matches and reasons, but no tensors; `explorer.rerun(trace)` compiles its circuit
@@ -72,7 +72,7 @@ class Trace:
     compiled: Any = None
     explainer: Explainer | None = None
     examples: Any = None
-    """Data that the steps can be run on: what a module was exported with; None for a circuit."""
+    """Inputs for running the steps: those that a module was exported with; None for a circuit."""
     source: Callable[[Any], tuple[Any, ...]] | None = None
     """Runs the program that was imported, before the first step; None if nothing was imported."""
 
@@ -106,7 +106,7 @@ class Trace:
 
         The first step of an imported module is compared with the program that PyTorch exported.
         A trace of a module takes a tuple of arguments, by default what it was exported with; if these have no rows,
-        there is no difference. `on_step` is told each step before it is run, and may end the check by raising.
+        there is no difference. `on_step` is called with each step before it runs, and may end the check by raising.
         Raises: ShapeError if `x` has no rows for a circuit; CircuitError for a loaded trace.
         """
         x = self.examples if x is None else x
@@ -134,11 +134,11 @@ class Trace:
         return near_misses(self.rules, self.steps, self._chosen(step), pattern)
 
     def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:
-        """The matches that lost to another one, over all steps or in one."""
+        """The matches that lost a conflict, over all steps or in one."""
         return conflicts(self._chosen(step))
 
     def rule_stats(self) -> Answers[RuleStats]:
-        """What each rule did, in order of the rules."""
+        """The counts of each rule, in order of the rules."""
         return rule_stats(self.rules, self.steps)
 
     def rule_interactions(self) -> Answers[RuleInteraction]:
@@ -148,7 +148,7 @@ class Trace:
     # ------------------------------------------------------------------ lineage and folds
 
     def lineage(self, node: int) -> Lineage:
-        """Where a node comes from and what became of it. Raises: UnknownNameError."""
+        """The origin of a node and what became of it. Raises: UnknownNameError."""
         return self._lineages.of(node)
 
     def fold_groups(self, level: int | None = None) -> Answers[FoldGroup]:

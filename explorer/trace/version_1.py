@@ -1,4 +1,4 @@
-"""What trace files of version 1 leave out, derived from what they hold."""
+"""Titles and kinds of nodes, which trace files of version 1 do not contain."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ KINDS: Mapping[str, NodeKind] = {
 
 
 def title_of_type(type_name: str) -> str:
-    """The title of a node: the name of an operator, or the type of a layer without what all types share."""
+    """The title of a node: the name of the operator, or of the layer class without what all of them share."""
     if "." in type_name:
         return type_name.split(".")[1]
     return type_title(type_name)

@@ -26,12 +26,12 @@ Matcher = Callable[[int, str, int], tuple[tuple[Check, ...], Refusal | None]]
 """Runs the matcher again at a node: (step, pattern, node) -> (its questions, the refusal or None)."""
 
 NO_REASON = (0, 0)
-"""How far a rule came that answered no and did not say why."""
+"""The closeness of a rule that refused without a reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class WhyNots:
-    """Answers why not, from what the steps kept; `matcher` is asked again where there is one (None: a loaded trace)."""
+    """Answers why-not questions from the steps; `matcher` runs again if there is one (None: a loaded trace)."""
 
     steps: Sequence[Step]
     rules: Sequence[RuleDescription]
@@ -72,7 +72,7 @@ class WhyNots:
         return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
 
     def of_pass(self, name: str, node: int, step: "int | str | None") -> WhyNot:
-        """The answer of the rule of a pass that came closest; if none gave a reason, what they look for.
+        """The answer of the rule that came closest; if none gave a reason, what the rules look for.
 
         Raises: UnknownNameError for an unknown pass, node or step; CircuitError if it was never run at the node.
         """
@@ -106,14 +106,14 @@ class WhyNots:
         return next(seen, tried[-1])
 
     def _context(self, node: int, step: Step) -> NodeContext:
-        """What stood at a node before a step."""
+        """The node before a step, with what it reads."""
         graph = self.steps[step.index - 1].snapshot.graph
         reads = {source: self.records.of(graph.nodes[source]) for source in graph.inputs[node]}
         return NodeContext(node, self.records.of(graph.nodes[node]), reads)
 
 
 def _closeness(answer: WhyNot) -> tuple[int, int]:
-    """How far a rule came: applied, matched, refused at the end, refused on the way, no reason given."""
+    """How far a rule came: applied, matched, refused at the end, refused earlier, no reason."""
     if answer.matched:
         return (4 if answer.applied else 3, 0)
     if answer.refusal is None:

@@ -67,7 +67,7 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
 
 
 def _rules_row(step: Step, tried: _Table) -> dict[str, int]:
-    """The rules that a step tries, by their place in a table, as many steps try the same."""
+    """The index of the list of rules that a step tries, as many steps try the same ones."""
     return {"tried": tried.add(list(step.rules))} if step.rules else {}
 
 
