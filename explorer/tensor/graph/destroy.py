@@ -1,7 +1,7 @@
-"""What keeps a graph right in which operators overwrite their inputs.
+"""Correctness of graphs in which operators overwrite their inputs.
 
-Source: Theano, add_destroy_handler. Everything that reads a value, or a view of it, runs before what overwrites it; a
-graph in which that cannot be, or in which something is overwritten that is not its own, is refused.
+Source: Theano, add_destroy_handler. Everything that reads a value, or a view of it, runs before the operator that
+overwrites it. A graph in which that is impossible, or that overwrites memory that is not its own, is refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 
 class DestroyHandler(Feature):
-    """Watches over the applications that overwrite an input, and tells what must run before them.
+    """Checks the applications that overwrite an input, and orders what must run before them.
 
     A value may be overwritten once, if it is neither an input of the graph nor a constant, if no output of the graph
     shares its memory, if no other input of the application does, if all that reads it can run before, and if no
@@ -38,7 +38,7 @@ class DestroyHandler(Feature):
         self._positions: dict[Apply, float] = {}
         """Places in an order that was agreed on: an application that fits between its neighbours needs no new one."""
 
-    # ------------------------------------------------------------------ what the graph tells
+    # ------------------------------------------------------------------ notifications
 
     def on_attach(self, graph: FunctionGraph) -> None:
         if graph.feature(DestroyHandler) is not None:
@@ -96,7 +96,7 @@ class DestroyHandler(Feature):
                     if client is not None and client in self._destroyers:
                         self._suspects[client] = None
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ validation
 
     def on_validate(self, graph: FunctionGraph) -> None:
         if not self._destroyers:
@@ -238,7 +238,7 @@ def _is_view(variable: Variable) -> bool:
 
 
 def _strided(variable: Variable) -> torch.Tensor:
-    """A fake tensor with the strides that a view has if what it looks at is contiguous."""
+    """A fake tensor with the strides that a view of contiguous memory has."""
     owner = variable.owner
     if owner is None or not _is_view(variable):
         kind = variable.tensor_type

@@ -1,4 +1,4 @@
-"""What can be attached to a graph: it is told of every change, and may have something against one.
+"""Features of a graph: they are notified of every change, and may refuse one.
 
 Source: Theano, toolbox (ReplaceValidate, NodeFinder, History, change tracking).
 """
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from explorer.tensor.ir.variables import Apply, Variable
 
 
-class AlreadyThere(Exception):  # noqa: N818  # the word of the source; it is no error
-    """Raised by `on_attach`: the graph has such a feature, so this one is passed over."""
+class AlreadyThere(Exception):  # noqa: N818  # Theano's name; it is not an error
+    """Raised by `on_attach`: the graph has such a feature, so this one is ignored."""
 
 
 class Feature:
-    """Base of all features; every method may be filled in, none must be.
+    """Base of all features; override the notifications that you need.
 
-    `publishes` names methods that the graph then has as its own. What is in the graph already when a feature is
-    attached is not told again: it looks at it in `on_attach`.
+    `publishes` names methods that the graph then offers as its own. A feature is not notified of what was in the graph
+    before it was attached: it reads the graph in `on_attach`.
     """
 
     publishes: ClassVar[tuple[str, ...]] = ()
 
     def on_attach(self, graph: "FunctionGraph") -> None:
-        """It is being attached. Raises: AlreadyThere to be passed over."""
+        """It is being attached. Raises: AlreadyThere to be ignored."""
 
     def on_detach(self, graph: "FunctionGraph") -> None:
         """It was detached."""
@@ -78,19 +78,19 @@ class Feature:
         """A transaction was reverted because of an error."""
 
     def on_validate(self, graph: "FunctionGraph") -> None:
-        """Raises: InconsistencyError with what it has against the graph as it is."""
+        """Raises: InconsistencyError if it refuses the present graph."""
 
     def orderings(self, graph: "FunctionGraph") -> "Mapping[Apply, Sequence[Apply]]":
-        """For some applications others that must run before them, although they do not read them."""
+        """Maps applications to those that must run before them although they do not read them."""
         return {}
 
 
 class ReplaceValidate(Feature):
-    """`replace_validate` and its relatives. Every graph has them; attaching this says that one needs them."""
+    """Declares that `replace_validate` and its variants are needed. Every graph has them."""
 
 
 class History(Feature):
-    """`checkpoint` and `revert`: marks in the record of changes, and going back to one."""
+    """`checkpoint` and `revert`: marks in the record of changes, and reverting to one."""
 
     publishes = ("revert",)
 
@@ -103,7 +103,7 @@ class History(Feature):
         self._graph = graph
 
     def revert(self, mark: int) -> None:
-        """Take back all changes since a mark of `checkpoint()`. Raises: GraphError for a mark that lies ahead."""
+        """Revert all changes since a mark of `checkpoint()`. Raises: GraphError for a mark in the future."""
         if self._graph is not None:
             self._graph.undo(mark)
 
@@ -129,7 +129,7 @@ class NodeFinder(Feature):
         self._nodes[node.op].pop(node, None)
 
     def get_nodes(self, op: Op) -> "tuple[Apply, ...]":
-        """The applications of an operator. Raises: OperatorError for what is none."""
+        """The applications of an operator. Raises: OperatorError if `op` is not an operator."""
         if not isinstance(op, Op):
             raise OperatorError(f"nodes are found by operator; {op!r} is a {type(op).__name__}")
         return tuple(self._nodes.get(op, ()))

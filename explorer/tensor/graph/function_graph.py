@@ -1,7 +1,7 @@
-"""The graph of a computation: what it holds, what is attached to it, and how one asks it to change.
+"""The graph of a computation: its nodes, its features, and the methods that change it.
 
-Source: Theano, Graph optimization (FunctionGraph, features). Every change is part of a transaction (transactions.py);
-what it brings in and drops follows from it (wiring.py), features are told, and it is kept so that it can be undone.
+Source: Theano, Graph optimization (FunctionGraph, features). Every change is part of a transaction (transactions.py)
+that brings in and drops nodes (wiring.py), notifies the features, and can be undone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ NO_LAYOUTS: Mapping[Variable, str] = MappingProxyType({})
 
 
 class FunctionGraph:
-    """A graph from inputs to outputs; what it holds is what the outputs need.
+    """A graph from inputs to outputs, of the applications that the outputs need.
 
-    `inputs` are variables without owner; a constant needs no declaration. With `clone` the graph is made of copies, so
-    that what the caller holds does not change; the copies are in `inputs` and `outputs`, in order.
+    `inputs` are variables without owner; a constant needs no declaration. With `clone` the graph is made of copies,
+    which are in `inputs` and `outputs`, in order.
     Raises: GraphError if a variable without owner is needed that is not among the inputs.
     """
 
@@ -78,7 +78,7 @@ class FunctionGraph:
             variable.clients[(None, len(self.outputs))] = None
             self.outputs.append(variable)
 
-    # ------------------------------------------------------------------ what is in it
+    # ------------------------------------------------------------------ contents
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -102,7 +102,7 @@ class FunctionGraph:
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """The constants that something reads, in the order in which they came."""
+        """The constants that have users, in the order in which they were imported."""
         return tuple(v for v in self.ids if isinstance(v, Constant) and v.clients)
 
     def users(self, node: Apply) -> tuple[Apply, ...]:
@@ -123,7 +123,7 @@ class FunctionGraph:
     # ------------------------------------------------------------------ features
 
     def attach_feature(self, feature: Feature) -> None:
-        """Attach a feature; one that says that it is there already is passed over.
+        """Attach a feature; one that raises `AlreadyThere` is ignored.
 
         Raises: InconsistencyError if a name that it publishes is taken.
         """
@@ -162,14 +162,14 @@ class FunctionGraph:
         return self._transactions.changes
 
     def change_node_input(self, node: Apply | None, index: int, new: Variable, reason: object = None) -> None:
-        """Let an application (None: the outputs) read another variable at a position.
+        """Replace an input of an application (None: an output of the graph).
 
         Raises: TypeMismatchError, CycleError, GraphError, InconsistencyError; then nothing has changed.
         """
         self._transactions.change_input(node, index, new, reason)
 
     def replace(self, old: Variable, new: Variable, reason: object = None) -> None:
-        """Let all that read one variable read another one. A variable that nothing reads is passed over.
+        """Replace a variable in all its users; a variable without users is ignored.
 
         Raises: as `change_node_input`; then nothing has changed.
         """
@@ -180,7 +180,7 @@ class FunctionGraph:
         self._transactions.replace_all(pairs, reason)
 
     def replace_validate(self, old: Variable, new: Variable, reason: object = None) -> None:
-        """Replace a variable if all features agree. Raises: as `replace_all_validate`."""
+        """Replace a variable if all features accept it. Raises: as `replace_all_validate`."""
         self.replace_all_validate([(old, new)], reason)
 
     def replace_all_validate(
@@ -196,33 +196,33 @@ class FunctionGraph:
         `remove` are applications and variables that must be gone afterwards, and may never come back; `matched` are
         the applications that a rule looked at, the root first, for the record. `layouts` gives variables of the graph
         a name for the order of their axes.
-        Raises: TypeMismatchError, CycleError, GraphError; InconsistencyError with what a feature has against it;
+        Raises: TypeMismatchError, CycleError, GraphError; InconsistencyError if a feature refuses it;
         RuleError if something is still there that must be gone.
         """
         self._transactions.replace_all_validate(pairs, reason, remove, matched, layouts)
 
     def validate(self) -> None:
-        """Ask every feature. Raises: InconsistencyError with what one has against the present graph."""
+        """Ask every feature. Raises: InconsistencyError if one refuses the present graph."""
         for feature in self.features:
             feature.on_validate(self)
 
     def checkpoint(self) -> int:
-        """A mark to go back to with `undo`."""
+        """A mark to which `undo` can revert."""
         return len(self._transactions.changes)
 
     def undo(self, mark: int) -> None:
-        """Take back all changes since a mark. Raises: GraphError for a mark that lies ahead."""
+        """Revert all changes since a mark. Raises: GraphError for a mark in the future."""
         self._transactions.undo(mark)
 
     def number(self, variable: Variable) -> None:
-        """Give an input or a constant its number; for what takes it in."""
+        """Give an input or a constant its number, as it enters the graph."""
         self.ids[variable] = self.next_id
         self.next_id += 1
 
     # ------------------------------------------------------------------ checks and text
 
     def verify(self) -> None:
-        """Whether everything in it agrees. Raises: GraphError with the first thing that does not."""
+        """Check the invariants of the graph. Raises: GraphError with the first violation."""
         for node in toposorted(self.outputs):
             if node not in self.nodes:
                 raise GraphError(f"{node.op.name} is needed, and is not among the nodes")
@@ -247,7 +247,7 @@ class FunctionGraph:
                 raise GraphError(f"%{node.id} {node.op.name} is in the graph, and no output needs it")
 
     def text(self, *, ids: bool = False) -> str:
-        """One line an application, numbered from the inputs on: equal for equal graphs.
+        """One line per application, numbered from the inputs on: equal for equal graphs.
 
         With `ids` they have the numbers by which `why_not` and errors name them, as in `print(trace.graph_at(step))`.
         """

@@ -1,4 +1,4 @@
-"""Which variables depend on what is trained, and outputs that must go on depending on it."""
+"""Which variables depend on trained parameters or inputs, and outputs that must remain so."""
 
 from explorer.errors import InconsistencyError
 from explorer.tensor.graph.features import AlreadyThere, Feature
@@ -24,7 +24,7 @@ def trained_among(*variables: Variable) -> Variable | None:
 
 
 class KeepGradients(Feature):
-    """Outputs that depend on what is trained go on depending on it.
+    """Outputs that depend on trained parameters or inputs continue to do so.
 
     Otherwise `backward` would raise where it was possible: `x * 0` has a gradient, and the constant 0 has none.
     """

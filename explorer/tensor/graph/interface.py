@@ -1,4 +1,4 @@
-"""How a tensor graph is called: the structure of arguments and results, and the state that a call changes."""
+"""The calling convention of a tensor graph: structure of arguments and results, and the state that a call changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from explorer.errors import OperatorError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutation:
-    """A buffer to which a call gives a new value: its name, and the tensor that holds it."""
+    """A buffer that a call updates: its name, and the tensor that holds it."""
 
     name: str
     data: torch.Tensor
 
 
 class Arguments(tuple[Any, ...]):
-    """The arguments of a call: those in a row, and with them those by name."""
+    """The positional arguments of a call, and with them its keyword arguments."""
 
     by_name: Mapping[str, Any]
 
@@ -60,7 +60,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Sharing:
-    """What an output shares: inputs by position, any constant, outputs before it by position."""
+    """The memory that an output shares: that of inputs, of any constant, of earlier outputs."""
 
     inputs: frozenset[int] = frozenset()
     constants: bool = False
@@ -73,7 +73,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Interface:
-    """Structure of arguments and results; None: tensors in a row, and one tensor or a tuple of them.
+    """Structure of arguments and results; None: positional tensors, and one tensor or a tuple of them.
 
     `mutations` are the buffers that a call gives new values; those values are the first outputs of the graph.
     """
@@ -82,13 +82,13 @@ class Interface:
     results: pytree.TreeSpec | None = None
     mutations: tuple[Mutation, ...] = ()
     fixed: tuple[tuple[int, Any], ...] = ()
-    """Flat arguments that are no tensors, and their values: the graph was made for these, and does not take them."""
+    """Flat arguments other than tensors, and their values: the graph was made for these, and does not accept them."""
     shared: tuple[Sharing, ...] | None = None
     """For each output of the graph whose memory it shared when the graph was made."""
     state: tuple[Held, ...] = ()
     """All that the module held."""
     fixed_results: tuple[tuple[int, Any], ...] = ()
-    """Flat results that are no tensors, and their values, which are the same in each call."""
+    """Flat results other than tensors, and their values, which are the same in each call."""
 
     argument_strides: tuple[tuple[int, ...], ...] = ()
     """Strides of the tensors that the module was exported with."""
@@ -111,7 +111,7 @@ class Interface:
         return [_lay_out(value, wanted, alike) for value, wanted in zip(results, self.result_strides, strict=True)]
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The tensors that the graph takes. Raises: OperatorError for arguments of another structure or value."""
+        """The tensors that the graph accepts. Raises: OperatorError for arguments of another structure or value."""
         if self.arguments is None:
             if kwargs:
                 raise OperatorError(f"the graph takes tensors in a row; {', '.join(kwargs)} was given by name")
@@ -132,7 +132,7 @@ class Interface:
         return [value for position, value in enumerate(flat) if position not in known]
 
     def structured_results(self, results: list[Any]) -> Any:
-        """The results as the module gave them."""
+        """The results in the structure that the module returned."""
         if self.results is None:
             return results[0] if len(results) == 1 else tuple(results)
         flat = list(results)
@@ -142,7 +142,7 @@ class Interface:
 
 
 def _described(spec: pytree.TreeSpec) -> str:
-    """What a structure of arguments holds, in words."""
+    """A structure of arguments in words."""
     positional, named = spec.children()
     parts = [f"{positional.num_children} positional arguments"]
     if named.num_children:

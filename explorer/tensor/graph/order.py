@@ -86,13 +86,13 @@ class Order:
         return dict(zip(moved, sorted([*first.values(), *last.values()]), strict=True))
 
     def sorted(self, nodes: Iterable[Apply]) -> list[Apply]:
-        """Applications so that each stands behind all it reads."""
+        """Applications, each behind all that it reads."""
         return sorted(nodes, key=self._label.__getitem__)
 
     def _reached(
         self, start: Apply, around: Callable[[Apply], Iterator[Apply]], is_between: Callable[[Label], bool]
     ) -> dict[Apply, Label]:
-        """What can be reached from an application by way of such with labels between two others, and the labels."""
+        """Applications reachable through labels between two bounds, and their labels."""
         found = {start: self._label[start]}
         waiting = [start]
         while waiting:

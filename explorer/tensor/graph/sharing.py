@@ -1,4 +1,4 @@
-"""Whose memory the outputs of a graph share: a caller may write into what it was given.
+"""Whose memory the outputs of a graph share: a caller may write into a result.
 
 A rewrite may make an output the memory of an argument, of a constant or of another output; a module that is made of the
 graph copies such an output, unless the module that the graph was made of shared it too.
@@ -18,7 +18,7 @@ def sharing_of(graph: FunctionGraph) -> tuple[Sharing, ...]:
 
 
 def outputs_to_copy(graph: FunctionGraph) -> frozenset[int]:
-    """The positions of outputs that share what they did not when the graph was made; none if that is not known."""
+    """The positions of outputs that share memory which they did not share at import; none if that is unknown."""
     known = graph.interface.shared
     if known is None:
         return frozenset()

@@ -30,7 +30,7 @@ LOOKS_AT_STRIDES = frozenset(
         *(aten.native_group_norm, aten._cdist_forward, aten._pdist_forward),
     )
 )
-"""Operators of PyTorch that give other numbers, or refuse a tensor, depending on how it lies in memory."""
+"""Operators of PyTorch whose values, or whose acceptance of a tensor, depend on its strides."""
 
 OWN = ("aten", "explorer", "prims", "quantized_decomposed")
 """Namespaces of operators that are known not to look at strides, but for those above."""
@@ -84,7 +84,7 @@ class _Strides:
         return before is not None and self.of(*node.outputs) != list(before)
 
     def forget(self, node: Apply) -> None:
-        """Drop what is kept of an application."""
+        """Forget an application."""
         self._kept.pop(node, None)
 
     def _find(self, owner: Apply | None, found: dict[Apply, tuple[Strides, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""The changes of a graph in their order: several are made as one or not at all, and any of them can be taken back."""
+"""The changes of a graph in their order: several are applied atomically, and all can be reverted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Naming:
-    """The order of the axes of a variable was given a name; `old` is the one that it had before."""
+    """The order of the axes of a variable got another name; `old` is the previous one."""
 
     variable: Variable
     old: str
@@ -25,7 +25,7 @@ class Naming:
 
 
 class Transactions:
-    """Makes the changes of one graph, keeps them, and takes them back."""
+    """Applies the changes of one graph, records them, and reverts them."""
 
     def __init__(self, graph: "FunctionGraph") -> None:
         self._graph = graph
@@ -72,9 +72,9 @@ class Transactions:
     def _transaction(
         self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
     ) -> Iterator[None]:
-        """All that happens inside, or nothing, whatever is raised; features are told which.
+        """Everything that happens inside, or nothing, whatever is raised; features are notified of either.
 
-        Raises: what is raised inside; or what a feature raises as it is told that all is taken back, if that is worse.
+        Raises: what is raised inside; or what a feature raises while changes are reverted, if that is worse.
         """
         graph, mark = self._graph, len(self.changes)
         self._begin()
@@ -154,12 +154,12 @@ class Transactions:
             if owner in graph.nodes if owner is not None else gone in graph.ids:
                 raise RuleError(f"the replacement by {name_of(reason)} did not remove {gone}, as it said")
 
-    # ------------------------------------------------------------------ taking back
+    # ------------------------------------------------------------------ reverting
 
     def undo(self, mark: int) -> None:
-        """Take back all changes since a mark.
+        """Revert all changes since a mark.
 
-        Raises: GraphError for a mark that lies ahead; what a feature raises, when all is taken back.
+        Raises: GraphError for a mark in the future; what a feature raises, after everything was reverted.
         """
         if not 0 <= mark <= len(self.changes):
             raise GraphError(f"there are {len(self.changes)} changes; one cannot go back to change {mark}")

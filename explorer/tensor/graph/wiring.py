@@ -1,7 +1,7 @@
-"""How one edge of a graph changes, and back: what a new variable brings into the graph, what goes with an old one.
+"""How one edge of a graph is changed and restored, with the nodes that enter and leave the graph.
 
 Nothing else changes `inputs` of an application or `outputs` of a graph, and only a transaction calls it. A change
-notes what it is about to do before it does it, and features are told when all is done: so it can be put back whatever
+records what it is about to do before it does it, and features are notified at the end: so it can be reverted whatever
 is raised, and wherever.
 """
 
@@ -37,7 +37,7 @@ class Change:
     named: list[Apply] = field(default_factory=list[Apply], repr=False)
     """What never was in the graph before."""
     requires_grad: list[Variable] = field(default_factory=list[Variable], repr=False)
-    """What depends on what is trained since then."""
+    """Variables that require a gradient since then."""
 
 
 class ErrorCollector(list[BaseException]):
@@ -54,7 +54,7 @@ class ErrorCollector(list[BaseException]):
         return True
 
     def worst(self) -> BaseException | None:
-        """The first one, with notes of the others; what is no `Exception` goes before."""
+        """The first error, with notes of the others; one that is not an `Exception` has precedence."""
         if not self:
             return None
         worst = next((error for error in self if not isinstance(error, Exception)), self[0])
@@ -65,7 +65,7 @@ class ErrorCollector(list[BaseException]):
 
 
 def read_at(graph: "FunctionGraph", node: Apply | None, index: int) -> Variable:
-    """What an application (None: the outputs) reads at a position."""
+    """The variable that an application (None: the outputs) reads at a position."""
     return graph.outputs[index] if node is None else node.inputs[index]
 
 
@@ -86,7 +86,7 @@ def number_leaves(graph: "FunctionGraph", variable: Variable, coming: Iterable[A
 
 
 def import_variable(graph: "FunctionGraph", variable: Variable) -> None:
-    """Take in what a variable needs and is not in the graph yet. Raises: GraphError, as `number_leaves`."""
+    """Import a variable with everything that it needs. Raises: GraphError, as `number_leaves`."""
     coming = toposorted([variable], stop=graph.nodes)
     number_leaves(graph, variable, coming)
     for node in coming:
@@ -152,7 +152,7 @@ def revert_change(graph: "FunctionGraph", change: Change, raised: ErrorCollector
 
 
 def _place_of(change: Change) -> SourceLocation:
-    """Where in the user's program that comes from what is replaced; if it comes from nowhere, what reads it."""
+    """The source location of what is replaced; if it has none, that of its user."""
     replaced = change.old.owner.location if change.old.owner is not None else NOWHERE
     return change.node.location if replaced == NOWHERE and change.node is not None else replaced
 
@@ -190,7 +190,7 @@ def _rewire(graph: "FunctionGraph", node: Apply | None, index: int, old: Variabl
 
 
 def _mark_trained(change: Change) -> None:
-    """What depends on the application may depend on what is trained, if the new variable does."""
+    """If the new variable requires a gradient, so does everything that depends on the application."""
     waiting = [change.node] if change.node is not None and change.new.requires_grad else []
     while waiting:
         found = [variable for variable in waiting.pop().outputs if not variable.requires_grad]
@@ -201,7 +201,7 @@ def _mark_trained(change: Change) -> None:
 
 
 def _drop(graph: "FunctionGraph", change: Change) -> None:
-    """Drop what nothing reads any more."""
+    """Remove applications that have no users any more."""
     waiting = [change.old]
     while waiting:
         owner = waiting.pop().owner

@@ -60,7 +60,7 @@ def _shared(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...
 
 
 def _said(op: Op) -> tuple[tuple[int, ...], ...]:
-    """What the schema says; a list of results may share what its elements may share."""
+    """Sharing as the schema declares it; a list of results may share what its elements may share."""
     names = op.input_names()
     marks = {argument.name: argument.alias_info for argument in op.target._schema.arguments}
     found: list[tuple[int, ...]] = []

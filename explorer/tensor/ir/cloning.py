@@ -18,7 +18,7 @@ def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Vari
                     variable.data, variable.name, variable.trainable, kind.layout, kind.quantization
                 )
             else:
-                copies[variable] = variable  # an input that was not declared: told when it is imported
+                copies[variable] = variable  # an undeclared input: reported when it is imported
         return copies[variable]
 
     for node in toposorted(outputs):

@@ -1,4 +1,4 @@
-"""Operators of our own: registered with PyTorch, so that they run, differentiate, export and compile as all others do.
+"""Custom operators, registered with PyTorch: they run, differentiate, export and compile like any other.
 
 Each has a kernel made of PyTorch's operators and a fake kernel for the shape; those that are trained through have a
 gradient. They are named `explorer::...`.
@@ -14,7 +14,7 @@ from torch._ops import OpOverload
 
 @torch.library.custom_op("explorer::regression", mutates_args=())
 def regression(input: Tensor, expected: Tensor) -> Tensor:
-    """The end of a regression: gives the input; its gradient is input - expected, times what comes from above.
+    """The end of a regression: returns the input; its gradient is (input - expected) times the gradient from above.
 
     Source: Glow, Regression and RegressionGrad.
     """
@@ -80,7 +80,7 @@ _COMPOSED = torch.library.Library("explorer", "FRAGMENT")
 
 
 def _composed(schema: str) -> Callable[[Callable[..., Tensor]], OpOverload]:
-    """Decorator: an operator with this schema, made of others."""
+    """Decorator: a composite operator with this schema."""
     name = schema.partition("(")[0]
 
     def register(function: Callable[..., Tensor]) -> OpOverload:

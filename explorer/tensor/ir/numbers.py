@@ -1,4 +1,4 @@
-"""Python numbers among the tensors that an operator takes: `mul.Tensor(x, 2)`."""
+"""Python numbers among the tensor arguments of an operator: `mul.Tensor(x, 2)`."""
 
 from cmath import isfinite
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ NATURAL = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: to
 
 
 class PythonNumber(torch.Tensor):
-    """A tensor without axes that stands for a Python number, as `nn.Parameter` is one that stands for a weight.
+    """A zero-dimensional tensor that represents a Python number, as `nn.Parameter` represents a weight.
 
     Its dtype is the one in which the number acts; `value` is the number itself. Operators that take numbers are given
     that: kernels of short dtypes calculate with all its digits, and an integer need not fit into the dtype. What is
@@ -62,12 +62,12 @@ class PythonNumber(torch.Tensor):
 
 @cache
 def takes_numbers(target: OpOverload) -> bool:
-    """Whether PyTorch takes a Python number for a tensor of this operator."""
+    """Whether PyTorch accepts a Python number for a tensor argument of this operator."""
     return torch._C._should_allow_numbers_as_tensors(target._schema.name.rpartition("::")[2])
 
 
 def operands(target: OpOverload, tensors: Sequence[Any]) -> list[Any]:
-    """What a kernel is called with: beside a tensor a Python number is that number, by itself it is a tensor."""
+    """The operands of a kernel: next to a tensor a Python number is passed as that number, alone as a tensor."""
     alone = all(isinstance(tensor, PythonNumber) for tensor in tensors)
     if alone or not takes_numbers(target):
         return list(tensors)

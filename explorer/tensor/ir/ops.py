@@ -16,7 +16,7 @@ from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocatio
 
 
 class Slot:
-    """Where an operator takes a tensor. There is one slot, `SLOT`."""
+    """Placeholder of a tensor among the arguments. There is one slot, `SLOT`."""
 
     def __repr__(self) -> str:
         return "SLOT"
@@ -33,7 +33,7 @@ class Slot:
 
 SLOT = Slot()
 Arguments = tuple[tuple[str, Any], ...]
-"""All arguments by the names of the schema; where a tensor goes stands `SLOT`, lists are tuples."""
+"""All arguments by the names of the schema; tensors are `SLOT`, lists are tuples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,17 +97,17 @@ class Op:
 
     @property
     def num_inputs(self) -> int:
-        """How many tensors it takes."""
+        """The number of tensors that it accepts."""
         return sum(1 for _, value in self.arguments for _ in _slots_in(value))
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The arguments that hold no tensor."""
+        """The arguments without tensors."""
         return {name: value for name, value in self.arguments if not any(True for _ in _slots_in(value))}
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The attributes that differ from the defaults of the schema: what a text shows."""
+        """The attributes that differ from the defaults of the schema, for texts."""
         defaults = schema_defaults(self.target)
         return {k: v for k, v in self.attributes.items() if k not in defaults or exact(defaults[k]) != exact(v)}
 
@@ -140,7 +140,7 @@ class Op:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def input_names(self) -> tuple[str, ...]:
-        """For each tensor the name of the argument in which it stands."""
+        """For each tensor the name of its argument."""
         return tuple(name for name, value in self.arguments for _ in _slots_in(value))
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
@@ -169,7 +169,7 @@ class Op:
 
 
 def slots(count: int) -> tuple[Slot, ...]:
-    """A list of so many tensors: `Op.of(torch.ops.aten.cat.default, tensors=slots(2), dim=1)`."""
+    """A list of `count` tensors: `Op.of(torch.ops.aten.cat.default, tensors=slots(2), dim=1)`."""
     return (SLOT,) * count
 
 
@@ -204,7 +204,7 @@ def _device(op: Op, inputs: Sequence[Variable]) -> torch.device | None:
 
 
 def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
-    """A constant of no axes that acts in an operator with `others` as the number does. Raises: OperatorError."""
+    """A zero-dimensional constant that acts in an operator with `others` as the number does. Raises: OperatorError."""
     python = next(known for known in NATURAL if isinstance(value, known))
     kinds = [v.tensor_type for v in others if not isinstance(v, Constant) or not isinstance(v.data, PythonNumber)]
     beside = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
@@ -221,7 +221,7 @@ def _plain(variable: Variable) -> Variable:
 def call(target: OpOverload, *args: Any, location: SourceLocation = NOWHERE, **kwargs: Any) -> Any:
     """Apply an overload as one would call it, with variables for tensors: the result, or a tuple of several.
 
-    A number where the schema takes a tensor becomes a constant.
+    A number where the schema expects a tensor becomes a constant.
     Raises: OperatorError for arguments that do not fit, in number, name or type.
     """
     node = make_apply(target, args, kwargs, location)

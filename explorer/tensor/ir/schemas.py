@@ -68,7 +68,7 @@ def exact(value: Any) -> Any:
 
 
 def flat_results(value: Any) -> tuple[Any, ...]:
-    """What a kernel returned as a flat tuple: lists of tensors count as so many results."""
+    """The result of a kernel as a flat tuple; the tensors of a list are separate results."""
     if isinstance(value, list | tuple):
         return tuple(item for part in value for item in flat_results(part))
     return (value,)
@@ -116,12 +116,12 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def kernel(target: OpOverload) -> OpOverload:
-    """What computes an operator: a view of a tensor whose numbers lie in another order than its axes is a copy."""
+    """The overload that computes an operator: `view` becomes `reshape`, which copies where strides forbid a view."""
     return torch.ops.aten.reshape.default if target in VIEWS else target
 
 
 VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
-"""Operators that PyTorch refuses, depending on how a tensor lies in memory; a rewrite may change that."""
+"""Operators that PyTorch refuses for some strides, which a rewrite may change."""
 
 
 def call_kernel(target: OpOverload, values: Mapping[str, Any]) -> Any:
@@ -131,4 +131,4 @@ def call_kernel(target: OpOverload, values: Mapping[str, Any]) -> Any:
 
 
 KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
-"""What a kernel of PyTorch raises for tensors that it does not take."""
+"""What a kernel of PyTorch raises for tensors that it does not accept."""

@@ -74,12 +74,12 @@ class TensorType:
 
     @property
     def size(self) -> int:
-        """How many numbers it holds."""
+        """The number of its elements."""
         return prod(self.shape)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its numbers."""
+        """The size of its elements in bytes."""
         return self.size * self.dtype.itemsize
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class OtherType:
-    """The type of a result that is no tensor (a seed of an attention kernel, say); passes leave such results alone."""
+    """The type of a result that is not a tensor, such as the seed of an attention kernel; passes ignore it."""
 
     name: str
 

@@ -63,18 +63,18 @@ class Variable:
     ) -> None:
         self.type = type
         self.device = device
-        """Where it lies; None if what it is made of does not tell, as a constant of no axes on the processor."""
+        """Its device; None if unknown, as for a zero-dimensional constant on the CPU."""
         self.requires_grad = requires_grad
         """Whether it may depend on what gets a gradient: a trainable constant, an input; what does is always marked."""
         self.owner = owner
         self.index = index
         self.name = name
         self.clients: dict[tuple[Any, int], None] = {}
-        """Who reads it in the graph it is in: (application or None for an output of the graph, position)."""
+        """Its users in its graph: (application or None for an output of the graph, position)."""
 
     @property
     def tensor_type(self) -> TensorType:
-        """Its type, which is that of a tensor. Raises: OperatorError if it is none."""
+        """Its type. Raises: OperatorError if it is not a tensor."""
         if not isinstance(self.type, TensorType):
             raise OperatorError(f"a tensor is needed; {self} is a {self.type}")
         return self.type
@@ -115,7 +115,7 @@ class Constant(Variable):
 
     @cached_property
     def digest(self) -> str:
-        """A check sum of its bytes."""
+        """A checksum of its bytes."""
         flat = self.data.detach().cpu().contiguous().reshape(-1)
         if flat.stride(0) != 1:  # one number that was expanded
             flat = flat.clone(memory_format=torch.contiguous_format)
@@ -158,7 +158,7 @@ class Apply:
         return expression(self.outputs[:1])[1:-1]
 
     def input_of(self, argument: str) -> Variable | None:
-        """The tensor that stands in an argument; None if there is none."""
+        """The tensor of an argument; None if there is none."""
         for name, variable in zip(self.op.input_names(), self.inputs, strict=True):
             if name == argument:
                 return variable
@@ -166,7 +166,7 @@ class Apply:
 
     @property
     def numbers(self) -> dict[Variable, Any]:
-        """The inputs that the operator takes as Python numbers, and these numbers."""
+        """The inputs that the operator receives as Python numbers, and these numbers."""
         data = [v.data if isinstance(v, Constant) else v for v in self.inputs]
         given = zip(self.inputs, data, operands(self.op.target, data), strict=True)
         return {variable: value for variable, tensor, value in given if value is not tensor}
@@ -177,7 +177,7 @@ LONGEST = 200
 
 
 def expression(outputs: Sequence[Variable]) -> str:
-    """Outputs as nested expressions; what is read twice is numbered where it stands first.
+    """Outputs as nested expressions; applications that are read twice are numbered.
 
     >>> expression([div(mul(add(y, z), x), add(y, z))])  # doctest: +SKIP
     '[div(mul(add(y, z), x), add(y, z))]'

@@ -1,4 +1,4 @@
-"""What changed in a graph since a step began, so that the state after it can be told, cheaply and at any time.
+"""What changed in a graph since a step began, so that the state after it is cheap to record at any time.
 
 A change notes which application, constant or output it touched, and no more. What these are is asked only when the
 step ends. It may end because of a transaction that was made already; for this each touched thing keeps, until the next
@@ -65,7 +65,7 @@ class Delta(Feature):
             self._touched.setdefault(variable.owner, tuple(variable.owner.inputs))
 
     def commit(self) -> None:
-        """The present transaction stands: what it touched has changed in this step."""
+        """Commit the present transaction: what it touched has changed in this step."""
         self._nodes.update(self._touched)
         for leaf in self._leaves:
             self._ends[leaf] = bool(leaf.clients)
@@ -75,7 +75,7 @@ class Delta(Feature):
         if self._outputs_before:
             self._outputs_changed = True
 
-    # ------------------------------------------------------------------ what is asked of it
+    # ------------------------------------------------------------------ queries
 
     def added_and_removed(self) -> tuple[list[Apply], list[Apply]]:
         """The applications that came in the present transaction, and those that went, each in order."""

@@ -1,4 +1,4 @@
-"""A pipeline of passes as one thing that changes a graph, as `record` takes it."""
+"""A pipeline of passes as one rewriter, as `record` accepts it."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from explorer.tensor.rewriting import LocalRewriter, Rewriter
 
 @dataclass(eq=False)
 class ManagedPipeline:
-    """Runs a pipeline in a mode. Raises: UnknownNameError for a pass that there is not."""
+    """Runs a pipeline in a mode. Raises: UnknownNameError for an unknown pass."""
 
     pipeline: FunctionPassPipeline
     mode: CompilationMode = CompilationMode.INFER
@@ -31,7 +31,7 @@ class ManagedPipeline:
         self._manager = PassManager(self.pipeline, self._passes, self.options)
 
     def rewrite(self, graph: FunctionGraph) -> tuple[PassRun, ...]:
-        """Run all passes of the mode; gives what each one did, with a `Profile` for each of its rounds."""
+        """Run all passes of the mode; return what each one did, with a `Profile` for each of its rounds."""
         return self._manager.run(graph, self.mode)
 
     def rule_names(self) -> tuple[str, ...]:

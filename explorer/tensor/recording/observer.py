@@ -1,8 +1,7 @@
-"""What a change of a graph tells listeners: transactions become matches and rewrites of steps, refusals near misses.
+"""Events of a changing graph: transactions become matches and rewrites of steps, refusals become near misses.
 
 A step holds rewrites that look only at what was there when it began; a rewrite of something newer begins another
-step. So every step shows one graph before and one after it, however a rewriter walks. Without listeners nothing is
-made.
+step. So every step shows one graph before and one after it, however a rewriter walks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -225,7 +224,7 @@ class Observer(Feature):
 
 
 def _root(variables: Sequence[Variable]) -> int | None:
-    """The number of the first application that gives one of these."""
+    """The number of the first application that computes one of these."""
     for variable in variables:
         if variable.owner is not None:
             return variable.owner.id

@@ -1,4 +1,4 @@
-"""Rewrite a module and keep the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
+"""Rewrite a module and return the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -42,7 +42,7 @@ MODES = tuple(mode.value for mode in CompilationMode)
 
 @runtime_checkable
 class Pipeline(Protocol):
-    """What changes a graph and can say what it consists of."""
+    """Changes a graph, and can list its rules."""
 
     def rewrite(self, graph: FunctionGraph) -> Any:
         """Change the graph."""
@@ -62,7 +62,7 @@ class Pipeline(Protocol):
 
 
 Chosen = Pipeline | FunctionPassPipeline | FunctionPassConfig | str
-"""What a pipeline can be given as; a text is the name of a pass."""
+"""How a pipeline can be specified; a string is the name of a pass."""
 
 
 def record_module(
@@ -78,7 +78,7 @@ def record_module(
     listeners: Sequence[Listener] = (),
     name: str = "",
 ) -> Trace:
-    """Export a module, rewrite its graph, and give the trace; `trace.compiled` is the module that came out.
+    """Export a module, rewrite its graph, and return the trace; `trace.compiled` is the rewritten module.
 
     `kwargs` are example inputs by name; an exported program has its own. `pipeline` is a pipeline of passes, the name
     of a pass, a rewriter, or several of these; None: the default passes. With `one_by_one` each rewrite is a step of
@@ -147,7 +147,7 @@ def _run_exported(program: ExportedProgram, x: Any) -> tuple[torch.Tensor, ...]:
 
 
 def _pipelines(pipeline: "Chosen | Sequence[Chosen] | None", mode: str) -> tuple[Pipeline, ...]:
-    """What is run, in order; passes and names of passes that stand side by side are one pipeline."""
+    """The pipelines to run; consecutive passes and names of passes are one pipeline."""
     chosen: Any = DEFAULT_PIPELINE if pipeline is None else pipeline
     several = isinstance(chosen, Sequence) and not isinstance(chosen, str)
     steps: list[Pipeline] = []
@@ -169,7 +169,7 @@ def _configs(entry: Any) -> "Iterable[FunctionPassConfig | str]":
 
 
 def _checked(entry: Any) -> Pipeline:
-    """Raises: DataTypeError for what is no pipeline."""
+    """Raises: DataTypeError if `entry` is not a pipeline."""
     if isinstance(entry, type):
         raise DataTypeError(f"a pipeline cannot be the class {entry.__name__}: give an object of it")
     if isinstance(entry, Pipeline):
@@ -180,7 +180,7 @@ def _checked(entry: Any) -> Pipeline:
 
 
 def entries_of(pipeline: Pipeline) -> list[str]:
-    """What a record keeps of a pipeline: its passes in order, or the name of a rewriter."""
+    """The entries of a pipeline in a record: its passes in order, or the name of a rewriter."""
     return pipeline.entries() if isinstance(pipeline, ManagedPipeline) else [label_of(pipeline)]
 
 
@@ -190,7 +190,7 @@ def label_of(pipeline: Pipeline) -> str:
 
 
 def described(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
-    """What a trace says of the rules of pipelines: those that look at one application, then all others."""
+    """Descriptions of the rules of pipelines: local rules, then all others."""
     found: dict[str, RuleDescription] = {}
     for pipeline in pipelines:
         for rewriter in (*pipeline.local_rewriters(), *pipeline.global_rewriters()):
@@ -225,7 +225,7 @@ def _trace(
 def explainer(
     rewriters: Mapping[str, LocalRewriter],
 ) -> Callable[[Trace, int, str, int], tuple[tuple[Check, ...], Refusal | None]]:
-    """What asks a rule again at an application of the state before a step."""
+    """Returns a function that tries a rule again on the state before a step."""
 
     def explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
         snapshot = trace.steps[max(step - 1, 0)].snapshot

@@ -28,7 +28,7 @@ NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
 
 @dataclass(slots=True, eq=False)
 class NodeState:
-    """A node at one state: what it is, reads and gives then; its record is made when it is asked for."""
+    """A node at one state with its inputs and result types; its record is made on demand."""
 
     value: Apply | Variable
     inputs: tuple[Variable, ...]
@@ -51,19 +51,19 @@ class NodeState:
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """What it reads."""
+        """The results that it reads."""
         return _reads(self.inputs, self.ids)
 
     @property
     def record(self) -> NodeRecord:
-        """What a trace keeps of it; the constants that it reads are its parameters."""
+        """Its record in a trace; the constants that it reads are its parameters."""
         if self._record is None:
             self._record = _make_record(self.value, self.inputs, self.types)
         return self._record
 
 
 class GraphState:
-    """All nodes and outputs after a step; made from the state before and what changed, when it is looked at."""
+    """All nodes and outputs after a step, made from the state before and its changes on demand."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class GraphState:
 
     @cached_property
     def output_reads(self) -> tuple[Read, ...]:
-        """What the outputs read."""
+        """The results that the outputs read."""
         return _reads(self.outputs, self._ids)
 
     @cached_property
@@ -139,12 +139,12 @@ class GraphState:
         return Graph[NodeRecord].ordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
 
     def _order(self) -> list[int]:
-        """All nodes, constants too, each behind what it reads."""
+        """All nodes, including constants, each behind its inputs."""
         inputs = {number: tuple(source for source, _ in state.reads) for number, state in self.nodes.items()}
         return topological_order(self.nodes, inputs)
 
     def function_graph(self) -> FunctionGraph:
-        """A graph of its own in this state."""
+        """A fresh graph in this state."""
         made: dict[Read, Variable] = {}
         inputs: list[Variable] = []
         order = self._order()

@@ -1,4 +1,4 @@
-"""What a tensor graph holds and moves: operators, constants, numbers, bytes."""
+"""Statistics of a tensor graph: operators, constants, elements, bytes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -16,7 +16,7 @@ def from_circuit(
     level: str = "functional",
     training: bool = False,
 ) -> FunctionGraph:
-    """The graph of what a circuit computes for rows (B, D); with `training` its parameters may change.
+    """Export a circuit for rows (B, D) as a graph; with `training` its parameters may change.
 
     Raises: ExportError, UnknownNameError, as `from_module` does.
     """
@@ -25,7 +25,7 @@ def from_circuit(
 
 
 def example_rows(circuit: TorchCircuit, batch_size: int) -> Tensor:
-    """Zeros (B, D) of a type that the circuit takes: whole numbers if all of its variables are discrete."""
+    """Zeros (B, D) of a type that the circuit accepts: integers if all of its variables are discrete."""
     inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, TorchInputLayer) and layer.scope_idx]
     discrete = all(isinstance(layer, TorchDiscreteLayer) for layer in inputs)
     return torch.zeros(batch_size, circuit.num_variables, dtype=torch.long if discrete else None)

@@ -25,8 +25,8 @@ CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
 class TensorModule(nn.Module):
     """Runs a tensor graph. Called as the module it was made of; goes through `torch.compile` and `torch.export`.
 
-    Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced have the names that
-    they had, so that a state dict of the original module can be loaded as long as all of them are there.
+    Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced keep their
+    names, so that a state dict of the original module can be loaded as long as all of them are present.
     """
 
     def __init__(self, graph: FunctionGraph) -> None:
@@ -55,7 +55,7 @@ class TensorModule(nn.Module):
         return self._interface.structured_results(self._interface.with_strides(results, tensors))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
-        """Move or convert what it holds; one that is converted takes arguments of the other dtype."""
+        """Move or convert parameters and buffers; a converted module accepts arguments of the new dtype."""
         super()._apply(fn, recurse)
         self._takes = tuple(
             (name, replace(kind, dtype=fn(torch.empty(0, dtype=kind.dtype)).dtype)) for name, kind in self._takes
@@ -74,7 +74,7 @@ OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_takes", "_
 
 
 def _check_argument(name: str, kind: TensorType, value: object) -> None:
-    """Raises: OperatorError for what is no tensor, or one of another shape or dtype."""
+    """Raises: OperatorError if `value` is not a tensor of the expected shape and dtype."""
     if not isinstance(value, torch.Tensor):
         raise OperatorError(f"{name} must be a tensor of the shape {kind.shape}; a {type(value).__name__} was given")
     if value.shape != kind.shape:
@@ -116,7 +116,7 @@ def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
 def _program(
     graph: FunctionGraph, constants: Sequence[Constant], held: Callable[[fx.Graph, Constant], fx.Node]
 ) -> fx.Graph:
-    """The program: what the graph takes are its inputs; `held` makes the node of a constant."""
+    """The program of a graph; `held` makes the node of a constant."""
     program = fx.Graph()
     program._graph_namespace.create_name("self", None)  # no node may be called as the parameter of generated code
     made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}
@@ -126,7 +126,7 @@ def _program(
             # a call gives it a new value, and the gradient may need the old one
             made[constant] = program.call_function(CLONE, (made[constant],))
     if any(map(destroys, graph.nodes)):
-        graph.attach_feature(DestroyHandler())  # it knows what must run before what is overwritten
+        graph.attach_feature(DestroyHandler())  # it orders the readers of a value before what overwrites it
     for node in graph.toposort():
         _emit(program, node, made)
     copied = outputs_to_copy(graph)

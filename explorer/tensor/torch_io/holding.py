@@ -86,7 +86,7 @@ class _Holder:
 
 
 def _registered(data: torch.Tensor, trainable: bool) -> torch.Tensor:
-    """What is registered for a tensor: a parameter only if it is trained."""
+    """The tensor to register: a parameter only if it is trained."""
     if trainable and isinstance(data, nn.Parameter):
         return data
     return data.plain if isinstance(data, PythonNumber) else data.detach()

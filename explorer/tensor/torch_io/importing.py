@@ -1,4 +1,4 @@
-"""From PyTorch to a tensor graph: an exported program, a module, a circuit."""
+"""Import an exported program or a module as a tensor graph."""
 
 import operator
 import sysconfig
@@ -79,8 +79,8 @@ def from_exported(
     """An exported program as a graph; parameters and buffers are constants with their names.
 
     With `training` parameters that ask for gradients are constants that may change; `layout` is as in `from_module`.
-    Raises: UnknownNameError for a level or layout; ExportError for shapes that depend on the data, and for what is no
-    operator (control flow, tokens, objects), with its place.
+    Raises: UnknownNameError for a level or layout; ExportError, with the source line, for shapes that depend on the
+    data, and for nodes that are not operators (control flow, tokens, objects).
     """
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
@@ -168,7 +168,7 @@ class _Reader:
         return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
 
     def _held(self, graph: FunctionGraph) -> tuple[Held, ...]:
-        """What the module holds, in the order of its state dict, then what is not in that."""
+        """The tensors of the module: its state dict in order, then the rest."""
         program = self._program
         read = {id(constant.data) for constant in graph.constants}
         return tuple(
@@ -300,11 +300,11 @@ def _where(node: fx.Node) -> str:
 
 
 FOREIGN = (str(Path(torch.__file__).parent), sysconfig.get_paths()["stdlib"] + "/", __file__, "<")
-"""Where frames of an error are from that are not the user's."""
+"""Files of traceback frames that are not the user's."""
 
 
 def _blamed(error: BaseException | None) -> str:
-    """The innermost line of the user's own program that an error, or what it came from, passed."""
+    """The innermost line of the user's program in the traceback of an error or of its causes."""
     while error is not None:
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
             if not frame.filename.startswith(FOREIGN) or "site-packages" in frame.filename[len(FOREIGN[0]) :]:

@@ -23,11 +23,11 @@ from explorer.tensor.rewriting import SweepRewriter, node_rewriter
 
 aten = torch.ops.aten
 LAYOUTS = ("", "nhwc")
-"""What an import may ask for: the axes as they are, or channels last."""
+"""Layouts of an import: the axes as they are, or channels last."""
 
 
 def check_layout(layout: str) -> None:
-    """Raises: UnknownNameError for what an import cannot ask for."""
+    """Raises: UnknownNameError for an unknown layout."""
     if layout not in LAYOUTS:
         raise unknown_name("layout", layout, ["nhwc", "'' (the axes as they are)"])
 
@@ -38,7 +38,7 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 @node_rewriter([aten.conv2d.default, aten.convolution.default], reentrant=False)
 def convolution_with_channels_last(node: Apply) -> Rewrite:
-    """A convolution in two dimensions takes its input and its weight with the channels last."""
+    """A convolution in two dimensions accepts its input and its weight with channels last."""
     op = node.op
     if len(op["stride"]) != 2 or node.inputs[0].tensor_type.rank != 4:
         return Declined("it is not in two dimensions, or takes no batch", node)
