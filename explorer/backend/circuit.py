@@ -97,9 +97,9 @@ class TorchCircuit(EvaluatedCircuit):
             home = slots[name]
             if not isinstance(value, Tensor) or not torch.can_cast(value.dtype, home.dtype):
                 found = value.dtype if isinstance(value, Tensor) else type(value).__name__
-                raise DataTypeError(f"leaf {name} holds {home.dtype}; the state gives {found}")
+                raise DataTypeError(f"leaf {name} holds {home.dtype}; the state has {found}")
             if value.shape != home.shape:
-                raise ShapeError(f"leaf {name} has shape {tuple(home.shape)}; the state gives {tuple(value.shape)}")
+                raise ShapeError(f"leaf {name} has shape {tuple(home.shape)}; the state has {tuple(value.shape)}")
         for leaf, (tensor, row) in self._slots.items():
             self.tensors[tensor][row] = state[self._leaf_names[leaf]]
 

@@ -2,7 +2,8 @@
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +32,16 @@ class EvaluatedCircuit(nn.Module, ABC):
                 self.register_buffer(f"{name}_{position}", tensor, persistent=False)
         scopes = [layer.scope_idx for layer in self.layers if isinstance(layer, TorchInputLayer)]
         self.num_variables = 1 + max((v for folds in scopes for scope in folds for v in scope), default=-1)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """As in `nn.Module`, but `to(torch.float64)` changes the precision of complex tensors instead of their type."""
+
+        def applied(tensor: Tensor) -> Tensor:
+            if tensor.is_complex() and not (parts := fn(torch.view_as_real(tensor))).is_complex():
+                return torch.view_as_complex(parts)
+            return fn(tensor)
+
+        return super()._apply(applied, recurse)
 
     @property
     def layers(self) -> tuple[TorchLayer, ...]:

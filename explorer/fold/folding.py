@@ -1,4 +1,4 @@
-"""Folding a graph group by group. Source: handbook, Folding, Main Logic (build_folded_graph).
+"""Folding a graph group by group.
 
 The same function folds circuits and parameter graphs. It receives the levels and a function that makes one node of a
 group, and records for every original node the folded node and slice with its value.

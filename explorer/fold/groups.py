@@ -17,7 +17,7 @@ def fold_key(node: Any) -> FoldKey:
 
 
 def fold_context(graph: Graph[Any]) -> Mapping[int, FoldSettings]:
-    """What nodes must agree on besides because of their position in the graph; most nodes have no entry.
+    """Further settings that nodes must agree on because of their position in the graph; most nodes have none.
 
     A node with complex inputs computes with different numbers than an equal one with real inputs. A node that no output
     depends on receives no gradient, but would receive zeros as a slice of one that does, and 0 * inf is NaN.

@@ -158,7 +158,7 @@ def test_the_state_of_a_different_circuit_is_refused_and_changes_nothing(circuit
     with pytest.raises(UnknownNameError, match=r"leaves missing \['0.probs'\], unknown \['17.weight'\]"):
         circuit.load_leaf_state(state)
     state = {**{name: torch.zeros_like(value) for name, value in before.items()}, "5.weight": torch.zeros(2)}
-    with pytest.raises(ShapeError, match=r"leaf 5.weight has shape \(1, 2\); the state gives \(2,\)"):
+    with pytest.raises(ShapeError, match=r"leaf 5.weight has shape \(1, 2\); the state has \(2,\)"):
         circuit.load_leaf_state(state)
     assert all(torch.equal(value, before[name]) for name, value in circuit.leaf_state().items())
 

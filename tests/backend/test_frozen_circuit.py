@@ -12,7 +12,16 @@ from torch.func import functional_call
 
 from explorer.backend import FrozenCircuit, TorchCategoricalLayer
 from explorer.backend.parameters import TorchSoftmaxParameter
-from explorer.symbolic import CategoricalLayer, CircuitBuilder, GaussianLayer, TensorParameter, constant
+from explorer.symbolic import (
+    CategoricalLayer,
+    CircuitBuilder,
+    ConstantInitializer,
+    DataType,
+    EmbeddingLayer,
+    GaussianLayer,
+    TensorParameter,
+    constant,
+)
 from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, some_input
 from tests.oracle import SEMIRINGS
@@ -117,6 +126,23 @@ def test_it_can_be_copied_saved_and_moved():
     single = frozen.to(torch.float32)(x)
     assert single.dtype == torch.float32
     torch.testing.assert_close(single, wanted.float(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("move", [torch.nn.Module.double, lambda module: module.to(torch.float64)])
+@pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
+def test_a_change_of_precision_keeps_complex_numbers(semiring: str, move: Callable[[nn.Module], nn.Module]):
+    b = CircuitBuilder()
+    weight = TensorParameter((2, 2), DataType.COMPLEX, initializer=ConstantInitializer([[0.3j, 0.5], [0.2, -0.9j]]))
+    layers = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=weight)) for v in (0, 1)]
+    circuit = compiled(b.build(b.sum(b.hadamard(*layers), num_units=1, weight=constant([[0.4, -0.6]]))), semiring)
+    x = torch.tensor([[0, 1], [1, 0], [1, 1]])
+    wanted = circuit(x)
+    single = circuit.to(torch.float32)
+    assert single(x).dtype == torch.complex64
+    for module in (single.freeze(), single):
+        found = move(module)(x)
+        assert found.dtype == torch.complex128
+        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("context", [torch.inference_mode, torch.no_grad, torch.enable_grad])

@@ -92,7 +92,7 @@ def near_misses() -> Circuit:
 
 @GALLERY.add("levels")
 def levels() -> Circuit:
-    """Layers that could be folded stand on different levels: levels by longest distance miss folds that waiting finds.
+    """Layers that could be folded are on different levels: levels by longest distance miss folds that waiting finds.
 
     Three branches end in the same kind of pair, on top of none, one and two triples. Each pair is computed as early as
     possible, on its own level; the pairs that are ready early could wait for the last one.

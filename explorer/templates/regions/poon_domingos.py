@@ -14,7 +14,7 @@ Rectangle = tuple[int, int, int, int]
 def poon_domingos(shape: ImageShape, *, delta: float | Sequence[float]) -> RegionGraph:
     """All rectangles between cuts of an image (C, H, W) at multiples of delta, with a partition for each cut inside.
 
-    Several deltas are tried in turn: a rectangle takes the first that has a cut inside of it. Rectangles that no delta
+    Several deltas are tried in turn: a rectangle uses the first with a cut inside it. Rectangles that no delta
     cuts are leaves. Not structured decomposable, unless there is only one cut.
     Raises: ShapeError; ValueRangeError unless every delta is at least one.
     Source: Poon and Domingos 2011, Sum-Product Networks: A New Deep Architecture.

@@ -27,7 +27,7 @@ class RegionGraph:
     region, so there are no cycles.
 
     Raises: ScopeError for an empty region, for children that overlap or do not cover the region; GraphError for a
-    region that does not exist; StructureError if there is no region, or for a partition with fewer than two children.
+    region that does not exist; StructureError without a region, or for a partition with fewer than two children.
     Source: Dennis and Ventura 2012, Learning the architecture of sum-product networks using clustering on variables.
 
     >>> g = RegionGraph(((0, 1), (0,), (1,)), (Partition(0, (1, 2)),))
