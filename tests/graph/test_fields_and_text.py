@@ -63,7 +63,7 @@ def test_each_role_lists_its_fields_in_order_of_declaration():
     ]
 
 
-def test_a_parameter_that_is_absent_is_left_out():
+def test_an_absent_parameter_is_omitted():
     assert parameters_of(Node(2)) == {"weight": "W"}
     assert parameters_of(Node(2, bias="B")) == {"weight": "W", "bias": "B"}
 
@@ -104,7 +104,7 @@ def test_the_text_of_an_empty_graph():
 
 
 @given(graphs())
-def test_graphs_of_one_text_are_one_graph(graph):
+def test_graphs_of_equal_text_are_equal(graph):
     lines = str(graph).splitlines()
     assert len(lines) == len(graph) + 1
     same = Graph(dict(graph.nodes), dict(graph.inputs), graph.outputs)

@@ -1,4 +1,4 @@
-"""Graphs: what is refused at construction, in which order nodes stand, and who reads whom."""
+"""Graphs: checks at construction, order of nodes, users."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ def test_a_graph_keeps_the_given_order_whatever_the_ids():
     assert len(DIAMOND) == 4
 
 
-def test_users_stand_in_topological_order_and_each_once_though_it_reads_twice():
+def test_users_are_in_topological_order_without_duplicates():
     assert DIAMOND.users == {5: (2, 9), 2: (1,), 9: (1,), 1: ()}
 
 
@@ -27,7 +27,7 @@ def test_outputs_keep_order_and_repetition():
     assert DIAMOND.output_set == {1, 9}
 
 
-def test_next_id_is_above_every_id_in_use():
+def test_next_id_is_above_all_used_ids():
     assert DIAMOND.next_id == 10
     assert Graph({}, {}, ()).next_id == 0
 
@@ -37,7 +37,7 @@ def test_the_level_is_the_longest_distance_from_the_inputs():
     assert graph.levels == levels(graph) == {0: 0, 1: 1, 2: 2, 3: 3}
 
 
-def test_the_height_is_the_longest_distance_to_a_node_that_nobody_reads():
+def test_the_height_is_the_longest_distance_to_a_node_without_users():
     graph = Graph({0: "a", 1: "b", 2: "c", 3: "d", 4: "dead"}, {0: (), 1: (0,), 2: (), 3: (1, 2), 4: (0,)}, (3,))
     assert heights(graph) == {0: 2, 1: 1, 2: 1, 3: 0, 4: 0}
 
@@ -52,7 +52,7 @@ def test_reading_a_missing_node_is_refused():
         Graph({0: "a", 1: "b"}, {0: (), 1: (7,)}, (1,))
 
 
-def test_reading_a_later_node_is_refused_and_the_message_says_what_to_do():
+def test_reading_a_later_node_is_refused_with_advice():
     with pytest.raises(GraphError, match=r"node 0 reads node 1, which comes later; .*Graph\.ordered"):
         Graph({0: "a", 1: "b"}, {0: (1,), 1: ()}, (0,))
 
@@ -69,7 +69,7 @@ def test_nodes_without_inputs_entry_and_entries_without_node_are_refused():
         Graph({0: "a"}, {0: (), 3: ()}, (0,))
 
 
-def test_other_ids_in_inputs_than_in_nodes_are_refused():
+def test_different_ids_in_inputs_and_nodes_are_refused():
     with pytest.raises(GraphError, match=r"one side only: \[1, 2\]"):
         Graph({0: "a", 1: "b"}, {0: (), 2: ()}, (0,))
 
@@ -86,7 +86,7 @@ def test_a_node_that_reads_itself_is_refused_as_a_cycle():
         Graph({0: "a"}, {0: (0,)}, (0,))
 
 
-def test_a_graph_does_not_change_with_what_it_was_made_of():
+def test_a_graph_copies_its_mappings():
     nodes, inputs, outputs = {0: "a", 1: "b"}, {1: [0], 0: []}, [1]
     graph = Graph(nodes, inputs, outputs)  # type: ignore[arg-type]
     nodes[2] = "c"
@@ -116,7 +116,7 @@ def test_ordered_puts_inputs_first_and_follows_the_given_order_otherwise():
     assert graph.outputs == (1,)
 
 
-def test_ordered_leaves_a_legal_order_of_a_chain_as_it_is():
+def test_ordered_keeps_a_legal_order_of_a_chain():
     assert list(Graph.ordered(DIAMOND.nodes, DIAMOND.inputs, DIAMOND.outputs).nodes) == [5, 2, 9, 1]
 
 
@@ -151,7 +151,7 @@ def test_every_error_of_a_graph_is_a_circuit_error():
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-def test_ordered_gives_a_legal_graph_from_any_order_of_the_nodes(graph, random):
+def test_ordered_returns_a_legal_graph_for_any_order_of_the_nodes(graph, random):
     shuffled = list(graph.nodes)
     random.shuffle(shuffled)
     again = Graph.ordered({n: graph.nodes[n] for n in shuffled}, graph.inputs, graph.outputs)
@@ -168,14 +168,14 @@ def test_a_level_is_one_above_the_highest_input_and_a_height_one_above_the_highe
 
 
 @given(graphs())
-def test_users_are_the_inputs_read_backwards(graph):
+def test_users_are_the_inverse_of_inputs(graph):
     assert {(s, n) for n, sources in graph.inputs.items() for s in sources} == {
         (s, n) for s, users in graph.users.items() for n in users
     }
 
 
 @given(graphs())
-def test_the_groups_of_levels_hold_every_node_once_after_all_it_reads(graph):
+def test_the_groups_of_levels_contain_every_node_once_after_its_inputs(graph):
     groups = group_levels(graph.levels)
     assert sorted(node for group in groups for node in group) == sorted(graph.nodes)
     at = {node: i for i, group in enumerate(groups) for node in group}

@@ -46,7 +46,7 @@ def test_saving_a_loaded_trace_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_times_stand_in_a_part_of_their_own(tmp_path):
+def test_times_are_stored_apart(tmp_path):
     trace = explorer.record(gallery.load_named("blackboard"))
     trace.save(tmp_path / "with.json")
     trace.save(tmp_path / "without.json", times=False)
@@ -67,7 +67,7 @@ def test_a_loaded_trace_has_no_tensors_and_says_how_to_get_them(tmp_path):
     assert [step.path for step in again.steps] == [step.path for step in trace.steps]
 
 
-def test_unknown_fields_are_passed_over(tmp_path):
+def test_unknown_fields_are_ignored(tmp_path):
     file = tmp_path / "trace.json"
     explorer.record(gallery.load_named("blackboard")).save(file)
     data = json.loads(file.read_text())
@@ -96,13 +96,13 @@ def test_a_foreign_truncated_or_newer_file_is_a_typed_error(content, message, tm
         explorer.Trace.load(file)
 
 
-def test_a_file_that_is_not_there_is_a_typed_error(tmp_path):
+def test_a_missing_file_is_a_typed_error(tmp_path):
     with pytest.raises(FileFormatError, match="cannot read"):
         explorer.Trace.load(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize("part", ["nodes", "steps", "parameters", "rules"])
-def test_a_trace_that_lost_a_part_is_a_typed_error(part, tmp_path):
+def test_a_trace_with_a_missing_part_is_a_typed_error(part, tmp_path):
     file = tmp_path / "trace.json"
     explorer.record(gallery.load_named("blackboard")).save(file)
     data = json.loads(file.read_text())
@@ -115,7 +115,7 @@ def test_a_trace_that_lost_a_part_is_a_typed_error(part, tmp_path):
 
 
 def first(data, part):
-    """The first step that has something in a part, and that part."""
+    """The first nonempty entry of this name in a step."""
     return next(step[part] for step in data["steps"] if step[part])
 
 

@@ -1,4 +1,4 @@
-"""What a trace answers: lineage, why not, near misses, conflicts, folds."""
+"""The answers of a trace: lineage, why not, near misses, conflicts, folds."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def blackboard():
     return explorer.record(gallery.load_named("blackboard"), preset="handbook")
 
 
-def test_a_trace_prints_one_row_a_step(blackboard):
+def test_a_trace_prints_one_row_per_step(blackboard):
     rows = [line.split()[1:4] for line in str(blackboard).splitlines()[2:]]
     assert rows == snapshot(
         [
@@ -104,7 +104,7 @@ def test_why_not_names_the_winner_of_a_lost_conflict(conflict):
     assert f"lost node {lost.node} to SumCollapse" in answer.reason
 
 
-def test_why_not_at_a_node_of_another_type_names_both_types(blackboard):
+def test_why_not_at_a_node_of_a_different_type_names_both_types(blackboard):
     assert "is a TorchCategoricalLayer" in blackboard.why_not("Tucker", 0).reason
 
 
@@ -129,7 +129,7 @@ def test_conflicts_name_winner_loser_and_reason(conflict):
     assert "nearer to the outputs" in first.reason
 
 
-def test_fold_groups_carry_their_keys_and_index_tables(blackboard):
+def test_fold_groups_have_keys_and_index_tables(blackboard):
     group = blackboard.fold_groups(1)[0]
     assert group.key["num_output_units"] == "2"
     assert [len(row) for row in group.index] == [2] * len(group.members)
@@ -167,17 +167,17 @@ def test_a_missed_fold_names_every_field_that_differs():
     assert differences[sums[0], sums[1]][0] == ("num_output_units", "3", "5")
 
 
-def test_why_not_folded_of_a_layer_that_was_gone_is_a_typed_error(blackboard):
+def test_why_not_folded_of_a_removed_layer_is_a_typed_error(blackboard):
     with pytest.raises(UnknownNameError, match="was not there when folding began"):
         blackboard.why_not_folded(5, 0)
 
 
-def test_missed_folds_tell_equal_keys_on_two_levels():
+def test_missed_folds_report_equal_keys_on_two_levels():
     missed = explorer.record(gallery.load_named("levels"), preset="handbook").missed_folds()
     assert any("equal keys, levels 1 and 2" in fold.reason for fold in missed)
 
 
-def test_groups_that_read_each_other_are_no_missed_folds(blackboard):
+def test_groups_that_read_each_other_are_not_missed_folds(blackboard):
     assert not any("equal keys" in fold.reason for fold in blackboard.missed_folds())
 
 
@@ -199,7 +199,7 @@ def test_rule_stats_add_up(conflict):
     assert stats["SumCollapse"].source.startswith("explorer/optimize/layers.py:")
 
 
-def test_figures_follow_the_graph(blackboard):
+def test_stats_follow_the_graph(blackboard):
     first, last = blackboard.stats(0), blackboard.stats(-1)
     assert (first["layers"], last["layers"]) == (13, 4)
     assert first["parameters"] == last["parameters"]
@@ -239,7 +239,7 @@ def test_a_rule_that_raises_ends_the_compilation_and_keeps_the_trace_up_to_there
     assert len(trace.graph_at(-1)) == 2
 
 
-def test_a_limit_that_is_hit_is_told_in_the_trace():
+def test_a_limit_that_is_reached_is_recorded():
     from explorer.errors import LimitWarning
 
     with pytest.warns(LimitWarning, match="Stopped optimize at the limit of 2 rounds; more rewrites were possible"):
@@ -259,7 +259,7 @@ def test_recording_with_a_compiler_that_knows_the_circuit_is_a_typed_error():
         record_with(compiler, recorder, circuit)
 
 
-def test_recording_a_circuit_compiled_before_does_not_give_the_trace_of_another_one():
+def test_recording_a_compiled_circuit_does_not_return_the_trace_of_another_one():
     from explorer.compiler import TorchCompiler, record_with
     from explorer.trace import Recorder
 
@@ -272,7 +272,7 @@ def test_recording_a_circuit_compiled_before_does_not_give_the_trace_of_another_
     assert recorder.subject is other
 
 
-def test_recording_with_a_recorder_that_hears_nothing_is_a_typed_error():
+def test_recording_with_a_recorder_that_receives_no_events_is_a_typed_error():
     from explorer.compiler import TorchCompiler, record_with
     from explorer.trace import Recorder
 
@@ -298,7 +298,7 @@ def test_a_check_in_half_precision_allows_coarse_rounding(blackboard, dtype):
 
 
 def checked(values, promises):
-    """The check of a trace whose steps give these values, each made by a rule with the promise beside it."""
+    """Check a trace whose steps return these values, each by a rule of the given exactness."""
 
     class Gives:
         def __init__(self, value):
@@ -318,7 +318,7 @@ def checked(values, promises):
     return explorer.Trace(None, None, {"level": "tensor"}, rules, tuple(steps)).check(())
 
 
-def test_each_step_is_checked_by_its_own_promise_against_the_step_before():
+def test_each_step_is_checked_against_the_previous_one_by_its_own_exactness():
     ones = torch.ones(2)
     rows = checked(
         [ones, ones + 1e-6, ones + 1e-6, ones + 2e-6, ones * 3, ones * 3 + 1], ["real", "exact"] * 2 + ["real"]
@@ -341,7 +341,7 @@ def test_each_step_is_checked_by_its_own_promise_against_the_step_before():
         (torch.tensor([-0.0], dtype=torch.bfloat16), torch.tensor([-0.0], dtype=torch.bfloat16), True),
     ],
 )
-def test_an_exact_step_keeps_every_bit(before, after, same):
+def test_an_exact_step_preserves_every_bit(before, after, same):
     row = checked([before, after], ["exact"])[-1]
     assert row.ok is same
     assert ("DIFFERS" in str(row)) is not same

@@ -1,4 +1,4 @@
-"""`why_not` looks at the right place and step, and never gives a reason that is not the true one."""
+"""`why_not` finds the right node and step, and never gives a false reason."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def blackboard():
 
 
 def as_loaded(trace, changes):
-    """The trace as one that was read from a file, where no matcher can be asked, with other content in some steps."""
+    """The trace as if read from a file, without a matcher, with different content in some steps."""
     steps = tuple(replace(step, **changes.get(step.index, {})) for step in trace.steps)
     return Trace(trace.subject, None, trace.options, trace.rules, steps)
 
@@ -56,7 +56,7 @@ def test_the_last_step_that_tried_the_pattern_answers(blackboard):
     assert answer.reason == "node 0 is an output and would be lost inside of the match"
 
 
-def test_a_reason_over_the_limit_is_told_as_one_that_was_not_kept(blackboard):
+def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):
     trace = as_loaded(blackboard, {FUSE: {"refusals": (), "refusals_over": {"SumCollapse": 4}}})
     assert trace.why_not("SumCollapse", 7, FUSE).reason == (
         "it was refused; the reason was not kept (limit 2000 for a pattern and step)"
@@ -64,14 +64,14 @@ def test_a_reason_over_the_limit_is_told_as_one_that_was_not_kept(blackboard):
     assert trace.why_not("SumCollapse", 0, FUSE).reason == "it was not tried here, or its reason was not kept"
 
 
-def test_a_node_of_another_type_is_named_only_where_nothing_was_left_out(blackboard):
+def test_a_node_of_a_different_type_is_named_only_if_every_near_miss_was_kept(blackboard):
     trace = as_loaded(blackboard, {FUSE: {"refusals": ()}})
     begins = "node 0 is a TorchCategoricalLayer; SumCollapse begins with a TorchSumLayer"
     assert trace.why_not("SumCollapse", 0, FUSE).reason == begins
     assert trace.why_not("SumCollapse", 7, FUSE).reason == "it was not tried here, or its reason was not kept"
 
 
-def test_a_node_that_was_not_there_is_a_typed_error(blackboard):
+def test_a_node_that_did_not_exist_is_a_typed_error(blackboard):
     with pytest.raises(UnknownNameError, match="never a node 999"):
         blackboard.why_not("SumCollapse", 999, step=FUSE)
     gone = blackboard.step(FUSE).rewrites[0].removed[0]

@@ -1,4 +1,4 @@
-"""What a record says of a node comes from its class."""
+"""Records of nodes, and paths of steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from explorer.trace import StepPath, parse_path, record_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Average(TorchInnerLayer):
-    """A layer from outside of the package."""
+    """A custom layer."""
 
     kind = "sum"
 
@@ -26,7 +26,7 @@ class Average(TorchInnerLayer):
         return self.arity * self.num_input_units
 
 
-def test_a_layer_from_outside_has_the_kind_that_its_class_declares():
+def test_a_custom_layer_has_the_kind_that_its_class_declares():
     record = record_of(Average(num_input_units=2, num_output_units=2, arity=3), str)
     assert (record.kind, record.title) == ("sum", "Average")
 
