@@ -23,7 +23,7 @@ def test_every_part_is_printed_and_written(tmp_path):
     for expected in (
         "Forward pass after each step",
         "against unoptimized",
-        "What each step bought on the CPU",
+        "Gain of each step on the CPU",
         "optimized and folded",
         "Where the time goes on the CPU",
         "The layers one by one take",
