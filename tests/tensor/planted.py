@@ -1,6 +1,6 @@
-"""What rules look for, in one line each: expressions that random graphs would meet too rarely to try every rule.
+"""One expression per rule, which random graphs would contain too rarely.
 
-Each takes two real tensors of (4, 4) in float64 and gives a tensor; hypothesis puts some of them into one graph.
+Each is a function of two float64 tensors of shape (4, 4); hypothesis combines some of them in one graph.
 """
 
 from collections.abc import Callable
@@ -225,11 +225,11 @@ PLANTS: dict[str, Plant] = {
     "norm of a view": lambda x, y: norm(call(aten.view.default, picture(x), [1, 4, 4])),
     "part of a norm": lambda x, y: part(norm(picture(x)), 0, 1, 2),
     "min max": lambda x, y: call(aten.minimum.default, call(aten.maximum.default, x, number(-1.0)), number(1.0)),
-    "joins": lambda x, y: cat(x, cat(x, y)),
-    "part of a join": lambda x, y: neg(part(cat(x, y), 4, 8)),
-    "join of parts": lambda x, y: neg(cat(part(x, 0, 2), part(x, 2, 3), y)),
-    "join of all parts": lambda x, y: neg(cat(part(x, 0, 2), part(x, 2, 4))),
-    "join of relus": lambda x, y: cat(relu(x), relu(y)),
+    "concats": lambda x, y: cat(x, cat(x, y)),
+    "part of a concat": lambda x, y: neg(part(cat(x, y), 4, 8)),
+    "concat of parts": lambda x, y: neg(cat(part(x, 0, 2), part(x, 2, 3), y)),
+    "concat of all parts": lambda x, y: neg(cat(part(x, 0, 2), part(x, 2, 4))),
+    "concat of relus": lambda x, y: cat(relu(x), relu(y)),
     "prelu": lambda x, y: call(aten.prelu.default, turned(x), number_row(0.25)),
     "part of a transpose": lambda x, y: neg(part(turned(x), 1, 3)),
     "tile": lambda x, y: call(aten.repeat.default, turned(x), [1, 2]),
@@ -301,7 +301,7 @@ PLANTS: dict[str, Plant] = {
     "relu of a clip": lambda x, y: relu(call(aten.clamp.default, x, -1.0, 2.0)),
     "sum of transposes": lambda x, y: add(turned(x), turned(y)),
     "norm of a transpose": lambda x, y: norm(call(aten.permute.default, picture(x), [0, 1, 3, 2])),
-    "join of transposes": lambda x, y: cat(turned(x), turned(y)),
+    "concat of transposes": lambda x, y: cat(turned(x), turned(y)),
     "quantized transpose": lambda x, y: whole(turned(x)),
     "dequantized transpose": lambda x, y: real(turned(whole(x))),
     "exp of a reshape": lambda x, y: exp(picture(x)),
@@ -309,7 +309,7 @@ PLANTS: dict[str, Plant] = {
     "copy": lambda x, y: neg(call(aten.clone.default, x)),
     "same order": lambda x, y: neg(call(aten.permute.default, x, [0, 1])),
     "relu relu": lambda x, y: neg(relu(relu(x))),
-    "join of one": lambda x, y: neg(cat(x)),
+    "concat of one": lambda x, y: neg(cat(x)),
     "repeated once": lambda x, y: neg(call(aten.repeat.default, x, [1, 1])),
     "transposes": lambda x, y: turned(turned(x)),
     "hardtanh": lambda x, y: call(aten.hardtanh.default, x),
@@ -319,7 +319,7 @@ PLANTS: dict[str, Plant] = {
     "leaky relu": lambda x, y: call(aten.maximum.default, x, mul(x, number(0.5))),
     "times 1": lambda x, y: neg(mul(x, 1.0)),
     "quantize of dequantize": lambda x, y: quantized.quantize(real(whole(x)), B),
-    "quantized join": lambda x, y: quantized.quantize(cat(real(whole(x)), real(whole(y, B))), B),
+    "quantized concat": lambda x, y: quantized.quantize(cat(real(whole(x)), real(whole(y, B))), B),
     "pair": lambda x, y: pair(x),
     "pair of constant": lambda x, y: neg(get(bytes_of(4, 4))),
     "relu between pairs": lambda x, y: put(relu(call(aten.mm.default, pair(x), pair(y, B))), WIDE),

@@ -1,4 +1,4 @@
-"""What the tests of rules share: small graphs, rewriting them, and comparing values before and after."""
+"""Helpers for tests of rules: build small graphs, rewrite them, compare values before and after."""
 
 import torch
 
@@ -41,7 +41,7 @@ def values(graph, arguments) -> tuple[torch.Tensor, ...]:
 
 
 def same_bits(left, right) -> bool:
-    """Whether two tensors are of one dtype and shape and hold the same; NaN is NaN, and -0 is not 0."""
+    """Whether two tensors have equal dtypes, shapes and bits; all NaN are equal."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
     if not (left.is_floating_point() or left.is_complex()):
@@ -56,7 +56,7 @@ def same_bits(left, right) -> bool:
 
 
 def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
-    """Rewrite a graph, check that its values stay and that a second time changes nothing; gives the graph."""
+    """Rewrite a graph; check that values stay and that it is a fixpoint. Returns the graph."""
     graph = graph_of(inputs, *outputs)
     if isinstance(rewriter, LocalRewriter):
         rewriter = EquilibriumRewriter([rewriter])
@@ -73,7 +73,7 @@ def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
             torch.testing.assert_close(new, old, rtol=1e-5, atol=1e-6, equal_nan=True)  # one rounding or two
     text = graph.text()
     rewriter.rewrite(graph)
-    assert graph.text() == text, "it is no fixpoint"
+    assert graph.text() == text, "it is not a fixpoint"
     return graph
 
 
@@ -100,7 +100,7 @@ def special(inputs, *outputs, **options):
 
 
 def declined(rule, inputs, *outputs):
-    """The reason for which a rule leaves the last application alone; the graph must stay as it is."""
+    """The reason why a rule declines the last application; the graph must not change."""
     graph = graph_of(inputs, *outputs)
     text = repr(graph)
     reasons = [rule.transform(node) for node in graph.toposort()]

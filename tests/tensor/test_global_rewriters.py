@@ -176,7 +176,7 @@ def test_a_rule_that_would_make_a_cycle_fails_as_the_policy_says():
 
 
 @pytest.mark.parametrize("policy", FailurePolicy)
-def test_that_a_feature_refuses_a_replacement_is_no_failure_under_any_policy(policy):
+def test_that_a_feature_refuses_a_replacement_is_not_a_failure_under_any_policy(policy):
     @node_rewriter([add], requirements=[Objects], name="Products")
     def products(node):
         """Is refused."""

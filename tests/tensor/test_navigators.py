@@ -98,7 +98,7 @@ def test_an_ambiguous_pattern_leaves_one():
     assert led(ops((A, (A, "1"))), ops((A, "1")), [x], chain(5)) == "[op1(x)]"
 
 
-def test_what_is_read_elsewhere_is_no_inside_of_a_match():
+def test_what_is_read_elsewhere_is_not_a_inside_of_a_match():
     inner = op2(x, y)
     output = op5(op1(inner, z), inner)
     pattern, replacement = ops((A, (B, "1", "2"), "3")), ops((D, "3", "2"))

@@ -84,7 +84,7 @@ def test_what_is_read_elsewhere_is_not_computed_again():
     assert text == "[*1 -> mul(x, y), mul(*1, z)]"
 
 
-def test_whole_numbers_are_left_alone():
+def test_integers_are_left_alone():
     i, j = tensor("i", 3, dtype=torch.int64), tensor("j", 3, dtype=torch.int64)
     assert canonical([i, j], sub(add(i, j), j)) == "[sub(add(i, j), j)]"
     assert canonical([i], mul(i, 1)) == "[i]"
@@ -97,7 +97,7 @@ def test_numbers_that_together_leave_the_range_are_declined():
 
 
 @pytest.mark.parametrize("exponent", [float("inf"), float("nan"), -float("inf"), 0.5])
-def test_powers_that_are_no_whole_numbers_are_not_looked_into(exponent):
+def test_powers_that_are_not_integers_are_not_looked_into(exponent):
     assert canonical([x], mul(power(x, exponent), 2.0)).startswith("[mul(")
 
 

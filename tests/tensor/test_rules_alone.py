@@ -1,4 +1,4 @@
-"""Every single rule, alone, on random graphs: it keeps what it promises, and is taken back byte for byte."""
+"""Every rule alone on random graphs: it keeps its promise, and undo restores the graph byte for byte."""
 
 import warnings
 from collections import Counter

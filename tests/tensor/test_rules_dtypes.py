@@ -1,4 +1,4 @@
-"""Rules on tensors of short, whole, complex and mixed dtypes: exact ones keep the bits, and no kernel refuses."""
+"""Rules on short, integer, complex and mixed dtypes: exact ones keep the bits, and kernels accept all results."""
 
 import pytest
 import torch
@@ -244,7 +244,7 @@ def test_rules_on_real_functions_leave_complex_numbers_alone(expression):
 
 
 @pytest.mark.parametrize("combine", [aten.bitwise_and.Tensor, aten.bitwise_or.Tensor])
-def test_beside_whole_numbers_true_is_one(combine):
+def test_beside_integers_true_is_one(combine):
     whole = Variable(TensorType(torch.int64, (4,)), name="n")
     graph = FunctionGraph([whole], [call(combine, whole, Constant(torch.tensor(True)))])
     canonicalize.query("+fast_run").rewrite(graph)

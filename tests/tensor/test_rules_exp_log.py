@@ -95,7 +95,7 @@ def test_what_is_taken_out_must_be_one_number_along_the_axis(before, after):
     check_rewrite(stabilize, before, after, VARIABLES)
 
 
-def test_a_sum_without_its_axis_is_no_softmax():
+def test_a_sum_without_its_axis_is_not_a_softmax():
     square = tensor("s", 3, 3)
     powers = exp(square)
     assert stable([square], div(powers, total(powers, 1))) == "[div(*1 -> exp(s), sum(*1, dim=[1]))]"

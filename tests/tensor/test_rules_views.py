@@ -52,7 +52,7 @@ def test_chains_of_views(before, after):
     check_rewrite(canonicalize, before, after, {"x": x}, exact=True)
 
 
-def test_a_view_of_what_lies_otherwise_in_memory_still_runs():
+def test_a_view_of_what_has_other_strides_in_memory_still_runs():
     class Shuffled(nn.Module):
         def forward(self, x):
             return x.permute(2, 0, 1).contiguous().view(4, 6) @ torch.arange(12.0).view(6, 2)
@@ -64,7 +64,7 @@ def test_a_view_of_what_lies_otherwise_in_memory_still_runs():
     assert torch.equal(to_module(graph)(data), Shuffled()(data))
 
 
-def test_a_reshape_that_is_read_twice_stays_below_the_permutation():
+def test_a_reshape_with_two_users_stays_below_the_permutation():
     wide = call(aten.reshape.default, x, [2, 1, 3, 4])
     text = canonical([x], call(aten.neg.default, wide), call(aten.permute.default, wide, [2, 0, 1, 3]), exact=True)
     assert text == "[neg(*1 -> reshape(x, shape=[2, 1, 3, 4])), permute(*1, dims=[2, 0, 1, 3])]"

@@ -257,7 +257,7 @@ def test_nodes_are_found_by_operator_only():
     assert [repr(node) for node in graph.get_nodes(div)] == ["div(z, x)"]
 
 
-def test_an_empty_list_to_track_is_an_error_that_says_so():
+def test_an_empty_list_to_track_is_an_error_that_reports_so():
     class Nothing(LocalSimplify):
         def tracks(self):
             return []

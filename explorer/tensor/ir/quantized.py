@@ -1,19 +1,18 @@
 """Operators on quantized tensors, registered with PyTorch as `explorer::...`, and how to apply them in a graph.
 
-A quantized tensor holds integers; the type of its variable says which real numbers they stand for:
+A quantized tensor holds integers; the type of its variable says which real numbers they represent:
 
     real   = (stored - offset) * scale
-    stored = clip(round(real * (1 / scale)) + offset, least, greatest)
+    stored = clip(round(real * (1 / scale)) + offset, min, max)
 
-The least and greatest stored numbers are -128 and 127 in 8 bits, and -2^30 and 2^30 - 1 in 32 bits, which are for
-biases. Rounding is to the nearest, halves to even, in 32-bit floating point. These are the formulas of
-PyTorch's `quantized_decomposed` operators, digit by digit. Glow adds the offset before it rounds: that gives one
-quantum more or less where x / scale lies halfway between two integers and the offset is odd, and nowhere else.
-NaN has no quantized value.
+Stored numbers range from -128 to 127 in 8 bits, and from -2^30 to 2^30 - 1 in 32 bits, which are for biases. Rounding
+is to nearest, ties to even, in float32. These formulas are bit-equal to PyTorch's `quantized_decomposed` operators.
+Glow adds the offset before it rounds, which differs by one quantum where x / scale is halfway between two integers and
+the offset is odd, and nowhere else. NaN has no quantized value.
 
-Every quantized operator gives exactly what `dequantize`, the operator in floating point and `quantize` give one
-after the other: its kernel does just that. Because a kernel gets plain integers, scale and offset of each input are
-arguments of the operator, and a graph checks that they are those of the input's type.
+The kernel of a quantized operator applies `dequantize`, the floating-point operator and `quantize`, so it returns
+exactly what these return. Because kernels receive plain integers, scale and offset of each input are arguments of
+the operator; a graph checks that they agree with the type of the input.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +32,10 @@ from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocatio
 aten = torch.ops.aten
 
 RANGES: Mapping[torch.dtype, tuple[int, int]] = {torch.int8: (-128, 127), torch.int32: (-(2**30), 2**30 - 1)}
-"""The least and the greatest number that is stored."""
+"""The minimum and maximum stored number."""
 
 DEQUANTIZES = frozenset(("dequantize", "dequantize_per_tensor", "dequantize_per_channel"))
-"""Names of operators that give the numbers for integers. Of constants they are not computed once and for all: the
-integers take less memory."""
+"""Names of operators that dequantize. They are not evaluated on constants, because the integers need less memory."""
 
 _LIBRARY = torch.library.Library("explorer", "FRAGMENT")
 
@@ -46,24 +44,24 @@ _LIBRARY = torch.library.Library("explorer", "FRAGMENT")
 
 
 def stored(real: Tensor, scale: float, offset: int, dtype: torch.dtype = torch.int8) -> Tensor:
-    """Real numbers as integers: clip(round(real / scale) + offset)."""
+    """Quantize real numbers: clip(round(real / scale) + offset)."""
     if dtype not in RANGES:
-        raise RuntimeError(f"quantized numbers are stored in int8 or int32; {dtype} was asked for")
+        raise RuntimeError(f"quantized numbers are stored in int8 or int32; got {dtype}")
     if not real.dtype.is_floating_point:
-        raise RuntimeError(f"real numbers are quantized; {real.dtype} was given")
+        raise RuntimeError(f"expected real numbers to quantize; got {real.dtype}")
     low, high = RANGES[dtype]
     return torch.clamp(torch.round(real.to(torch.float32) * (1.0 / scale)) + offset, low, high).to(dtype)
 
 
 def real(numbers: Tensor, scale: float, offset: int) -> Tensor:
-    """The real numbers that integers stand for: (stored - offset) * scale."""
+    """Dequantize integers: (stored - offset) * scale."""
     if numbers.dtype not in RANGES:
-        raise RuntimeError(f"quantized numbers are stored in int8 or int32; {numbers.dtype} was given")
+        raise RuntimeError(f"quantized numbers are stored in int8 or int32; got {numbers.dtype}")
     return (numbers.to(torch.float32) - offset) * scale
 
 
 def _register(schema: str, kernel: Callable[..., Tensor]) -> OpOverload:
-    """An operator with this schema, for every device; shapes come from running the kernel on fake tensors."""
+    """Register an operator for all devices; its fake kernel is the kernel itself."""
     name = schema.partition("(")[0]
     _LIBRARY.define(schema)
     _LIBRARY.impl(name, kernel, "CompositeExplicitAutograd")
@@ -83,10 +81,10 @@ rescale_op = _register(
 
 @dataclass(frozen=True, slots=True)
 class QuantizedOperator:
-    """A quantized operator, the floating point operators that it stands for, its tensors and its other arguments.
+    """A quantized operator, its floating-point operators, its tensors and its other arguments.
 
-    The tensors stand in the order in which the floating point operators take them; other arguments have their names.
-    The last tensor may be missing, or be of plain real numbers, if it is the `bias`.
+    Tensors and other arguments have the order and the names of those of the floating-point operators. A last tensor
+    called `bias` may be missing or real.
     """
 
     target: OpOverload
@@ -96,14 +94,14 @@ class QuantizedOperator:
 
 
 QUANTIZED: dict[OpOverload, QuantizedOperator] = {}
-"""All quantized operators by their overloads."""
+"""All quantized operators by overload."""
 
 BY_FLOAT: dict[OpOverload, QuantizedOperator] = {}
-"""All quantized operators by the floating point operators that they stand for."""
+"""All quantized operators by floating-point operator."""
 
 
 def _operator(name: str, tensors: str, settings: str, kernel: Callable[..., Tensor], *floats: OpOverload) -> OpOverload:
-    """Register `quantized_<name>`: tensors by their names, settings as in a schema, and the kernel on real numbers."""
+    """Register `quantized_<name>`: names of tensors, settings as in a schema, and the kernel on real numbers."""
     taken = tensors.split()
     plain = tuple(part.split()[-1] for part in settings.split(", ") if part)
     given = [f"Tensor{'?' * (t == 'bias')} {t}" for t in taken]
@@ -169,18 +167,18 @@ adaptive_avg_pool2d = _operator(
 def quantize(
     variable: Variable, to: Quantization, dtype: torch.dtype = torch.int8, location: SourceLocation = NOWHERE
 ) -> Variable:
-    """Real numbers as a quantized tensor."""
+    """Quantize a variable."""
     return call(quantize_op, variable, to.scale, to.offset, dtype, location=location)
 
 
 def dequantize(variable: Variable, location: SourceLocation = NOWHERE) -> Variable:
-    """The real numbers that a quantized tensor stands for. Raises: OperatorError."""
+    """Dequantize a variable. Raises: OperatorError."""
     of = quantization_of(variable)
     return call(dequantize_op, variable, of.scale, of.offset, location=location)
 
 
 def rescale(variable: Variable, to: Quantization, location: SourceLocation = NOWHERE) -> Variable:
-    """A quantized tensor with another scale and offset; itself if they are the same. Raises: OperatorError."""
+    """Change scale and offset of a quantized tensor; returns it unchanged for the same. Raises: OperatorError."""
     of = quantization_of(variable)
     if of == to:
         return variable
@@ -194,12 +192,12 @@ def quantized(
     location: SourceLocation = NOWHERE,
     **settings: Any,
 ) -> Variable:
-    """A quantized operator on quantized tensors, whose scales and offsets are taken from their types.
+    """Apply a quantized operator to quantized tensors, with the scales and offsets of their types.
 
-    Raises: OperatorError for what is no quantized operator, or for tensors or settings that do not fit.
+    Raises: OperatorError if it is not a quantized operator, or does not accept the tensors or settings.
     """
     if target not in QUANTIZED:
-        raise OperatorError(f"{target} is no quantized operator; there are {', '.join(map(str, QUANTIZED))}")
+        raise OperatorError(f"{target} is not a quantized operator; choose one of {', '.join(map(str, QUANTIZED))}")
     kind = QUANTIZED[target]
     values: dict[str, Any] = dict(zip(kind.tensors, inputs, strict=False))
     if "bias" in kind.tensors:
@@ -212,9 +210,9 @@ def quantized(
 
 
 def requantized(node: Apply, inputs: Sequence[Variable], to: Quantization | None = None) -> Variable:
-    """An operator of this file on other inputs, whose types its arguments then tell; maybe with another result.
+    """Apply the operator of a node of this file to other inputs, optionally with another scale of its result.
 
-    Raises: OperatorError if the inputs do not fit.
+    Raises: OperatorError if it does not accept the inputs.
     """
     changes: dict[str, Any] = {}
     for name, variable in zip(node.op.input_names(), inputs, strict=True):
@@ -227,29 +225,29 @@ def requantized(node: Apply, inputs: Sequence[Variable], to: Quantization | None
 
 
 def quantization_of(variable: Variable) -> Quantization:
-    """Scale and offset of a quantized tensor. Raises: OperatorError for another one."""
+    """Scale and offset of a quantized tensor. Raises: OperatorError if it is not quantized."""
     found = variable.tensor_type.quantization
     if found is None:
-        raise OperatorError(f"a quantized tensor is needed; {variable} is a {variable.type}")
+        raise OperatorError(f"expected a quantized tensor; {variable} is a {variable.type}")
     return found
 
 
 def is_quantized_in_8_bits(variable: Variable) -> bool:
-    """Whether a tensor is quantized and stored in 8 bits: then quantizing what it stands for gives it back."""
+    """Whether a tensor is quantized in 8 bits, so that quantizing its dequantization restores it."""
     kind = variable.type
     return isinstance(kind, TensorType) and kind.quantization is not None and kind.dtype is torch.int8
 
 
 def real_range(of: Quantization, dtype: torch.dtype = torch.int8) -> tuple[float, float]:
-    """The least and the greatest real number that integers with this scale and offset stand for."""
+    """The minimum and maximum real number that integers with this scale and offset represent."""
     ends = real(torch.tensor(RANGES[dtype], dtype=dtype), of.scale, of.offset)
     return ends[0].item(), ends[1].item()
 
 
 def quantization_of_range(low: float, high: float) -> Quantization:
-    """Scale and offset with which 8 bits stand for the numbers from low to high, and for 0 exactly.
+    """Scale and offset with which 8 bits represent the numbers from low to high, and 0 exactly.
 
-    The range is extended to hold 0. Raises: ValueRangeError if it is too narrow or too wide.
+    The range is extended to include 0. Raises: ValueRangeError if it is too narrow or too wide.
     Source: Glow, chooseQuantizationParams (asymmetric).
     """
     least, greatest = RANGES[torch.int8]
@@ -259,21 +257,21 @@ def quantization_of_range(low: float, high: float) -> Quantization:
 
 
 def quantized_constant(variable: Constant, to: Quantization, dtype: torch.dtype = torch.int8) -> Constant:
-    """A constant of real numbers, quantized."""
+    """Quantize a constant of real numbers."""
     data = stored(variable.data.detach(), to.scale, to.offset, dtype)
     return Constant(data, variable.name, False, variable.tensor_type.layout, to)
 
 
 def with_quantization(variable: Constant, to: Quantization) -> Constant:
-    """A constant of integers, which now stand for real numbers."""
+    """Add scale and offset to a constant of integers."""
     return Constant(variable.data, variable.name, variable.trainable, variable.tensor_type.layout, to)
 
 
 def name_quantization(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Before an operator is applied to inputs and constants without scale and offset: give them those that it names.
+    """Before an operator is applied, give its unquantized inputs and constants the scales and offsets of its arguments.
 
-    PyTorch knows plain integers only, so this is how a graph that went through it is a graph of quantized tensors
-    again. Raises: OperatorError for arguments that do not fit.
+    PyTorch only has plain integers, so this restores the types of a graph that was exported. Raises: OperatorError for
+    invalid arguments.
     """
     if target not in QUANTIZED and target not in (dequantize_op, rescale_op):
         return

@@ -1,4 +1,4 @@
-"""Running passes in tests: the graph afterwards is legal, and gives the values that the graph before gave."""
+"""Running passes in tests: the graph stays legal and keeps its values."""
 
 import torch
 
@@ -34,7 +34,7 @@ def constant(*shape, dtype=torch.float32, seed=0, name=""):
 
 
 def full(number, *shape, dtype=torch.float32):
-    """A constant with one number everywhere."""
+    """A constant filled with one number."""
     return Constant(torch.full(shape, number, dtype=dtype))
 
 
@@ -70,7 +70,7 @@ def _special(kind, generator):
 
 
 def bits(value):
-    """The content of a tensor bit by bit; one NaN is as good as another."""
+    """The bits of a tensor; all NaN are equal."""
     value = torch.view_as_real(value) if value.is_complex() else value
     value = value.detach().clone(memory_format=torch.contiguous_format)
     if not value.dtype.is_floating_point:
@@ -98,13 +98,13 @@ def promised(graph, mark, *names):
 
 
 def results(graph, given):
-    """What a graph gives, as a list."""
+    """The outputs of a graph as a list."""
     found = to_module(graph)(*given)
     return list(found) if isinstance(found, tuple) else [found]
 
 
 def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
-    """The graph after some passes, which is legal and gives what it gave, as exactly as the rules promise."""
+    """The graph after some passes; it is legal and keeps its values as exactly as the rules promise."""
     outputs = outputs if isinstance(outputs, list) else [outputs]
     graph = FunctionGraph(inputs, outputs)
     run(graph, *names, mode=mode, until_fixed_point=until_fixed_point, given=given)
@@ -112,7 +112,7 @@ def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_p
 
 
 def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
-    """Run passes on a graph and compare its values; gives what each pass did.
+    """Run passes on a graph and compare its values; returns what each pass did.
 
     Where all rules that were applied promise the same bits, special values are tried too.
     """
@@ -160,7 +160,7 @@ def nodes(graph):
 
 
 def reasons(inputs, outputs, *names):
-    """Why the rules of some passes did not apply, as they say it; the graph must not change."""
+    """The reasons why the rules of some passes decline; the graph must not change."""
     from explorer.rewrite import CompilationMode
     from explorer.trace import AttemptsRefused
 

@@ -131,7 +131,7 @@ def _cat(source, x, values, dtype):
 
 
 def _apart(source, x, values, dtype):
-    """Take a tensor apart, and maybe join it again in one of several ways."""
+    """Split a tensor, and possibly concatenate the parts in one of several ways."""
     if not x.tensor_type.shape:
         return x
     axis = source.randrange(len(x.tensor_type.shape))

@@ -66,7 +66,7 @@ def test_in_training_a_batch_norm_stays_where_it_is(dtype):
     assert skipped == ["EliminateIndices", "OptimizeRegression", "TransposeConstants", CHAIN, "OptimizeBatchNorm"]
 
 
-def test_a_convolution_that_is_read_elsewhere_keeps_its_weight(dtype):
+def test_a_convolution_with_other_users_keeps_its_weight(dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
     above = conv(x, dtype)
     told = reasons([x], [norm(above, 4, dtype), above], "OptimizeBatchNorm")
@@ -228,7 +228,7 @@ def test_a_constant_that_is_divided_stays_out_of_the_batch_norm(dtype):
     assert reasons([x], under, UNDER_CONV) == ["the constant is the dividend"]
 
 
-def test_a_batch_norm_that_is_read_elsewhere_keeps_its_parameters(dtype):
+def test_a_batch_norm_with_other_users_keeps_its_parameters(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     below = norm(x, 4, dtype)
     told = reasons([x], [call(aten.add.Tensor, below, per_channel(1.0, dtype)), below], CHAIN)

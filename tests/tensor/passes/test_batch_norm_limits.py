@@ -51,7 +51,7 @@ def test_a_variance_of_zero_does_not_reach_the_convolution():
     assert told == ["weight or bias of the convolution would not be finite"]
 
 
-def test_a_product_with_zero_keeps_what_is_no_number():
+def test_a_product_with_zero_keeps_what_is_not_a_number():
     x = tensor(2, 3, 5, 6)
     graph = FunctionGraph([x], [call(aten.mul.Tensor, conv(x, torch.float32), full(0.0))])
     given = [torch.full((2, 3, 5, 6), float("inf"))]

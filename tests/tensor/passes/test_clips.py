@@ -70,7 +70,7 @@ def test_a_clip_of_integers_by_fractions_stays():
     lambda x: call(aten.view.default, call(aten.relu6.default, x), [600]),
     lambda x: call(aten.cat.default, [call(aten.relu.default, x), clip(x, 1.0, 2.0)]),
 ])  # fmt: skip
-def test_a_relu_of_what_is_never_below_0_is_gone(make, dtype):
+def test_a_relu_of_a_value_never_below_0_is_gone(make, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = make(x)
     graph = optimized([x], call(aten.relu.default, y), "RemoveIdentityRelu")
@@ -82,7 +82,7 @@ def test_a_relu_of_bytes_is_gone():
     assert len(optimized([x], call(aten.neg.default, call(aten.relu.default, x)), "RemoveIdentityRelu")) == 1
 
 
-def test_a_pass_that_removes_nothing_says_so(dtype):
+def test_a_pass_that_removes_nothing_reports_so(dtype):
     """Glow's RemoveIdentityRelu and RemoveIdentityClip say that they changed something whenever they looked."""
     x = tensor(*SHAPE, dtype=dtype)
     graph = FunctionGraph([x], [call(aten.relu.default, clip(x, -1.0, 1.0)), clip(x, -1.0, 1.0)])
@@ -112,7 +112,7 @@ def test_the_lesser_of_a_greater_is_a_clip(min_first, swapped, dtype):
     assert ops(graph) == ["clamp"]
 
 
-def test_bounds_that_leave_one_number_are_no_clip(dtype):
+def test_bounds_that_leave_one_number_are_not_a_clip(dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = call(aten.minimum.default, call(aten.maximum.default, x, full(3.0, dtype=dtype)), full(1.0, dtype=dtype))
     assert reasons([x], y, "FoldMinMaxToClip") == ["the lower bound 3 is above the upper bound 1"]
@@ -128,7 +128,7 @@ def test_the_greater_of_x_and_a_part_of_x_is_a_leaky_relu(slope, swapped, dtype)
     assert ops(graph) == ["leaky_relu"]
 
 
-def test_the_greater_of_two_tensors_is_no_leaky_relu_of_one(dtype):
+def test_the_greater_of_two_tensors_is_not_a_leaky_relu_of_one(dtype):
     """Glow compares an operand with itself here, and loses the other tensor."""
     a, b = tensor(*SHAPE, dtype=dtype, name="a"), tensor(*SHAPE, dtype=dtype, name="b")
     y = call(aten.maximum.default, a, call(aten.mul.Tensor, b, full(0.5, dtype=dtype)))
@@ -146,7 +146,7 @@ def test_a_bound_that_the_dtype_does_not_hold_wraps_around_and_is_left_alone(sec
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int32])
-def test_bounds_in_floating_point_of_an_integer_are_no_clip(kind):
+def test_bounds_in_floating_point_of_an_integer_are_not_a_clip(kind):
     x = tensor(4, dtype=kind)
     y = call(aten.maximum.default, call(aten.minimum.default, x, 1e30), 1.0)
     assert ops(optimized([x], y, "FoldMinMaxToClip")) == ["minimum", "maximum"]

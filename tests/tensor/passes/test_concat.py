@@ -1,4 +1,4 @@
-"""Joins and slices."""
+"""Concats and slices."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def part(x, axis, start, stop):
     return call(aten.slice.Tensor, x, axis, start, stop)
 
 
-def test_nested_joins_along_one_axis_are_one_and_those_along_another_are_kept(dtype):
+def test_nested_concats_along_one_axis_are_one_and_those_along_another_are_kept(dtype):
     a1, a2, a3 = (tensor(1, 5, 10, 15, dtype=dtype, name=f"a{i}") for i in range(1, 4))
     a4, a5 = (tensor(1, 1, 5, 15, dtype=dtype, name=f"a{i}") for i in (4, 5))
     inputs = [a1, a2, a3, a4, a5]
@@ -29,27 +29,27 @@ def test_nested_joins_along_one_axis_are_one_and_those_along_another_are_kept(dt
     assert whole.inputs[4] is other.outputs[0]
 
 
-def test_a_join_along_another_axis_is_kept(dtype):
+def test_a_concat_along_another_axis_is_kept(dtype):
     a, b = tensor(2, 4, dtype=dtype, name="a"), tensor(2, 2, dtype=dtype, name="b")
     inner = cat([b, b], 1)
     graph = optimized([a, b], cat([a, inner, a], 0), "OptimizeConcatNodes")
     assert ops(graph) == ["cat", "cat"]
 
 
-def test_an_inner_join_that_is_read_elsewhere_is_kept(dtype):
+def test_an_inner_concat_with_other_users_is_kept(dtype):
     a = tensor(2, 4, dtype=dtype)
     inner = cat([a, a], 0)
     told = reasons([a], [cat([a, inner], 0), call(aten.relu.default, inner)], "OptimizeConcatNodes")
     assert told == ["the inner concat has other users"]
 
 
-def test_a_join_of_one_tensor_is_gone(dtype):
+def test_a_concat_of_one_tensor_is_gone(dtype):
     a = tensor(2, 4, dtype=dtype)
     assert ops(optimized([a], call(aten.relu.default, cat([a], 1)), "OptimizeConcatNodes")) == ["relu"]
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_a_join_of_all_slices_in_order_is_the_tensor(axis, dtype):
+def test_a_concat_of_all_slices_in_order_is_the_tensor(axis, dtype):
     x = tensor(10, 10, 10, dtype=dtype)
     slices = [part(x, axis, i, i + 1) for i in range(10)]
     graph = optimized([x], call(aten.relu.default, cat(slices, axis)), "OptimizeConcatNodes")
@@ -58,13 +58,13 @@ def test_a_join_of_all_slices_in_order_is_the_tensor(axis, dtype):
     assert told == ["the slices do not cover the tensor in order"]
 
 
-def test_a_join_of_a_split_is_the_tensor(dtype):
+def test_a_concat_of_a_split_is_the_tensor(dtype):
     x = tensor(4, 6, dtype=dtype)
     for pieces in (call(aten.split.Tensor, x, 4, 1), call(aten.chunk.default, x, 3, 1)):
         assert ops(optimized([x], call(aten.relu.default, cat(list(pieces), 1)), "OptimizeConcatNodes")) == ["relu"]
 
 
-def test_a_join_of_reshapes_is_a_reshape_of_a_join(dtype):
+def test_a_concat_of_reshapes_is_a_reshape_of_a_concat(dtype):
     x, y = tensor(2, 3, 4, dtype=dtype), tensor(2, 5, 4, dtype=dtype, name="y")
     reshaped = [call(aten.view.default, v, [2, v.tensor_type.shape[1], 2, 2]) for v in (x, y)]
     graph = optimized([x, y], cat(reshaped, 1), "OptimizeConcatNodes")
@@ -74,7 +74,7 @@ def test_a_join_of_reshapes_is_a_reshape_of_a_join(dtype):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_slices_that_take_a_join_apart_again_are_gone_with_it(axis, dtype):
+def test_slices_that_take_a_concat_apart_again_are_removed_with_it(axis, dtype):
     inputs = [tensor(2, 2, 2, dtype=dtype, name=name) for name in "abc"]
     joined = cat(inputs, axis)
     slices = [call(aten.relu.default, part(joined, axis, 2 * i, 2 * i + 2)) for i in range(3)]
@@ -82,14 +82,14 @@ def test_slices_that_take_a_join_apart_again_are_gone_with_it(axis, dtype):
     assert ops(graph) == ["relu"] * 3
 
 
-def test_a_split_that_takes_a_join_apart_again_is_gone_with_it(dtype):
+def test_a_split_that_takes_a_concat_apart_again_is_removed_with_it(dtype):
     inputs = [tensor(2, size, dtype=dtype, name=f"x{size}") for size in (1, 2, 3)]
     pieces = call(aten.split_with_sizes.default, cat(inputs, 1), [1, 2, 3], 1)
     graph = optimized(inputs, [call(aten.relu.default, piece) for piece in pieces], "EliminateConcatSlice")
     assert ops(graph) == ["relu"] * 3
 
 
-def test_a_slice_across_two_inputs_of_a_join_stays(dtype):
+def test_a_slice_across_two_inputs_of_a_concat_stays(dtype):
     x, y = tensor(2, 4, dtype=dtype), tensor(2, 4, dtype=dtype, name="y")
     told = reasons([x, y], part(cat([x, y], 0), 0, 1, 3), "EliminateConcatSlice")
     assert told == ["it spans several inputs of the concat"]
@@ -104,8 +104,8 @@ def test_slices_side_by_side_are_one_slice(dtype):
     assert ops(optimized([a, b], cat(mixed, 1), "EliminateSliceConcat")) == ["slice"] * 3 + ["cat"]
 
 
-def test_of_five_slices_in_three_joins_only_neighbours_of_one_tensor_are_one(dtype):
-    """With what Glow saves each join by, 11 operators become 10."""
+def test_of_five_slices_in_three_concats_only_neighbours_of_one_tensor_are_one(dtype):
+    """With the nodes in which Glow saves results, 11 operators become 10."""
     x, y = tensor(10, 4, dtype=dtype), tensor(10, 4, dtype=dtype, name="y")
     a, b, e = (part(x, 0, *ends) for ends in ((0, 2), (2, 5), (5, 8)))
     c, d = part(y, 0, 0, 2), part(y, 0, 2, 5)
@@ -132,7 +132,7 @@ def test_slices_of_the_neighbouring_axis_are_one_slice_that_is_reshaped(dtype):
     assert ops(graph) == ["slice", "permute", "reshape", "relu"]
 
 
-def test_seven_slices_in_two_joins_are_two_slices_two_reshapes_and_a_transpose(dtype):
+def test_seven_slices_in_two_concats_are_two_slices_two_reshapes_and_a_transpose(dtype):
     """Glow's graph: three joined behind their axis, four before it."""
     x, y = tensor(3, 7, 4, dtype=dtype), tensor(3, 7, 4, dtype=dtype, name="y")
     joins = [cat([part(x, 1, i, i + 1) for i in range(3)], 2), cat([part(y, 1, i, i + 1) for i in range(2, 6)], 0)]
@@ -149,7 +149,7 @@ def test_few_slices_of_the_neighbouring_axis_stay(dtype):
     assert told == ["only 2 slices; it is cheaper for more than 2"]
 
 
-def test_a_join_that_converts_its_inputs_is_not_taken_apart(dtype):
+def test_a_concat_that_converts_its_inputs_is_not_taken_apart(dtype):
     import torch
 
     x, n = tensor(2, 2, dtype=dtype), tensor(2, 2, dtype=torch.int64, name="n")

@@ -1,4 +1,4 @@
-"""Rules that promise the same bits keep them: signs of zeros, NaN, infinities, integers that overflow; also types."""
+"""Exact rules keep all bits: signs of zeros, NaN, infinities, integers that overflow; also types."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ from tests.tensor.passes.checking import (
 SHAPE = (3, 37)
 
 
-def test_zeros_of_other_signs_and_other_numbers_than_nan_are_told_apart():
+def test_zeros_with_different_signs_and_nan_are_distinguished():
     nan, zero = torch.tensor([float("nan")]), torch.tensor([0.0])
     assert not torch.equal(bits(zero), bits(-zero))
     assert not torch.equal(bits(nan), bits(torch.tensor([7.0])))
@@ -233,7 +233,7 @@ def test_products_of_integers_and_sums_of_them_run():
     assert ops(optimized([x], call(aten.add.Tensor, product, b), "FoldMatMulAddIntoFullyConnected")) == ["linear"]
 
 
-def test_the_greatest_of_truth_values_is_no_clip():
+def test_the_greatest_of_bools_is_not_a_clip():
     x = tensor(4, dtype=torch.bool)
     y = call(aten.maximum.default, x, Constant(torch.tensor(False)))
     y = call(aten.minimum.default, y, Constant(torch.tensor(True)))

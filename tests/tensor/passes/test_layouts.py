@@ -1,4 +1,4 @@
-"""How tensors lie in memory: operators that look at strides, and outputs, get what they got before."""
+"""Strides: operators and outputs that depend on them keep them."""
 
 import pytest
 import torch
@@ -118,7 +118,7 @@ def test_an_output_lies_as_it_did(form, pipeline):
     assert found.stride() == wanted.stride()
 
 
-def test_it_is_said_who_sees_the_copy():
+def test_the_user_that_depends_on_a_copy_is_named():
     x = tensor(3, 4)
     copy = call(aten.contiguous.default, call(aten.t.default, call(aten.mul.Tensor, x, 2.0)))
     told = reasons([x], copy, "EliminateNoop")
@@ -166,7 +166,7 @@ def test_the_same_seed_draws_the_same_mask(pipeline):
     assert torch.equal(*found)
 
 
-def test_sums_of_what_lies_otherwise_are_exact_only_with_the_copy():
+def test_sums_of_what_has_other_strides_are_exact_only_with_the_copy():
     """Added up in another order they are rounded otherwise: then the rule that says so leaves the copy out."""
 
     def summed(x):

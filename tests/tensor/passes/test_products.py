@@ -15,7 +15,7 @@ def test_products_with_the_same_weights_are_one(target, dtype):
     assert ops(graph) == ["cat", target._schema.name.rpartition("::")[2], "split_with_sizes"]
 
 
-def test_a_product_that_depends_on_another_one_is_left_out(dtype):
+def test_a_product_that_depends_on_another_one_is_removed(dtype):
     weight = constant(4, 4, dtype=dtype)
     inputs = [tensor(3, 4, dtype=dtype, name=f"x{i}") for i in range(3)]
     last = inputs[2]
@@ -174,7 +174,7 @@ def test_two_reshapes_and_a_transpose_are_a_channel_shuffle(axis, dtype):
     assert ops(graph) == ["channel_shuffle"]
 
 
-def test_a_transpose_of_other_axes_is_no_channel_shuffle(dtype):
+def test_a_transpose_of_other_axes_is_not_a_channel_shuffle(dtype):
     x = tensor(2, 6, 4, dtype=dtype)
     y = call(aten.permute.default, call(aten.view.default, x, [2, 2, 3, 4]), [0, 3, 2, 1])
     told = reasons([x], call(aten.reshape.default, y, [2, 6, 4]), "FoldChannelShuffle")

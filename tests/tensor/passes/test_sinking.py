@@ -109,7 +109,7 @@ ELEMENTWISE = {
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
-def test_a_transpose_goes_below_an_operator_on_each_number(name, dtype):
+def test_a_transpose_moves_below_an_operator_on_each_number(name, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     graph = optimized([x], ELEMENTWISE[name](transposed(x)), "SinkCode")
     assert ops(graph) == [name, "permute"]
@@ -127,14 +127,14 @@ def norm(x, channels, dtype, seed=0):
     return call(aten._native_batch_norm_legit_no_training.default, x, *parts, 0.1, 1e-3)[0]
 
 
-def test_a_transpose_goes_below_a_batch_norm_whose_channels_it_leaves(dtype):
+def test_a_transpose_moves_below_a_batch_norm_whose_channels_it_leaves(dtype):
     x = tensor(*SHAPE, dtype=dtype)
     graph = optimized([x], norm(transposed(x, [0, 1, 3, 2]), 5, dtype), "SinkCode")
     assert ops(graph)[-1] == "permute"
     assert len(graph) == 2
 
 
-def test_a_reshape_of_the_inner_axes_goes_below_a_batch_norm(dtype):
+def test_a_reshape_of_the_inner_axes_moves_below_a_batch_norm(dtype):
     x = tensor(2, 5, 4, 3, dtype=dtype)
     flat = call(aten.view.default, x, [2, 5, 12])
     graph = optimized([x], norm(flat, 5, dtype), "SinkCode")
@@ -148,7 +148,7 @@ def test_a_reshape_of_the_channels_stays_above_a_batch_norm(dtype):
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum"])
-def test_a_transpose_goes_below_arithmetic_of_two_transposed_tensors(name, dtype):
+def test_a_transpose_moves_below_arithmetic_of_two_transposed_tensors(name, dtype):
     x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
     target = aten.maximum.default if name == "maximum" else aten.minimum.default if name == "minimum" else None
     target = target or getattr(aten, name).Tensor
@@ -156,7 +156,7 @@ def test_a_transpose_goes_below_arithmetic_of_two_transposed_tensors(name, dtype
     assert ops(graph) == [name, "permute"]
 
 
-def test_a_transpose_goes_below_powers(dtype):
+def test_a_transpose_moves_below_powers(dtype):
     x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
     above = call(aten.abs.default, x)
     graph = optimized([x, y], call(aten.pow.Tensor_Tensor, transposed(above), transposed(y)), "SinkCode")
@@ -236,7 +236,7 @@ def test_repeating_goes_with_its_axis(dtype):
     assert tiled.toposort()[0].op["dims"] == (1, 2, 1, 3)
 
 
-def test_a_transpose_goes_below_a_channel_shuffle_and_meets_its_inverse(dtype):
+def test_a_transpose_moves_below_a_channel_shuffle_and_meets_its_inverse(dtype):
     x = tensor(1, 4, 6, 8, dtype=dtype)
     back = transposed(call(aten.channel_shuffle.default, transposed(x, NHWC2NCHW), 4), NCHW2NHWC)
     assert nodes(FunctionGraph([x], [back])) == 4
@@ -246,7 +246,7 @@ def test_a_transpose_goes_below_a_channel_shuffle_and_meets_its_inverse(dtype):
     assert (shuffle["groups"], shuffle["axis"]) == (4, 3)
 
 
-def test_a_transpose_goes_below_a_join(dtype):
+def test_a_transpose_moves_below_a_concat(dtype):
     x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
     joined = call(aten.cat.default, [transposed(x), transposed(y)], 1)
     assert nodes(FunctionGraph([x, y], [joined])) == 4
@@ -256,7 +256,7 @@ def test_a_transpose_goes_below_a_join(dtype):
     assert graph.toposort()[0].outputs[0].tensor_type.shape == (1, 5, 20, 15)
 
 
-def test_relus_of_all_inputs_go_below_a_join(dtype):
+def test_relus_of_all_inputs_move_below_a_concat(dtype):
     x, y = tensor(*SHAPE, dtype=dtype), tensor(*SHAPE, dtype=dtype, name="y")
     relus = [call(aten.relu.default, v) for v in (x, y)]
     graph = optimized([x, y], call(aten.cat.default, relus, 1), "SinkCode")
@@ -266,7 +266,7 @@ def test_relus_of_all_inputs_go_below_a_join(dtype):
     assert told == ["one of the relus has other users"]
 
 
-def test_a_clip_goes_below_a_relu(dtype):
+def test_a_clip_moves_below_a_relu(dtype):
     x = tensor(*SHAPE, dtype=dtype)
     clipped = call(aten.clamp.default, x, -1.5, 2.5)
     graph = optimized([x], call(aten.relu.default, clipped), "SinkCode")
@@ -280,7 +280,7 @@ def test_a_clip_below_0_stays_above_a_relu(dtype):
     assert told == ["the upper bound -1 is below 0: it would be the result instead of 0"]
 
 
-def test_a_batch_norm_goes_below_a_slice_that_keeps_the_channels(dtype):
+def test_a_batch_norm_moves_below_a_slice_that_keeps_the_channels(dtype):
     x = tensor(2, 5, 6, 3, dtype=dtype)
     graph = optimized([x], call(aten.slice.Tensor, norm(x, 5, dtype), 2, 1, 4), "SinkCode")
     assert ops(graph) == ["slice", "_native_batch_norm_legit_no_training"]
@@ -319,7 +319,7 @@ def test_a_graph_of_the_passes_says_what_it_did_in_one_line_for_each_rewrite():
 
 
 @pytest.mark.parametrize("order", [NCHW2NHWC, NHWC2NCHW, [1, 0, 2, 3]])
-def test_a_transpose_that_moves_the_channels_goes_below_a_batch_norm_with_an_axis(order, dtype):
+def test_a_transpose_that_moves_the_channels_moves_below_a_batch_norm_with_an_axis(order, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = transposed(x, order)
     graph = optimized([x], norm(y, y.tensor_type.shape[1], dtype), "SinkCode")

@@ -38,7 +38,7 @@ def chain_of_80(x):
     return x
 
 
-def test_what_no_output_needs_any_more_is_gone_all_at_once():
+def test_what_no_output_needs_any_more_is_removed_all_at_once():
     """Glow's DCE takes 80 operators that are not saved away; here they go with the last output that needs them."""
     x = tensor(2, 3)
     graph = FunctionGraph([x], [chain_of_80(x)])
@@ -83,7 +83,7 @@ def test_indices_that_nothing_reads_are_not_computed(dtype):
 
 
 @pytest.mark.parametrize("padding", [0, 1])
-def test_a_relu_goes_below_max_pooling(padding, dtype):
+def test_a_relu_moves_below_max_pooling(padding, dtype):
     x = tensor(2, 3, 6, 6, dtype=dtype)
     pooled = call(aten.max_pool2d.default, call(aten.relu.default, x), [3, 3], [1, 1], [padding, padding])
     given = torch.randn(2, 3, 6, 6, dtype=dtype)
@@ -99,7 +99,7 @@ def test_a_relu_stays_above_average_pooling(dtype):
     assert ops(optimized([x], pooled, "OptimizePool")) == ["relu", "avg_pool2d"]
 
 
-def test_a_relu_that_is_read_twice_stays_above_max_pooling(dtype):
+def test_a_relu_with_two_users_stays_above_max_pooling(dtype):
     x = tensor(2, 3, 6, 6, dtype=dtype)
     relu = call(aten.relu.default, x)
     told = reasons([x], [call(aten.max_pool2d.default, relu, [2, 2]), relu], "OptimizePool")
@@ -149,7 +149,7 @@ def test_equal_operators_are_one_and_equal_constants_are_one(dtype):
     assert len(graph.constants) == 1
 
 
-def test_of_two_equal_joins_that_are_joined_one_is_left(dtype):
+def test_of_two_equal_concats_that_are_joined_one_is_left(dtype):
     a1, a2 = tensor(1, 5, 10, 15, dtype=dtype, name="a1"), tensor(1, 5, 10, 15, dtype=dtype, name="a2")
     joined = call(aten.cat.default, [call(aten.cat.default, [a1, a2], 1) for _ in range(2)], 2)
     assert nodes(FunctionGraph([a1, a2], [joined])) == 4
@@ -219,7 +219,7 @@ def number(value, dtype):
     return Constant(torch.tensor(value, dtype=dtype))
 
 
-def test_sums_with_0_and_products_with_0_come_to_nothing(dtype):
+def test_sums_with_0_and_products_with_0_vanish(dtype):
     """0 / x + (0 + x) + 0 * x - 0 is x."""
     x = tensor(3, 2, dtype=dtype)
     zero = full(0.0, 3, 2, dtype=dtype)
@@ -254,7 +254,7 @@ def test_a_number_everywhere_keeps_all_its_digits_and_takes_the_memory_of_one(dt
     lambda x, one: call(aten.div.Tensor, x, one),
     lambda x, one: call(aten.pow.Tensor_Scalar, x, 1),
 ])  # fmt: skip
-def test_a_product_with_1_is_left_out(make, dtype):
+def test_a_product_with_1_is_removed(make, dtype):
     x = tensor(3, 2, dtype=dtype)
     graph = optimized([x], call(aten.relu.default, make(x, number(1.0, dtype))), "OptimizeArithmeticNodes")
     assert ops(graph) == ["relu"]
@@ -294,7 +294,7 @@ def test_squares_are_products(dtype):
     assert ops(optimized([x], call(aten.pow.Tensor_Scalar, x, 2), "OptimizeArithmeticNodes")) == ["mul"]
 
 
-def test_parts_of_one_number_everywhere_are_that_number(dtype):
+def test_parts_of_a_splat_are_that_number(dtype):
     zeros = call(aten.full.default, [4, 6], 3.0, dtype=dtype)
     outputs = [
         call(aten.slice.Tensor, zeros, 0, 1, 3),
@@ -307,7 +307,7 @@ def test_parts_of_one_number_everywhere_are_that_number(dtype):
     assert [held(v).number for v in graph.outputs] == [3.0, 2.0, 3.0, 3.0]
 
 
-def test_one_number_everywhere_is_reshaped_if_nothing_else_reads_it(dtype):
+def test_a_splat_is_reshaped_if_nothing_else_reads_it(dtype):
     ones = call(aten.ones.default, [4, 6], dtype=dtype)
     assert ops(optimized([], call(aten.view.default, ones, [24]), "OptimizeSplat")) == []
     told = reasons([], [call(aten.view.default, ones, [24]), ones], "OptimizeSplat")
@@ -339,7 +339,7 @@ def test_operators_that_do_something_stay(dtype):
     assert ops(optimized([x], y, "EliminateNoop")) == ["slice", "repeat", "max_pool2d", "slice"]
 
 
-def test_reshapes_in_a_row_are_one(dtype):
+def test_reshapes_consecutive_are_one(dtype):
     x = tensor(2, 3, 4, dtype=dtype)
     y = call(aten.view.default, call(aten.unsqueeze.default, call(aten.flatten.using_ints, x), 0), [4, 6])
     graph = optimized([x], y, "OptimizeReshape")
@@ -360,7 +360,7 @@ def test_removing_a_reshape_that_does_nothing_counts_as_a_change(dtype):
     assert [entry.changed for entry in run(graph, "OptimizeReshape")] == [True]
 
 
-def test_a_reshape_goes_below_operators_on_each_number(dtype):
+def test_a_reshape_moves_below_operators_on_each_number(dtype):
     x = tensor(2, 6, dtype=dtype)
     y = call(aten.tanh.default, call(aten.relu.default, call(aten.view.default, x, [3, 4])))
     graph = optimized([x], y, "SinkReshapes", until_fixed_point=True)

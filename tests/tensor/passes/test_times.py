@@ -9,8 +9,8 @@ from tests.tensor.passes.checking import aten, graph_pass, ops, run, tensor
 SIZES = (50, 100, 200)
 
 
-def test_nested_joins_are_one_in_one_rewrite():
-    """Of each join taken in alone, all outer ones would be made anew: 1 + 2 + 3 + ... inputs."""
+def test_nested_concats_are_one_in_one_rewrite():
+    """One by one, each rewrite would build the outer concat again: 1 + 2 + 3 + ... inputs."""
     x = tensor(2, 2)
     for size in SIZES:
         y = x
@@ -23,7 +23,7 @@ def test_nested_joins_are_one_in_one_rewrite():
         assert len(graph.toposort()[0].inputs) == size + 1
 
 
-def test_nested_joins_of_two_axes_are_one_for_each_run_of_one_axis():
+def test_nested_concats_of_two_axes_are_one_for_each_run_of_one_axis():
     x = tensor(2, 2)
     y = x
     for axis in (0, 0, 1, 1, 0):

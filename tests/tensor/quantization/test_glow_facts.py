@@ -145,7 +145,7 @@ def test_a_trained_constant_is_not_quantized_for_good():
     assert reasons([], quantized.quantize(weight, A), "ConvertQuantizedConstants", EXACT) == []
 
 
-def test_a_conversion_of_one_number_everywhere_is_a_number_everywhere():
+def test_a_conversion_of_a_splat_is_a_number_everywhere():
     full = call(aten.full.default, [3, 4], 1.0)
     assert optimized([], quantized.quantize(full, A), EXACT).outputs[0].number == 23
     whole = Constant(torch.full((3, 4), 23, dtype=torch.int8), quantization=A)
@@ -330,7 +330,7 @@ def test_two_rescales_below_a_sum_are_part_of_it():
     lambda x: call(aten.max_pool2d.default, x, [2, 2], [2, 2], [1, 1]),
     lambda x: call(aten.select.int, x, 1, 2),
 ])  # fmt: skip
-def test_rescale_goes_below_what_picks_numbers(move):
+def test_rescale_moves_below_what_picks_numbers(move):
     x = integers(A)
     graph = optimized([x], move(quantized.rescale(x, B)), EXACT)
     assert ops(graph)[-1] == "rescale_quantized"
@@ -386,7 +386,7 @@ def test_without_permission_no_operator_gets_another_scale_of_its_result():
     assert graph.text() == before
 
 
-def test_without_permission_a_rescale_goes_below_an_average():
+def test_without_permission_a_rescale_moves_below_an_average():
     x = integers(Quantization(0.1, 0))
     settings = {"kernel_size": [2, 2], "stride": [2, 2], "padding": [0, 0], "ceil_mode": False}
     settings |= {"count_include_pad": True, "divisor_override": None}

@@ -112,9 +112,9 @@ def test_a_graph_refuses_inputs_that_are_quantized_otherwise_than_the_operator_s
     with pytest.raises(OperatorError, match="it is a f32"):
         node.op(x, reals())
     plain = call(aten.alias.default, reals(), location=node.location)
-    with pytest.raises(OperatorError, match="a quantized tensor is needed"):
+    with pytest.raises(OperatorError, match="expected a quantized tensor"):
         quantized.dequantize(plain)
-    with pytest.raises(OperatorError, match="is no quantized operator"):
+    with pytest.raises(OperatorError, match="is not a quantized operator"):
         quantized.quantized(aten.add.Tensor, [x, y], C)
 
 
@@ -133,7 +133,7 @@ def test_a_scale_that_32_bits_cannot_divide_by_is_refused(scale):
         Quantization(scale, 0)
 
 
-def test_an_offset_that_is_no_stored_number_is_refused():
+def test_an_offset_that_is_not_a_stored_number_is_refused():
     with pytest.raises(OperatorError, match="quantize has a tensor of i8 with the offset 128"):
         quantized.quantize(reals(), Quantization(1.0, 128))
     with pytest.raises(OperatorError, match="with the offset -200"):

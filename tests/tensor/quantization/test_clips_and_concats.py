@@ -1,4 +1,4 @@
-"""Clips, relus, joins and transposes beside quantization."""
+"""Clips, relus, concats and transposes next to quantization."""
 
 import pytest
 import torch
@@ -60,7 +60,7 @@ def test_an_operator_gives_the_range_of_the_clip_that_follows():
     assert ops(graph) == ["quantized_add", "dequantize"]
 
 
-def test_a_join_of_integers_keeps_their_scales_alike():
+def test_a_concat_of_integers_keeps_their_scales_alike():
     """Glow: a quantize that a concat reads keeps its parameters."""
     x, y = reals(), integers(A, name="y")
     joined = call(aten.cat.default, [quantized.quantize(clip(x, 0.0, 6.0), A), y], 1)
@@ -99,7 +99,7 @@ def test_a_quantized_clip_of_narrower_integers_is_removed():
 # ---------------------------------------------------------------------- joins
 
 
-def test_a_join_between_dequantize_and_quantize_joins_integers():
+def test_a_concat_between_dequantize_and_quantize_concats_integers():
     x, y = integers(A), integers(B, name="y")
     joined = call(aten.cat.default, [quantized.dequantize(x), quantized.dequantize(y)], 1)
     graph = optimized([x, y], quantized.quantize(joined, B), "OptimizeConcatQuantization")
@@ -107,7 +107,7 @@ def test_a_join_between_dequantize_and_quantize_joins_integers():
     assert graph.outputs[0].type.quantization == B
 
 
-def test_a_join_that_is_read_in_floating_point_or_not_all_of_integers_stays():
+def test_a_concat_that_is_read_in_floating_point_or_not_all_of_integers_stays():
     x, y = integers(A), reals(name="y")
     parts = [quantized.dequantize(x), y]
     told = reasons([x, y], quantized.quantize(call(aten.cat.default, parts), A), "OptimizeConcatQuantization")
@@ -160,7 +160,7 @@ CONVERSIONS = [
 
 
 @pytest.mark.parametrize(("convert", "x"), CONVERSIONS, ids=["quantize", "dequantize", "rescale"])
-def test_a_transpose_goes_below_a_conversion(convert, x):
+def test_a_transpose_moves_below_a_conversion(convert, x):
     graph = optimized([x], convert(call(aten.permute.default, x, [0, 2, 3, 1])), "SinkCode")
     assert len(graph) == 2
     assert ops(graph)[1] == "permute"
@@ -176,7 +176,7 @@ def test_a_transpose_stays_above_quantize_if_others_read_it():
     assert ops(graph) == ["quantize", "permute"] * 2
 
 
-def test_a_reshape_goes_below_quantize():
+def test_a_reshape_moves_below_quantize():
     x = reals()
     assert ops(optimized([x], quantized.quantize(call(aten.view.default, x, [6, 16]), A), "SinkCode")) == [
         "quantize",
