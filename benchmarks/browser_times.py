@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from benchmarks.view_times import Figure
+from benchmarks.view_times import Measurement
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -63,15 +63,17 @@ def missing_browser() -> str:
     return ""
 
 
-def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Figure]:
+def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Measurement]:
     """Measure the first paint of each exported page (name -> text, number of layers), and frames of 2,000 boxes."""
     why = missing_browser()
     if why:
         names = [(name, "first paint of the exported page") for name in pages]
-        return [Figure(name, what, None, "ms", why=why) for name, what in (*names, ("", f"moving {DRAWN:,} boxes"))]
+        return [
+            Measurement(name, what, None, "ms", why=why) for name, what in (*names, ("", f"moving {DRAWN:,} boxes"))
+        ]
     from playwright.sync_api import sync_playwright
 
-    found: list[Figure] = []
+    found: list[Measurement] = []
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -82,7 +84,7 @@ def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Figure]:
             page.wait_for_selector(".ce-box")
             painted = float(page.evaluate(PAINTED))
             budget = FIRST_PAINT_MS * max(1.0, layers / 10_000)
-            found.append(Figure(name, "first paint of the exported page", painted, "ms", budget))
+            found.append(Measurement(name, "first paint of the exported page", painted, "ms", budget))
         page.goto((Path(folder) / "0.html").as_uri())
         page.wait_for_selector(".ce-box")
         found += _frames(page)
@@ -90,14 +92,14 @@ def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Figure]:
     return found
 
 
-def _frames(page: "Page") -> list[Figure]:
+def _frames(page: "Page") -> list[Measurement]:
     times: list[float] | None = page.evaluate(MOVE, DRAWN)
     what = f"moving {DRAWN:,} boxes"
     if not times:
-        return [Figure("", what, None, "frames/s", FRAMES_PER_S, True, "they were not drawn on a canvas")]
+        return [Measurement("", what, None, "frames/s", FRAMES_PER_S, True, "they were not drawn on a canvas")]
     return [
-        Figure("", f"{what}, median", 1000 / times[len(times) // 2], "frames/s", FRAMES_PER_S, True),
-        Figure("", f"{what}, slowest of 20", 1000 / times[len(times) * 19 // 20], "frames/s", FRAMES_PER_S, True),
+        Measurement("", f"{what}, median", 1000 / times[len(times) // 2], "frames/s", FRAMES_PER_S, True),
+        Measurement("", f"{what}, slowest of 20", 1000 / times[len(times) * 19 // 20], "frames/s", FRAMES_PER_S, True),
     ]
 
 

@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.browser_times import FLAGS, browser_path, missing_browser
-from benchmarks.view_times import Figure
+from benchmarks.view_times import Measurement
 from explorer.app.dashboard.serving import LOCAL, free_port
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ STEP = """async (step) => {
 }"""
 
 
-def measure_dashboard() -> list[Figure]:
+def measure_dashboard() -> list[Measurement]:
     """Open the dashboard of the default circuit several times, after one warm-up for the server."""
     why = missing_browser()
     if why:
-        return [Figure(CIRCUIT, what, None, "ms", why=why) for what in (USABLE, STEPPED)]
+        return [Measurement(CIRCUIT, what, None, "ms", why=why) for what in (USABLE, STEPPED)]
     from playwright.sync_api import sync_playwright
 
     with _server() as address, sync_playwright() as playwright:
@@ -47,8 +47,8 @@ def measure_dashboard() -> list[Figure]:
         steps = [float(page.evaluate(STEP, step)) for step in (3, 7, 8, 9, 10, 3, 0)]
         browser.close()
     return [
-        Figure(CIRCUIT, USABLE, 1000 * median(opened), "ms", USABLE_MS),
-        Figure(CIRCUIT, STEPPED, median(steps), "ms", STEP_MS),
+        Measurement(CIRCUIT, USABLE, 1000 * median(opened), "ms", USABLE_MS),
+        Measurement(CIRCUIT, STEPPED, median(steps), "ms", STEP_MS),
     ]
 
 

@@ -25,7 +25,7 @@ EXPORT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Measurement:
     """A measurement: its circuit, value, unit, and budget, the maximum value (None: no bound).
 
     With `over` the budget is a minimum. `why` says why nothing was measured.
@@ -47,7 +47,7 @@ class Figure:
         return self.value >= self.budget if self.over else self.value <= self.budget
 
 
-def measure_views(name: str, trace: Trace, on_step: Callable[[int], None] = lambda _: None) -> list[Figure]:
+def measure_views(name: str, trace: Trace, on_step: Callable[[int], None] = lambda _: None) -> list[Measurement]:
     """Measure the first picture, first visits of steps, and sizes of pictures, all grouped by level and fold key.
 
     A step includes everything that a host computes for it: picture, JSON, details of a box, costs. The budget of the
@@ -70,11 +70,11 @@ def measure_views(name: str, trace: Trace, on_step: Callable[[int], None] = lamb
     circuit = f"{name}, {layers:,} layers"
     budget = max(STEP_MS, FIRST_MS_PER_LAYER * layers)
     return [
-        Figure(circuit, "steps and first picture", 1000 * first, "ms", budget),
-        Figure(circuit, "a step, median", 1000 * _median(seconds), "ms", STEP_MS),
-        Figure(circuit, "a step, slowest", 1000 * max(seconds), "ms", STEP_MS),
-        Figure(circuit, "JSON of a picture, median", _median(sizes), "bytes"),
-        Figure(circuit, "JSON of a picture, largest", max(sizes), "bytes"),
+        Measurement(circuit, "steps and first picture", 1000 * first, "ms", budget),
+        Measurement(circuit, "a step, median", 1000 * _median(seconds), "ms", STEP_MS),
+        Measurement(circuit, "a step, slowest", 1000 * max(seconds), "ms", STEP_MS),
+        Measurement(circuit, "JSON of a picture, median", _median(sizes), "bytes"),
+        Measurement(circuit, "JSON of a picture, largest", max(sizes), "bytes"),
     ]
 
 
@@ -88,12 +88,12 @@ def export_of(name: str, trace: Trace) -> str:
     return page_html(recording(TraceIndex(trace), name, modes=EXPORT_MODES))
 
 
-def export_size(name: str, page: str, budget: float | None) -> Figure:
+def export_size(name: str, page: str, budget: float | None) -> Measurement:
     """The size of an exported page."""
-    return Figure(name, "exported page", len(page.encode()), "bytes", budget)
+    return Measurement(name, "exported page", len(page.encode()), "bytes", budget)
 
 
-def view_table(figures: Sequence[Figure]) -> Table:
+def view_table(figures: Sequence[Measurement]) -> Table:
     """A table with one row per measurement."""
     table = Table(title="Time and size of showing a trace")
     for column in ("circuit", "what"):
@@ -110,7 +110,7 @@ def view_table(figures: Sequence[Figure]) -> Table:
     return table
 
 
-def views_to_json(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+def views_to_json(figures: Sequence[Measurement]) -> list[dict[str, Any]]:
     """Return all measurements as data of JSON types."""
     return [{**asdict(figure), "ok": figure.ok} for figure in figures]
 

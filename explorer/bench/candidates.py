@@ -19,11 +19,11 @@ from explorer.timings import CUDA, Timing
 MEMORY_SHARE = 0.5
 """A batch is skipped if, judged by smaller ones, it needs more than this share of the free memory."""
 USAGE_SECONDS = 30.0
-"""Memory and operators are counted, which is slow for thousands of layers, until a measurement has taken so long."""
+"""Counting memory and operators, which is slow for thousands of layers, stops after this time."""
 ONE_ROW_RUNS = 3
 NAMES = {"cpu": "the CPU", "cuda": "CUDA"}
 
-Place = tuple[int, str]
+Key = tuple[int, str]
 """Index of the candidate, device."""
 
 
@@ -51,13 +51,13 @@ class Candidate:
 
 
 def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]) -> tuple[tuple[Timing, ...], bool]:
-    """The timing of every candidate on every device, and whether the measurement was cancelled."""
+    """Time every candidate on every device; also returns whether the measurement was cancelled."""
     prepared = _Prepared(measurement, candidates)
     stopped = not prepared.make()
-    repeated: Repeated[Place] = Repeated({place: [] for place in prepared.sections}, cancelled=stopped)
+    repeated: Repeated[Key] = Repeated({key: [] for key in prepared.sections}, cancelled=stopped)
     if not stopped:
 
-        def between(repeated: Repeated[Place], share: float, note: str) -> None:
+        def between(repeated: Repeated[Key], share: float, note: str) -> None:
             measurement.tell(share, note, lambda: prepared.timings_of(repeated))
 
         repeated = repeat_until_precise(
@@ -76,8 +76,8 @@ class _Prepared:
     def __init__(self, measurement: MeasurementRun, candidates: Sequence[Candidate]) -> None:
         self.measurement = measurement
         self.candidates = candidates
-        self.sections: dict[Place, Section] = {}
-        self.timings: dict[Place, Timing] = {}
+        self.sections: dict[Key, Section] = {}
+        self.timings: dict[Key, Timing] = {}
         for device in measurement.devices:
             for number, candidate in enumerate(candidates):
                 self.timings[number, device] = Timing(
@@ -92,7 +92,7 @@ class _Prepared:
         self._bytes_of_row: dict[tuple[Callable[[], nn.Module], str], float] = {}
 
     def make(self) -> bool:
-        """Make them all; False if the measurement was cancelled meanwhile."""
+        """Prepare all candidates; False if the measurement was cancelled."""
         for number, device in self.timings:
             candidate = self.candidates[number]
             self.measurement.tell(0.0, f"preparing {candidate.what} on {NAMES[device]}")
@@ -111,13 +111,13 @@ class _Prepared:
             self.timings[number, device] = replace(self.timings[number, device], missing=missing)
         return not self.measurement.cancelled()
 
-    def timings_of(self, repeated: Repeated[Place]) -> tuple[Timing, ...]:
+    def timings_of(self, repeated: Repeated[Key]) -> tuple[Timing, ...]:
         """The timings so far, device by device."""
         precision = self.measurement.settings.precision
         found: list[Timing] = []
-        for place, timing in self.timings.items():
-            estimate = repeated.estimate(place) if place in repeated.laps else None
-            missing = timing.missing or repeated.failed.get(place, "")
+        for key, timing in self.timings.items():
+            estimate = repeated.estimate(key) if key in repeated.laps else None
+            missing = timing.missing or repeated.failed.get(key, "")
             found.append(with_estimate(replace(timing, missing=missing), estimate, precision, repeated.cancelled))
         return tuple(found)
 

@@ -1,4 +1,4 @@
-"""One measurement of measuring: settings, threads, devices, progress, Cancel; one at a time in a process."""
+"""One measurement run: settings, threads, devices, progress, Cancel; one at a time in a process."""
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +56,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a measurement is: the share of its time from 0 to 1, what it does, and the timings so far."""
+    """Progress of a measurement: the elapsed share of its time from 0 to 1, a note, and the timings so far."""
 
     share: float
     note: str
@@ -78,7 +78,7 @@ def never() -> bool:
 
 @dataclass(eq=False)
 class MeasurementRun:
-    """A measurement that goes on. `tell` is called between timed sections only, in the thread that measures."""
+    """A measurement in progress. `tell` is called between timed sections only, in the measuring thread."""
 
     settings: Settings
     on_progress: OnProgress
@@ -101,7 +101,7 @@ class MeasurementRun:
     def run(
         self, subject: str, circuit: str, options: Mapping[str, Any], timings: tuple[Timing, ...], stopped: bool
     ) -> Run:
-        """The result of the measurement; tells the last progress."""
+        """Return the result of the measurement, after a last report of progress."""
         self.on_progress(Progress(1.0, "cancelled" if stopped else "done", timings))
         seconds = monotonic() - self.started
         kind = self.settings.kind

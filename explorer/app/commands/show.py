@@ -99,8 +99,8 @@ def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
     lines = [f"step {step.index}: {step.path} ({step.seconds * 1000:.1f} ms)", f"  {step.summary}"]
     by_rule: dict[str, list[str]] = {}
     for rewrite in step.rewrites:
-        place = f" in {rewrite.parameter_path}" if rewrite.parameter_path else ""
-        line = f"  {rewrite.rule}{place}: {_ids(rewrite.removed)} -> {_ids(rewrite.added)}"
+        where = f" in {rewrite.parameter_path}" if rewrite.parameter_path else ""
+        line = f"  {rewrite.rule}{where}: {_ids(rewrite.removed)} -> {_ids(rewrite.added)}"
         by_rule.setdefault(rewrite.rule, []).append(line)
     for rule, rewrites in by_rule.items():
         lines += _shorten(rewrites, limit, f"rewrites by {rule}")

@@ -73,7 +73,7 @@ class CourseRecorder:
             "groups": [look.group_by],
             "actions": False,
         }
-        place: PlaceView = {
+        start: PlaceView = {
             "step": session.step,
             "mode": look.mode,
             "colour_by": look.colour_by,
@@ -85,7 +85,7 @@ class CourseRecorder:
             "kind": "graph",
             "options": {**_options_of(widget), **fixed},
             "recording": number,
-            "start": place,
+            "start": start,
             "details": str(widget.details),
         }
 

@@ -103,15 +103,15 @@ class AskWidget(ipywidgets.VBox):
 
     def _show(self) -> None:
         """Go to the picture of the question, with the reader's selection, or to that of the answer."""
-        place = self.view["revealing" if self.revealed else "asking"]
+        picture = self.view["revealing" if self.revealed else "asking"]
         session = self.graph.session
         if self.revealed:
             self._chosen = session.selection
         with self.graph.hold_sync():
             self.graph.options = {**self._own, **question_options(self.view, self.revealed)}
-            session.change_look(mode=place["mode"], colour_by=place["colour_by"], group_by=place["group_by"])
-            session.go(place["step"])
-            session.select(place["selection"] if self.revealed else self._chosen)
+            session.change_look(mode=picture["mode"], colour_by=picture["colour_by"], group_by=picture["group_by"])
+            session.go(picture["step"])
+            session.select(picture["selection"] if self.revealed else self._chosen)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, with a PNG and text as fallback."""
@@ -133,13 +133,13 @@ class AskWidget(ipywidgets.VBox):
 
 def question_options(view: QuestionView, revealed: bool) -> GraphOptions:
     """Options of the picture: it hides everything that reveals the answer, and later shows that one step."""
-    place = view["revealing" if revealed else "asking"]
+    picture = view["revealing" if revealed else "asking"]
     fixed: GraphOptions = {
         "stepper": False,
         "numbers": True,
-        "groups": [place["group_by"]],
-        "colours": [place["colour_by"]],
+        "groups": [picture["group_by"]],
+        "colours": [picture["colour_by"]],
     }
     if revealed:
         return {**fixed, "modes": ["diff", "before", "after"], "asking": False, "many": False}
-    return {**fixed, "modes": [place["mode"]], "asking": True, "many": "clicks" in view}
+    return {**fixed, "modes": [picture["mode"]], "asking": True, "many": "clicks" in view}

@@ -70,7 +70,7 @@ def show(
     trace = opened.trace
     if timing is not None and timing.subject == STEPS:
         return _show_bars(step_bars(opened.index, timing))
-    if sum(place is not None for place in (match, fold_level, timing)) > 1:
+    if sum(start is not None for start in (match, fold_level, timing)) > 1:
         raise CircuitError("expected only one of match=, fold_level= and timing=")
     number = None
     if fold_level is not None:

@@ -47,14 +47,14 @@ class TraceWidget(GraphWidget):
         Raises: UnknownNameError for an unknown step or match.
         """
         session = self.session
-        told = match_details(session.index, step, match)
+        details = match_details(session.index, step, match)
         session.go(step)
         found = session.index.step(step).matches[match]
         session.select_nodes(session.index.nodes_of(found))
         self.view = {**dict(self.view), "hull": self._hull_of(found)}
         about = session.details()
-        sections = [*told["sections"], *(about["sections"] if about is not None else ())]
-        self.show_details({"id": session.selection[-1], "title": told["title"], "sections": sections})
+        sections = [*details["sections"], *(about["sections"] if about is not None else ())]
+        self.show_details({"id": session.selection[-1], "title": details["title"], "sections": sections})
 
     def _hull_of(self, match: MatchFound) -> str:
         """The hull of a match's rule around exactly the boxes of its nodes; empty if there is none."""

@@ -140,11 +140,11 @@ def _sub_pattern(form: ParameterForm) -> str:
 def _search(step: "int | str", after: bool) -> str:
     """Return code that matches the pattern on the layers before a step, or after it."""
     index = f"trace.step({step!r}).index"
-    place = index if after else f"max({index} - 1, 0)"
+    graph = index if after else f"max({index} - 1, 0)"
     return f"""
 from explorer.rewrite import match_pattern_graph
 
-search = match_pattern_graph(trace.steps[{place}].snapshot.graph, [PATTERN])
+search = match_pattern_graph(trace.steps[{graph}].snapshot.graph, [PATTERN])
 print(len(search.matches), "matches,", len(search.refusals), "near misses")
 for match in search.matches[:10]:
     print(match)

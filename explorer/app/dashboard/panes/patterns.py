@@ -57,8 +57,8 @@ class PatternTool(Tool):
         self.code = html_pane()
         self.replacement = pmui.Select(label="Replacement of a match", options=[], width=220, **SMALL)
         self.apply = pmui.Button(label="Apply", on_click=workspace.guard(self._apply), **SMALL)
-        self.beside = pmui.Button(
-            label="Apply and compare", variant="outlined", on_click=workspace.guard(self._apply_beside), **SMALL
+        self.compare = pmui.Button(
+            label="Apply and compare", variant="outlined", on_click=workspace.guard(self._compare), **SMALL
         )
         self.copy = pmui.Button(
             label="Copy as Python",
@@ -70,7 +70,7 @@ class PatternTool(Tool):
         super().__init__(workspace)
 
     def build(self) -> Viewable:
-        buttons = line(self.replacement, self.apply, self.beside, self.copy, self.clear)
+        buttons = line(self.replacement, self.apply, self.compare, self.copy, self.clear)
         left = column(self.rows, buttons)
         right = column(self.words, self.answer, self.code)
         return columns(left, right)
@@ -116,9 +116,9 @@ class PatternTool(Tool):
 
     def _layer_rows(self, i: int, entry: LayerForm) -> Viewable:
         """A layer: its type, the conditions on its fields, the sub-patterns of its parameters."""
-        place = "output side" if i == 0 else f"input {i} below"
+        where = "output side" if i == 0 else f"input {i} below"
         kind = _select(
-            f"Layer {i + 1} ({place})",
+            f"Layer {i + 1} ({where})",
             list(layer_types()),
             entry.type,
             self._guard(lambda value: self._layer(i, LayerForm(value))),
@@ -254,13 +254,13 @@ class PatternTool(Tool):
             session.try_pattern(None)
             said = "Enter a value for the condition." if _has_gaps(self.form) else str(error)
             self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(said)}</p>'
-            self.apply.disabled = self.beside.disabled = True
+            self.apply.disabled = self.compare.disabled = True
             self.code.object = ""
             return
         session.try_pattern(trial)
         kept = self.replacement.value if self.replacement.value in options else next(iter(options), None)
         self.replacement.param.update(options=options, value=kept)
-        self.apply.disabled = self.beside.disabled = not options
+        self.apply.disabled = self.compare.disabled = not options
         none = [] if options else ["No known rule replaces these layers; write one in a notebook."]
         self.words.object = f'<div role="status">{lines_html([trial.text, *none])}</div>'
         self.code.object = code_html(self._python())
@@ -304,7 +304,7 @@ class PatternTool(Tool):
 
         self._applied(show)
 
-    def _apply_beside(self, _: object) -> None:
+    def _compare(self, _: object) -> None:
         def show(opened: Opened) -> None:
             self.workspace.show_other(Session(opened, state))
             self.workspace.open_tool("compare")
