@@ -129,7 +129,7 @@ class MeasurementRun:
 def measurement_run(
     settings: Settings, on_progress: OnProgress = ignore, cancelled: Cancelled = never
 ) -> Iterator[MeasurementRun]:
-    """Begin a measurement: wait until no other one goes on in this process, set the threads, measure the limits.
+    """Start a measurement: wait until no other one runs in this process, set the threads, measure the limits.
 
     The threads are restored at the end; malloc continues to keep freed memory. The number of threads holds for the
     calling thread.
