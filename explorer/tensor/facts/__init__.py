@@ -3,7 +3,7 @@
 from explorer.tensor.facts.bounds import (
     CLIPS as CLIPS,
     KEEP_SIGN as KEEP_SIGN,
-    MOST_STEPS as MOST_STEPS,
+    MAX_STEPS as MAX_STEPS,
     NOT_NEGATIVE as NOT_NEGATIVE,
     PICKS as PICKS,
     RELUS as RELUS,

@@ -17,7 +17,7 @@ RELUS: tuple[OpOverload, ...] = (aten.relu.default,)
 CLIPS: tuple[OpOverload, ...] = (aten.clamp.default, aten.clip.default, aten.hardtanh.default, aten.relu6.default)
 """Operators that bound their input on one side or both."""
 
-MOST_STEPS = 16
+MAX_STEPS = 16
 """Maximum number of operators above a value that are searched for its bounds."""
 
 UNIT = (aten.sigmoid.default, aten.softmax.int, aten._softmax.default)
@@ -88,7 +88,7 @@ def bounded(variable: Variable, low: float, high: float) -> Variable:
     return clip(variable, low, high)
 
 
-def value_range(variable: Variable, steps: int = MOST_STEPS) -> tuple[float, float]:
+def value_range(variable: Variable, steps: int = MAX_STEPS) -> tuple[float, float]:
     """Bounds of all numbers of a variable that are not NaN, as far as its operators tell."""
     number = splat_number(variable)
     if isinstance(number, int | float):
@@ -119,7 +119,7 @@ def _is_never_negative(node: Apply) -> bool:
     return node.op.target in NOT_NEGATIVE and is_real(node.outputs[0]) and node.op.attributes.get("beta", 1) > 0
 
 
-def never_negative(variable: Variable, steps: int = MOST_STEPS) -> bool:
+def never_negative(variable: Variable, steps: int = MAX_STEPS) -> bool:
     """Whether no element is known to be below zero; elements may be NaN, or the inverse of -0.
 
     False for integers, which may overflow.
