@@ -5,6 +5,8 @@ import importlib.util
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +70,21 @@ def run(kernel: "BlockingKernelClient", code: str, **evaluated: str) -> dict[str
     if reply["status"] != "ok":
         pytest.fail(f"this cell failed:\n{code}\n\n" + "\n".join(reply.get("traceback", [])), pytrace=False)
     return {name: value["data"]["text/plain"] for name, value in reply["user_expressions"].items()}
+
+
+def test_nbval_accepts_a_lesson(tmp_path: Path) -> None:
+    """`pytest --nbval-lax notebooks` is how a reader checks the lessons; one of them shows that it works."""
+    if importlib.util.find_spec("nbval") is None:
+        is_missing("nbval", "pip install 'circuit-explorer[test]'")
+    options = ("--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "--rootdir", str(NOTEBOOKS), str(LESSONS[2])],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **{name: str(tmp_path / name) for name in STATE}},
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout[-6000:]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
