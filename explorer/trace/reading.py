@@ -24,7 +24,7 @@ from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNo
 from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import Trace
-from explorer.trace.version_1 import kind_of_type, title_of_type
+from explorer.trace.version_1 import kind_of_type, title_of_type, with_new_names
 
 RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
 
@@ -53,9 +53,9 @@ def _read(data: Mapping[str, Any]) -> Trace:
         check_rule(rule)
     history = GraphHistory()
     steps: list[Step] = []
-    for index, row in enumerate(data["steps"]):
+    for index, row in enumerate(map(with_new_names, data["steps"])):
         change = _read_change(row, records)
-        snapshot = LoadedSnapshot(history, index, row["figures"], reads, level)
+        snapshot = LoadedSnapshot(history, index, row["stats"], reads, level)
         step = _read_step(index, row, snapshot, times, tuple(data["tried"][row["tried"]]) if "tried" in row else ())
         check_before(step, history.inputs)
         history.add(change)
@@ -95,7 +95,7 @@ def _read_step(
         seconds=times["steps"][index] if times else 0.0,
         snapshot=snapshot,
         matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3]) for i, m in enumerate(row["matches"])),
-        refusals=tuple(MatchRefused(Refusal.from_json(r), r.get("place", "")) for r in row["refusals"]),
+        refusals=tuple(MatchRefused(Refusal.from_json(r), r.get("parameter_path", "")) for r in row["refusals"]),
         refusals_over=row["refusals_over"],
         lost=tuple(MatchLost(*x) for x in row["lost"]),
         rewrites=tuple(

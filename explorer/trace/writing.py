@@ -104,10 +104,11 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         "part": step.part,
         "level": step.level,
         "changed": step.changed,
-        "figures": dict(step.snapshot.stats),
+        "stats": dict(step.snapshot.stats),
         "matches": [[m.rule, m.root, list(m.nodes), m.parameter_path] for m in step.matches],
         "refusals": [
-            {**r.refusal.to_json(), **({"place": r.parameter_path} if r.parameter_path else {})} for r in step.refusals
+            {**r.refusal.to_json(), **({"parameter_path": r.parameter_path} if r.parameter_path else {})}
+            for r in step.refusals
         ],
         "refusals_over": dict(step.refusals_over),
         "lost": [[x.loser, x.winner, x.node, x.strategy, x.reason, x.parameter_path] for x in step.lost],
