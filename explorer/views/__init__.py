@@ -33,6 +33,11 @@ from explorer.views.folds import (
     why_not_folded as why_not_folded,
 )
 from explorer.views.index import TraceIndex as TraceIndex
+from explorer.views.layer_timings import (
+    layer_heat as layer_heat,
+    layer_table as layer_table,
+    layers_note as layers_note,
+)
 from explorer.views.messages import RUN_MORE as RUN_MORE, SHOW_ALL as SHOW_ALL, SHOW_MISSES as SHOW_MISSES
 from explorer.views.picture import (
     ALL_MODES as ALL_MODES,
@@ -65,9 +70,6 @@ from explorer.views.timings import (
     check_fits as check_fits,
     conditions as conditions,
     crossover_text as crossover_text,
-    layer_heat as layer_heat,
-    layer_table as layer_table,
-    layers_note as layers_note,
     measurements as measurements,
     memory_table as memory_table,
     mode_bars as mode_bars,

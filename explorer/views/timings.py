@@ -12,13 +12,9 @@ from explorer.errors import CircuitError
 from explorer.timings import (
     CPU,
     CUDA,
-    LAYER,
-    READ,
     STEPS,
-    SUM,
     SWEEP,
     TRAINING,
-    WHOLE,
     Estimate,
     Run,
     Timing,
@@ -147,7 +143,7 @@ def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
         rows.append([label, time_text(before.median), time_text(after.median), gained.text])
     return {
         "version": VERSION,
-        "title": f"Gain of each step on {_on(device)}: {NAMES_OF_KINDS[run.kind].lower()}",
+        "title": f"Gain of each step on {device_text(device)}: {NAMES_OF_KINDS[run.kind].lower()}",
         "unit": "ms",
         "log": False,
         "series": ["time"],
@@ -195,72 +191,6 @@ def crossover_text(run: Run) -> str:
     if found is None:
         return f"No crossover: from {plural(both[0][0], 'row')} to {size:,}, {faster} is always faster."
     return f"Crossover: from a batch of about {found:,.0f} on, {faster} is faster."
-
-
-# ---------------------------------------------------------------------- layers
-
-
-def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
-    """Return milliseconds by layer id, for `picture(times=...)` and `details(times=...)`."""
-    timings = [timing for timing in run.on(device) if timing.what == LAYER]
-    return {t.node: t.estimate.median for t in timings if t.node is not None and t.estimate is not None}
-
-
-def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
-    """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
-
-    Raises: CircuitError for a run of another trace.
-    """
-    check_fits(index, run)
-    heat = layer_heat(run, device)
-    reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
-    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
-    longest = sorted(heat, key=lambda node: (-heat[node], node))
-    rows = [_layer_row(index, run, node, heat, reads) for node in longest[:limit]]
-    rest = longest[limit:]
-    all_of_it = sum(heat.values())
-    if rest:
-        text = f"{plural(len(rest), 'other layer')}"
-        rows.append(_sum_row(text, sum(heat[node] for node in rest), all_of_it, [reads.get(n, 0.0) for n in rest]))
-    why = run.missing.get(device, "not measured")
-    for name, part in (("sum of layers", total), ("whole forward pass", whole)):
-        if part is None or part.estimate is None:
-            rows.append([name, (part.missing if part else "") or why, "", ""])
-            continue
-        row = _sum_row(name, part.estimate.median, part.estimate.median, list(reads.values()))
-        rows.append(row if part is total else [row[0], row[1], "", ""])
-    return {"columns": ["layer", "time", "share", "copying its inputs"], "rows": rows}
-
-
-def layers_note(run: Run, device: str = CPU) -> str:
-    """Compare the sum of the layers with the whole forward pass."""
-    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
-    if whole is None or total is None or whole.estimate is None or total.estimate is None:
-        return f"The layers were not timed on {_on(device)}: {run.missing.get(device, 'not measured')}."
-    together = f"The layers one by one take {time_text(total.estimate.median)}"
-    return f"{together}, the whole forward pass {time_text(whole.estimate.median)}."
-
-
-def _layer_row(
-    index: TraceIndex, run: Run, node: int, heat: Mapping[int, float], reads: Mapping[int | None, float]
-) -> list[str]:
-    step = next(timing.step for timing in run.timings if timing.step is not None)
-    state = index.state(step)
-    number = int(state.node[node]) if node < index.size else -1
-    if number < 0:
-        raise CircuitError(f"the recorded run names layer {node}, which is not in step {step} of this trace")
-    record = index.record(number)
-    folds = f" ×{record.num_folds}" if record.num_folds > 1 else ""
-    return _sum_row(f"{node}: {record.title}{folds}", heat[node], sum(heat.values()), [reads.get(node, 0.0)])
-
-
-def _sum_row(name: str, milliseconds: float, whole: float, reads: Sequence[float]) -> list[str]:
-    copied = sum(reads)
-    return [name, time_text(milliseconds), f"{_share(milliseconds, whole)}", time_text(copied) if copied else "nothing"]
-
-
-def _part(run: Run, device: str, what: str) -> Timing | None:
-    return next((timing for timing in run.on(device) if timing.what == what), None)
 
 
 # ---------------------------------------------------------------------- conditions
@@ -320,7 +250,8 @@ def _vague(timings: Sequence[Timing]) -> str:
     few = [timing for timing in timings if timing.estimate is not None and not timing.estimate.is_known]
     if few:
         return f"{len(few)} of them were measured fewer than 6 times, which is too few for an interval."
-    return f"{what_text(worst).capitalize()} on {_on(worst.device)} is known within {worst.estimate.half_width:.0%}."
+    where = device_text(worst.device)
+    return f"{what_text(worst).capitalize()} on {where} is known within {worst.estimate.half_width:.0%}."
 
 
 # ---------------------------------------------------------------------- helpers
@@ -411,7 +342,7 @@ def _bar(label: str, value: float | None, series: str) -> BarView:
 
 def _note(run: Run) -> str:
     vague = any(not timing.reached for timing in run.timings if timing.estimate is not None and timing.node is None)
-    without = [f"No times on {_on(device)}: {why}." for device, why in run.missing.items()]
+    without = [f"No times on {device_text(device)}: {why}." for device, why in run.missing.items()]
     return " ".join([WHISKERS, *(["Some are wider than requested."] if vague else []), *without])
 
 
@@ -431,9 +362,11 @@ def _times(ratio: float) -> str:
     return f"{ratio:.3g}x" if ratio < 1000 else f"{ratio:,.0f}x"
 
 
-def _share(part: float, whole: float) -> str:
+def share_text(part: float, whole: float) -> str:
+    """Return the part in percent of the whole."""
     return f"{part / whole:.0%}" if whole else ""
 
 
-def _on(device: str) -> str:
+def device_text(device: str) -> str:
+    """Return the name of a device within a sentence."""
     return "the CPU" if device == CPU else NAMES_OF_TIMES[device]

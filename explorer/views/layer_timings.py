@@ -1,0 +1,78 @@
+"""Views of the measured times of single layers: a heat map, the slowest ones, and their sum."""
+
+from collections.abc import Mapping, Sequence
+
+from explorer.errors import CircuitError
+from explorer.timings import CPU, LAYER, READ, SUM, WHOLE, Run, Timing
+from explorer.views.index import TraceIndex
+from explorer.views.timings import check_fits, device_text, share_text
+from explorer.views.words import plural, time_text
+from widgets.schema import TableView
+
+
+def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
+    """Return milliseconds by layer id, for `picture(times=...)` and `details(times=...)`."""
+    timings = [timing for timing in run.on(device) if timing.what == LAYER]
+    return {t.node: t.estimate.median for t in timings if t.node is not None and t.estimate is not None}
+
+
+def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
+    """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
+
+    Raises: CircuitError for a run of another trace.
+    """
+    check_fits(index, run)
+    heat = layer_heat(run, device)
+    reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
+    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
+    longest = sorted(heat, key=lambda node: (-heat[node], node))
+    rows = [_layer_row(index, run, node, heat, reads) for node in longest[:limit]]
+    rest = longest[limit:]
+    all_of_it = sum(heat.values())
+    if rest:
+        text = f"{plural(len(rest), 'other layer')}"
+        rows.append(_sum_row(text, sum(heat[node] for node in rest), all_of_it, [reads.get(n, 0.0) for n in rest]))
+    why = run.missing.get(device, "not measured")
+    for name, part in (("sum of layers", total), ("whole forward pass", whole)):
+        if part is None or part.estimate is None:
+            rows.append([name, (part.missing if part else "") or why, "", ""])
+            continue
+        row = _sum_row(name, part.estimate.median, part.estimate.median, list(reads.values()))
+        rows.append(row if part is total else [row[0], row[1], "", ""])
+    return {"columns": ["layer", "time", "share", "copying its inputs"], "rows": rows}
+
+
+def layers_note(run: Run, device: str = CPU) -> str:
+    """Compare the sum of the layers with the whole forward pass."""
+    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
+    if whole is None or total is None or whole.estimate is None or total.estimate is None:
+        return f"The layers were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
+    together = f"The layers one by one take {time_text(total.estimate.median)}"
+    return f"{together}, the whole forward pass {time_text(whole.estimate.median)}."
+
+
+def _layer_row(
+    index: TraceIndex, run: Run, node: int, heat: Mapping[int, float], reads: Mapping[int | None, float]
+) -> list[str]:
+    step = next(timing.step for timing in run.timings if timing.step is not None)
+    state = index.state(step)
+    number = int(state.node[node]) if node < index.size else -1
+    if number < 0:
+        raise CircuitError(f"the recorded run names layer {node}, which is not in step {step} of this trace")
+    record = index.record(number)
+    folds = f" ×{record.num_folds}" if record.num_folds > 1 else ""
+    return _sum_row(f"{node}: {record.title}{folds}", heat[node], sum(heat.values()), [reads.get(node, 0.0)])
+
+
+def _sum_row(name: str, milliseconds: float, whole: float, reads: Sequence[float]) -> list[str]:
+    copied = sum(reads)
+    return [
+        name,
+        time_text(milliseconds),
+        f"{share_text(milliseconds, whole)}",
+        time_text(copied) if copied else "nothing",
+    ]
+
+
+def _part(run: Run, device: str, what: str) -> Timing | None:
+    return next((timing for timing in run.on(device) if timing.what == what), None)
