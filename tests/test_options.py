@@ -48,7 +48,9 @@ def test_the_limit_on_rounds_and_the_levels_are_those_of_the_preset():
     for preset, (max_rounds, levels) in PRESETS.items():
         options = CompilerOptions(preset=preset)
         assert (options.max_rounds, options.levels) == (max_rounds, levels)
-        assert CompilerOptions(max_rounds=3, disable="Tucker", seed=2).with_preset(preset) == replace(options, seed=2)
+        assert CompilerOptions(max_rounds=3, disable=("Tucker",), seed=2).with_preset(preset) == replace(
+            options, seed=2
+        )
 
 
 def test_a_strategy_is_a_name_or_a_member():

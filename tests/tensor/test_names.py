@@ -6,6 +6,7 @@ import keyword
 import pytest
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from explorer.tensor import Constant, FunctionGraph, TensorType, Variable, call, from_module, to_fx, to_module
 
@@ -124,8 +125,8 @@ class Called(nn.Module):
 def test_modules_whose_argument_is_called_input(module, shape):
     x = torch.randn(shape)
     with torch.no_grad():
-        wanted = torch.utils._pytree.tree_leaves(module(x))
-        found = torch.utils._pytree.tree_leaves(to_module(from_module(module, (x,)))(x))
+        wanted = tree_leaves(module(x))
+        found = tree_leaves(to_module(from_module(module, (x,)))(x))
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other)
 

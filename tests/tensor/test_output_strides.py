@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 import explorer
 
@@ -35,8 +36,7 @@ FUNCTIONS = {
 def test_outputs_have_the_strides_of_the_module_and_can_be_written_to(name, mode):
     module = Calls(FUNCTIONS[name])
     compiled = explorer.record(module, (x,), mode=mode).compiled
-    leaves = torch.utils._pytree.tree_leaves
-    for found, wanted in zip(leaves(compiled(x.clone())), leaves(module(x.clone())), strict=True):
+    for found, wanted in zip(tree_leaves(compiled(x.clone())), tree_leaves(module(x.clone())), strict=True):
         torch.testing.assert_close(found, wanted)
         assert found.stride() == wanted.stride()
         found += 1

@@ -1,9 +1,12 @@
 """Random operators run in the order of the program, so that a seed draws the same numbers at every step."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import dropout
+from torch.utils._pytree import tree_leaves
 
 import explorer
 from explorer.tensor import Apply, FunctionGraph, TensorType, Variable, call, from_module, to_module
@@ -32,7 +35,7 @@ class LastRead(nn.Module):
 
 def seeded(module, *arguments):
     torch.manual_seed(7)
-    return torch.utils._pytree.tree_leaves(module(*arguments))
+    return tree_leaves(module(*arguments))
 
 
 @pytest.mark.parametrize("module", [LastFirst(), LastRead()], ids=["returned", "read"])
@@ -49,7 +52,8 @@ def test_a_seed_draws_the_numbers_of_the_module_in_every_step_and_in_copies(modu
 
 def test_the_check_of_a_trace_sees_an_import_that_draws_in_another_order():
     trace = explorer.record(LastFirst(), (x,), (), mode="train")
-    state = trace.steps[0].snapshot.state
+    snapshot: Any = trace.steps[0].snapshot
+    state = snapshot.state
     for node in state.nodes.values():
         if isinstance(node.value, Apply) and node.value.op.is_random:
             node.value.draw = 9 - node.value.draw
@@ -71,5 +75,5 @@ def test_a_random_operator_that_needs_a_later_one_runs_behind_it():
     a = Variable(TensorType(torch.float32, (6,)), name="a")
     first = call(aten.dropout.default, a, 0.5, True)
     graph = FunctionGraph([a], [call(aten.neg.default, first)])
-    graph.change_node_input(graph.nodes and next(iter(graph.nodes)), 0, call(aten.bernoulli.default, graph.inputs[0]))
+    graph.change_node_input(next(iter(graph.nodes)), 0, call(aten.bernoulli.default, graph.inputs[0]))
     assert [node.op.name for node in graph.toposort()] == ["bernoulli", "dropout", "neg"]

@@ -31,8 +31,9 @@ def work(count, recorded):
     """How many instructions of Python a rewriting takes: the same on every machine and at every time."""
     graph = many(count)
     if recorded:
-        graph.attach_feature(Observer([Recorder()]))
-        graph.observer.first("import")
+        observer = Observer([Recorder()])
+        graph.attach_feature(observer)
+        observer.first("import")
     executed = 0
 
     def trace(frame, event, argument):
@@ -105,8 +106,9 @@ def test_an_earlier_state_keeps_the_types_that_it_had():
 def test_undo_in_a_record_closes_the_step_before():
     graph = many(2)
     recorder = Recorder()
-    graph.attach_feature(Observer([recorder]))
-    graph.observer.first("import")
+    observer = Observer([recorder])
+    graph.attach_feature(observer)
+    observer.first("import")
     before, mark = graph.text(), graph.checkpoint()
     with graph.observer.scope("by hand"):
         graph.replace_validate(graph.outputs[0], call(aten.neg.default, graph.inputs[0]), "negate")

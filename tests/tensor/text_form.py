@@ -47,7 +47,9 @@ def graph_from(text: str) -> FunctionGraph:
     inputs: list[Variable] = []
     *rows, last = (line.strip() for line in text.strip().splitlines())
     for row in rows:
-        name, value, kind = re.fullmatch(r"%(\S+) = (.*?)(?: : (.*))?", row).groups()
+        matched = re.fullmatch(r"%(\S+) = (.*?)(?: : (.*))?", row)
+        assert matched is not None, row
+        name, value, kind = matched.groups()
         if value == "input":
             known[name] = Variable(_type(kind), name="" if re.fullmatch(r"i\d+", name) else name)
             inputs.append(known[name])
@@ -96,7 +98,9 @@ def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
 
 
 def _type(text: str) -> TensorType:
-    letters, shape = re.match(r"(\w+)\[([\d,]*)\]", text).groups()
+    matched = re.match(r"(\w+)\[([\d,]*)\]", text)
+    assert matched is not None, text
+    letters, shape = matched.groups()
     dtype = {name: kind for kind, name in LETTERS.items()}.get(letters) or getattr(torch, letters)
     return TensorType(dtype, tuple(int(size) for size in shape.split(",") if size))
 

@@ -5,6 +5,7 @@ import random
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils._pytree import tree_leaves
 
 VIEWS = {
     "t": lambda h: h.transpose(-1, -2),
@@ -122,8 +123,9 @@ def is_possible(program, x):
 
 def total(results):
     """A number that depends on every element of the results."""
-    parts = [r for r in torch.utils._pytree.tree_leaves(results) if r.requires_grad]
-    return sum((part * torch.arange(1.0, part.numel() + 1).reshape(part.shape)).sum() for part in parts)
+    parts = [r for r in tree_leaves(results) if r.requires_grad]
+    sums = [(part * torch.arange(1.0, part.numel() + 1).reshape(part.shape)).sum() for part in parts]
+    return torch.stack(sums).sum() if sums else torch.zeros(())
 
 
 class Together(nn.Module):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 import pytest
 import torch
@@ -75,7 +76,7 @@ def test_steps_carry_the_checks_of_their_values():
 def test_details_of_a_layer_that_was_fused():
     view = details(index_of("conflict"), 3, [5])
     assert view["id"] == "3/n5"
-    sections = {s["heading"]: s["rows"] + s["lines"] for s in view["sections"]}
+    sections: dict[str, list[Any]] = {s["heading"]: [*s["rows"], *s["lines"]] for s in view["sections"]}
     for row in sections["Code"]:
         row[1] = re.sub(r"\.py:\d+$", ".py", row[1])  # the line of a rule is not this test's business
     assert sections == snapshot(
