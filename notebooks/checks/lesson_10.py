@@ -155,13 +155,13 @@ def grade_2(answer: Any) -> Feedback:
         return something_else("the function register, without calling it,", answer)
     kept = [dict(registry.rules) for registry in OF_THE_PACKAGE]
     try:
-        return _judge_rule(answer, what)
+        return _grade_rule(answer, what)
     finally:
         for registry, rules in zip(OF_THE_PACKAGE, kept, strict=True):
             registry.rules = rules
 
 
-def _judge_rule(answer: Callable[[Any], Any], what: str) -> Feedback:
+def _grade_rule(answer: Callable[[Any], Any], what: str) -> Feedback:
     before = [set(registry.rules) for registry in OF_THE_PACKAGE]
     compiler = TorchCompiler(
         preset="handbook", fold=False, disable=("Tucker",)

@@ -119,7 +119,7 @@ def test_a_note_is_a_status_and_an_error_an_alert(dashboard: Open, tmp_path: Pat
     page = dashboard("?step=0")
     open_tool(page, "Pipeline")
     page.press("Disable this step")
-    page.page.get_by_role("status").filter(has_text="cannot be switched off").wait_for()
+    page.page.get_by_role("status").filter(has_text="cannot be disabled").wait_for()
     foreign = tmp_path / "foreign.json"
     foreign.write_text('{"format": "something else"}')
     open_tool(page, "Files")

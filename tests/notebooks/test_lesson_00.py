@@ -23,7 +23,7 @@ solutions = module("solutions.lesson_00")
     ],
 )
 def test_feedback_names_the_expected_type(number: int, answer: Any, expected: str) -> None:
-    feedback = getattr(checks, f"judge_{number}")(answer)
+    feedback = getattr(checks, f"grade_{number}")(answer)
     assert not feedback.right
     assert expected in feedback.text
 

@@ -29,14 +29,14 @@ def test_an_empty_answer_is_not_graded(number: int, capsys: pytest.CaptureFixtur
 
 @EACH
 def test_feedback_on_non_functions_and_functions_that_raise(number: int) -> None:
-    judge = getattr(checks, f"judge_{number}")
+    grade = getattr(checks, f"grade_{number}")
 
     def fails(*arguments: Any) -> Any:
         raise ZeroDivisionError("by nothing")
 
-    assert "something of type int" in judge(3).text
-    assert "The function failed: ZeroDivisionError: by nothing" in judge(fails).text
-    assert not judge(fails).right
+    assert "something of type int" in grade(3).text
+    assert "The function failed: ZeroDivisionError: by nothing" in grade(fails).text
+    assert not grade(fails).right
 
 
 @EACH
@@ -44,7 +44,7 @@ def test_feedback_on_non_functions_and_functions_that_raise(number: int) -> None
     "given", ["", "x", (), (None, None), (1, 2, 3), [math.inf, math.nan], {}, True, 10**400, torch.ones(2), object()]
 )
 def test_feedback_on_answers_of_a_wrong_type(number: int, given: Any) -> None:
-    feedback = getattr(checks, f"judge_{number}")(lambda *arguments: given)
+    feedback = getattr(checks, f"grade_{number}")(lambda *arguments: given)
     assert not feedback.right
     assert "xpected" in feedback.text or "even their whole range" in feedback.text
 

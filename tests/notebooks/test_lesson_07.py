@@ -34,7 +34,7 @@ def test_an_empty_answer_is_not_graded(number: int, answer: Any, capsys: pytest.
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("answer", [3, "x", (None,), {}, object(), int, len, div, Rewriter, PatternSub, SequenceDB])
 def test_feedback_on_answers_of_a_wrong_type(number: int, answer: Any) -> None:
-    feedback = getattr(checks, f"judge_{number}")(answer)
+    feedback = getattr(checks, f"grade_{number}")(answer)
     assert not feedback.right
     assert "xpected" in feedback.text or "Creating the rewriter failed" in feedback.text
 

@@ -99,7 +99,7 @@ SINK, CONSTANTS, NORM = (f"- passName: {name}\n" for name in ("SinkCode", "Trans
         (SINK * 4, "It has 4 passes"),
         (NORM, "transposes of images are left"),
         (SINK, "but 2 batch norms too."),
-        (SINK + NORM, "weight or bias of the convolution is no constant"),
+        (SINK + NORM, "weight or bias of the convolution is trained, or not a constant"),
         (NORM + SINK + CONSTANTS, "found no batch norm directly after a convolution"),
         (SINK + CONSTANTS + NORM, "In the mode train it also runs OptimizeBatchNorm"),
         (FunctionPassPipeline.of("SinkCode"), "its YAML string"),

@@ -43,7 +43,7 @@ def test_an_empty_answer_is_not_graded(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_feedback_on_a_wrong_type(number: int) -> None:
-    feedback = getattr(checks, f"judge_{number}")(3)
+    feedback = getattr(checks, f"grade_{number}")(3)
     assert not feedback.right
     assert "xpected" in feedback.text
 

@@ -92,9 +92,11 @@ def record_module(
     check_layout(layout)
     steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
     examples = _examples(subject, example_inputs, kwargs or {})
-    program = export(subject, examples, examples.by_name) if isinstance(subject, nn.Module) else subject
+    training = mode == "train"
+    is_module = isinstance(subject, nn.Module)
+    program = export(subject, examples, examples.by_name, training=training) if is_module else subject
     source = partial(_run_exported, program) if isinstance(program, ExportedProgram) else None
-    graph = _graph_of(program, operators, mode == "train")
+    graph = _graph_of(program, operators, training)
     recorder = Recorder()
     observer = Observer((recorder, *listeners), one_by_one)
     graph.attach_feature(observer)

@@ -49,18 +49,22 @@ def from_module(
     With the layout "nhwc" convolutions and pools are made to work with channels last (`to_nhwc`).
     Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
     """
-    guarded = training or not isinstance(module, EvaluatedCircuit)  # else its logarithms need no guard at zero
-    with torch.set_grad_enabled(guarded and torch.is_grad_enabled()):
-        program = export(module, example_inputs, kwargs)
+    program = export(module, example_inputs, kwargs, training=training)
     return from_exported(program, level=level, layout=layout, training=training)
 
 
 def export(
-    module: nn.Module, example_inputs: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+    module: nn.Module,
+    example_inputs: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    training: bool = False,
 ) -> ExportedProgram:
     """Export a module. Raises: ExportError if PyTorch cannot, with the reason and the user's line."""
+    # Without gradients the logarithms of a circuit need no guard at zero.
+    gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
     try:
-        with exclusively(), warnings.catch_warnings():
+        with exclusively(), warnings.catch_warnings(), torch.set_grad_enabled(gradients):
             warnings.simplefilter("ignore")
             return torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
     except Exception as error:
