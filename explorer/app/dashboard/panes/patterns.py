@@ -254,8 +254,9 @@ class PatternTool(Tool):
             session.try_pattern(None)
             said = "Enter a value for the condition." if _has_gaps(self.form) else str(error)
             self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(said)}</p>'
-            self.apply.disabled = self.compare.disabled = True
             self.code.object = ""
+            # The buttons stay enabled, and a press shows the error: a React widget of Panel sends back each value it
+            # receives, so a property that changes with every key may end with an older value.
             return
         session.try_pattern(trial)
         kept = self.replacement.value if self.replacement.value in options else next(iter(options), None)
