@@ -52,14 +52,16 @@ class Origin:
 class Lineage:
     """The origin of a node and what became of it.
 
-    `symbolic` are the layers of the symbolic circuit that it was made from; `first_step` and `last_step` are the steps
-    at whose end it exists. `now` are the nodes at the end that hold its value, each with the slice (None: not folded);
-    `inside` are those that it became part of where no node holds its value any more.
+    `symbolic` are the nodes of the first step that it was made from, and `origins` is their label: the layers of the
+    symbolic circuit, or imported operators. `first_step` and `last_step` are the steps at whose end it exists. `now`
+    are the nodes at the end that hold its value, each with the slice (None: not folded); `inside` are those that it
+    became part of where no node holds its value any more.
     """
 
     node: int
     first_step: int
     last_step: int
+    origins: str
     symbolic: tuple[int, ...]
     made_by: tuple[Origin, ...]
     became: tuple[Origin, ...]
@@ -81,7 +83,7 @@ class Lineage:
             return ", ".join(map(str, values[:12])) + (f" ... ({len(values)} in all)" if len(values) > 12 else "")
 
         lines = [f"node {self.node}: exists from step {self.first_step} to step {self.last_step}"]
-        lines.append(f"  stands for symbolic layers {ids(self.symbolic)}")
+        lines.append(f"  {self.origins}: {ids(self.symbolic) or 'none'}")
         lines += [f"  made by {origin}" for origin in self.made_by]
         lines += [f"  parameters changed by {origin}" for origin in self.parameter_changes]
         lines += [f"  became {origin}" for origin in self.became]

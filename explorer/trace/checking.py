@@ -56,8 +56,7 @@ def check_before(step: Step, nodes: Container[int]) -> None:
 def check_after(step: Step, nodes: Container[int]) -> None:
     """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
     made = [group.node for group in step.folds]
-    if step.error is None:  # a failed step leaves the graph as it was
-        made += [node for rewrite in step.rewrites if not rewrite.parameter_path for node in rewrite.added]
+    made += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
     _check_exist(made, nodes, f"after {_name(step)}")
 
 

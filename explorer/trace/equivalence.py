@@ -9,11 +9,17 @@ from explorer.trace.answers import Answers, StepCheck
 from explorer.trace.events import RuleDescription
 from explorer.trace.steps import Step
 
+COMPLEX_LOGARITHMS, LIKELIHOODS = "complex-lse-sum", "sum-product"
+"""The semirings whose outputs are complex logarithms, and the numbers themselves."""
 EXACTNESS_ORDER = ("exact", "real", "lossy")
 ROUNDING = {"torch.float32": 1e-4, "torch.float64": 1e-9}
 """By dtype: how much the order of sums may change an output, relative to the largest one."""
 HALF_ROUNDING = 1e-2
 """The same for all other, shorter dtypes."""
+SMALLEST_NORMAL = {"torch.float64": 2.0**-1022, "torch.float16": 2.0**-14}
+"""By dtype: the smallest number of full precision; sums of smaller ones may differ by this much."""
+OTHER_SMALLEST_NORMAL = 2.0**-126
+"""The same for float32 and bfloat16."""
 CANCELLED = 3
 """The rest of a cancellation is below `rounding` of the largest output, but not below this power of it."""
 
@@ -24,12 +30,13 @@ def checked_steps(
     x: Any,
     on_step: Callable[[Step], None],
     needs_rows: bool,
-    are_logarithms: bool = False,
+    semiring: str = "",
     source: Callable[[Any], tuple[Any, ...]] | None = None,
 ) -> Answers[StepCheck]:
     """The check on `x` of each step that did not fail; `on_step` is called with each step before it is run.
 
-    `are_logarithms`: complex outputs are logarithms, which are equal if the numbers that they stand for are.
+    `semiring` is that of a circuit. The outputs under sum-product may all be tiny, so differences are relative to the
+    largest of them. Complex logarithms are equal if the numbers that they stand for are.
     `source` returns the values before the first step, which may round differently.
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """
@@ -44,23 +51,21 @@ def checked_steps(
         imported = source is not None and not found
         if values is None or imported or step.changed or step.folds:
             values = step.snapshot.results(x)
-            values = tuple(map(_principal, values)) if are_logarithms else values
+            values = tuple(map(_principal, values)) if semiring == COMPLEX_LOGARITHMS else values
         if needs_rows and not any(value.numel() for value in values):
             raise ShapeError("check needs at least one row; x has none")
         # Folding reorders sums, so it is exact in real arithmetic only.
         done = [promises.get(rewrite.rule, "real") for rewrite in step.rewrites]
         done += ["real"] * (imported or bool(step.folds))
         weakest = max(done, key=EXACTNESS_ORDER.index, default="exact")
-        found.append(_checked(step, weakest, values, values if before is None else before, are_logarithms))
+        found.append(_checked(step, weakest, values, values if before is None else before, semiring))
     return Answers(found)
 
 
-def _checked(
-    step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], are_logarithms: bool
-) -> StepCheck:
+def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:
     """Compare the results after a step with those before it."""
     pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
-    compared = [_compared(value, wanted, are_logarithms) for value, wanted in pairs]
+    compared = [_compared(value, wanted, semiring) for value, wanted in pairs]
     difference, rounding = max(
         compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]), default=(0.0, HALF_ROUNDING)
     )
@@ -79,20 +84,24 @@ def _principal(logarithm: Any) -> Any:
     return result
 
 
-def _compared(value: Any, wanted: Any, are_logarithms: bool) -> tuple[float, float]:
+def _compared(value: Any, wanted: Any, semiring: str) -> tuple[float, float]:
     """The largest difference of two tensors, and the tolerance for a different order of sums."""
     if not value.is_floating_point() and not value.is_complex():
         return float((value != wanted).any()), ROUNDING["torch.float64"]
     size = wanted.abs()
     size[(size == inf) | (size != size)] = 0
     rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING)
-    if are_logarithms and value.is_complex():
+    if semiring == COMPLEX_LOGARITHMS and value.is_complex():
         difference = _difference_of_logarithms(value, wanted, rounding)
     else:
         difference = (value - wanted).abs()
     difference[value == wanted] = 0  # infinities that agree
     difference[(value != value) & (wanted != wanted)] = 0  # NaN in both
-    return float(difference.max()), rounding * max(1.0, float(size.max()))
+    largest = float(size.max())
+    if semiring == LIKELIHOODS:
+        smallest = SMALLEST_NORMAL.get(str(size.dtype), OTHER_SMALLEST_NORMAL)
+        return float(difference.max()), max(rounding * largest, smallest)
+    return float(difference.max()), rounding * max(1.0, largest)
 
 
 def _difference_of_logarithms(value: Any, wanted: Any, rounding: float) -> Any:

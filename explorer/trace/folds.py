@@ -16,9 +16,10 @@ FoldKey = tuple[str, tuple[tuple[str, Any], ...]]
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The fold groups of all levels."""
+    """The fold groups of all levels; `no_folds` says why there may be none."""
 
     steps: Sequence[Step]
+    no_folds: str
 
     @cached_property
     def groups(self) -> Answers[FoldGroup]:
@@ -57,6 +58,8 @@ class Folds:
         return FoldAnswer(False, "; ".join(reasons) or f"equal keys, but level {here.level} was switched off")
 
     def _group_of(self, node: int) -> FoldGroup:
+        if not self.slices:
+            raise UnknownNameError(f"nothing was folded in this trace, so layer {node} was not either: {self.no_folds}")
         if node not in self.slices:
             raise UnknownNameError(
                 f"layer {node} was not there when folding began; ids are those of the graph before folding"

@@ -11,10 +11,14 @@ from explorer.trace.steps import Step
 
 @dataclass(frozen=True, eq=False)
 class Lineages:
-    """The lineage of every node; `slices`: layer that was folded -> (folded node, slice)."""
+    """The lineage of every node.
+
+    `slices`: layer that was folded -> (folded node, slice); `origins` is the label of the nodes of the first step.
+    """
 
     steps: Sequence[Step]
     slices: Mapping[int, tuple[int, int]]
+    origins: str
 
     def of(self, node: int) -> Lineage:
         """The lineage of a node. Raises: UnknownNameError."""
@@ -22,13 +26,14 @@ class Lineages:
         changes = tuple(
             Origin(s.index, s.at, f"{w.rule} in {w.parameter_path}", (node,), (node,))
             for s in self.steps
-            for w in s.rewrites
+            for w in s.applied
             if w.parameter_path and w.parameter_path.split(".")[0] == str(node)
         )
         return Lineage(
             node,
             first,
             last,
+            self.origins,
             tuple(sorted(self._symbolic(node))),
             tuple(self._made_by.get(node, ())),
             tuple(self._became.get(node, ())),
@@ -83,9 +88,7 @@ class Lineages:
     def _changes(self) -> tuple[Origin, ...]:
         found: list[Origin] = []
         for step in self.steps:
-            if step.error is not None:
-                continue  # a failed step leaves the graph as it was
-            for rewrite in step.rewrites:
+            for rewrite in step.applied:
                 if not rewrite.parameter_path:
                     found.append(
                         Origin(

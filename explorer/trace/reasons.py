@@ -42,7 +42,7 @@ def _is_at(rule: RuleDescription, root: int, parameter_path: str, node: int) -> 
 def fate_of_matches(found: Sequence[MatchFound], step: Step) -> tuple[bool, str]:
     """Whether one of these matches was applied, and in words what happened to them."""
     numbers = {match.number for match in found}
-    if step.error is None and any(rewrite.number in numbers for rewrite in step.rewrites):
+    if any(rewrite.number in numbers for rewrite in step.applied):
         return True, "it matched and was applied"
     lost = next((loss for loss in step.lost if loss.loser in numbers), None)
     if lost is None:

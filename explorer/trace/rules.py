@@ -50,12 +50,12 @@ def rule_interactions(steps: Sequence[Step]) -> Answers[RuleInteraction]:
     maker: dict[tuple[str, int], str] = {}
     counts: dict[tuple[str, str], int] = {}
     for step in steps:
-        for rewrite in step.rewrites:
+        for rewrite in step.applied:
             read = [(rewrite.parameter_path, node) for node in step.matches[rewrite.number].nodes]
             found = {maker[node] for node in read if node in maker}
             for rule in found:
                 counts[rule, rewrite.rule] = counts.get((rule, rewrite.rule), 0) + 1
-        for rewrite in step.rewrites:
+        for rewrite in step.applied:
             maker.update({(rewrite.parameter_path, node): rewrite.rule for node in rewrite.added})
     return Answers(RuleInteraction(*pair, count) for pair, count in sorted(counts.items()))
 
@@ -64,7 +64,7 @@ def rule_stats(rules: Sequence[RuleDescription], steps: Sequence[Step]) -> Answe
     """The counts of each rule, in order of the rules."""
     stats: list[RuleStats] = []
     for rule in rules:
-        applied = [w for s in steps for w in s.rewrites if w.rule == rule.name]
+        applied = [w for s in steps for w in s.applied if w.rule == rule.name]
         matched = sum(m.rule == rule.name for s in steps for m in s.matches)
         misses = sum(r.refusal.pattern == rule.pattern for s in steps for r in s.refusals)
         misses += sum(s.refusals_over.get(rule.pattern, 0) for s in steps)

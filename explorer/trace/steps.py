@@ -21,7 +21,7 @@ from explorer.trace.events import (
     StepStarted,
 )
 from explorer.trace.paths import StepPath
-from explorer.trace.refusal import SWITCHED_OFF, Refusal
+from explorer.trace.refusal import Refusal
 
 NEAR_MISS_LIMIT = 2_000
 """Maximum number of near misses kept for one pattern and step; more are counted."""
@@ -110,9 +110,14 @@ class Step:
         return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}{off}"
 
     @property
+    def applied(self) -> tuple[Rewritten, ...]:
+        """The rewrites that changed the graph; those of a step that failed did not."""
+        return self.rewrites if self.error is None else ()
+
+    @property
     def switched_off(self) -> int:
         """Number of kept near misses that are matches switched off by the user."""
-        return sum(miss.refusal.found == SWITCHED_OFF for miss in self.refusals)
+        return sum(miss.refusal.is_switched_off for miss in self.refusals)
 
 
 def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:

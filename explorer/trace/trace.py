@@ -33,9 +33,6 @@ from explorer.trace.steps import Step, find_step
 from explorer.trace.text import steps_text
 from explorer.trace.why_not import WhyNots
 
-COMPLEX_LOGARITHMS = "complex-lse-sum"
-"""The semiring whose outputs are complex logarithms."""
-
 Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal | None]]
 """Runs the matcher again at a node: (trace, step, pattern, node) -> (its questions, the refusal or None)."""
 
@@ -110,8 +107,8 @@ class Trace:
         Raises: ShapeError if `x` has no rows for a circuit; CircuitError for a loaded trace.
         """
         x = self.examples if x is None else x
-        are_logarithms = self.options.get("semiring") == COMPLEX_LOGARITHMS
-        return checked_steps(self.steps, self.rules, x, on_step, self.level.has_batches, are_logarithms, self.source)
+        semiring = self.options.get("semiring", "")
+        return checked_steps(self.steps, self.rules, x, on_step, self.level.has_batches, semiring, self.source)
 
     # ------------------------------------------------------------------ matches
 
@@ -202,11 +199,11 @@ class Trace:
 
     @cached_property
     def _folds(self) -> Folds:
-        return Folds(self.steps)
+        return Folds(self.steps, self.level.no_folds)
 
     @cached_property
     def _lineages(self) -> Lineages:
-        return Lineages(self.steps, self._folds.slices)
+        return Lineages(self.steps, self._folds.slices, self.level.origins)
 
     def _chosen(self, step: "int | str | None") -> tuple[Step, ...]:
         return self.steps if step is None else (self.step(step),)

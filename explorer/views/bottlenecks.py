@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from explorer.timings import CPU, DEVICES, FORWARD, LAYERS, READ, SWEEP, Limits, Run, Timing, state_step
+from explorer.views.boxes import number_bytes
 from explorer.views.costs import NAMES_OF_TIMES
 from explorer.views.index import TraceIndex
 from explorer.views.timings import check_fits
@@ -18,7 +20,7 @@ LAUNCH_SHARE = 0.5
 LAUNCH_FACTOR = 25
 """... and the average operator takes at most this many times as long as the smallest one on the device."""
 FLAT_FACTOR, FLAT_ROWS = 1.5, 4
-"""Small batches are launch-bound while at least 4 times the rows take at most 1.5 times as long."""
+"""Small batches are launch-bound up to the size at which 4 times the rows or more take at most 1.5 times as long."""
 GATHER_SHARE = 0.25
 """Gather-bound: copying inputs takes at least this share of the forward pass."""
 MEMORY_SHARE = 0.4
@@ -27,8 +29,6 @@ MEMORY_ROWS = 64
 """... for batches of at least this many rows: below, parameters and launches dominate."""
 CACHED_SHARE = 1.2
 """An estimate above this share of the time is refuted: the bytes stayed in the caches."""
-NUMBER_BYTES = 4
-"""Bytes of an entry of a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _launch(timing: Timing, limits: Limits, fold: str) -> list[Bottleneck]:
         f"{timing.operators:,} operators take {time_text(each)} each, and the smallest operator on this device "
         f"takes {time_text(limits.operator_ms)}."
     )
-    advice = f"{fold}use larger batches, which cost almost nothing."
+    advice = f"{fold}use larger batches: {timing.batch_size:,} rows take only {1 / share:.2g} times as long as one."
     return [Bottleneck("launch-bound", timing.device, text, advice[0].upper() + advice[1:])]
 
 
@@ -111,7 +111,7 @@ def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Bottleneck]:
     """Find the batch size up to which more rows cost almost nothing."""
     ordered = sorted(timings, key=lambda timing: timing.batch_size)
     times = [(timing.batch_size, timing.estimate.median) for timing in ordered if timing.estimate is not None]
-    flat = [(size, time) for size, time in times if time <= FLAT_FACTOR * times[0][1]]
+    flat = list(takewhile(lambda pair: pair[1] <= FLAT_FACTOR * times[0][1], times))
     if not flat or flat[-1][0] < FLAT_ROWS * times[0][0]:
         return []
     rows, time = flat[-1]
@@ -157,7 +157,7 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
         return []
     time, stats = timing.estimate.median, index.trace.stats(step)
     moved = 2 * (stats["activation_bytes"] + stats["copied_bytes"]) * timing.batch_size
-    moved += stats["parameters"] * NUMBER_BYTES
+    moved += stats["parameters"] * number_bytes(index)
     done = (stats["flops"] + stats["transcendentals"]) * timing.batch_size
     moving, doing = moved / limits.bytes_per_second * 1000, done / limits.flops_per_second * 1000
     if not MEMORY_SHARE * time <= moving <= CACHED_SHARE * time or moving < doing:
@@ -165,9 +165,10 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
     balance = limits.flops_per_second / limits.bytes_per_second
     text = (
         f"{done / moved:.2g} operations per byte, while this device can do {balance:.2g} per byte moved; moving "
-        f"{bytes_text(moved)} takes {time_text(moving)} of {time_text(time)} ({moving / time:.0%})."
+        f"{bytes_text(moved)}, as estimated, takes about {time_text(moving)} of {time_text(time)} "
+        f"({moving / time:.0%}) at {bytes_text(limits.bytes_per_second)} per second."
     )
-    advice = "Fuse layers, so that less is written and read again; or give the batch in parts that fit into the caches."
+    advice = "Fuse layers, so that less is written and read again, or try smaller batches, which may fit into caches."
     return [Bottleneck("memory-bound", timing.device, text, advice)]
 
 

@@ -13,7 +13,6 @@ from explorer.views.states import State
 from explorer.views.words import list_text, plural
 from widgets.schema import NodeKind
 
-FLOAT_BYTES = 4
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
 """Width of a character of the detail, and total margin on both sides."""
 
@@ -88,7 +87,7 @@ def _results_text(record: NodeRecord) -> str:
 
 
 def folds_of_box(box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int:
-    """Return Return Return F of a node; 1 for a group."""
+    """Return F of a node; 1 for a group."""
     return forms[0][0].num_folds if len(box.ids) == 1 else 1
 
 
@@ -102,10 +101,21 @@ def bytes_of_box(index: TraceIndex, step: int, box: Box, forms: Sequence[tuple[N
         units = record.config.get("num_output_units")
         if not isinstance(units, int):
             return None
-        total += units * record.num_folds * FLOAT_BYTES * count
+        total += units * record.num_folds * number_bytes(index) * count
     shown_at = step if box.after else step - 1
     folded = [node for node in box.ids if index.folded_at[node] <= shown_at and node in index.reads]
     return total + sum(index.reads[node].copied_bytes for node in folded)
+
+
+def number_bytes(index: TraceIndex) -> int:
+    """Return the bytes of one number that a layer of the circuit computes."""
+    key = ("number bytes",)
+    if key not in index.cache:
+        state = index.state(0)
+        forms = forms_of(index, state, np.flatnonzero(state.present).tolist())
+        numbers = sum(record.config["num_output_units"] * record.num_folds * count for record, count in forms)
+        index.cache[key] = index.trace.stats(0)["activation_bytes"] // numbers
+    return index.cache[key]
 
 
 def parameter_count(record: NodeRecord) -> int:

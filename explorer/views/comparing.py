@@ -95,7 +95,7 @@ def _origins(index: TraceIndex, step: int) -> Mapping[int, _Origin]:
             return index.cache[key]
         found = dict(_origins(index, step - 1))
         entry = index.trace.steps[step]
-        for rewrite in entry.rewrites if entry.error is None else ():
+        for rewrite in entry.applied:
             if not rewrite.parameter_path:
                 symbolic = _joined(found, rewrite.removed)
                 found |= {n: _Origin(symbolic, i, len(rewrite.added)) for i, n in enumerate(rewrite.added)}
@@ -232,7 +232,7 @@ def _counts(index: TraceIndex) -> dict[str, int]:
     return {
         "rounds of optimization": len(rounds),
         "matches": sum(len(step.matches) for step in steps),
-        "matches applied": sum(len(step.rewrites) for step in steps if step.error is None),
+        "matches applied": sum(len(step.applied) for step in steps),
         "matches that lost a conflict": sum(len(step.lost) for step in steps),
         "near misses": misses,
         "folded groups": sum(len(group.members) > 1 for step in steps for group in step.folds),
@@ -293,8 +293,7 @@ def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: S
 
 
 def _applied(step: Step) -> dict[_Rewrite, None]:
-    done = step.rewrites if step.error is None else ()
-    return dict.fromkeys((rewrite.rule, rewrite.removed, rewrite.parameter_path) for rewrite in done)
+    return dict.fromkeys((rewrite.rule, rewrite.removed, rewrite.parameter_path) for rewrite in step.applied)
 
 
 def _folded(step: Step) -> dict[_Fold, None]:

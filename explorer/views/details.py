@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.errors import UnknownNameError
 from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription
-from explorer.views.boxes import FLOAT_BYTES, parameter_count
+from explorer.views.boxes import number_bytes, parameter_count
 from explorer.views.grouping import box_id, match_roles
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State
@@ -53,7 +53,7 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
     if not 0 <= number < len(entry.matches):
         raise UnknownNameError(f"step {entry.index} has no match {number}; it has {len(entry.matches)}")
     match = entry.matches[number]
-    rewrite = next((r for r in entry.rewrites if r.number == number), None)
+    rewrite = next((r for r in entry.applied if r.number == number), None)
     conflicts = [c for c in entry.lost if number in (c.loser, c.winner)]
     rows = [["rule", match.rule], ["root", str(match.root)], ["nodes", list_text(match.nodes)]]
     if match.parameter_path:
@@ -184,12 +184,15 @@ def _match_section(index: TraceIndex, step: int, ids: Sequence[int]) -> SectionV
         return _section("Match", [])
     entry = index.step(step)
     lost = {conflict.loser: conflict for conflict in entry.lost}
+    applied = {rewrite.number for rewrite in entry.applied}
     here = set(ids)
     rows: list[list[str]] = []
     for match in entry.matches:
         if ids[0] in index.nodes_of(match):
             conflict = lost.get(match.number)
-            fate = "applied" if conflict is None else f"lost: {conflict.strategy}, {conflict.reason}"
+            fate = "not applied" if match.number not in applied else "applied"
+            if conflict is not None:
+                fate = f"lost: {conflict.strategy}, {conflict.reason}"
             rows.append([match.rule, f"match {match.number}, nodes {list_text(match.nodes)}: {fate}"])
     others = sum(not here.isdisjoint(index.nodes_of(match)) for match in entry.matches)
     lines = [f"{plural(others, 'match', 'matches')} in this box."] if len(ids) > 1 else []
@@ -247,7 +250,7 @@ def _numbers_section(
     units = record.config.get("num_output_units")
     each = " (each node)" if len(ids) > 1 else ""
     if isinstance(units, int):
-        rows.append([f"written per example{each}", bytes_text(units * record.num_folds * FLOAT_BYTES)])
+        rows.append([f"written per example{each}", bytes_text(units * record.num_folds * number_bytes(index))])
     if "results" not in record.config:
         rows.append([f"parameter entries{each}", f"{parameter_count(record):,}"])
     if index.folded_at[ids[0]] < len(index.trace.steps) and ids[0] in index.reads:

@@ -10,11 +10,11 @@ from widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
 
 READS = {
     "view": "all slices are read in place, in order; nothing is copied",
-    "slice": "every n-th slice is read in place; nothing is copied",
+    "slice": "evenly spaced slices are read in place; nothing is copied",
     "transpose": "the slices are read in place, with transposed axes; nothing is copied",
     "expand": "slices are read repeatedly in place; nothing is copied",
     "cat": "slices of several folded layers are concatenated, which copies them",
-    "gather": "the slices have no regular order, so each is copied",
+    "gather": "the slices are in no order that a view can have, so each is copied",
     "cat+gather": "several folded layers are concatenated, then each slice is copied",
 }
 
@@ -71,7 +71,7 @@ def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:
         "members": list(group.members),
         "key": [[name, str(value)] for name, value in group.key.items()],
         "read": group.read or "",
-        "reason": READS.get(group.read, "") + cost if group.read else "reads the data",
+        "reason": READS.get(group.read, "") + cost if group.read else "reads no layer",
         "copied_bytes": copied,
         "index": [[list(pair) for pair in row] for row in table],
         "table": {

@@ -133,9 +133,9 @@ class TraceIndex:
             for group in reversed(step.folds):
                 number -= 1
                 found[[group.node, *group.members]] = number
-            for rewrite in reversed(step.rewrites):
+            for rewrite in reversed(step.applied):
                 stands = (*rewrite.became, *rewrite.added)
-                if not rewrite.parameter_path and step.error is None and stands:
+                if not rewrite.parameter_path and stands:
                     found[list(rewrite.removed)] = found[stands[-1]]
         return found
 

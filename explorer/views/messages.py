@@ -69,7 +69,7 @@ def message_of(index: TraceIndex, step: int) -> str:
     said = [limit.message for limit in entry.limits]
     if _found_nothing(entry):
         said.append(_nothing_text(index, entry))
-    if entry.matches and not entry.rewrites:
+    if entry.matches and not entry.applied:
         said.append(f"{plural(len(entry.matches), 'match', 'matches')}, but none of them was applied.")
     return " ".join(said)
 

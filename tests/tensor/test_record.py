@@ -139,7 +139,7 @@ def test_why_not_asks_the_pattern_again(trace):
 def test_lineage_names_what_was_there_before_and_stands_now(trace):
     assert str(trace.lineage(4)).splitlines() == [
         "node 4: exists from step 0 to step 1",
-        "  stands for symbolic layers 4",
+        "  imported as: 4",
         "  became step 2 (canonicalize/round 1): Simplify: 4, 3 -> 0",
         "  now 0",
     ]

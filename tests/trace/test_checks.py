@@ -47,8 +47,8 @@ def test_logarithms_of_equal_numbers_are_equal(seed):
 class Given:
     """A state with these outputs."""
 
-    def __init__(self, *numbers: complex):
-        self.outputs = torch.tensor(numbers, dtype=torch.complex128)
+    def __init__(self, *numbers: complex, dtype: torch.dtype = torch.complex128):
+        self.outputs = torch.tensor(numbers, dtype=dtype)
 
     def results(self, x):
         return (self.outputs,)
@@ -76,5 +76,31 @@ def test_complex_logarithms_are_compared_by_the_numbers_that_they_stand_for(one,
     trace = explorer.record(signed_circuit(np.ones((2, 2)), np.ones((2, 2))), preset="handbook")
     fused = next(step for step in trace.steps if step.rewrites)
     steps = [replace(trace.steps[0], snapshot=Given(*one)), replace(fused, snapshot=Given(*other))]
-    checks = checked_steps(steps, trace.rules, None, lambda step: None, needs_rows=True, are_logarithms=True)
+    checks = checked_steps(steps, trace.rules, None, lambda step: None, needs_rows=True, semiring="complex-lse-sum")
+    assert checks[1].ok == ok, checks
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "ok"),
+    [
+        ((1e-30,), (2e-30,), False),
+        ((1e-30, 1e-33), (1e-30, 2e-33), False),
+        ((1e-30,), (1e-30 * (1 + 1e-6),), True),
+        ((1e-3, 1e-9), (1e-3, 2e-9), True),  # may be the rest of terms that cancelled
+        ((1e-40,), (2e-40,), True),  # below the smallest number of full precision
+        ((0.0,), (0.0,), True),
+        ((0.0,), (1e-30,), False),
+        ((np.inf, 1e-30), (np.inf, 1e-30), True),
+        ((np.nan,), (1e-30,), False),
+    ],
+)
+def test_likelihoods_are_compared_with_the_largest_of_them(one, other, ok):
+    trace = explorer.record(signed_circuit(np.ones((2, 2)), np.ones((2, 2))), preset="handbook", semiring="sum-product")
+    fused = next(step for step in trace.steps if step.rewrites)
+    steps = (
+        replace(trace.steps[0], snapshot=Given(*one, dtype=torch.float32)),
+        replace(fused, snapshot=Given(*other, dtype=torch.float32)),
+    )
+    checks = replace(trace, steps=steps).check(torch.zeros(1, 1, dtype=torch.long))
+    assert checks[1].exactness == "real"
     assert checks[1].ok == ok, checks

@@ -219,7 +219,7 @@ def test_a_circuit_trace_of_version_1_is_still_read():
     assert len(trace.steps) == 11
     assert trace.stats(-1)["layers"] == 4
     assert str(trace.lineage(12)).splitlines()[1:] == [
-        "  stands for symbolic layers 12",
+        "  symbolic layers: 12",
         "  became step 3 (optimize/round 1/fuse): Candecomp: 12, 11 -> 16",
         "  now 16, slice 0",
     ]

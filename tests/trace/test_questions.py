@@ -172,6 +172,12 @@ def test_why_not_folded_of_a_removed_layer_is_a_typed_error(blackboard):
         blackboard.why_not_folded(5, 0)
 
 
+def test_why_not_folded_without_folding_says_that_nothing_was_folded():
+    trace = explorer.record(small_circuit(), fold=False)
+    with pytest.raises(UnknownNameError, match=r"nothing was folded in this trace.*: record with fold=True"):
+        trace.why_not_folded(0, 1)
+
+
 def test_missed_folds_report_equal_keys_on_two_levels():
     missed = explorer.record(gallery.load_named("levels"), preset="handbook").missed_folds()
     assert any("equal keys, levels 1 and 2" in fold.reason for fold in missed)

@@ -1,4 +1,4 @@
-"""`why_not` finds the right node and step, and never gives a false reason."""
+"""`why_not` finds the right node and step, and never states a false reason."""
 
 from dataclasses import replace
 
@@ -9,8 +9,11 @@ from explorer.backend import TorchSumLayer
 from explorer.compiler import TorchCompiler, record_with
 from explorer.errors import CircuitError, RuleError, UnknownNameError
 from explorer.rewrite import LayerOptPattern
+from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import gallery
 from explorer.trace import MatchFound, MatchRefused, Recorder, Refusal, RefusalKind, Rewritten, Trace
+from explorer.views import TraceIndex
+from explorer.views.details import match_details
 
 PARAMETERS, FUSE, LAST_FUSE = 1, 3, 6
 
@@ -104,3 +107,33 @@ def test_a_match_on_which_a_rule_raised_is_neither_applied_nor_lost():
     answer = trace.why_not("Broken", found.root)
     assert (answer.matched, answer.applied) == (True, False)
     assert answer.reason == "it matched, but the step ended before it was applied"
+
+
+def test_rewrites_of_a_step_that_failed_are_not_counted_as_applied():
+    """`Copy` rewrites the lower sum, then `Broken` raises at the top, so the graph stays as it was."""
+    compiler = TorchCompiler(disable=("SumCollapse", "CategoricalLogSoftmax"))
+
+    @compiler.rules.fuse.rule(LayerOptPattern("Broken", (TorchSumLayer,), is_output=True))
+    def broken(compiler, match):
+        """Always fails."""
+        raise ZeroDivisionError("no luck")
+
+    @compiler.rules.fuse.rule(LayerOptPattern("Copy", (TorchSumLayer,), config_patterns=({"num_output_units": 2},)))
+    def copy(compiler, match):
+        """A copy computes the same."""
+        return (replace(match.entries[0]),)
+
+    builder = CircuitBuilder()
+    probs = Parameterization()((2, 2))
+    coin = builder.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs))
+    lower = builder.sum(coin, num_units=2)
+    with pytest.raises(RuleError) as caught:
+        explorer.record(builder.build(builder.sum(lower, num_units=1)), compiler)
+    trace = caught.value.trace
+    assert isinstance(trace, Trace)
+    assert [rewrite.rule for rewrite in trace.steps[-1].rewrites] == ["Copy"]
+    stats = {row.rule: (row.matched, row.applied) for row in trace.rule_stats()}
+    assert (stats["Broken"], stats["Copy"]) == ((1, 0), (1, 0))
+    (number,) = (match.number for match in trace.steps[-1].matches if match.rule == "Copy")
+    rows = dict(match_details(TraceIndex(trace), -1, number)["sections"][0]["rows"])
+    assert rows["applied"] == "no"

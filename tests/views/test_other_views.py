@@ -400,6 +400,12 @@ for index in (TraceIndex(explorer.Trace.load(sys.argv[1])), TraceIndex(trace)):
 """
 
 
+def test_bytes_written_follow_the_type_of_the_numbers():
+    index = TraceIndex(explorer.record(gallery.load_named("conflict"), semiring="complex-lse-sum"))
+    numbers = dict(details(index, 0, [5])["sections"][-1]["rows"])
+    assert numbers["written per example"] == "32 B"  # 4 complex numbers of 8 bytes
+
+
 def test_files_and_views_have_the_same_bytes_live_or_from_a_file_under_any_hash_seed(tmp_path):
     """One test for files without times and for views, so that two processes are enough."""
 

@@ -16,7 +16,7 @@ from explorer.files import json_of_bytes
 from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import SWITCHED_OFF, Listener, Trace
+from explorer.trace import Listener, Trace
 from explorer.views import TraceIndex
 
 LARGE = 5_000
@@ -141,7 +141,7 @@ def unused_skips(trace: Trace) -> tuple[str, ...]:
         f"{miss.refusal.pattern}@{miss.parameter_path.split('.')[0] if miss.parameter_path else miss.refusal.root}"
         for step in trace.steps
         for miss in step.refusals
-        if miss.refusal.found == SWITCHED_OFF
+        if miss.refusal.is_switched_off
     }
     paths = [step.path for step in trace.steps]
     return tuple(

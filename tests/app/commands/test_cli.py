@@ -57,7 +57,7 @@ def test_show_answers_questions(tmp_path):
     assert "matched," in run("show", path, "--near-misses", "Tucker").output
     assert "lost to" in run("show", path, "--conflicts").output
     assert " -> node " in run("show", path, "--folds").output
-    assert "stands for symbolic layers" in run("show", path, "--lineage", "0").output
+    assert "symbolic layers: 0" in run("show", path, "--lineage", "0").output
     assert "activation bytes" in run("show", path, "--stats").output
     assert "Candecomp" in run("show", path, "--rules").output
     assert f"%{root} = " in run("show", path, "--step", "0", "--graph").output
