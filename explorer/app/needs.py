@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from explorer.errors import MissingPackageError
 
-UI = ("panel", "panel_material_ui", "bokeh", "anywidget", "ipywidgets", "PIL")
+UI = ("panel", "panel_material_ui", "bokeh", "anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
 
 
 def require_ui(*packages: str) -> None:

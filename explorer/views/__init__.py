@@ -3,6 +3,7 @@
 Create one `TraceIndex` per trace and pass it to every view: it holds the data that they share.
 """
 
+from explorer.views.bars_svg import bars_svg as bars_svg
 from explorer.views.bottlenecks import Bottleneck as Bottleneck, bottlenecks as bottlenecks
 from explorer.views.comparing import (
     Counterparts as Counterparts,

@@ -4,8 +4,10 @@ Colours are those of the interactive drawing (Okabe-Ito), each with a sign, ligh
 setting. All text is escaped; nothing is fetched.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
+from textwrap import wrap
 from xml.sax.saxutils import escape, quoteattr
 
 from explorer.views.frame import frames_of
@@ -26,17 +28,23 @@ from explorer.views.routes import Place, Point
 from explorer.views.tables import edge_text
 from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView
 
-HEAD, LINE, SIDE = 52.0, 20.0, 24.0
-LEGEND_COLUMN, LEGEND_TEXT, CHARACTER = 330.0, 80.0, 7.0
-SMALL_CHARACTER = 6.0
+MAX_WIDTH, MAX_HEIGHT, MAX_TOTAL_HEIGHT = 1400.0, 720.0, 2400.0
+"""The size of a page in pixels. A drawing over MAX_HEIGHT is not scaled below LEGIBLE_SCALE for it."""
+LEGIBLE_SCALE, MIN_TEXT_SCALE = 0.5, 0.45
+"""Below MIN_TEXT_SCALE boxes have no text, and a note says so."""
+MIN_WIDTH = 720.0
+"""If a drawing leaves room within this width, its legend is beside it, otherwise below."""
+
+HEAD, LINE, SIDE = 32.0, 20.0, 24.0
+LEGEND_SIGN = 80.0
+HEAD_CHARACTER, SMALL_CHARACTER = 9.0, 6.5
+"""Estimated widths of a character, of the title and of other text."""
 
 VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in LIGHT.items())
 DARK_VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in DARK.items() if colour != LIGHT[role])
+THEMES = f".x-view{{{VARIABLES}}}\n@media (prefers-color-scheme:dark){{.x-view{{{DARK_VARIABLES}}}}}\n"
 
-STYLE = (
-    f".x-view{{{VARIABLES};font-family:system-ui,sans-serif}}\n"
-    f"@media (prefers-color-scheme:dark){{.x-view{{{DARK_VARIABLES}}}}}"
-    """
+STYLE = """.x-view{font-family:system-ui,sans-serif}
 .x-page{fill:var(--page)}
 .x-view text{fill:var(--ink)}
 .x-view .x-soft{fill:var(--soft);font-size:11px}
@@ -63,8 +71,10 @@ STYLE = (
 .x-hull.x-match,.x-hull.x-winner{stroke:var(--matched)}
 .x-hull.x-lost{stroke:var(--lost);stroke-dasharray:9 3 2 3}
 .x-hull.x-near-miss{stroke:var(--near);stroke-dasharray:2 4}
+.x-small text{display:none}
 """
-)
+LIGHT_STYLE = re.sub(r"var\(--(\w+)\)", lambda role: LIGHT[role[1]], STYLE)
+"""For renderers without CSS variables."""
 
 DEFINITIONS = """<defs>
 <pattern id="x-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">\
@@ -76,39 +86,46 @@ DEFINITIONS = """<defs>
 </defs>"""
 
 
-def static_svg(picture: Picture) -> str:
-    """Return the picture with its texts and legend as an SVG string; mode `side` shows both states."""
+def static_svg(picture: Picture, *, fit: bool = False) -> str:
+    """Return the picture with its texts and legend as an SVG string; mode `side` shows both states.
+
+    With `fit`, as an image needs it: the drawing is scaled down to the size of a page, its colours are light.
+    """
     frames = frames_of(picture)
     views = [frame.view for frame in frames]
-    titles = ("Before", "After") if len(views) > 1 else ("",)
-    inside: list[str] = []
-    left = 0.0
-    for frame, name in zip(frames, titles, strict=True):
-        part = [f'<g transform="translate({left:g},{HEAD:g})">']
-        if name:
-            part.append(f'<text class="x-soft" x="{SIDE:g}" y="14">{name}</text>')
-        inside += [*part, *_drawing(frame.view, frame.places), "</g>"]
-        left += frame.width
-    legend = _distinct([item for view in views for item in view["legend"]])
-    texts = [line for line in (views[0]["caption"], views[0]["note"], views[0]["message"]) if line]
-    column = max([LEGEND_COLUMN, *(len(item["text"]) * CHARACTER + LEGEND_TEXT for item in legend)])
-    width = max(left, 2 * column, len(" · ".join(texts)) * CHARACTER + 2 * SIDE)
-    below = HEAD + max(frame.height for frame in frames)
-    body = [
-        f'<text class="x-head" x="{SIDE:g}" y="24">{escape(views[0]["title"])}</text>',
-        f'<text class="x-soft" x="{SIDE:g}" y="42">{escape(" · ".join(texts))}</text>',
-        *inside,
-        *_legend(legend, below, column, width),
-    ]
-    rows = -(-len(legend) // max(1, int(width // column)))
-    height = below + rows * LINE + SIDE
+    full_width, full_height = sum(frame.width for frame in frames), max(frame.height for frame in frames)
+    scale = _page_scale(full_width, full_height) if fit else 1.0
+    drawn_width, drawn_height = full_width * scale, full_height * scale
+
+    title, legend = views[0]["title"], _distinct([item for view in views for item in view["legend"]])
+    column = max([0, *(len(item["text"]) * SMALL_CHARACTER for item in legend)]) + LEGEND_SIGN
+    beside = drawn_width + column <= MIN_WIDTH
+    room = max(drawn_width, MIN_WIDTH - (column if beside else 0), len(title) * HEAD_CHARACTER + 2 * SIDE)
+    width = room + (column if beside else 0)
+    notes = wrap(" · ".join(_notes(views[0], scale)), int((width - 2 * SIDE) / SMALL_CHARACTER))
+    top = HEAD + LINE * len(notes)
+    columns = 1 if beside else max(1, int((width - SIDE) // column))
+    legend_x, legend_y = (room, top) if beside else (SIDE, top + drawn_height)
+    height = max(top + drawn_height, legend_y + -(-len(legend) // columns) * LINE) + SIDE
+
+    body = [f'<text class="x-head" x="{SIDE:g}" y="24">{escape(title)}</text>']
+    body += [_text("x-soft", SIDE, 42 + i * LINE, note, "start") for i, note in enumerate(notes)]
+    left = (room - drawn_width) / 2
+    for frame, name in zip(frames, ("Before", "After") if len(views) > 1 else ("",), strict=True):
+        body.append(_text("x-soft", left + SIDE, top + 10, name, "start"))
+        size = ' class="x-small"' if scale < MIN_TEXT_SCALE else ""
+        body.append(f'<g{size} transform="translate({left:g},{top:g}) scale({scale:g})">')
+        body += [*_drawing(frame.view, frame.places), "</g>"]
+        left += frame.width * scale
+    for i, item in enumerate(legend):
+        body += _legend_item(item, legend_x + (i % columns) * column, legend_y + (i // columns + 1) * LINE)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="x-view" role="img" width="{width:g}" height="{height:g}" '
-            f'viewBox="0 0 {width:g} {height:g}" aria-label={quoteattr(views[0]["title"])}>',
-            f"<title>{escape(views[0]['title'])}</title>",
+            f'viewBox="0 0 {width:g} {height:g}" aria-label={quoteattr(title)}>',
+            f"<title>{escape(title)}</title>",
             f"<desc>{escape(_description(views))}</desc>",
-            f"<style>{STYLE}</style>",
+            f"<style>{LIGHT_STYLE if fit else THEMES + STYLE}</style>",
             DEFINITIONS,
             f'<rect class="x-page" width="{width:g}" height="{height:g}"/>',
             *body,
@@ -116,6 +133,16 @@ def static_svg(picture: Picture) -> str:
             "",
         ]
     )
+
+
+def _page_scale(width: float, height: float) -> float:
+    """Return the scale that fits a drawing to a page: a high one shrinks only as far as its text stays legible."""
+    return min(1.0, MAX_WIDTH / width, max(MAX_HEIGHT / height, LEGIBLE_SCALE), MAX_TOTAL_HEIGHT / height)
+
+
+def _notes(view: PictureView, scale: float) -> list[str]:
+    small = "Too small for text: see the table." if scale < MIN_TEXT_SCALE else ""
+    return [note for note in (view["caption"], view["note"], view["message"], small) if note]
 
 
 def _description(views: Sequence[PictureView]) -> str:
@@ -244,14 +271,9 @@ def _hull(hull: HullView, places: Sequence[Place]) -> str:
     )
 
 
-def _legend(items: Sequence[LegendItem], top: float, column: float, width: float) -> list[str]:
-    columns = max(1, int(width // column))
-    parts: list[str] = []
-    for i, item in enumerate(items):
-        x, y = SIDE + (i % columns) * column, top + (i // columns + 1) * LINE
-        parts.append(_swatch(item, x, y))
-        parts.append(_text("x-soft", x + max(46, 26 + 8.5 * len(item["sign"])), y, item["text"], "start"))
-    return parts
+def _legend_item(item: LegendItem, x: float, y: float) -> list[str]:
+    text = _text("x-soft", x + max(46, 26 + 8.5 * len(item["sign"])), y, item["text"], "start")
+    return [_swatch(item, x, y), text]
 
 
 def _swatch(item: LegendItem, x: float, y: float) -> str:

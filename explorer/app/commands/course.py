@@ -22,9 +22,8 @@ def course(
     """Run the lessons and write them as HTML pages that open from disk, step, and check answers without Python."""
     from explorer.app.commands.lab import notebooks_folder
 
-    require_ui(
-        "anywidget", "ipykernel", "latex2mathml", "markdown_it", "mdit_py_plugins", "nbclient", "PIL", "pygments"
-    )
+    require_ui("anywidget", "fontpkg_inter", "ipykernel", "latex2mathml", "markdown_it", "mdit_py_plugins")
+    require_ui("nbclient", "pygments", "resvg_py")
     from explorer.app.course.build import LESSONS, build_course
 
     folder, found = notebooks_folder()

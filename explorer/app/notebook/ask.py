@@ -51,7 +51,7 @@ def ask(
     statistic; CircuitError for a question that the step does not raise; MissingPackageError without the packages of
     Jupyter.
     """
-    require_ui("anywidget", "ipywidgets", "PIL")
+    require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
     if not isinstance(trace, Trace):
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
         raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.app.images.raster import bars_png, picture_png
+from explorer.app.images import bars_png, picture_png
 from explorer.views import Picture
 from widgets.jupyter import Fallback
 from widgets.schema import BarsView, FoldLevelView, HullView, NodeView, PictureView, TableView

@@ -58,7 +58,7 @@ def show(
     Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
     option; MissingPackageError without the packages of Jupyter.
     """
-    require_ui("anywidget", "ipywidgets", "PIL")
+    require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
     look = DisplayOptions(mode, colour_by, group_by, near_misses)
     if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
         return _show_bars(cast(BarsView, thing))

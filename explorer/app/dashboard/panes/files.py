@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.layout import column, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.images.raster import picture_png
+from explorer.app.images import picture_png
 from explorer.app.session.library import MAX_UPLOAD_BYTES
 from explorer.app.session.view_state import ViewState
 from explorer.views import recording, static_svg

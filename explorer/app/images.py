@@ -1,0 +1,51 @@
+"""Pictures and bars as PNG, without a browser, for saved notebooks and for export."""
+
+import struct
+from dataclasses import dataclass
+
+from explorer.app.needs import require_ui
+from explorer.views import Picture, bars_svg, static_svg
+from widgets.schema import BarsView
+
+DENSITY = 2
+"""Pixels of the image per CSS pixel, in each direction."""
+FONT = "Inter"
+"""Installed with the extra `ui`, so that an image is the same on every machine."""
+SUBSTITUTES = str.maketrans({"✕": "✗"})
+"""For signs that the font lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Png:
+    """The bytes of an image and its size in CSS pixels."""
+
+    data: bytes
+    width: int
+    height: int
+
+
+def picture_png(picture: Picture) -> Png:
+    """Return the picture with its texts and legend, scaled to fit a page. Raises: MissingPackageError."""
+    return _png(static_svg(picture, fit=True))
+
+
+def bars_png(bars: BarsView) -> Png:
+    """Return bars with their whiskers and values. Raises: MissingPackageError."""
+    return _png(bars_svg(bars))
+
+
+def _png(svg: str) -> Png:
+    require_ui("resvg_py", "fontpkg_inter")
+    import fontpkg_inter
+    import resvg_py
+
+    data = resvg_py.svg_to_bytes(
+        svg_string=svg.translate(SUBSTITUTES),
+        zoom=DENSITY,
+        skip_system_fonts=True,
+        font_dirs=[str(fontpkg_inter.ROOT)],
+        font_family=FONT,
+        sans_serif_family=FONT,
+    )
+    width, height = struct.unpack(">II", data[16:24])  # the header of a PNG
+    return Png(data, width // DENSITY, height // DENSITY)

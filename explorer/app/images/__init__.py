@@ -1,1 +1,0 @@
-"""Pictures as PNG, drawn without a browser."""

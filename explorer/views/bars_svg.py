@@ -1,0 +1,100 @@
+"""Bars as an SVG string in light colours, for images."""
+
+import math
+from collections.abc import Callable, Sequence
+from xml.sax.saxutils import escape
+
+from explorer.views.roles import LIGHT
+from widgets.schema import BarsView, BarView
+
+SERIES = tuple(LIGHT[role] for role in ("changed", "matched", "added", "near"))
+TONES = {
+    "faster": ("#5e3c99", "▼", "faster"),
+    "slower": ("#b35806", "▲", "slower"),
+    "noise": ("#858c96", "≈", "within the noise"),
+}
+"""Colour, sign and text of a change in time."""
+
+SIDE, HEAD, ROW, SPAN, VALUE = 24.0, 52.0, 22.0, 420.0, 220.0
+"""Margin, height of the header and of a row, widths of the axis and of the values."""
+CHARACTER = 6.5
+MIN_POSITIVE = 1e-12
+
+
+def bars_svg(bars: BarsView) -> str:
+    """Return bars with whiskers, one row per bar, with their values as text."""
+    labels = [_label(bars, bar) for bar in bars["bars"]]
+    start = SIDE + max(map(len, labels), default=0) * CHARACTER + 12
+    width = max(start + SPAN + VALUE, len(bars["note"]) * CHARACTER + 2 * SIDE)
+    height = HEAD + ROW * len(labels) + SIDE
+    at = _axis(bars, start)
+    scale = ", ".join(filter(None, (bars["unit"], "logarithmic" if bars["log"] else "")))
+    rows = [
+        _text(SIDE, 24, f"{bars['title']} ({scale})" if scale else bars["title"], size=15, weight=600),
+        _text(SIDE, 42, bars["note"], LIGHT["soft"]),
+    ]
+    for i, (bar, label) in enumerate(zip(bars["bars"], labels, strict=True)):
+        y = HEAD + ROW * (i + 0.5)
+        rows.append(_text(start - 12, y + 4, label, anchor="end"))
+        if bar["value"] is None:
+            rows.append(_text(start, y + 4, bar["missing"] or "no value", LIGHT["soft"]))
+        else:
+            rows += _row(bars, bar, bar["value"], y, at)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" font-family="sans-serif">'
+        f'<rect width="{width:g}" height="{height:g}" fill="{LIGHT["page"]}"/>{"".join(rows)}</svg>'
+    )
+
+
+def _label(bars: BarsView, bar: BarView) -> str:
+    return f"{bar['label']} · {bar['series']}" if len(bars["series"]) > 1 else bar["label"]
+
+
+def _row(bars: BarsView, bar: BarView, value: float, y: float, at: Callable[[float], float]) -> list[str]:
+    """Draw a bar from zero, its whiskers, and its value to the right of both."""
+    series = bars["series"].index(bar["series"]) if bar["series"] in bars["series"] else 0
+    colour, text = SERIES[series % len(SERIES)], f"{value:,.4g}"
+    if "tone" in bar:
+        colour, sign, words = TONES[bar["tone"]]
+        text = f"{sign} {text}, {words}"
+    left, right = sorted((at(0.0), at(value)))
+    parts = [f'<rect x="{left:g}" y="{y - 7:g}" width="{max(right - left, 1):g}" height="14" rx="2" fill="{colour}"/>']
+    if bar["low"] is not None and bar["high"] is not None:
+        low, high = at(bar["low"]), at(bar["high"])
+        path = f"M{low:g} {y:g}H{high:g}M{low:g} {y - 4:g}v8M{high:g} {y - 4:g}v8"
+        parts += [
+            f'<path d="{path}" stroke="{shade}" stroke-width="{weight}"/>'
+            for shade, weight in ((LIGHT["page"], 3.6), (LIGHT["ink"], 1.4))
+        ]
+        right = max(right, high)
+    return [*parts, _text(right + 6, y + 4, text)]
+
+
+def _axis(bars: BarsView, start: float) -> Callable[[float], float]:
+    """Return the position of a value: from zero or below, or from half of the smallest value if logarithmic."""
+    values = [v for bar in bars["bars"] for v in (bar["value"], bar["low"], bar["high"]) if v is not None]
+    ends = _log_ends(values) if bars["log"] else (min(0.0, *values, 0.0), max(0.0, *values, 0.0))
+    unit: Callable[[float], float] = (lambda value: math.log(max(value, MIN_POSITIVE))) if bars["log"] else float
+    low, high = map(unit, ends)
+    return lambda value: start + SPAN * min(max((unit(value) - low) / (high - low or 1.0), 0.0), 1.0)
+
+
+def _log_ends(values: Sequence[float]) -> tuple[float, float]:
+    positive = [value for value in values if value > 0] or [1.0]
+    return min(positive) / 2, max(positive)
+
+
+def _text(
+    x: float,
+    y: float,
+    text: str,
+    colour: str = LIGHT["ink"],
+    *,
+    anchor: str = "start",
+    size: int = 11,
+    weight: int = 400,
+) -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" fill="{colour}" font-size="{size}" font-weight="{weight}" '
+        f'text-anchor="{anchor}">{escape(text)}</text>'
+    )

@@ -1,0 +1,140 @@
+"""Images of pictures and bars: size, colours, text."""
+
+import io
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import explorer
+from explorer.app.images import DENSITY, Png, bars_png, picture_png
+from explorer.templates import gallery
+from explorer.views import TraceIndex, bars_svg, picture, static_svg
+from explorer.views.bars_svg import TONES
+from explorer.views.picture import BADGE_TEXTS
+from explorer.views.roles import KIND_SIGNS, LIGHT, SIGNS
+from explorer.views.static_svg import MAX_TOTAL_HEIGHT, MAX_WIDTH
+from widgets.schema import BarsView, BarView
+
+pytest.importorskip("resvg_py", reason="needs resvg_py: pip install 'circuit-explorer[ui]'")
+image = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'circuit-explorer[test]'")
+
+
+@pytest.fixture(scope="module")
+def conflict() -> TraceIndex:
+    return TraceIndex(explorer.record(gallery.load_named("conflict")))
+
+
+def pixels(png: Png) -> np.ndarray:
+    with image.open(io.BytesIO(png.data)) as opened:
+        return np.array(opened.convert("RGB")).astype(int)
+
+
+def pixels_of(png: Png, colour: str) -> int:
+    """Return the number of pixels of about this colour."""
+    wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return int((np.abs(pixels(png) - wanted).max(axis=2) <= 4).sum())
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def bars(*rows: BarView, note: str = "") -> BarsView:
+    return {
+        "version": 1,
+        "title": "What each step bought",
+        "unit": "ms",
+        "log": False,
+        "series": ["time"],
+        "bars": list(rows),
+        "note": note,
+        "table": {"columns": [], "rows": []},
+    }
+
+
+def bar(value: float | None, low: float | None = None, high: float | None = None) -> BarView:
+    return {"label": "fuse", "value": value, "low": low, "high": high, "series": "time", "missing": ""}
+
+
+class TestPictures:
+    def test_the_same_picture_gives_the_same_bytes(self, conflict: TraceIndex) -> None:
+        assert picture_png(picture(conflict, 3)) == picture_png(picture(conflict, 3))
+
+    def test_an_image_has_the_density_of_a_modern_screen(self, conflict: TraceIndex) -> None:
+        png = picture_png(picture(conflict, 3))
+        assert pixels(png).shape == (DENSITY * png.height, DENSITY * png.width, 3)
+
+    def test_every_step_mode_and_colouring_is_drawn(self, conflict: TraceIndex) -> None:
+        looks: list[tuple[int, Any, Any]] = [(step, "diff", "change") for step in (0, 6, 10, 12)]
+        looks += [(3, mode, "change") for mode in ("before", "after", "side")]
+        looks += [(10, "diff", colour_by) for colour_by in ("kind", "time", "memory", "fold")]
+        drawn = [picture_png(picture(conflict, *look)).data for look in looks]
+        assert all(data.startswith(b"\x89PNG") for data in drawn)
+        assert len(set(drawn)) == len(drawn)  # each looks different
+
+    @pytest.mark.parametrize("role", ["page", "added", "removed", "matched", "ink"])
+    def test_roles_have_their_light_colours(self, conflict: TraceIndex, role: str) -> None:
+        assert pixels_of(picture_png(picture(conflict, 3)), LIGHT[role]) > 400
+
+    def test_an_image_has_the_text_of_the_saved_picture(self, conflict: TraceIndex) -> None:
+        side = picture(conflict, 3, "side")
+        svg = static_svg(side, fit=True)
+        assert set(texts(svg)) == set(texts(static_svg(side)))
+        assert {"Before", "After", "match that lost a conflict", "Σ∏ CPT", side.view["title"]} <= set(texts(svg))
+        assert "var(" not in svg
+
+    def test_a_large_picture_is_made_to_fit_and_says_so(self) -> None:
+        every = picture(TraceIndex(explorer.record(gallery.load_named("digits"))), 0, group_by="none")
+        png = picture_png(every)
+        assert png.width <= MAX_WIDTH
+        assert png.height < 500
+        assert len(png.data) < 400_000
+        assert any("Too small for text: see the table." in text for text in texts(static_svg(every, fit=True)))
+        assert not any("Too small" in text for text in texts(static_svg(every)))
+
+    def test_a_high_picture_is_scaled_down_only_as_far_as_its_text_is_legible(self) -> None:
+        tall = picture(TraceIndex(explorer.record(gallery.load_named("sum-chain"))), 0, group_by="none")
+        assert len(tall.view["nodes"]) > 40
+        assert 1200 < picture_png(tall).height < MAX_TOTAL_HEIGHT + 200
+
+    def test_a_long_note_is_wrapped(self, conflict: TraceIndex) -> None:
+        shown = picture(conflict, 0)
+        shown.view["message"] = "word " * 100
+        plain = picture_png(picture(conflict, 0))
+        wrapped = picture_png(shown)
+        assert wrapped.width == plain.width
+        assert wrapped.height > plain.height
+
+    @pytest.mark.parametrize("sign", sorted({*"".join([*KIND_SIGNS.values(), *SIGNS.values()]), *BADGE_TEXTS, *"→×≠"}))
+    def test_the_font_has_every_sign(self, conflict: TraceIndex, sign: str) -> None:
+        def with_title(title: str) -> Png:
+            shown = picture(conflict, 0)
+            shown.view["title"] = title
+            return picture_png(shown)
+
+        assert with_title(sign) != with_title("\ue000")  # a character that no font has
+
+
+class TestBars:
+    def test_each_tone_has_its_colour_and_sign(self) -> None:
+        toned = bars({**bar(-3.0), "tone": "faster"}, {**bar(2.0), "tone": "slower"}, {**bar(0.1), "tone": "noise"})
+        assert all(pixels_of(bars_png(toned), colour) > 400 for colour, _, _ in TONES.values())
+        assert texts(bars_svg(toned))[-5::2] == ["▼ -3, faster", "▲ 2, slower", "≈ 0.1, within the noise"]
+        assert pixels_of(bars_png(bars(bar(-3.0))), TONES["faster"][0]) == 0
+
+    def test_a_bar_has_a_length_that_fits_its_value(self) -> None:
+        short, long = (pixels_of(bars_png(bars(bar(v), bar(4.0))), LIGHT["changed"]) for v in (1.0, 3.0))
+        full = pixels_of(bars_png(bars(bar(4.0))), LIGHT["changed"])
+        assert short == pytest.approx(1.25 * full, rel=0.02)
+        assert long == pytest.approx(1.75 * full, rel=0.02)
+
+    def test_whiskers_are_drawn_over_a_bar(self) -> None:
+        plain, whiskers = bar(4.0), bar(4.0, low=3.0, high=5.0)
+        assert pixels_of(bars_png(bars(whiskers)), LIGHT["ink"]) > pixels_of(bars_png(bars(plain)), LIGHT["ink"]) + 200
+
+    def test_a_missing_value_says_why(self) -> None:
+        svg = bars_svg(bars({**bar(None), "missing": "no GPU & no time"}, note="logarithmic"))
+        assert texts(svg) == ["What each step bought (ms)", "logarithmic", "fuse", "no GPU & no time"]
+        assert bars_png(bars(bar(None))).data.startswith(b"\x89PNG")
