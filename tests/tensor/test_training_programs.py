@@ -27,6 +27,7 @@ def wrong_programs(programs):
     return {program: difference for program, difference in found.items() if difference}
 
 
+@pytest.mark.filterwarnings("ignore:Use of index_.* on expanded tensors is deprecated")
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(GROUP, 1200, GROUP))]
 )
