@@ -15,10 +15,9 @@ from explorer.views.comparing import (
 )
 from explorer.views.costs import (
     STATS as STATS,
-    Measured as Measured,
+    Measurements as Measurements,
     cost_strip as cost_strip,
     stat_bars as stat_bars,
-    time_bars as time_bars,
     waterfall as waterfall,
 )
 from explorer.views.details import (

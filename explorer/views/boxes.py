@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.trace import NodeRecord
 from explorer.views.grouping import Box, node_scopes
-from explorer.views.index import TraceIndex
+from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import Grid
 from explorer.views.states import State
 from explorer.views.words import list_text, plural
@@ -107,15 +107,13 @@ def bytes_of_box(index: TraceIndex, step: int, box: Box, forms: Sequence[tuple[N
     return total + sum(index.reads[node].copied_bytes for node in folded)
 
 
+@cached
 def number_bytes(index: TraceIndex) -> int:
     """Return the bytes of one number that a layer of the circuit computes."""
-    key = ("number bytes",)
-    if key not in index.cache:
-        state = index.state(0)
-        forms = forms_of(index, state, np.flatnonzero(state.present).tolist())
-        numbers = sum(record.config["num_output_units"] * record.num_folds * count for record, count in forms)
-        index.cache[key] = index.trace.stats(0)["activation_bytes"] // numbers
-    return index.cache[key]
+    state = index.state(0)
+    forms = forms_of(index, state, np.flatnonzero(state.present).tolist())
+    numbers = sum(record.config["num_output_units"] * record.num_folds * count for record, count in forms)
+    return index.trace.stats(0)["activation_bytes"] // numbers
 
 
 def parameter_count(record: NodeRecord) -> int:

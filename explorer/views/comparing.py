@@ -9,7 +9,7 @@ from explorer.errors import CircuitError
 from explorer.trace import Step
 from explorer.views.costs import STATS
 from explorer.views.grouping import node_scopes
-from explorer.views.index import TraceIndex, owner
+from explorer.views.index import TraceIndex, cached, owner
 from explorer.views.states import State, scopes_of
 from explorer.views.words import list_text, plural
 from widgets.schema import TableView
@@ -49,12 +49,10 @@ def same_circuit(index: TraceIndex, other: TraceIndex) -> bool:
     """Return whether both traces compile the same layers, with any options: then their initial ids correspond."""
     if index is other or (index.trace.subject is not None and index.trace.subject is other.trace.subject):
         return True
-    key = ("same circuit", id(other))
-    if key not in index.cache:
-        index.cache[key] = (other, _same_layers(index, other))  # keeps the other alive, so that its id is not reused
-    return index.cache[key][1]
+    return _same_layers(index, other)
 
 
+@cached
 def _same_layers(index: TraceIndex, other: TraceIndex) -> bool:
     here, there = index.state(0), other.state(0)
     ids, other_ids = np.flatnonzero(here.present), np.flatnonzero(there.present)
@@ -86,25 +84,23 @@ class _Origin:
     count: int = 1
 
 
-def _origins(index: TraceIndex, step: int) -> Mapping[int, _Origin]:
-    """Return the origins of all nodes of any step up to this one."""
-    key = ("origins", step)
-    if key not in index.cache:
-        if step == 0:
-            index.cache[key] = {n: _Origin((n,)) for n in index.trace.steps[0].snapshot.graph.nodes}
-            return index.cache[key]
-        found = dict(_origins(index, step - 1))
-        entry = index.trace.steps[step]
-        for rewrite in entry.applied:
+@cached
+def _origins(index: TraceIndex) -> Sequence[Mapping[int, _Origin]]:
+    """Return, for each step, the origins of all nodes up to it."""
+    found = {node: _Origin((node,)) for node in index.trace.steps[0].snapshot.graph.nodes}
+    up_to = [found]
+    for step in index.trace.steps[1:]:
+        if step.applied or step.folds:
+            found = dict(found)
+        for rewrite in step.applied:
             if not rewrite.parameter_path:
                 symbolic = _joined(found, rewrite.removed)
                 found |= {n: _Origin(symbolic, i, len(rewrite.added)) for i, n in enumerate(rewrite.added)}
-        for group in entry.folds:
+        for group in step.folds:
             if group.members != (group.node,):
                 found[group.node] = _Origin(_joined(found, group.members))
-        changed = len(found) > len(_origins(index, step - 1))
-        index.cache[key] = found if changed else _origins(index, step - 1)
-    return index.cache[key]
+        up_to.append(found)
+    return up_to
 
 
 def _joined(origins: Mapping[int, _Origin], nodes: Iterable[int]) -> tuple[int, ...]:
@@ -112,8 +108,8 @@ def _joined(origins: Mapping[int, _Origin], nodes: Iterable[int]) -> tuple[int, 
 
 
 def _by_lineage(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex, other_step: int) -> Counterparts:
-    here, there = _origins(index, step), _holders(other, other_step)
-    origins = _origins(other, other_step)
+    here, there = _origins(index)[step], _holders(other, other_step)
+    origins = _origins(other)[other_step]
     found: dict[int, None] = {}
     wanted: dict[int, None] = {}
     for node in ids:
@@ -132,17 +128,15 @@ def _by_lineage(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIn
     return Counterparts(tuple(sorted(found)), f"by lineage: both come from {said}")
 
 
+@cached
 def _holders(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
     """Return the nodes after a step that come from each symbolic layer."""
-    key = ("holders", step)
-    if key not in index.cache:
-        origins = _origins(index, step)
-        found: dict[int, list[int]] = {}
-        for node in np.flatnonzero(index.state(step).present).tolist():
-            for symbolic in origins[node].symbolic:
-                found.setdefault(symbolic, []).append(node)
-        index.cache[key] = {symbolic: tuple(nodes) for symbolic, nodes in found.items()}
-    return index.cache[key]
+    origins = _origins(index)[step]
+    found: dict[int, list[int]] = {}
+    for node in np.flatnonzero(index.state(step).present).tolist():
+        for symbolic in origins[node].symbolic:
+            found.setdefault(symbolic, []).append(node)
+    return {symbolic: tuple(nodes) for symbolic, nodes in found.items()}
 
 
 # ---------------------------------------------------------------------- by kind
@@ -181,15 +175,13 @@ def _by_kind(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIndex
     return Counterparts((), f"no counterpart: the circuits differ, and there is no {mine[0][1]} there")
 
 
+@cached
 def _kinds(index: TraceIndex, state: State) -> Mapping[int, _Kind]:
-    key = ("kinds", id(state))
-    if key not in index.cache:
-        scopes = node_scopes(index, state)
-        index.cache[key] = {
-            node: (scopes[node], index.record(int(state.node[node])).title, int(state.level[node]))
-            for node in np.flatnonzero(state.present).tolist()
-        }
-    return index.cache[key]
+    scopes = node_scopes(index, state)
+    return {
+        node: (scopes[node], index.record(int(state.node[node])).title, int(state.level[node]))
+        for node in np.flatnonzero(state.present).tolist()
+    }
 
 
 def _variables(index: TraceIndex) -> int:

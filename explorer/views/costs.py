@@ -1,38 +1,21 @@
-"""Cost and gain of steps: the cost strip, a statistic over the steps, and the waterfall.
+"""Cost and gain of steps: the cost strip, a statistic over the steps, and its change by each step.
 
-Statistics come from the trace, per example. The caller passes measured times: step -> milliseconds.
+Statistics come from the trace, per example. The caller passes measured times.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TypedDict
 
 from explorer.errors import unknown_name
+from explorer.timings import Timing
 from explorer.trace import Step, StepCheck
+from explorer.views.bars import bar, bars_view
 from explorer.views.index import TraceIndex
 from explorer.views.words import bytes_text, time_text
-from widgets.schema import VERSION, BarsView, BarView, SectionView
+from widgets.schema import BarsView, SectionView
 
-
-class Measured(TypedDict, total=False):
-    """Measured times of the state after a step in milliseconds, with half the interval; missing keys: not measured.
-
-    `low` and `high` are the ends of asymmetric whiskers; `missing` says why this step has no time.
-    """
-
-    cpu: float
-    cpu_spread: float
-    cpu_low: float
-    cpu_high: float
-    cpu_missing: str
-    cuda: float
-    cuda_spread: float
-    cuda_low: float
-    cuda_high: float
-    cuda_missing: str
-
-
-Measurements = Mapping[int, Measured]
+Measurements = Mapping[int, Mapping[str, Timing]]
+"""The measured times of the states after steps, by device."""
 
 
 def _number(value: float) -> str:
@@ -79,9 +62,9 @@ def cost_strip(
             change = stats[name] - before.get(name, stats[name])
             sign = "+" if change > 0 else "−"
             rows.append([title, text(stats[name]) + (f" ({sign}{text(abs(change))})" if change else "")])
-    here: Measured = (times or {}).get(step, {})
+    here = (times or {}).get(step, {})
     for device in TIMES:
-        rows.append([NAMES_OF_TIMES[device], _time_text(here, device, (missing or {}).get(device, "not measured"))])
+        rows.append([NAMES_OF_TIMES[device], _time_text(here.get(device), (missing or {}).get(device, "not measured"))])
     difference = "not checked" if check is None else f"{check.difference} ({'ok' if check.ok else 'DIFFERS'})"
     rows.append(["max |difference|", difference])
     return {"heading": "Cost", "rows": rows, "lines": []}
@@ -92,17 +75,10 @@ def stat_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> Bar
     title, unit, text = _stat(stat)
     chosen = _chosen(index, fold_levels)
     values = [(_label(step, fold_levels), index.trace.stats(step)[stat]) for step in chosen]
-    bars = [_bar(label, value) for label, value in values]
-    return {
-        "version": VERSION,
-        "title": f"{title.capitalize()} after each step",
-        "unit": unit,
-        "log": False,
-        "series": [title],
-        "bars": [{**bar, "series": title} for bar in bars],
-        "note": f"{text(values[0][1])} at first, {text(values[-1][1])} at the end.",
-        "table": {"columns": ["step", title], "rows": [[label, text(value)] for label, value in values]},
-    }
+    bars = [bar(label, value, title) for label, value in values]
+    note = f"{text(values[0][1])} at first, {text(values[-1][1])} at the end."
+    rows = [[label, text(value)] for label, value in values]
+    return bars_view(f"{title.capitalize()} after each step", unit, [title], bars, note, ["step", title], rows)
 
 
 def waterfall(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
@@ -116,50 +92,10 @@ def waterfall(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> Bar
         [label, text(value - change), text(value), ("+" if change > 0 else "−" if change else "") + text(abs(change))]
         for label, value, change in zip(labels, values, changes, strict=True)
     ]
-    return {
-        "version": VERSION,
-        "title": f"Change by each step: {title}",
-        "unit": unit,
-        "log": False,
-        "series": [title],
-        "bars": [
-            {**_bar(label, change), "series": title} for label, change in zip(labels[1:], changes[1:], strict=True)
-        ],
-        "note": f"{text(values[0])} at first, {text(values[-1])} at the end.",
-        "table": {"columns": ["step", "before", "after", "change"], "rows": rows},
-    }
-
-
-def time_bars(
-    index: TraceIndex,
-    times: Measurements,
-    missing: Mapping[str, str] | None = None,
-    title: str = "Forward time after each step",
-    note: str = "Bars are medians, whiskers the spread.",
-    devices: Sequence[str] = TIMES,
-) -> BarsView:
-    """Return the measured times, a series per device, with whiskers."""
-    bars: list[BarView] = []
-    rows: list[list[str]] = []
-    for step in sorted(times):
-        label = index.step(step).at.words
-        row = [label]
-        for device in devices:
-            why = (missing or {}).get(device, "not measured")
-            bars.append(_time_bar(label, times[step], device, why))
-            row.append(_time_text(times[step], device, why))
-        rows.append(row)
-    series = [NAMES_OF_TIMES[device] for device in devices]
-    return {
-        "version": VERSION,
-        "title": title,
-        "unit": "ms",
-        "log": True,
-        "series": series,
-        "bars": bars,
-        "note": note,
-        "table": {"columns": ["step", *series], "rows": rows},
-    }
+    bars = [bar(label, change, title) for label, change in zip(labels[1:], changes[1:], strict=True)]
+    note = f"{text(values[0])} at first, {text(values[-1])} at the end."
+    columns = ["step", "before", "after", "change"]
+    return bars_view(f"Change by each step: {title}", unit, [title], bars, note, columns, rows)
 
 
 def _stat(name: str) -> tuple[str, str, Callable[[float], str]]:
@@ -180,43 +116,8 @@ def _label(step: Step, fold_levels: bool) -> str:
     return "fold" if step.folds and not fold_levels else step.at.words
 
 
-def _bar(label: str, value: float) -> BarView:
-    return {"label": label, "value": float(value), "low": None, "high": None, "series": "", "missing": ""}
-
-
-def _time_bar(label: str, measured: Measured, device: str, why: str) -> BarView:
-    value, spread = _time(measured, device)
-    low, high = _ends(measured, device)
-    if value is not None and spread is not None and (low is None or high is None):
-        low, high = max(value - spread, 0.0), value + spread
-    return {
-        "label": label,
-        "value": value,
-        "low": low,
-        "high": high,
-        "series": NAMES_OF_TIMES[device],
-        "missing": (_missing(measured, device) or why) if value is None else "",
-    }
-
-
-def _time_text(measured: Measured, device: str, why: str) -> str:
-    value, spread = _time(measured, device)
-    if value is None:
-        return _missing(measured, device) or why
-    return time_text(value) + ("" if spread is None else f" ± {time_text(spread)}")
-
-
-def _time(measured: Measured, device: str) -> tuple[float | None, float | None]:
-    if device == "cpu":
-        return measured.get("cpu"), measured.get("cpu_spread")
-    return measured.get("cuda"), measured.get("cuda_spread")
-
-
-def _ends(measured: Measured, device: str) -> tuple[float | None, float | None]:
-    if device == "cpu":
-        return measured.get("cpu_low"), measured.get("cpu_high")
-    return measured.get("cuda_low"), measured.get("cuda_high")
-
-
-def _missing(measured: Measured, device: str) -> str:
-    return measured.get("cpu_missing", "") if device == "cpu" else measured.get("cuda_missing", "")
+def _time_text(timing: Timing | None, why: str) -> str:
+    if timing is None or timing.estimate is None:
+        return (timing.missing if timing is not None else "") or why
+    found = timing.estimate
+    return time_text(found.median) + (f" ± {time_text((found.high - found.low) / 2)}" if found.is_known else "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.views.grouping import Boxes, ShownMode, boxes_of
-from explorer.views.index import TraceIndex
+from explorer.views.index import TraceIndex, cached
 from explorer.views.states import IntArray, State
 from explorer.views.words import bytes_text
 from widgets.schema import Change, EdgeView, GroupBy
@@ -26,15 +26,13 @@ class Edge:
     copied_bytes: int
 
 
+@cached
 def edges_of(index: TraceIndex, step: int, group_by: GroupBy, mode: ShownMode) -> tuple[Edge, ...]:
     """Return the arrows of a picture, ordered by target and source."""
-    key = ("edges", step, group_by, mode)
-    if key not in index.cache:
-        boxes = boxes_of(index, step, group_by)
-        old = _counts(index.before(step), boxes.before)
-        new = _counts(index.state(step), boxes.after)
-        index.cache[key] = tuple(_edges(index, step, boxes, old, new, mode))
-    return index.cache[key]
+    boxes = boxes_of(index, step, group_by)
+    old = _counts(index.before(step), boxes.before)
+    new = _counts(index.state(step), boxes.after)
+    return tuple(_edges(index, step, boxes, old, new, mode))
 
 
 def edge_view(edge: Edge, boxes: Boxes) -> EdgeView:

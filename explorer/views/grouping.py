@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.views.index import TraceIndex
+from explorer.views.index import TraceIndex, cached
 from explorer.views.states import ABSENT, IntArray, State, scopes_of
 from widgets.schema import Change, GroupBy
 
@@ -59,30 +59,9 @@ class Boxes:
     after: IntArray
 
 
+@cached
 def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     """Return the boxes of a step, lowest level first, in a deterministic order."""
-    key = ("boxes", step, group_by)
-    if key not in index.cache:
-        index.cache[key] = _boxes_of(index, step, group_by)
-    return index.cache[key]
-
-
-DRAWN_LIMIT = 2_000
-"""Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
-
-
-def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
-    """Return the grouping, or `fold` if it would draw more boxes than the limit."""
-    if group_by == "fold":
-        return group_by
-    if group_by == "none":
-        count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
-    else:
-        count = len(boxes_of(index, step, group_by).boxes)
-    return "fold" if count > DRAWN_LIMIT else group_by
-
-
-def _boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     before, after = index.before(step), index.state(step)
     ids = np.flatnonzero(before.present | after.present).astype(np.int32)
     change = node_changes(index, step)[ids]
@@ -103,6 +82,21 @@ def _boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     found = [_box(part, before, after, CHANGES[int(all_changes[part[0]])], int(all_roles[part[0]])) for part in parts]
     found.sort(key=lambda box: (box.level, box.ids[0]))
     return _with_folds(index, step, found)
+
+
+DRAWN_LIMIT = 2_000
+"""Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
+
+
+def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
+    """Return the grouping, or `fold` if it would draw more boxes than the limit."""
+    if group_by == "fold":
+        return group_by
+    if group_by == "none":
+        count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
+    else:
+        count = len(boxes_of(index, step, group_by).boxes)
+    return "fold" if count > DRAWN_LIMIT else group_by
 
 
 def _box(ids: IntArray, before: State, after: State, change: Change, roles: int) -> Box:
@@ -151,61 +145,55 @@ def _with_folds(index: TraceIndex, step: int, boxes: list[Box]) -> Boxes:
 # ---------------------------------------------------------------------- what a step did to each node
 
 
+@cached
 def node_changes(index: TraceIndex, step: int) -> IntArray:
     """Return what the step did to each id: kept, added, removed; changed if the content differs."""
-    key = ("changes", step)
-    if key not in index.cache:
-        before, after = index.before(step), index.state(step)
-        both = before.present & after.present
-        change = np.full(index.size, ABSENT, np.int32)
-        change[both] = KEPT
-        change[after.present & ~both] = ADDED
-        change[before.present & ~both] = REMOVED
-        for node in np.flatnonzero(both & (before.node != after.node)):
-            if not index.same(int(before.node[node]), int(after.node[node])):
-                change[node] = CHANGED
-        index.cache[key] = change
-    return index.cache[key]
+    before, after = index.before(step), index.state(step)
+    both = before.present & after.present
+    change = np.full(index.size, ABSENT, np.int32)
+    change[both] = KEPT
+    change[after.present & ~both] = ADDED
+    change[before.present & ~both] = REMOVED
+    for node in np.flatnonzero(both & (before.node != after.node)):
+        if not index.same(int(before.node[node]), int(after.node[node])):
+            change[node] = CHANGED
+    return change
 
 
+@cached
 def match_roles(index: TraceIndex, step: int) -> IntArray:
     """Return the roles of each id in the matches of the step."""
-    key = ("roles", step)
-    if key not in index.cache:
-        entry = index.step(step)
-        roles = np.zeros(index.size, np.int32)
-        lost = {conflict.loser for conflict in entry.lost}
-        won = {conflict.winner for conflict in entry.lost}
-        for match in entry.matches:
-            role = LOST if match.number in lost else APPLIED | WON if match.number in won else APPLIED
-            for node in index.nodes_of(match):
-                roles[node] |= role
-        index.cache[key] = roles
-    return index.cache[key]
+    entry = index.step(step)
+    roles = np.zeros(index.size, np.int32)
+    lost = {conflict.loser for conflict in entry.lost}
+    won = {conflict.winner for conflict in entry.lost}
+    for match in entry.matches:
+        role = LOST if match.number in lost else APPLIED | WON if match.number in won else APPLIED
+        for node in index.nodes_of(match):
+            roles[node] |= role
+    return roles
 
 
 # ---------------------------------------------------------------------- scopes
 
 
+@cached
 def node_scopes(index: TraceIndex, state: State) -> Mapping[int, int]:
     """Return the variables below each node, as bits."""
-    key = ("scopes", id(state))
-    if key not in index.cache:
-        scopes: dict[int, int] = {}
-        sources: dict[int, list[int]] = {}
-        for source, target in state.edges.tolist():
-            sources.setdefault(target, []).append(source)
-        present = np.flatnonzero(state.present)
-        for node in present[np.argsort(state.level[present], kind="stable")].tolist():
-            own = scopes_of(index.table.nodes[int(state.node[node])]) or ()
-            bits = 0
-            for variable in {variable for scope in own for variable in scope}:
-                bits |= 1 << variable
-            for source in sources.get(node, ()):
-                bits |= scopes[source]
-            scopes[node] = bits
-        index.cache[key] = scopes
-    return index.cache[key]
+    scopes: dict[int, int] = {}
+    sources: dict[int, list[int]] = {}
+    for source, target in state.edges.tolist():
+        sources.setdefault(target, []).append(source)
+    present = np.flatnonzero(state.present)
+    for node in present[np.argsort(state.level[present], kind="stable")].tolist():
+        own = scopes_of(index.table.nodes[int(state.node[node])]) or ()
+        bits = 0
+        for variable in {variable for scope in own for variable in scope}:
+            bits |= 1 << variable
+        for source in sources.get(node, ()):
+            bits |= scopes[source]
+        scopes[node] = bits
+    return scopes
 
 
 def scope_numbers(index: TraceIndex, state: State) -> IntArray:

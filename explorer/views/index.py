@@ -1,9 +1,9 @@
 """Data shared by all views of a trace, computed on demand: states as arrays, records, the fate of nodes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,28 @@ class NodeRead:
     bytes_of: Mapping[int, int]
 
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def cached(
+    view: "Callable[Concatenate[TraceIndex, Arguments], Result]",
+) -> "Callable[Concatenate[TraceIndex, Arguments], Result]":
+    """Decorator: compute a function of an index and positional arguments once per trace.
+
+    Arguments without an order of their own, such as a `State`, are recognized by identity and kept alive.
+    """
+
+    @wraps(view)
+    def look_up(index: TraceIndex, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        key = (view, *arguments)
+        if key not in index.cache:
+            index.cache[key] = view(index, *arguments, **named)
+        return index.cache[key]
+
+    return look_up
+
+
 class TraceIndex:
     """A trace with the data that its views share. Create one per trace and pass it to every view.
 
@@ -35,7 +57,7 @@ class TraceIndex:
         self.trace = trace
         self.table = NodeTable()
         self.cache: dict[tuple[Any, ...], Any] = {}
-        """Results of other view functions, keyed by the name of the view and its arguments."""
+        """Results of `cached` functions by function and arguments."""
         self._states: dict[int, State] = {}
         self._records: dict[int, NodeRecord] = {}
         self._pairs: dict[tuple[int, int], bool] = {}

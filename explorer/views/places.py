@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from explorer.views.grouping import Box, Boxes, boxes_of
-from explorer.views.index import TraceIndex
+from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout
 from explorer.views.states import IntArray, State
 from widgets.schema import GroupBy
@@ -50,16 +50,14 @@ def grid_of(index: TraceIndex) -> Grid:
     return Grid(max(LEAST_WIDTH, 2.0 * round((longest * CHARACTER + SIGNS_WIDTH) / 2)))
 
 
+@cached
 def floor_grid(index: TraceIndex, group_by: GroupBy) -> Grid:
     """Return the sizes and gaps of a grouping: rows are further apart if the first picture is wide."""
-    key = ("grid", group_by)
-    if key not in index.cache:
-        boxes = boxes_of(index, 0, group_by)
-        ranks = _ranks(boxes, box_edges(boxes.after, index.state(0)))
-        widest = int(np.unique(ranks, return_counts=True)[1].max(initial=0))
-        grid = grid_of(index)
-        index.cache[key] = grid if widest <= NARROW_COLUMNS else replace(grid, row_gap=WIDE_ROW_GAP)
-    return index.cache[key]
+    boxes = boxes_of(index, 0, group_by)
+    ranks = _ranks(boxes, box_edges(boxes.after, index.state(0)))
+    widest = int(np.unique(ranks, return_counts=True)[1].max(initial=0))
+    grid = grid_of(index)
+    return grid if widest <= NARROW_COLUMNS else replace(grid, row_gap=WIDE_ROW_GAP)
 
 
 def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:

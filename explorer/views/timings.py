@@ -23,13 +23,15 @@ from explorer.timings import (
     state_step,
 )
 from explorer.trace import parse_path
-from explorer.views.costs import NAMES_OF_TIMES, TIMES, Measured, time_bars
+from explorer.views.bars import bar, bars_view
+from explorer.views.costs import NAMES_OF_TIMES, TIMES
 from explorer.views.index import TraceIndex
 from explorer.views.words import bytes_text, plural, time_text
-from widgets.schema import VERSION, BarsView, BarView, SectionView, TableView
+from widgets.schema import BarsView, BarView, SectionView, TableView
 
 WHISKERS = "Bars are medians, whiskers their 95 % confidence intervals."
 NAMES_OF_KINDS = {"forward": "Forward pass", TRAINING: "Training step"}
+UNMEASURED = "not measured"
 Tone = Literal["faster", "slower", "noise"]
 
 
@@ -64,17 +66,16 @@ def speed_up(before: Estimate, after: Estimate, than: str = "") -> SpeedUp:
 # ---------------------------------------------------------------------- steps
 
 
-def measurements(index: TraceIndex, run: Run) -> dict[int, Measured]:
-    """Return the measured times of every step whose state was timed; equal states share their times.
+def measurements(index: TraceIndex, run: Run) -> dict[int, Mapping[str, Timing]]:
+    """Return the timings, by device, of every step whose state was timed; equal states share them.
 
     Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
-    of_state: dict[int, Measured] = {}
+    of_state: dict[int, dict[str, Timing]] = {}
     for timing in run.timings:
         if timing.step is not None and run.subject == STEPS:
-            state = state_step(index.trace, timing.step)
-            of_state[state] = {**of_state.get(state, Measured()), **_measured(timing)}
+            of_state.setdefault(state_step(index.trace, timing.step), {})[timing.device] = timing
     states = [(step.index, state_step(index.trace, step.index)) for step in index.trace.steps]
     return {step: of_state[state] for step, state in states if state in of_state}
 
@@ -97,14 +98,18 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
     """Return the times of the timed steps, a series per device."""
     known = measurements(index, run)
     steps = sorted({timing.step for timing in run.timings if timing.step is not None})
-    title = f"{NAMES_OF_KINDS[run.kind]} after each step"
-    chosen = {step: known[step] for step in steps}
-    bars = time_bars(index, chosen, run.missing, title, _note(run), _asked(run))
-    return {**bars, "table": _step_table(run, steps, f"{index.trace.level.noun}s")}
+    devices = _asked(run)
+    bars = [
+        _estimate_bar(index.step(step).at.words, known[step].get(device), device, run.missing.get(device, UNMEASURED))
+        for step in steps
+        for device in devices
+    ]
+    title, series = f"{NAMES_OF_KINDS[run.kind]} after each step", [NAMES_OF_TIMES[device] for device in devices]
+    return bars_view(title, "ms", series, bars, _note(run), *_step_table(run, steps, index.trace.level.noun), log=True)
 
 
-def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:
-    """Return times, total gain and memory, the last two for the first device with times."""
+def _step_table(run: Run, steps: Sequence[int], noun: str) -> tuple[list[str], list[list[str]]]:
+    """Return columns and rows: times, total gain and memory, the last two for the first device with times."""
     device = next(iter(run.devices), CPU)
     there = [device for device in _asked(run) if device not in run.missing]
     first = run.of_step(steps[0], device) if steps else None
@@ -114,14 +119,14 @@ def _step_table(run: Run, steps: Sequence[int], nodes: str) -> TableView:
         gained = ""
         if first is not None and timing is not None and timing is not first and first.estimate and timing.estimate:
             gained = speed_up(first.estimate, timing.estimate).text
-        peak = "not measured" if timing is None or timing.peak_bytes is None else bytes_text(timing.peak_bytes)
+        peak = UNMEASURED if timing is None or timing.peak_bytes is None else bytes_text(timing.peak_bytes)
         layers = "" if timing is None or timing.layers is None else f"{timing.layers:,}"
         known = [run.of_step(step, one) for one in there]
         label = next((what_text(timing) for timing in run.timings if timing.step == step), "")
-        rows.append([label, layers, *(_estimate_text(one, "not measured") for one in known), gained, peak])
+        rows.append([label, layers, *(_estimate_text(one, UNMEASURED) for one in known), gained, peak])
     what = "the first" if first is None else "unoptimized" if first.step == 0 else what_text(first)
     names = [NAMES_OF_TIMES[one] for one in there]
-    return {"columns": ["step", nodes, *names, f"against {what}", "peak"], "rows": rows}
+    return ["step", f"{noun}s", *names, f"against {what}", "peak"], rows
 
 
 def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
@@ -136,21 +141,14 @@ def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
     for (_, before), (timing, after) in pairwise(timed):
         gained = speed_up(before, after)
         label = what_text(timing)
-        bar: BarView = {**_bar(label, after.median - before.median, "time"), "tone": gained.tone}
+        change: BarView = {**bar(label, after.median - before.median, "time"), "tone": gained.tone}
         if before.is_known and after.is_known:
-            bar["low"], bar["high"] = after.low - before.high, after.high - before.low
-        bars.append(bar)
+            change["low"], change["high"] = after.low - before.high, after.high - before.low
+        bars.append(change)
         rows.append([label, time_text(before.median), time_text(after.median), gained.text])
-    return {
-        "version": VERSION,
-        "title": f"Gain of each step on {device_text(device)}: {NAMES_OF_KINDS[run.kind].lower()}",
-        "unit": "ms",
-        "log": False,
-        "series": ["time"],
-        "bars": bars,
-        "note": _whole_gain([estimate for _, estimate in timed], run.missing.get(device, "not measured")),
-        "table": {"columns": ["step", "before", "after", "gain"], "rows": rows},
-    }
+    title = f"Gain of each step on {device_text(device)}: {NAMES_OF_KINDS[run.kind].lower()}"
+    note = _whole_gain([estimate for _, estimate in timed], run.missing.get(device, UNMEASURED))
+    return bars_view(title, "ms", ["time"], bars, note, ["step", "before", "after", "gain"], rows)
 
 
 def _whole_gain(estimates: Sequence[Estimate], why: str) -> str:
@@ -228,7 +226,7 @@ def memory_table(run: Run) -> TableView:
     rows: list[list[str]] = []
     for timing in run.timings:
         if timing.node is None and timing.planned_bytes is not None:
-            peak = "not measured" if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
+            peak = UNMEASURED if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
             what = what_text(timing)
             rows.append([what, NAMES_OF_TIMES[timing.device], bytes_text(timing.planned_bytes), peak])
     return {"columns": ["what", "device", "all activations", "peak"], "rows": rows}
@@ -262,18 +260,6 @@ def what_text(timing: Timing) -> str:
     return parse_path(timing.what).words
 
 
-def _measured(timing: Timing) -> Measured:
-    found = timing.estimate
-    if found is None:
-        return {"cpu_missing": timing.missing} if timing.device == CPU else {"cuda_missing": timing.missing}
-    if not found.is_known:
-        return {"cpu": found.median} if timing.device == CPU else {"cuda": found.median}
-    spread = (found.high - found.low) / 2
-    if timing.device == CPU:
-        return {"cpu": found.median, "cpu_spread": spread, "cpu_low": found.low, "cpu_high": found.high}
-    return {"cuda": found.median, "cuda_spread": spread, "cuda_low": found.low, "cuda_high": found.high}
-
-
 def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) -> BarsView:
     """Return bars by what was timed, a series per device; the table compares each with the first."""
     by_place = {(timing.what, timing.device): timing for timing in run.timings}
@@ -287,23 +273,14 @@ def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) ->
         row = [what]
         for device in _asked(run):
             timing = by_place.get((what, device))
-            why = run.missing.get(device, "not measured")
+            why = run.missing.get(device, UNMEASURED)
             bars.append(_estimate_bar(what, timing, device, why))
             if device in there:
                 row.append(_estimate_text(timing, why))
         rows.append(row if last == "" else [*row, _compared(run, by_place, whats[0], what)])
     series = [NAMES_OF_TIMES[device] for device in _asked(run)]
     columns = [column, *(NAMES_OF_TIMES[device] for device in there), *([last] if last else [])]
-    return {
-        "version": VERSION,
-        "title": title,
-        "unit": "ms",
-        "log": True,
-        "series": series,
-        "bars": bars,
-        "note": note.strip(),
-        "table": {"columns": columns, "rows": rows},
-    }
+    return bars_view(title, "ms", series, bars, note.strip(), columns, rows, log=True)
 
 
 def _compared(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, what: str) -> str:
@@ -320,10 +297,10 @@ def _compared(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, 
 
 def _estimate_bar(label: str, timing: Timing | None, device: str, why: str) -> BarView:
     found = None if timing is None else timing.estimate
-    bar = _bar(label, None if found is None else found.median, NAMES_OF_TIMES[device])
+    result = bar(label, None if found is None else found.median, NAMES_OF_TIMES[device])
     if found is not None:
-        return {**bar, "low": found.low, "high": found.high} if found.is_known else bar
-    return {**bar, "missing": timing.missing if timing is not None and timing.missing else why}
+        return {**result, "low": found.low, "high": found.high} if found.is_known else result
+    return {**result, "missing": timing.missing if timing is not None and timing.missing else why}
 
 
 def _estimate_text(timing: Timing | None, why: str) -> str:
@@ -334,10 +311,6 @@ def _estimate_text(timing: Timing | None, why: str) -> str:
         often = "once" if found.count == 1 else f"{found.count} times"
         return f"{time_text(found.median)} (measured {often})"
     return f"{time_text(found.median)} ({time_text(found.low)} to {time_text(found.high)})"
-
-
-def _bar(label: str, value: float | None, series: str) -> BarView:
-    return {"label": label, "value": value, "low": None, "high": None, "series": series, "missing": ""}
 
 
 def _note(run: Run) -> str:

@@ -105,7 +105,7 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     page.press("Apply")
     page.see("arity of TorchHadamardLayer must be of type integer; found ''")
     page.until("MyPattern matches 21 times.", lambda: (value.fill(""), value.fill("4")))
-    page.choose("Replacement of a match", "one layer")
+    page.choose("Replacement", "one layer")
     page.press("Apply")
     page.wait(lambda: "MyPattern" in page.trait("steps"), "a trace with the rule")
     steps = json.loads(page.trait("steps"))

@@ -11,9 +11,10 @@ from typing import Any
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import DisplayOptions, ViewState, check_look
 from explorer.errors import CircuitError, unknown_name
+from explorer.timings import Timing
 from explorer.trace import StepCheck
 from explorer.views import (
-    Measured,
+    Measurements,
     PatternTrial,
     Picture,
     TraceIndex,
@@ -37,7 +38,7 @@ class Findings:
     """Results of running a trace: checked outputs, times after steps, times of layers."""
 
     checks: Mapping[int, StepCheck] = field(default_factory=dict[int, StepCheck])
-    times: Mapping[int, Measured] = field(default_factory=dict[int, Measured])
+    times: Measurements = field(default_factory=dict[int, Mapping[str, Timing]])
     layer_times: Mapping[int, Mapping[int, float]] = field(default_factory=dict[int, Mapping[int, float]])
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
 

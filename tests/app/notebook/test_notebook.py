@@ -12,8 +12,9 @@ import explorer
 from explorer import TorchCompiler
 from explorer.bench import measure_layers, measure_steps
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.timings import Estimate, Run, Setup, Timing
 from explorer.trace import Trace
-from explorer.views import TraceIndex, picture, stat_bars, time_bars
+from explorer.views import TraceIndex, picture, stat_bars
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
@@ -246,10 +247,12 @@ class TestWhatIsSaved:
         assert "Level 2: 16 layers in 1 group" in data["text/plain"]
 
     def test_bars_save_an_image_and_their_table(self, conflict: Trace) -> None:
-        index = TraceIndex(conflict)
-        times = time_bars(index, {0: {"cpu": 2.0, "cpu_spread": 0.5}, 12: {"cpu": 1.0}}, {"cuda": "no CUDA here"})
-        data, metadata = bundle(explorer.show(times))
-        assert "2 ms ± 500 µs" in data["text/plain"]
+        times = {0: Estimate(2.0, 1.5, 2.5, 1.5, 2.5, 20, 0.96), 12: Estimate(1.0, 1.0, 1.0, 1.0, 1.0, 1, 0.0)}
+        timings = tuple(Timing(conflict.step(at).path, "cpu", 1, found, step=at) for at, found in times.items())
+        setup = Setup("", 1, "", "", 0.1, 1.0, 0, {}, {}, "")
+        run = Run("steps", "forward", "conflict", {}, timings, setup, {"cuda": "no CUDA here"})
+        data, metadata = bundle(explorer.show(conflict, timing=run))
+        assert "2 ms (1.5 ms to 2.5 ms)" in data["text/plain"]
         assert "no CUDA here" in metadata["image/png"]["alt"]
         assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
 

@@ -55,7 +55,7 @@ class PatternTool(Tool):
         self.words = html_pane()
         self.answer = html_pane()
         self.code = html_pane()
-        self.replacement = pmui.Select(label="Replacement of a match", options=[], width=220, **SMALL)
+        self.replacement = pmui.Select(label="Replacement", options=[], width=220, **SMALL)
         self.apply = pmui.Button(label="Apply", on_click=workspace.guard(self._apply), **SMALL)
         self.compare = pmui.Button(
             label="Apply and compare", variant="outlined", on_click=workspace.guard(self._compare), **SMALL
