@@ -8,14 +8,7 @@ from explorer.files import check_format
 from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import check_after, check_before, check_rule, check_tensor_options
-from explorer.trace.events import (
-    Folded,
-    LimitReached,
-    MatchFound,
-    MatchLost,
-    Rewritten,
-    RuleDescription,
-)
+from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, Rewritten, RuleDescription
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.ladder import level_of
 from explorer.trace.loaded import LoadedSnapshot

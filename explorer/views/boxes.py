@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-
 from explorer.trace import NodeRecord
 from explorer.views.grouping import Box, node_scopes
 from explorer.views.index import TraceIndex, cached

@@ -10,9 +10,8 @@ from typing import Any
 
 import graphviz  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
-from numpy.typing import NDArray
-
 from explorer.views.states import IntArray
+from numpy.typing import NDArray
 
 Points = NDArray[np.float64]
 

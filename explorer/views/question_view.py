@@ -2,14 +2,7 @@
 
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
-from explorer.views.predicting import (
-    Question,
-    check,
-    fold_together,
-    layers_left,
-    noun_of,
-    why_apart,
-)
+from explorer.views.predicting import Question, check, fold_together, layers_left, noun_of, why_apart
 from widgets.schema import (
     VERSION,
     ClicksView,

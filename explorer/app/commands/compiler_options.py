@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
-
 from explorer.options import CompilerOptions
 
 

@@ -1,8 +1,7 @@
 """`circuit-explorer gallery`: lists the named circuits, their sizes, and what each one teaches."""
 
-from rich.table import Table
-
 from explorer.app.commands.console import notes, results
+from rich.table import Table
 
 
 def list_gallery() -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
 from explorer.app.commands.console import notes, results
 from explorer.app.needs import require_ui
 

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-
 from explorer.app.commands.console import results
+from rich.table import Table
 
 if TYPE_CHECKING:
     from explorer.trace import Trace

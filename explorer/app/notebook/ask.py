@@ -5,7 +5,6 @@ from typing import Any
 
 import ipywidgets
 import traitlets
-
 from explorer.app.needs import require_ui
 from explorer.app.notebook.fallback import picture_fallback, picture_text
 from explorer.app.notebook.trace_widget import TraceWidget
@@ -13,15 +12,7 @@ from explorer.app.session.opening import opened_trace
 from explorer.app.session.session import Session
 from explorer.errors import DataTypeError
 from explorer.trace import Trace
-from explorer.views import (
-    Answer,
-    Question,
-    QuestionKind,
-    Verdict,
-    check,
-    question_about,
-    question_view,
-)
+from explorer.views import Answer, Question, QuestionKind, Verdict, check, question_about, question_view
 from widgets.jupyter import Fallback, QuestionWidget, bundle_with
 from widgets.schema import HEIGHT, GraphOptions, QuestionView
 

@@ -7,13 +7,7 @@ one, and `none` if dead code is not removed before it.
 from collections.abc import Sequence
 
 from explorer.errors import unknown_name
-from explorer.rewrite import (
-    CompilationMode,
-    ConvergenceMode,
-    DCERequiredMode,
-    FunctionPassConfig,
-    FunctionPassPipeline,
-)
+from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
 
 MARK = ":"
 WORDS = ("until_fixed_point", "one_pass", "infer", "train", "none", "before_pass")

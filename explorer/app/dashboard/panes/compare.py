@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
@@ -13,6 +11,7 @@ from explorer.app.session.options import STRATEGIES
 from explorer.app.session.view_state import ViewState
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import compare_table, first_difference_of_traces
+from panel.viewable import Viewable
 
 
 def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, CompilerOptions]:
@@ -40,16 +39,9 @@ class CompareTool(Tool):
     def __init__(self, workspace: Workspace) -> None:
         self.variant = pmui.Select(label="Compare with", options=[], size="small", width=260)
         self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=200)
-        self.start = pmui.Button(label="Start comparing", size="small", on_click=workspace.guard(self._start))
-        self.stop = pmui.Button(
-            label="Stop comparing",
-            size="small",
-            variant="outlined",
-            on_click=workspace.guard(lambda _: workspace.show_other(None)),
-        )
-        self.use = pmui.Button(
-            label="Continue with the other", size="small", variant="text", on_click=workspace.guard(self._use)
-        )
+        self.start = button(workspace, "Start comparing", self._start)
+        self.stop = button(workspace, "Stop comparing", lambda: workspace.show_other(None), "outlined")
+        self.use = button(workspace, "Continue with the other", self._use, "text")
         self.words = html_pane()
         self.table = html_pane()
         super().__init__(workspace)
@@ -82,14 +74,14 @@ class CompareTool(Tool):
         name = "" if best is None else f"without rule {best.rule}"
         return name if name in self._variants else next(iter(self._variants))
 
-    def _start(self, _: object) -> None:
+    def _start(self) -> None:
         session = self.workspace.session
         options = self._variants.get(self.variant.value, session.opened.options)
         same = self.circuit.value == session.state.circuit
         state = session.state if same else ViewState(circuit=self.circuit.value, look=session.look)
         self.workspace.open_other(replace(state, options=options, again=True))
 
-    def _use(self, _: object) -> None:
+    def _use(self) -> None:
         other = self.workspace.other
         if other is not None:
             self.workspace.show_other(None)

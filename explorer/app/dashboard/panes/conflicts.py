@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import STRATEGIES
+from panel.viewable import Viewable
 from widgets.schema import TableView
 
 MAX_CONFLICTS = 200
@@ -24,10 +23,8 @@ class ConflictsTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)
-        self.use = pmui.Button(label="Use it", size="small", on_click=workspace.guard(self._use))
-        self.compare = pmui.Button(
-            label="Compare with it", size="small", variant="outlined", on_click=workspace.guard(self._compare)
-        )
+        self.use = button(workspace, "Use it", self._use)
+        self.compare = button(workspace, "Compare with it", self._compare, "outlined")
         self.table = html_pane()
         super().__init__(workspace)
 
@@ -62,10 +59,10 @@ class ConflictsTool(Tool):
         count = f"{len(found):,} {'match' if len(found) == 1 else 'matches'} lost a conflict {where}{more}"
         self.table.object = table_html(table, count)
 
-    def _use(self, _: object) -> None:
+    def _use(self) -> None:
         self.workspace.recompile(replace(self.workspace.session.opened.options, strategy=self.strategy.value))
 
-    def _compare(self, _: object) -> None:
+    def _compare(self) -> None:
         session = self.workspace.session
         options = replace(session.opened.options, strategy=self.strategy.value)
         self.workspace.open_other(replace(session.state, options=options, again=True))

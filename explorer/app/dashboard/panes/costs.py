@@ -5,13 +5,12 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
 from explorer.views import STATS, stat_bars, waterfall
+from panel.viewable import Viewable
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
 
@@ -36,18 +35,8 @@ class CostStrip:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.stats = pn.pane.HTML("", stylesheets=[STRIP_STYLE], margin=(0, 8), styles={"flex": "1 1 400px"})
-        self.check = pmui.Button(
-            label="Check values",
-            size="small",
-            variant="text",
-            on_click=workspace.guard(lambda _: check_values(workspace)),
-        )
-        self.time = pmui.Button(
-            label="Time it",
-            size="small",
-            variant="text",
-            on_click=workspace.guard(lambda _: workspace.open_tool("time")),
-        )
+        self.check = button(workspace, "Check values", lambda: check_values(workspace), "text")
+        self.time = button(workspace, "Time it", lambda: workspace.open_tool("time"), "text")
         self.view = pn.FlexBox(
             self.stats, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
         )

@@ -6,9 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
@@ -16,6 +14,7 @@ from explorer.app.images import picture_png
 from explorer.app.session.library import MAX_UPLOAD_BYTES
 from explorer.app.session.view_state import ViewState
 from explorer.views import recording, static_svg
+from panel.viewable import Viewable
 from widgets import page_html
 
 
@@ -35,11 +34,9 @@ class FilesTool(Tool):
             variant="outlined",
         )
         self.upload.param.watch(workspace.guard(lambda _: self._uploaded()), "value")
-        self.again = pmui.Button(
-            label="Compile this trace again", size="small", variant="outlined", on_click=workspace.guard(self._again)
-        )
+        self.again = button(workspace, "Compile this trace again", self._again, "outlined")
         self.code = html_pane()
-        self.copy = pmui.Button(label="Copy as Python", size="small", on_click=workspace.guard(self._copy))
+        self.copy = button(workspace, "Copy as Python", self._copy)
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -69,10 +66,10 @@ class FilesTool(Tool):
             self.workspace.failed,
         )
 
-    def _again(self, _: object) -> None:
+    def _again(self) -> None:
         self.workspace.recompile(self.workspace.session.opened.options)
 
-    def _copy(self, _: object) -> None:
+    def _copy(self) -> None:
         self.workspace.copy(self.workspace.python())
 
     def _name(self) -> str:

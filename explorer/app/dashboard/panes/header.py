@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import panel_material_ui as pmui
-
+from explorer.app.dashboard.panes.layout import button
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import LEVEL_NAMES
 from explorer.app.session.view_state import ViewState
@@ -26,12 +26,7 @@ class Header:
         )
         self.level = pmui.Select(label="Level", options=list(LEVEL_NAMES), size="small", width=110)
         self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
-        self.edit = pmui.Button(
-            label="Edit",
-            size="small",
-            variant="text",
-            on_click=workspace.guard(lambda _: workspace.open_tool("pipeline")),
-        )
+        self.edit = button(workspace, "Edit", lambda: workspace.open_tool("pipeline"), "text")
         reason = why_no_cuda()
         missing = [] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices]
         self.device = pmui.Select(

@@ -1,12 +1,24 @@
 """Layout of controls: from the left, wrapping when there is no room."""
 
+from collections.abc import Callable
 from typing import Any
 
+import panel_material_ui as pmui
+from explorer.app.dashboard.workspace import Workspace
 from panel import Column, FlexBox
 from panel.viewable import Viewable
 
 TYPED_NUMBER = {"& .MuiInputAdornment-root": {"display": "none"}, "& .MuiInputBase-input": {"paddingLeft": "12px"}}
 """The `sx` of a number field: without its two small buttons, which have no name; the arrow keys replace them."""
+
+
+def button(
+    workspace: Workspace, label: str, press: Callable[[], object], variant: str = "contained", *, visible: bool = True
+) -> pmui.Button:
+    """A small button; an error of its action is shown in the page."""
+    return pmui.Button(
+        label=label, size="small", variant=variant, visible=visible, on_click=workspace.guard(lambda _: press())
+    )
 
 
 def line(*parts: Viewable, indent: int = 0) -> FlexBox:

@@ -6,9 +6,7 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import column, columns, line
+from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.pipeline_draft import PipelineDraft
@@ -20,6 +18,7 @@ from explorer.rewrite import (
     pipeline_from_yaml,
     pipeline_to_yaml,
 )
+from panel.viewable import Viewable
 
 SMALL: dict[str, Any] = {"size": "small", "margin": (3, 5)}
 CONVERGENCE = {"once": ConvergenceMode.ONE_PASS, "until nothing changes": ConvergenceMode.UNTIL_FIXED_POINT}
@@ -47,7 +46,7 @@ class PassesForm:
             label="Compile to", options=[mode.value for mode in CompilationMode], width=120, **SMALL
         )
         self.one_by_one = pmui.Checkbox(label="a step for every rewrite", value=False, **SMALL)
-        self.run = pmui.Button(label="Run this pipeline", on_click=guard(lambda _: self._run()), **SMALL)
+        self.run = button(workspace, "Run this pipeline", self._run)
         self.words = html_pane()
         self.upload = pmui.FileInput(label="Open YAML", accept=".yaml,.yml", variant="outlined", size="small")
         self.download = pmui.FileDownload(
@@ -145,4 +144,4 @@ class PassesForm:
         self._edit(PipelineDraft.of(found), 0)
 
     def _button(self, label: str, press: Any) -> pmui.Button:
-        return pmui.Button(label=label, variant="text", on_click=self.workspace.guard(lambda _: press()), **SMALL)
+        return button(self.workspace, label, press, "text")

@@ -4,9 +4,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line
+from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line
 from explorer.app.dashboard.panes.passes import PassesForm
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.tool import Tool
@@ -16,6 +14,7 @@ from explorer.app.session.options import STRATEGIES
 from explorer.fold import SCHEDULERS
 from explorer.optimize import preset_rules
 from explorer.options import PRESETS, CompilerOptions
+from panel.viewable import Viewable
 
 
 class PipelineTool(Tool):
@@ -35,20 +34,11 @@ class PipelineTool(Tool):
         self.fold = pmui.Checkbox(label="Fold")
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
         self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=420)
-        self.skip_step = pmui.Button(
-            label="Disable this step", size="small", variant="outlined", on_click=workspace.guard(self._skip_step)
-        )
-        self.skip_match = pmui.Button(
-            label="Disable the selected match",
-            size="small",
-            variant="outlined",
-            on_click=workspace.guard(self._skip_match),
-        )
-        self.apply = pmui.Button(label="Compile again", size="small", on_click=workspace.guard(self._apply))
-        self.compare = pmui.Button(
-            label="Compare with this", size="small", variant="outlined", on_click=workspace.guard(self._compare)
-        )
-        self.reset = pmui.Button(label="Reset", size="small", variant="text", on_click=workspace.guard(self._reset))
+        self.skip_step = button(workspace, "Disable this step", self._skip_step, "outlined")
+        self.skip_match = button(workspace, "Disable the selected match", self._skip_match, "outlined")
+        self.apply = button(workspace, "Compile again", self._apply)
+        self.compare = button(workspace, "Compare with this", self._compare, "outlined")
+        self.reset = button(workspace, "Reset", self._reset, "text")
         self.words = html_pane()
         self.preset.param.watch(workspace.guard(lambda _: self._preset_chosen()), "value")
         self.passes = PassesForm(workspace)
@@ -111,14 +101,14 @@ class PipelineTool(Tool):
 
     # ------------------------------------------------------------------ buttons
 
-    def _skip_step(self, _: object) -> None:
+    def _skip_step(self) -> None:
         path = self.workspace.session.index.step(self.workspace.session.step).path
         if "/" not in path:
             self.workspace.note(f"“{path}” cannot be disabled: without it there is no circuit.")
             return
         self._add_skip(path)
 
-    def _skip_match(self, _: object) -> None:
+    def _skip_match(self) -> None:
         session = self.workspace.session
         nodes = set(session.selected_nodes)
         found = [
@@ -137,15 +127,15 @@ class PipelineTool(Tool):
         self.skip.param.update(options=entries, value=entries)
         self.words.object = lines_html([f"{entry} will be disabled: compile again, or compare."])
 
-    def _apply(self, _: object) -> None:
+    def _apply(self) -> None:
         self.workspace.recompile(self.options)
 
-    def _compare(self, _: object) -> None:
+    def _compare(self) -> None:
         session = self.workspace.session
         self.workspace.open_other(replace(session.state, options=self.options, again=True))
         self.workspace.open_tool("compare")
 
-    def _reset(self, _: object) -> None:
+    def _reset(self) -> None:
         self._fill(self.workspace.session.opened.options)
 
 

@@ -4,15 +4,14 @@ from dataclasses import asdict
 from html import escape
 
 import panel_material_ui as pmui
-from panel.viewable import Viewable
-
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
+from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line, number
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
 from explorer.app.session.view_state import DisplayOptions
 from explorer.views import Question, Verdict, check, questions
+from panel.viewable import Viewable
 
 
 class PredictTool(Tool):
@@ -25,20 +24,14 @@ class PredictTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self.choice = pmui.Select(label="Question", options=[], size="small", width=520)
-        self.begin = pmui.Button(label="Ask me", size="small", on_click=workspace.guard(self._begin))
+        self.begin = button(workspace, "Ask me", self._begin)
         self.text = html_pane()
         self.options = pmui.RadioBoxGroup(label="Answer", options=[], visible=False)
         self.number = pmui.IntInput(
             label="Layers", value=0, start=0, size="small", sx=TYPED_NUMBER, width=140, visible=False
         )
-        self.check = pmui.Button(label="Check", size="small", visible=False, on_click=workspace.guard(self._check))
-        self.reveal = pmui.Button(
-            label="Show the step",
-            size="small",
-            variant="outlined",
-            visible=False,
-            on_click=workspace.guard(self._reveal),
-        )
+        self.check = button(workspace, "Check", self._check, visible=False)
+        self.reveal = button(workspace, "Show the step", self._reveal, "outlined", visible=False)
         self.verdict = html_pane()
         self._asked: Question | None = None
         self._look: DisplayOptions | None = None
@@ -71,7 +64,7 @@ class PredictTool(Tool):
         self.begin.disabled = not texts
         self.text.object = "" if texts else "<p>Nothing to predict here: choose a step that changes something.</p>"
 
-    def _begin(self, _: object) -> None:
+    def _begin(self) -> None:
         session = self.workspace.session
         question = self._questions[self.choice.value]
         if self._look is None:
@@ -104,7 +97,7 @@ class PredictTool(Tool):
             return self.options.value
         return number(self.number, 0)
 
-    def _check(self, _: object) -> None:
+    def _check(self) -> None:
         question = self._asked
         if question is None:
             return
@@ -115,7 +108,7 @@ class PredictTool(Tool):
             self.workspace.session.select_nodes(verdict.nodes)
         self.reveal.visible = True
 
-    def _reveal(self, _: object) -> None:
+    def _reveal(self) -> None:
         self._leave()
         self._list()
 

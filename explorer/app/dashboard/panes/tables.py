@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from html import escape
 
 import panel as pn
-
 from widgets.schema import SectionView, TableView
 
 STYLE = """

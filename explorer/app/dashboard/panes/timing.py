@@ -10,10 +10,8 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.models import ColumnDataSource, Whisker
 from bokeh.plotting import figure
-from panel.viewable import Viewable
-
 from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, column, line, number
+from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line, number
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
@@ -48,6 +46,7 @@ from explorer.views import (
     sweep_bars,
     time_waterfall,
 )
+from panel.viewable import Viewable
 from widgets.dashboard import BarsPane
 
 STEPS, WATERFALL, MODES, LAYERS, SWEEP = "steps", "waterfall", "modes", "layers", "sweep"
@@ -88,7 +87,7 @@ class TimeTool(Tool):
         self.seconds = pmui.IntInput(
             label="Time limit, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
         )
-        self.start = pmui.Button(label="Measure", size="small", on_click=workspace.guard(self._start))
+        self.start = button(workspace, "Measure", self._start)
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
         self.recorded.param.watch(workspace.guard(lambda _: self._open_recorded()), "value")
         self.bars = BarsPane()
@@ -119,7 +118,7 @@ class TimeTool(Tool):
 
     # ------------------------------------------------------------------ measuring
 
-    def _start(self, _: object) -> None:
+    def _start(self) -> None:
         session = self.workspace.session
         require_live(session)
         opened, step, what = session.opened, session.step, self.what.value
