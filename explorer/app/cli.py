@@ -7,10 +7,11 @@ import warnings
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
+
 from explorer.app.commands import bench, course, explore, export, gallery, lab, serve, show, time, trace, train
 from explorer.app.commands.console import say_error, say_note
 from explorer.errors import CircuitError
-from typer.core import TyperGroup
 
 FAILED, INTERRUPTED = 2, 130
 """The usual exit codes of a command that was misused, and of one that was stopped by Ctrl-C."""

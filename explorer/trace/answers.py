@@ -26,8 +26,15 @@ class Answers(tuple[Answer, ...]):
     __str__ = __repr__
 
 
-@dataclass(frozen=True)
-class Origin:
+class _Printable:
+    """An answer whose `repr` is its text, for notebooks."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Origin(_Printable):
     """A change in the life of a node: at step `step`, `how` replaced `before` by `after`.
 
     `became` are nodes that existed before and replace the root, the node of `before` whose value is kept.
@@ -45,11 +52,9 @@ class Origin:
         made = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
         return f"step {self.step} ({self.path}): {self.how}: {made} -> {', '.join(map(str, self.after or self.became))}"
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class Lineage:
+@dataclass(frozen=True, repr=False)
+class Lineage(_Printable):
     """The origin of a node and what became of it.
 
     `symbolic` are the nodes of the first step that it was made from, and `origins` is their label: the layers of the
@@ -90,11 +95,9 @@ class Lineage:
         lines.append(f"  now {self.end}")
         return "\n".join(lines)
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class WhyNot:
+@dataclass(frozen=True, repr=False)
+class WhyNot(_Printable):
     """Why a pattern was not applied at a node: the matcher's checks up to the first that failed."""
 
     pattern: str
@@ -111,11 +114,9 @@ class WhyNot:
         lines += [f"  {check}" for check in self.checks]
         return "\n".join(lines)
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class NearMisses:
+@dataclass(frozen=True, repr=False)
+class NearMisses(_Printable):
     """The attempts of a pattern that failed after its first entry matched."""
 
     pattern: str
@@ -146,11 +147,9 @@ class NearMisses:
             lines.append(f"  {self.not_kept} more were not kept (limit per pattern and step)")
         return "\n".join(lines)
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class ConflictRecord:
+@dataclass(frozen=True, repr=False)
+class ConflictRecord(_Printable):
     """Two matches that share a node: who won, who lost, why."""
 
     step: int
@@ -166,11 +165,9 @@ class ConflictRecord:
             f"{list(self.winner.nodes)} (both want node {self.node}; {self.strategy}: {self.reason})"
         )
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class FoldGroup:
+@dataclass(frozen=True, repr=False)
+class FoldGroup(_Printable):
     """The layers that became slices of one folded layer, their common key, and how the folded layer reads."""
 
     step: int
@@ -188,11 +185,9 @@ class FoldGroup:
         some = ", ".join(map(str, self.members[:8])) + (" ..." if len(self.members) > 8 else "")
         return f"level {self.level}: {self.type} x{len(self.members)} -> node {self.node}{read} [{key}] of {some}"
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class FoldAnswer:
+@dataclass(frozen=True, repr=False)
+class FoldAnswer(_Printable):
     """Whether two layers were folded together, and if not, why."""
 
     together: bool
@@ -209,11 +204,9 @@ class FoldAnswer:
     def __str__(self) -> str:
         return self.reason
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class MissedFold:
+@dataclass(frozen=True, repr=False)
+class MissedFold(_Printable):
     """Two folded groups that came close: equal keys on two levels, or one type and level and fields that differ.
 
     `differences` are the fields that differ: name, value of the first group, value of the second.
@@ -226,8 +219,6 @@ class MissedFold:
 
     def __str__(self) -> str:
         return f"nodes {self.nodes[0]} and {self.nodes[1]} ({self.layers} layers): {self.reason}"
-
-    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -246,8 +237,8 @@ class RuleStats:
     source: str
 
 
-@dataclass(frozen=True)
-class RuleInteraction:
+@dataclass(frozen=True, repr=False)
+class RuleInteraction(_Printable):
     """How often a rule was applied to the output of another rule, or of itself."""
 
     rule: str
@@ -258,11 +249,9 @@ class RuleInteraction:
         times = "once" if self.count == 1 else f"{self.count:,} times"
         return f"{self.rule} made work for {self.made_work_for}: {times}"
 
-    __repr__ = __str__
 
-
-@dataclass(frozen=True)
-class StepCheck:
+@dataclass(frozen=True, repr=False)
+class StepCheck(_Printable):
     """The difference of the outputs after a step from those before it, and whether its rules allow the difference.
 
     `max_difference` is absolute; `tolerance` is what the rules of this step allow: 0 if all are exact, rounding errors
@@ -292,5 +281,3 @@ class StepCheck:
     def __str__(self) -> str:
         sign = "DIFFERS" if not self.ok else "equal" if self.max_difference == 0 else "ok"
         return f"step {self.step} {self.path}: {self.difference} ({self.exactness}: {sign})"
-
-    __repr__ = __str__

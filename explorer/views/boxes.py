@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+
 from explorer.trace import NodeRecord
 from explorer.views.grouping import Box, node_scopes
 from explorer.views.index import TraceIndex, cached

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from explorer.errors import CircuitError
 from explorer.trace import Step
 from explorer.views.costs import STATS

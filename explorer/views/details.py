@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
 from explorer.errors import UnknownNameError
 from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription
 from explorer.views.boxes import number_bytes, parameter_count

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from explorer.views.grouping import Boxes, ShownMode, boxes_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.states import IntArray, State

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+
 from explorer.views.index import TraceIndex, cached
 from explorer.views.states import ABSENT, IntArray, State, scopes_of
-from numpy.typing import NDArray
 from widgets.schema import Change, GroupBy
 
 CHANGES: tuple[Change, ...] = ("kept", "added", "removed", "changed")

@@ -6,6 +6,7 @@ from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+
 from explorer.errors import CircuitError
 from explorer.trace import FoldGroup, MatchFound, MissedFold, NodeRecord, RuleDescription, Step, Trace, record_of
 from explorer.views.states import IntArray, NodeTable, State, folded_state, folds_of, state_of

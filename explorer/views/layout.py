@@ -10,8 +10,9 @@ from typing import Any
 
 import graphviz  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
-from explorer.views.states import IntArray
 from numpy.typing import NDArray
+
+from explorer.views.states import IntArray
 
 Points = NDArray[np.float64]
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 from math import dist
 
 import numpy as np
-from explorer.views.routes import STACK, Place, Point, routes
 from numpy.typing import NDArray
+
+from explorer.views.routes import STACK, Place, Point, routes
 
 ROUTE_LIMIT = 400
 """Above this number of boxes lines are straight: there are too many to follow one."""

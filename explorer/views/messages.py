@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+
 from explorer.trace import Refusal, Step, tries
 from explorer.views.grouping import ADDED, CHANGED, DRAWN_LIMIT, REMOVED, Box, ShownMode, node_changes
 from explorer.views.index import TraceIndex

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from explorer.errors import unknown_name
 from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
 from explorer.views.edges import edge_view, edges_of
@@ -19,7 +21,6 @@ from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
 from explorer.views.words import bytes_text, plural
-from numpy.typing import NDArray
 from widgets.schema import (
     VERSION,
     BadgeView,

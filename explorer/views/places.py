@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+
 from explorer.views.grouping import Box, Boxes, boxes_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout

@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from explorer.graph import Graph, field_names
 from explorer.trace import Folded, NodeRecord
-from numpy.typing import NDArray
 
 IntArray = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]

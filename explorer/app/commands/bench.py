@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 import typer
+
 from explorer.errors import MissingPackageError
 
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
+
 from explorer.options import CompilerOptions
 
 

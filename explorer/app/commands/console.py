@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from explorer.errors import FileFormatError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from explorer.errors import FileFormatError
 
 NAME = "circuit-explorer"
 PIPE_WIDTH = 160

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from explorer.app.commands.console import command, notes, results, say_note
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
@@ -32,6 +33,7 @@ def explore(
     """Build the circuit over handwritten digits, compile it, train it, and open its compilation in the dashboard."""
     with notes().status("Loading torch"):
         import torch
+
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.data import independent_pixels_bits, load_data
         from explorer.app.training.loop import TrainingOptions, bits_per_dimension

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
 from explorer.app.commands.console import check_writable, notes, results
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """`circuit-explorer gallery`: lists the named circuits, their sizes, and what each one teaches."""
 
-from explorer.app.commands.console import notes, results
 from rich.table import Table
+
+from explorer.app.commands.console import notes, results
 
 
 def list_gallery() -> None:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
+
 from explorer.app.commands.console import results, say_note
 from explorer.app.needs import require_ui
 

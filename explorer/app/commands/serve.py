@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
 from explorer.app.commands.console import notes, results
 from explorer.app.needs import require_ui
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from explorer.app.commands.console import results
 from rich.table import Table
+
+from explorer.app.commands.console import results
 
 if TYPE_CHECKING:
     from explorer.trace import Trace

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
+
 from explorer.app.commands.console import check_writable, notes, results, say_note
 from explorer.errors import ValueRangeError, unknown_name
 from explorer.options import CompilerOptions
-from rich.table import Table
 
 if TYPE_CHECKING:
     from explorer.bench import Progress, Run

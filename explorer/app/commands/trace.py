@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
+
 from explorer.app.commands.compiler_options import with_compiler_options
 from explorer.app.commands.console import check_writable, command, notes, results, say_note
 from explorer.errors import CircuitError, unknown_name
 from explorer.options import CompilerOptions
-from rich.markup import escape
 
 if TYPE_CHECKING:
     from explorer.symbolic import Circuit

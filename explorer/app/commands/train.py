@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
+
 from explorer.app.commands.console import check_writable, command, notes, progress, results, say_note
 from explorer.options import MAX_SEED
-from rich.table import Table
 
 if TYPE_CHECKING:
     from explorer.app.training.data import ImageData
@@ -38,6 +39,7 @@ def train(
     """Train a circuit by maximum likelihood; Ctrl-C keeps the finished epochs."""
     with notes().status("Loading"):
         import torch
+
         from explorer.app.circuits import load_circuit
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.data import load_data

@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
-from explorer.app.course.links import INDEX, TEXTS, page_name
-from explorer.app.course.page import ANSI, Course, index_html, lesson_html, lesson_of, quiz_html, quiz_of
-from explorer.errors import CircuitError, FileFormatError, unknown_name
 from jupyter_client.kernelspec import NATIVE_KERNEL_NAME, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+from explorer.app.course.links import INDEX, TEXTS, page_name
+from explorer.app.course.page import ANSI, Course, index_html, lesson_html, lesson_of, quiz_html, quiz_of
+from explorer.errors import CircuitError, FileFormatError, unknown_name
 
 LESSONS = "[0-9][0-9]_*.ipynb"
 CELL_SECONDS = 120

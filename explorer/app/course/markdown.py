@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from explorer.app.course.links import HeadingIds, page_address, page_name, target_of
-from explorer.errors import FileFormatError
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.python import PythonLexer
+
+from explorer.app.course.links import HeadingIds, page_address, page_name, target_of
+from explorer.errors import FileFormatError
 
 INLINE_FORMULA = re.compile(r'[(\[]*<span class="math inline">.*?</span>[)\].,;:!?]*', re.DOTALL)
 """An inline formula with the adjacent punctuation, which must not be separated by a line break."""

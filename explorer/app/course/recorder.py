@@ -7,13 +7,14 @@ the last one; the lesson itself does not change.
 from collections.abc import Callable
 from typing import Any, cast
 
+from IPython.core.getipython import get_ipython
+from IPython.display import publish_display_data
+
 from explorer.app.notebook.ask import AskWidget, question_options
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fold_html
 from explorer.app.session.session import Session
 from explorer.errors import CircuitError
 from explorer.views import MODES, PictureKey, add_looks, empty_recording, fold_level
-from IPython.core.getipython import get_ipython
-from IPython.display import publish_display_data
 from widgets.jupyter import BarsWidget
 from widgets.page import RECORDED_MODES
 from widgets.schema import EmbeddedView, GraphOptions, PlaceView, RecordingView

@@ -13,6 +13,8 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
+from panel.util.parameters import edit_readonly
+
 from explorer.app.dashboard.background import Background, Job
 from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import Header
@@ -28,7 +30,6 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
-from panel.util.parameters import edit_readonly
 from widgets.dashboard import BrowserHost, GraphPane, StepsPane
 
 TITLE = "Circuit Explorer"

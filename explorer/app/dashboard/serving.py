@@ -33,6 +33,7 @@ class ServeOptions:
 def serve(options: ServeOptions) -> None:
     """Serve until stopped. Call `check_port` first."""
     import panel as pn
+
     from explorer.app.dashboard.page import TITLE, make_page, new_library
 
     pn.extension()

@@ -5,6 +5,7 @@ from typing import Any
 
 import ipywidgets
 import traitlets
+
 from explorer.app.needs import require_ui
 from explorer.app.notebook.fallback import picture_fallback, picture_text
 from explorer.app.notebook.trace_widget import TraceWidget

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import ipywidgets
 import traitlets
+
 from explorer.app.notebook.fallback import picture_fallback, picture_text
 from explorer.app.session.linking import GraphHost, GraphLink
 from explorer.app.session.session import Session

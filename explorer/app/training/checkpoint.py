@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from torch import Tensor
+
 from explorer.app.circuits import load_circuit
 from explorer.app.training.loop import Epoch
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
 from explorer.options import CompilerOptions
-from torch import Tensor
 
 FORMAT = "circuit-explorer checkpoint"
 VERSION = 1

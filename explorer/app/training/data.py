@@ -6,8 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 import torch
-from explorer.errors import CircuitError, ShapeError, unknown_name
 from torch import Tensor
+
+from explorer.errors import CircuitError, ShapeError, unknown_name
 
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""

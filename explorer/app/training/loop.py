@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import torch
+from torch import Tensor
+
 from explorer.app.training.data import ImageData
 from explorer.backend import TorchCircuit
 from explorer.backend.layers.inputs import TorchContinuousLayer
 from explorer.errors import CircuitError, ShapeError, ValueRangeError
 from explorer.options import MAX_SEED
-from torch import Tensor
 
 EVALUATION_BATCH = 1024
 NORMALIZED_NATS = 1e-4

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import cast
 
 import numpy as np
+
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unknown_name
 from explorer.symbolic.checks import is_integer
 from explorer.views.index import TraceIndex

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+
 from explorer.errors import CircuitError
 from explorer.trace import Step
 from explorer.views.index import TraceIndex

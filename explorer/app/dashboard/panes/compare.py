@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
@@ -11,7 +13,6 @@ from explorer.app.session.options import STRATEGIES
 from explorer.app.session.view_state import ViewState
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import compare_table, first_difference_of_traces
-from panel.viewable import Viewable
 
 
 def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, CompilerOptions]:

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import STRATEGIES
-from panel.viewable import Viewable
 from widgets.schema import TableView
 
 MAX_CONFLICTS = 200

@@ -5,12 +5,13 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
 from explorer.views import STATS, stat_bars, waterfall
-from panel.viewable import Viewable
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane
 from explorer.app.dashboard.panes.tool import Tool
@@ -14,7 +16,6 @@ from explorer.app.images import picture_png
 from explorer.app.session.library import MAX_UPLOAD_BYTES
 from explorer.app.session.view_state import ViewState
 from explorer.views import recording, static_svg
-from panel.viewable import Viewable
 from widgets import page_html
 
 

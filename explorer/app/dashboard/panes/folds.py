@@ -3,6 +3,8 @@
 from html import escape
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
@@ -10,7 +12,6 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
 from explorer.errors import UnknownNameError
 from explorer.views import fold_level, fold_levels, missed_folds, why_not_folded
-from panel.viewable import Viewable
 from widgets.schema import FoldGroupView, TableView
 
 MAX_SLICES = 64

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import panel_material_ui as pmui
+
 from explorer.app.dashboard.panes.layout import button
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import LEVEL_NAMES

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import panel_material_ui as pmui
-from explorer.app.dashboard.workspace import Workspace
 from panel import Column, FlexBox
 from panel.viewable import Viewable
+
+from explorer.app.dashboard.workspace import Workspace
 
 TYPED_NUMBER = {"& .MuiInputAdornment-root": {"display": "none"}, "& .MuiInputBase-input": {"paddingLeft": "12px"}}
 """The `sx` of a number field: without its two small buttons, which have no name; the arrow keys replace them."""

@@ -5,6 +5,7 @@ from html import escape
 
 import panel as pn
 import panel_material_ui as pmui
+
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.panes.layout import line
 from explorer.app.dashboard.panes.tables import STYLE

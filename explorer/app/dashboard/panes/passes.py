@@ -6,6 +6,8 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.workspace import Workspace
@@ -18,7 +20,6 @@ from explorer.rewrite import (
     pipeline_from_yaml,
     pipeline_to_yaml,
 )
-from panel.viewable import Viewable
 
 SMALL: dict[str, Any] = {"size": "small", "margin": (3, 5)}
 CONVERGENCE = {"once": ConvergenceMode.ONE_PASS, "until nothing changes": ConvergenceMode.UNTIL_FIXED_POINT}

@@ -10,6 +10,8 @@ from html import escape
 from typing import Any, TypeVar
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
@@ -33,7 +35,6 @@ from explorer.app.session.pattern_use import apply_form, explain_pattern, replac
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
-from panel.viewable import Viewable
 
 Part = TypeVar("Part")
 START = PatternForm("MyPattern", (LayerForm("TorchSumLayer"), LayerForm("TorchHadamardLayer")))

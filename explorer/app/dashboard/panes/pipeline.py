@@ -4,6 +4,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line
 from explorer.app.dashboard.panes.passes import PassesForm
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
@@ -14,7 +16,6 @@ from explorer.app.session.options import STRATEGIES
 from explorer.fold import SCHEDULERS
 from explorer.optimize import preset_rules
 from explorer.options import PRESETS, CompilerOptions
-from panel.viewable import Viewable
 
 
 class PipelineTool(Tool):

@@ -4,6 +4,8 @@ from dataclasses import asdict
 from html import escape
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line, number
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
@@ -11,7 +13,6 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
 from explorer.app.session.view_state import DisplayOptions
 from explorer.views import Question, Verdict, check, questions
-from panel.viewable import Viewable
 
 
 class PredictTool(Tool):

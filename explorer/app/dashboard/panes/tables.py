@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 import panel as pn
+
 from widgets.schema import SectionView, TableView
 
 STYLE = """

@@ -10,6 +10,8 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.models import ColumnDataSource, Whisker
 from bokeh.plotting import figure
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line, number
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
@@ -46,7 +48,6 @@ from explorer.views import (
     sweep_bars,
     time_waterfall,
 )
-from panel.viewable import Viewable
 from widgets.dashboard import BarsPane
 
 STEPS, WATERFALL, MODES, LAYERS, SWEEP = "steps", "waterfall", "modes", "layers", "sweep"

@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import LEVEL_NAMES
-from panel.viewable import Viewable
 
 OPENED, CLOSED = "opened", "closed"
 """Names that a tool receives in addition to the events of a session."""

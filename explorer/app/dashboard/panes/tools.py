@@ -5,6 +5,8 @@ from html import escape
 
 import panel as pn
 import panel_material_ui as pmui
+from param.parameterized import Event
+
 from explorer.app.dashboard.panes.compare import CompareTool
 from explorer.app.dashboard.panes.conflicts import ConflictsTool
 from explorer.app.dashboard.panes.costs import CostTool
@@ -19,7 +21,6 @@ from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.dashboard.panes.why_not import WhyNotTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.session import EVENTS
-from param.parameterized import Event
 
 TOOLS: tuple[type[Tool], ...] = (
     CostTool,

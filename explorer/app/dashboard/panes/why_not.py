@@ -3,13 +3,14 @@
 from html import escape
 
 import panel_material_ui as pmui
+from panel.viewable import Viewable
+
 from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, section_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.errors import CircuitError
 from explorer.views import near_misses, why_not
-from panel.viewable import Viewable
 
 
 class WhyNotTool(Tool):
