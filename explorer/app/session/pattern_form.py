@@ -7,10 +7,10 @@ declared type of their field.
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from explorer import backend
 from explorer.backend import TorchLayer, parameters
@@ -31,8 +31,6 @@ KINDS: Mapping[Any, str] = MappingProxyType(
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,59}")
 NUMBERS = re.compile(r"[+-]?\d{1,18}")
 MAX_ENTRIES, MAX_CONDITIONS = 12, 12
-
-Form = TypeVar("Form")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class PatternForm:
     @staticmethod
     def from_json(data: object) -> "PatternForm":
         """Read a form from such data; names are checked by `build_pattern`. Raises: FormError for malformed data."""
-        return _pattern_form(data)
+        return _read_form(PatternForm, data, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,58 +267,32 @@ def _check_count(entries: Sequence[object], where: str, what: str) -> None:
 # ---------------------------------------------------------------------- reading data
 
 
-def _pattern_form(data: object) -> PatternForm:
-    layers = _list(_get(data, "entries", "the form"), "entries")
-    entries = [_layer_form(layer, f"entries[{i}]") for i, layer in enumerate(layers)]
-    return _build(PatternForm, data, "the form", entries=tuple(entries))
+def _read_form(kind: Any, data: object, where: str) -> Any:
+    """Read data as a value of a declared type: a form by its fields, a tuple, a string, a bool, or a `Value`.
 
-
-def _layer_form(data: object, where: str) -> LayerForm:
-    pairs = _list(_get(data, "parameters", where), f"{where}.parameters")
-    found: list[tuple[str, ParameterForm]] = []
-    for pair in pairs:
-        name, sub = (*_list(pair, f"{where}.parameters"), None, None)[:2]
-        at = f"{where}.parameters.{name}"
-        if not isinstance(name, str):
-            raise _error(f"{where}.parameters", f"a parameter has a name; found {name!r}")
-        nodes = _list(_get(sub, "entries", at), f"{at}.entries")
-        forms = [_build(NodeForm, n, at, conditions=_conditions(n, f"{at}.entries[{i}]")) for i, n in enumerate(nodes)]
-        found.append((name, _build(ParameterForm, sub, at, entries=tuple(forms))))
-    return _build(LayerForm, data, where, conditions=_conditions(data, where), parameters=tuple(found))
-
-
-def _conditions(data: object, where: str) -> tuple[ConditionForm, ...]:
-    given = _list(_get(data, "conditions", where), f"{where}.conditions")
-    return tuple(_build(ConditionForm, item, f"{where}.conditions[{i}]") for i, item in enumerate(given))
-
-
-def _build(kind: type[Form], data: object, where: str, **parts: Any) -> Form:
-    """Build a form of this kind from data: strings and bools are checked, unknown fields are ignored."""
-    values: dict[str, Any] = dict(parts)
-    for f in fields(cast("Any", kind)):
-        if f.name in parts:
-            continue
-        value = _get(data, f.name, where)
-        if value is MISSING and f.default is MISSING:
-            raise _error(where, f"it has no {f.name}")
-        if value is MISSING:
-            continue
-        if f.type in (str, bool) and not isinstance(value, cast("type", f.type)):
-            raise _error(f"{where}.{f.name}", f"expected a {'string' if f.type is str else 'bool'}; found {value!r}")
-        values[f.name] = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
-    return kind(**values)
-
-
-def _get(data: object, name: str, where: str) -> Any:
-    """Return a field of the data; MISSING if it is absent."""
-    if not isinstance(data, dict):
-        raise _error(where, f"found a {type(data).__name__}, not the fields of a form")
-    return cast("dict[str, Any]", data).get(name, MISSING)
-
-
-def _list(data: object, where: str) -> Sequence[Any]:
-    if data is MISSING:
-        return ()
-    if not isinstance(data, list | tuple):
-        raise _error(where, f"found a {type(data).__name__}, not a list")
-    return cast("Sequence[Any]", data)
+    Absent fields have their defaults, unknown ones are ignored. Raises: FormError with the path of the invalid field.
+    """
+    if is_dataclass(kind):
+        if not isinstance(data, dict):
+            raise _error(where or "the form", f"found a {type(data).__name__}, not the fields of a form")
+        given, hints = cast("dict[str, object]", data), get_type_hints(kind)
+        for f in fields(kind):
+            if f.name not in given and f.default is MISSING:
+                raise _error(where or "the form", f"it has no {f.name}")
+        names = [f.name for f in fields(kind) if f.name in given]
+        read = {name: _read_form(hints[name], given[name], f"{where}.{name}".lstrip(".")) for name in names}
+        return cast("Any", kind)(**read)
+    if get_origin(kind) is tuple:
+        if not isinstance(data, list | tuple):
+            raise _error(where, f"found a {type(data).__name__}, not a list")
+        items, kinds = cast("Sequence[object]", data), get_args(kind)
+        if kinds[-1] is Ellipsis:
+            kinds = kinds[:1] * len(items)
+        if len(items) != len(kinds):
+            raise _error(where, f"expected {len(kinds)} items; found {len(items)}")
+        return tuple(
+            _read_form(one, item, f"{where}[{i}]") for i, (one, item) in enumerate(zip(kinds, items, strict=True))
+        )
+    if kind in (str, bool) and not isinstance(data, kind):
+        raise _error(where, f"expected a {'string' if kind is str else 'bool'}; found {data!r}")
+    return tuple(cast("list[object]", data)) if isinstance(data, list) else data

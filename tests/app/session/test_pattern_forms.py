@@ -153,10 +153,17 @@ def test_invalid_fields_are_refused_with_their_path_in_the_form(form, field, mes
     ("data", "message"),
     [
         ([], "the form: found a list"),
-        ({"name": 3}, "the form.name: expected a string; found 3"),
+        ({"name": 3}, "name: expected a string; found 3"),
         ({"name": "P", "entries": "TorchSumLayer"}, "entries: found a str, not a list"),
         ({"entries": [{}]}, "entries[0]: it has no type"),
-        ({"entries": [{"type": "T", "parameters": [[3, {}]]}]}, "a parameter has a name; found 3"),
+        (
+            {"entries": [{"type": "T", "parameters": [[3, {}]]}]},
+            "entries[0].parameters[0][0]: expected a string; found 3",
+        ),
+        (
+            {"entries": [{"type": "T", "parameters": [["weight"]]}]},
+            "entries[0].parameters[0]: expected 2 items; found 1",
+        ),
         ({"entries": [{"type": "T", "conditions": [None]}]}, "entries[0].conditions[0]: found a NoneType"),
     ],
 )
