@@ -14,7 +14,7 @@ from explorer.backend.circuit import FrozenCircuit, TorchCircuit
 from explorer.backend.declarations import compiled_class_of
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import *  # noqa: F403
-from explorer.backend.plan import all_parameters, leaf_nodes
+from explorer.backend.plan import all_parameters, parameter_nodes
 from explorer.backend.semiring import SEMIRINGS, Semiring, semiring_named
 from explorer.backend.storage import (
     ParameterSlot,
@@ -42,8 +42,8 @@ __all__ = [
     "copied_by_one_fold",
     "direct_read",
     "foldwise_initializer_",
-    "leaf_nodes",
     "leaf_seed",
+    "parameter_nodes",
     "plan_read",
     "semiring_named",
 ]

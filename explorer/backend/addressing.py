@@ -23,7 +23,7 @@ MAX_CAT_PIECES = 16
 
 @dataclass(frozen=True, eq=False)
 class FoldIndexInfo:
-    """Locates the value of every node after folding.
+    """Locates the inputs of every folded node, and the outputs.
 
     `in_fold_idx[n]`: for folded node n a table (F, H, 2) of (node id, slice), one row per fold, one column per input;
     `out_fold_idx`: a table (N, 2), one row per output.

@@ -11,7 +11,7 @@ from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.layers import TorchLayer
 from explorer.backend.parameters import TorchLeafParameter
-from explorer.backend.plan import CircuitPlan, PlannedParameter, leaf_nodes, plan_circuit
+from explorer.backend.plan import CircuitPlan, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
@@ -106,7 +106,7 @@ class TorchCircuit(EvaluatedCircuit):
     @torch.no_grad()
     def reset_parameters(self, seed: int) -> None:
         """Draw the first value of every leaf again, by its initializer and the seed; shared leaves change too."""
-        for node in leaf_nodes(self.graph):
+        for node in parameter_nodes(self.graph):
             if isinstance(node, TorchLeafParameter):
                 for leaf, initializer in zip(node.leaves, node.initializers, strict=True):
                     tensor, row = self._slots[leaf]

@@ -190,7 +190,7 @@ def all_parameters(layer: TorchLayer) -> dict[str, TorchParameter]:
     return found
 
 
-def leaf_nodes(graph: Graph[TorchLayer]) -> Iterator[TorchParameterNode]:
+def parameter_nodes(graph: Graph[TorchLayer]) -> Iterator[TorchParameterNode]:
     """All parameter nodes of all layers, in order."""
     for layer in graph.nodes.values():
         for parameter in all_parameters(layer).values():

@@ -15,7 +15,7 @@ from explorer.backend import (
     TorchCircuit,
     TorchLayer,
     allocate_parameters,
-    leaf_nodes,
+    parameter_nodes,
     semiring_named,
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
@@ -125,10 +125,10 @@ class TorchCompiler:
 
     def _compile_circuit(self, circuit: Circuit, skips: SkipTracker) -> TorchCircuit:
         """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
-        nothing: Graph[TorchLayer] = Graph({}, {}, ())
+        nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph, skips)
-        tensors = allocate_parameters(self.store, leaf_nodes(graph), circuit.leaf_names, self.options.seed)
+        tensors = allocate_parameters(self.store, parameter_nodes(graph), circuit.leaf_names, self.options.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, circuit.leaf_names)
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
@@ -164,11 +164,11 @@ class TorchCompiler:
             changed = any(len(group.members) > 1 for group in groups)
             self._notify(StepEnded(changed, seconds, FoldingSnapshot(self, circuit, self._counter, states, level)))
 
-        def is_off(level: int) -> bool:
+        def skips_level(level: int) -> bool:
             return skips.skips_step(f"fold/level {level}")
 
         listener = on_level if self.listeners else None
-        return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, listener, is_off)
+        return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, listener, skips_level)
 
     # ------------------------------------------------------------------ for compile rules
 
@@ -200,7 +200,7 @@ class TorchCompiler:
         return function
 
     def claim(self, leaf: TensorParameter) -> bool:
-        """Whether this is the first use of a leaf by this compiler; the first use owns it."""
+        """Claim a leaf for its first use, which owns it; returns whether this was the first use by this compiler."""
         if leaf in self._claimed:
             return False
         self._claimed.add(leaf)

@@ -41,7 +41,7 @@ class CompilerRegistry(ABC):
         if rule is None:
             name = type(symbolic).__name__
             raise CircuitError(
-                f"no compile rule for {self.what} {name} ({symbolic!r}) in backend 'torch'; "
+                f"no compile rule for {self.what} {name} ({symbolic!r}); "
                 f"{self.alternative.format(name)}register one with @compiler.{self.decorator}.rule({name})"
             )
         return rule

@@ -13,7 +13,7 @@ from explorer.backend import (
     TorchCircuit,
     TorchLayer,
     allocate_parameters,
-    leaf_nodes,
+    parameter_nodes,
 )
 from explorer.compiler.fold_states import FoldStates
 from explorer.compiler.stats import StatsCounter
@@ -65,7 +65,7 @@ class LayersSnapshot(ABC):
         names = self.symbolic.leaf_names
         compiled = self.compiler.circuits.compiled.get(self.symbolic)
         values = compiled.leaf_values() if compiled is not None else {}
-        tensors = allocate_parameters(store, leaf_nodes(graph), names, self.compiler.options.seed, values)
+        tensors = allocate_parameters(store, parameter_nodes(graph), names, self.compiler.options.seed, values)
         return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, store, names)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:

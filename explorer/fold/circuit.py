@@ -14,7 +14,7 @@ def _fold_circuit(
     scheduler: Scheduler,
     fresh: Iterator[int],
     on_level: LevelListener | None = None,
-    is_off: Callable[[int], bool] | None = None,
+    skips_level: Callable[[int], bool] | None = None,
 ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-    """Fold a circuit in the levels of a scheduler, except those that are off; the index locates every layer."""
-    return build_folded_graph(graph, scheduler(graph), _fold_layer_group, fresh, on_level, is_off)
+    """Fold a circuit in the levels of a scheduler, except those it skips; the index locates inputs and outputs."""
+    return build_folded_graph(graph, scheduler(graph), _fold_layer_group, fresh, on_level, skips_level)

@@ -1,7 +1,7 @@
 """Folding a graph group by group.
 
-The same function folds circuits and parameter graphs. It receives the levels and a function that makes one node of a
-group, and records for every original node the folded node and slice with its value.
+The same function folds circuits and parameter graphs. It receives the levels and a function that builds one node from a
+group, and records for every folded node in which node and slice the inputs of its members are.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,19 +39,19 @@ def build_folded_graph(
     fold_group_fn: FoldGroupFunction,
     fresh: Iterator[int],
     on_level: LevelListener | None = None,
-    is_off: Callable[[int], bool] | None = None,
+    skips_level: Callable[[int], bool] | None = None,
 ) -> tuple[Graph[Any], FoldIndexInfo]:
     """Fold the groups of every level of `ordering`.
 
-    `fold_group_fn` makes one node of the nodes of a group; `fresh` supplies ids for folded nodes. A node that is alone
-    in its group is unchanged, and so are the nodes of a level that `is_off`.
+    `fold_group_fn` builds one node from the nodes of a group; `fresh` supplies ids for folded nodes. A node that is
+    alone in its group is unchanged, and so are the nodes of a level for which `skips_level` is true.
     """
     done: list[FoldedGroup] = []
     context = fold_context(graph)
     for level, ids in enumerate(ordering):
         started = perf_counter()
         groups = group_foldable_modules(graph.nodes, ids, context)
-        if is_off is not None and is_off(level):
+        if skips_level is not None and skips_level(level):
             groups = [(key, [member]) for key, members in groups for member in members]
         before = len(done)
         for key, members in groups:

@@ -1,4 +1,4 @@
-"""Folding layers: one layer made of a group of layers."""
+"""Folding layers: one layer from a group of layers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ def _fold_layer_group(layers: Sequence[TorchLayer]) -> TorchLayer:
     Raises: ShapeError unless all layers have the same type.
     """
     first = layers[0]
-    odd = next((layer for layer in layers if type(layer) is not type(first)), None)
-    if odd is not None:
-        raise ShapeError(f"only layers of one type fold; found {type(first).__name__} and {type(odd).__name__}")
+    other = next((layer for layer in layers if type(layer) is not type(first)), None)
+    if other is not None:
+        raise ShapeError(f"only layers of one type fold; found {type(first).__name__} and {type(other).__name__}")
     new: dict[str, Any] = {"num_folds": sum(layer.num_folds for layer in layers)}
     if isinstance(first, TorchInputLayer):
         new["scope_idx"] = tuple(

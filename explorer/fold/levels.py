@@ -23,7 +23,7 @@ def longest_distance(graph: Graph[Any]) -> Ordering:
 
 
 def fewest_groups(graph: Graph[Any]) -> Ordering:
-    """The ordering with the fewest groups among: longest distance, distance to the outputs, and two agendas."""
+    """The ordering with the fewest groups among: longest distance, distance to the outputs, two greedy ones."""
     context = fold_context(graph)
     keys = {node: (fold_key(value), context.get(node)) for node, value in graph.nodes.items()}
     numbers: dict[Hashable, int] = {}

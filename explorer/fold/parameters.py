@@ -21,7 +21,7 @@ from explorer.graph import Graph, group_levels
 
 
 def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
-    """One parameter (F, *shape) made of F unfolded parameters. Raises: ShapeError if one is folded."""
+    """One parameter (F, *shape) from F unfolded parameters. Raises: ShapeError if one is folded."""
     for parameter in parameters:
         if parameter.fold_index is not None:
             raise ShapeError(f"a parameter can be folded once; {parameter!r} is folded already")
@@ -58,11 +58,11 @@ def _merge(parameters: Sequence[TorchParameter]) -> Graph[TorchParameterNode]:
 
 
 def _fold_parameter_nodes_group(group: Sequence[TorchParameterNode]) -> TorchParameterNode:
-    """One node made of several: leaves of tensors and pointers are concatenated, folds of operators are added."""
+    """One node from several: leaves of tensors and pointers are concatenated, folds of operators are added."""
     first = group[0]
-    odd = next((node for node in group if type(node) is not type(first)), None)
-    if odd is not None:
-        raise ShapeError(f"only nodes of one type fold; found {type(first).__name__} and {type(odd).__name__}")
+    other = next((node for node in group if type(node) is not type(first)), None)
+    if other is not None:
+        raise ShapeError(f"only nodes of one type fold; found {type(first).__name__} and {type(other).__name__}")
     match first:
         case TorchTensorParameter() | TorchPointerParameter():
             members = [node for node in group if isinstance(node, TorchLeafParameter)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 
-from explorer.backend import TorchLayer, all_parameters, leaf_nodes
+from explorer.backend import TorchLayer, all_parameters, parameter_nodes
 from explorer.backend.parameters import TorchParameter
 from explorer.errors import LimitWarning
 from explorer.graph import Graph, nested_of, parameters_of
@@ -73,13 +73,6 @@ def _optimize_circuit(
     return graph
 
 
-def _optimize_layers(
-    graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
-) -> Graph[TorchLayer] | None:
-    """Apply the shattering or the fusing rules once; None if nothing matched."""
-    return optimize_graph(graph, rules, context)
-
-
 def _optimize_parameter_nodes(
     graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
 ) -> Graph[TorchLayer] | None:
@@ -115,6 +108,13 @@ def _optimize_parameters_of(
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]
 
 
+def _optimize_layers(
+    graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
+) -> Graph[TorchLayer] | None:
+    """Apply the shattering or the fusing rules once; None if nothing matched."""
+    return optimize_graph(graph, rules, context)
+
+
 def _context(compiler: RuleCompiler, options: OptimizeOptions, fresh: Iterator[int], path: str) -> RewriteContext:
     """The context of the driver for the layer rules of the step at `path`."""
     return RewriteContext(
@@ -145,7 +145,7 @@ def _limit_after(
 
 
 def _stopped(where: str) -> str:
-    return f"Stopped optimize {where}; more rewrites were possible."
+    return f"Stopped optimizing {where}; more rewrites were possible."
 
 
 def _announce(limit: LimitReached, listeners: Sequence[Listener]) -> None:
@@ -153,7 +153,7 @@ def _announce(limit: LimitReached, listeners: Sequence[Listener]) -> None:
     for listener in listeners:
         listener(limit)
     advice = {
-        "rounds": "Give a larger max_rounds to go on.",
+        "rounds": "Increase max_rounds to continue.",
         "growth": "Check whether a rule matches what it returns.",
     }
     warnings.warn(f"{limit.message} {advice[limit.what]}", LimitWarning, stacklevel=6)
@@ -173,4 +173,4 @@ def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, contex
 
 def _num_nodes(graph: Graph[TorchLayer]) -> int:
     """The number of layers and of the nodes of their parameters."""
-    return len(graph) + sum(1 for _ in leaf_nodes(graph))
+    return len(graph) + sum(1 for _ in parameter_nodes(graph))

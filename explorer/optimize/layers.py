@@ -1,7 +1,7 @@
 """The layer rules: SumCollapse, Tucker and Candecomp fuse; DenseKronecker and TensorDotKronecker shatter.
 
-The default preset adds Mixing and CategoricalLogSoftmax, and applies SumCollapse and the two shattering rules only
-where they reduce the cost.
+The default preset adds Mixing and CategoricalLogSoftmax. It applies SumCollapse and the two shattering rules only where
+they reduce the cost, and SumCollapse only where the product of the weights stays in range.
 """
 
 from dataclasses import replace

@@ -5,7 +5,7 @@ An output of the graph inside a match is refused, because the rewrite would lose
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
@@ -46,8 +46,17 @@ class GraphOptMatch:
         return f"{self.pattern.name} at {', '.join(map(str, self.nodes))}{where}"
 
 
+class Attempt(NamedTuple):
+    """The position of an attempt: name of the pattern, root, number of the entry, node."""
+
+    pattern: str
+    root: int
+    entry: int
+    node: int
+
+
 @dataclass
-class Search:
+class SearchResult:
     """The result of a search: matches ordered by (pattern, topological order of the root), and near misses."""
 
     matches: list[GraphOptMatch] = field(default_factory=list[GraphOptMatch])
@@ -65,24 +74,24 @@ def match_pattern(
     sub_entries: list[Mapping[str, tuple[GraphOptMatch, ...]]] = []
     for entry, wanted in enumerate(pattern.entries):
         node = graph.nodes[current]
-        at = (name, root, entry, current)
-        if not _ask(checks, at, isinstance(node, wanted), "is it a", wanted.__name__):
+        at = Attempt(name, root, entry, current)
+        if not _check(checks, at, isinstance(node, wanted), "is it a", wanted.__name__):
             return Refusal(*at, RefusalKind.WRONG_TYPE, type(node).__name__, wanted.__name__)
-        if pattern.is_output and entry == 0 and not _ask(checks, at, root in graph.output_set, "is it an output"):
+        if pattern.is_output and entry == 0 and not _check(checks, at, root in graph.output_set, "is it an output"):
             return Refusal(*at, RefusalKind.NOT_AN_OUTPUT)
         inputs = graph.inputs[current]
-        if entry != last and not _ask(checks, at, len(inputs) <= 1, "does it read at most one node"):
+        if entry != last and not _check(checks, at, len(inputs) <= 1, "does it read at most one node"):
             return Refusal(*at, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
         if entry != 0:
             users = len(graph.users[current])
-            if not _ask(checks, at, users <= 1, "is it read by one node"):
+            if not _check(checks, at, users <= 1, "is it read by at most one node"):
                 return Refusal(*at, RefusalKind.SEVERAL_USERS, users, 1)
-            if not _ask(checks, at, current not in graph.output_set, "may it disappear, being no output"):
+            if not _check(checks, at, current not in graph.output_set, "is it not an output"):
                 return Refusal(*at, RefusalKind.INTERIOR_OUTPUT)
         for field_name, condition in pattern.config_of_entry(entry).items():
             found = _field(node, field_name, pattern)
             fits = condition.test(found) if isinstance(condition, Condition) else found == condition
-            if not _ask(checks, at, fits, f"is {field_name}", condition):
+            if not _check(checks, at, fits, f"is {field_name}", condition):
                 return Refusal(*at, RefusalKind.CONFIG_DIFFERS, found, condition, field_name)
         sub_matches = _match_sub_patterns(node, pattern, at, checks)
         if isinstance(sub_matches, Refusal):
@@ -90,7 +99,7 @@ def match_pattern(
         sub_entries.append(sub_matches)
         nodes.append(current)
         if entry != last:
-            if not _ask(checks, at, bool(inputs), "does it read a node"):
+            if not _check(checks, at, bool(inputs), "does it read a node"):
                 return Refusal(*at, RefusalKind.NO_INPUT)
             current = inputs[0]
     return GraphOptMatch(
@@ -99,7 +108,7 @@ def match_pattern(
 
 
 def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
-    """The value of a config field. Raises: RuleError if the node does not have the field."""
+    """The value of a field or property. Raises: RuleError if the node does not have the field."""
     try:
         return getattr(node, name)
     except AttributeError:
@@ -110,14 +119,10 @@ def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
         ) from None
 
 
-Attempt = tuple[str, int, int, int]
-"""The state of an attempt: name of the pattern, root, number of the entry, node."""
-
-
-def _ask(checks: list[Check] | None, at: Attempt, answer: bool, question: str, value: object = "") -> bool:
+def _check(checks: list[Check] | None, at: Attempt, answer: bool, question: str, value: object = "") -> bool:
     """Record a check if checks are collected; returns its answer."""
     if checks is not None:
-        checks.append(Check(at[2], at[3], f"{question} {value}".rstrip() + "?", answer))
+        checks.append(Check(at.entry, at.node, f"{question} {value}".rstrip() + "?", answer))
     return answer
 
 
@@ -125,18 +130,18 @@ def _match_sub_patterns(
     node: Any, pattern: GraphOptPattern, at: Attempt, checks: list[Check] | None
 ) -> Mapping[str, tuple[GraphOptMatch, ...]] | Refusal:
     """The matches of the sub-patterns of an entry in the parameters of a node, or why one of them failed."""
-    wanted = pattern.sub_patterns_of_entry(at[2])
+    wanted = pattern.sub_patterns_of_entry(at.entry)
     if not wanted:
         return NO_CONDITIONS
     found: dict[str, tuple[GraphOptMatch, ...]] = {}
     for name, sub_pattern in wanted.items():
         parameter = getattr(node, name, None)
         if parameter is None:
-            _ask(checks, at, False, f"does its {name} match", sub_pattern.name)
+            _check(checks, at, False, f"does its {name} match", sub_pattern.name)
             return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, "it has none", sub_pattern.name, name)
-        attempts = _attempts(parameter.graph, sub_pattern, f"{at[3]}.{name}")
+        attempts = _attempts(parameter.graph, sub_pattern, f"{at.node}.{name}")
         matches = tuple([attempt for attempt in attempts if isinstance(attempt, GraphOptMatch)])
-        if not _ask(checks, at, bool(matches), f"does its {name} match", sub_pattern.name):
+        if not _check(checks, at, bool(matches), f"does its {name} match", sub_pattern.name):
             inner = tuple([attempt for attempt in attempts if isinstance(attempt, Refusal)][-1:])
             return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, None, sub_pattern.name, name, inner)
         found[name] = matches
@@ -149,9 +154,14 @@ def _attempts(graph: Graph[Any], pattern: GraphOptPattern, parameter_path: str) 
     return [match_pattern(graph, pattern, root, parameter_path) for root in roots]
 
 
-def match_pattern_graph(graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = "") -> Search:
-    """Try every pattern at every node. A node whose type differs from the first entry is not a near miss."""
-    search = Search()
+def match_pattern_graph(
+    graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = ""
+) -> SearchResult:
+    """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
+
+    No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node.
+    """
+    search = SearchResult()
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
     found: dict[GraphOptPattern, list[GraphOptMatch]] = {pattern: [] for pattern in patterns}
     for root, node in graph.nodes.items():

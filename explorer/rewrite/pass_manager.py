@@ -279,7 +279,7 @@ class PassManager(Generic[G]):
         if why is not None:
             message = f"Stopped {made.name} at the limit of {limit} rounds; {why}."
             graph.observer.limit("rounds", limit, message)
-            warnings.warn(f"{message} Give a larger max_rounds to go on.", LimitWarning, stacklevel=4)
+            warnings.warn(f"{message} Increase max_rounds to continue.", LimitWarning, stacklevel=4)
         return tuple(results)
 
     def _watch(self, verify: Which, dump: Which, when: str, name: str, graph: G) -> None:

@@ -131,7 +131,7 @@ def _are(kind: type, given: Any) -> bool:
     return isinstance(given, tuple | list) and all(isinstance(one, kind) for one in cast("tuple[Any, ...]", given))
 
 
-MACHINERY = ("explorer.rewrite.", "explorer.tensor.rewriting.", "dataclasses")
+INTERNAL_MODULES = ("explorer.rewrite.", "explorer.tensor.rewriting.", "dataclasses")
 """Modules that create patterns and rules on behalf of a caller, whose location is the one to report."""
 
 
@@ -141,7 +141,7 @@ def source_of_caller() -> str:
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
         generated = frame.f_code.co_filename.startswith("<string")
-        if not name.startswith(MACHINERY) and not generated:
+        if not name.startswith(INTERNAL_MODULES) and not generated:
             return f"{_short(frame.f_code.co_filename)}:{frame.f_lineno}"
         frame = frame.f_back
     return "?"

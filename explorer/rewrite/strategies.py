@@ -1,4 +1,4 @@
-"""Conflicts: matches that share a node, and the strategies that decide which of them is applied.
+"""Searches for all patterns; where matches share a node, a strategy decides which of them is applied.
 
 LARGEST_MATCH prefers larger matches; among equals the one nearest to the outputs, then the rule registered first.
 """

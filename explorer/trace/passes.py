@@ -24,7 +24,7 @@ def pass_names(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def steps_of_pass(name: str, steps: Sequence[Step]) -> list[Step]:
-    """The steps in which a pass ran, itself or inside of another one."""
+    """The steps in which a pass ran, itself or inside another one."""
     return [step for step in steps[1:] if name in step.at.names]
 
 

@@ -12,7 +12,7 @@ PART_TEXT = re.compile(r"(.+), part (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A pass, or a numbered round or level of one. `run` counts the stages of one name inside of the same stages.
+    """A pass, or a numbered round or level of one. `run` counts the stages of one name inside the same stages.
 
     >>> str(Stage("fuse")), str(Stage("round", 2)), str(Stage("CSE", run=3))
     ('fuse', 'round 2', 'CSE (3)')

@@ -39,7 +39,7 @@ class RefusalKind(Enum):
     )
     INTERIOR_OUTPUT = (
         "output inside",
-        "node {node} is an output and would be lost inside of the match",
+        "node {node} is an output and would be lost inside the match",
         "that layer is an output",
     )
     CONFIG_DIFFERS = "config differs", "node {node} has {what} {found}, wanted {wanted}", "its {what} differs"
@@ -92,7 +92,7 @@ class Refusal:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How far the attempt came: the entry, and the question at it."""
+        """How far the attempt got: the entry, and the question at it."""
         return self.entry, self.kind.rank
 
     @property

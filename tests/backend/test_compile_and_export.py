@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCircuit, compiled_class_of, leaf_nodes
+from explorer.backend import TorchCircuit, compiled_class_of, parameter_nodes
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -169,7 +169,7 @@ def test_the_circuit_of_operators_has_them_all_and_what_optimization_makes_of_th
     declared = {kind for kind in ParameterOp.__subclasses__() for kind in (kind, *kind.__subclasses__())}
     ours = {kind for kind in declared if kind.__module__.startswith("explorer.") and compiled_class_of(kind)}
     assert ours - used == {MixingWeightParameter}  # which is in `one_of_each`
-    found = {type(node).__name__ for node in leaf_nodes(compiled(every_operator(), fold=False).graph)}
+    found = {type(node).__name__ for node in parameter_nodes(compiled(every_operator(), fold=False).graph)}
     assert found >= {"TorchMatMulParameter", "TorchEinsumParameter", "TorchFlattenParameter"}
 
 

@@ -5,7 +5,7 @@ from math import prod
 import pytest
 
 import explorer
-from explorer.backend import all_parameters, leaf_nodes
+from explorer.backend import all_parameters, parameter_nodes
 from explorer.backend.addressing import direct_read
 from explorer.backend.parameters import TorchLeafParameter
 from explorer.compiler.snapshot import FoldingSnapshot
@@ -15,7 +15,7 @@ from explorer.templates import gallery
 def counted_anew(snapshot):
     graph = snapshot.graph
     layers = list(graph.nodes.values())
-    leaves = [node for node in leaf_nodes(graph) if isinstance(node, TorchLeafParameter)]
+    leaves = [node for node in parameter_nodes(graph) if isinstance(node, TorchLeafParameter)]
     sizes = {leaf: prod(node.shape) for node in leaves if node.learnable for leaf in node.leaves}
     number = max(node.dtype.itemsize for node in leaves)
     operators = [

@@ -18,8 +18,8 @@ from explorer.backend import (
     TorchLayer,
     allocate_parameters,
     foldwise_initializer_,
-    leaf_nodes,
     leaf_seed,
+    parameter_nodes,
 )
 from explorer.backend.parameters import (
     TorchParameter,
@@ -173,7 +173,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
     state = like.leaf_state()
     values = {leaf: state[name] for leaf, name in names.items()}
     return TorchCircuit(
-        graph, info, like.semiring, allocate_parameters(store, leaf_nodes(graph), names, 0, values), store, names
+        graph, info, like.semiring, allocate_parameters(store, parameter_nodes(graph), names, 0, values), store, names
     )
 
 

@@ -168,7 +168,7 @@ def test_an_output_that_a_rule_would_swallow_keeps_its_value(preset: str):
     module, watcher = optimized(b.build(product, total, product), preset=preset)
     assert types_above_inputs(module) == ["Hadamard", "Sum"]
     assert watcher.applied() == {}
-    assert watcher.refusals_of("Candecomp") == ["node 2 is an output and would be lost inside of the match"]
+    assert watcher.refusals_of("Candecomp") == ["node 2 is an output and would be lost inside the match"]
 
 
 def test_the_gallery_circuit_of_near_misses_shows_every_kind_of_refusal():

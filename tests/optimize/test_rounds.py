@@ -63,7 +63,7 @@ def test_the_handbook_preset_stops_after_five_rounds_and_says_so(length: int, le
         assert watcher.limits == []
     else:
         with pytest.warns(
-            LimitWarning, match=r"Stopped optimize at the limit of 5 rounds.* Give a larger max_rounds to go on"
+            LimitWarning, match=r"Stopped optimizing at the limit of 5 rounds.* Increase max_rounds to continue"
         ):
             module = compiler.compile(circuit)
         event = only(watcher.limits)
@@ -144,7 +144,7 @@ def product_of_one() -> Circuit:
 def test_a_rule_that_doubles_the_circuit_each_round_ends_at_a_limit_with_a_warning():
     watcher = Watcher()
     circuit = product_of_one()
-    warned = r"Stopped optimize after 10 rounds: the circuit has grown to 1,0\d\d nodes, over the limit of 1,000.*Check"
+    warned = r"Stopped optimizing after 10 rounds: the circuit has grown to 1,0\d\d nodes, over the limit of 1,000.*C"
     with pytest.warns(LimitWarning, match=warned) as said:
         module = growing(100, (watcher,)).compile(circuit)
     assert said[0].filename == __file__

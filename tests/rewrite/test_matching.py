@@ -111,7 +111,7 @@ def test_the_reasons_in_words():
             "no input": "node 0 reads nothing, and entry 1 is still to be found",
             "several inputs": "node 2 reads 2 nodes; only the last entry may read more than one",
             "several users": "node 0 is read by 2 nodes; only the first entry may be read by more than one",
-            "output inside": "node 0 is an output and would be lost inside of the match",
+            "output inside": "node 0 is an output and would be lost inside the match",
             "not an output": "node 0 is not an output, which the pattern asks for",
             "config differs": "node 0 has size 1, wanted at least 2",
             "sub-pattern failed": ("the parameter 'inner' of node 0 does not match InnerOut (node 1 is a C, not a A)"),
@@ -171,8 +171,8 @@ def test_the_questions_asked_are_noted_down_until_the_first_no():
             (0, 1, "does it read at most one node?", True),
             (0, 1, "does it read a node?", True),
             (1, 0, "is it a B?", True),
-            (1, 0, "is it read by one node?", True),
-            (1, 0, "may it disappear, being no output?", True),
+            (1, 0, "is it read by at most one node?", True),
+            (1, 0, "is it not an output?", True),
             (1, 0, "is size at least 2?", False),
         ]
     )

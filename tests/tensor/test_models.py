@@ -194,7 +194,7 @@ def test_the_module_that_came_out_compiles_and_can_be_exported_again(name):
 
 
 class Dressed(nn.Module):
-    """Takes and gives tensors inside of structures, and a number."""
+    """Takes and gives tensors inside structures, and a number."""
 
     def forward(self, pair, *, scale, named):
         return {"sum": pair[0] + scale * pair[1], "rest": [named["a"] - named["b"]]}

@@ -56,7 +56,7 @@ def test_the_last_step_that_tried_the_pattern_answers(blackboard):
     }
     answer = as_loaded(blackboard, changes).why_not("Tucker", 0)
     assert answer.step == LAST_FUSE
-    assert answer.reason == "node 0 is an output and would be lost inside of the match"
+    assert answer.reason == "node 0 is an output and would be lost inside the match"
 
 
 def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):

@@ -29,7 +29,7 @@ def test_a_step_that_changed_something_offers_nothing():
     assert [actions(index_of("digits"), step) for step in (0, 3, 7)] == [[], [], []]
 
 
-@pytest.mark.filterwarnings("ignore:Stopped optimize at the limit")
+@pytest.mark.filterwarnings("ignore:Stopped optimizing at the limit")
 def test_a_step_at_the_limit_of_rounds_offers_to_run_more():
     index = TraceIndex(explorer.record(gallery.load_named("sum-chain"), max_rounds=2))
     at = next(step.index for step in index.trace.steps if step.limits)

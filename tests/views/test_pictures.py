@@ -429,11 +429,11 @@ def test_the_legend_has_only_entries_that_occur():
     )
 
 
-@pytest.mark.filterwarnings("ignore:Stopped optimize at the limit")
+@pytest.mark.filterwarnings("ignore:Stopped optimizing at the limit")
 def test_a_reached_limit_is_the_message_of_its_step():
     index = index_of("sum-chain", max_rounds=5)
     (step,) = [step.index for step in index.trace.steps if step.limits]
-    assert picture(index, step).view["message"].startswith("Stopped optimize at the limit of 5 rounds")
+    assert picture(index, step).view["message"].startswith("Stopped optimizing at the limit of 5 rounds")
 
 
 @pytest.mark.parametrize(

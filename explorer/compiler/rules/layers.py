@@ -1,4 +1,4 @@
-"""Compile rules of layers: each compiles its parameters and returns the compiled layer."""
+"""The registry of compile rules for layers, and the one rule that all built-in layers use."""
 
 from dataclasses import dataclass
 from functools import cache

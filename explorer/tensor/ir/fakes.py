@@ -31,7 +31,7 @@ def on_fakes() -> Iterator[None]:
 
 @contextmanager
 def exclusively() -> Iterator[None]:
-    """No other thread is inside of this or of `on_fakes`."""
+    """No other thread is inside this or of `on_fakes`."""
     with _ONE_AT_A_TIME:
         yield
 

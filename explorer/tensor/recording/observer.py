@@ -175,7 +175,7 @@ class Observer(Feature):
     # ------------------------------------------------------------------ helpers
 
     def _unique(self, stage: Stage) -> Stage:
-        """The stage with the number of its run: `CSE (2)` for the second one inside of the same stages."""
+        """The stage with the number of its run: `CSE (2)` for the second one inside the same stages."""
         stages = (*self._stages, stage)
         run = self._seen[stages] = self._seen.get(stages, 0) + 1
         return replace(stage, run=run)

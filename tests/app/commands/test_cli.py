@@ -164,8 +164,8 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
 @pytest.mark.filterwarnings("always::explorer.errors.LimitWarning")
 def test_a_limit_that_was_hit_is_a_note():
     result = run("trace", "sum-chain", "--max-rounds", "2")
-    assert "Note: Stopped optimize at the limit of 2 rounds; more rewrites were possible." in result.stderr
-    assert "! Stopped optimize at the limit of 2 rounds" in result.stdout
+    assert "Note: Stopped optimizing at the limit of 2 rounds; more rewrites were possible." in result.stderr
+    assert "! Stopped optimizing at the limit of 2 rounds" in result.stdout
 
 
 def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, monkeypatch):
