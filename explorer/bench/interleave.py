@@ -156,15 +156,14 @@ def out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def _frozen_heap() -> Iterator[None]:
-    """Hide the objects that are alive now from the collector, unless the caller has frozen its heap already."""
+    """Hide the objects that are alive now from the collector; they stay hidden if the caller has frozen its heap."""
     gc.collect()
-    frozen = gc.get_freeze_count() > 0
-    if not frozen:
-        gc.freeze()
+    was_frozen = gc.get_freeze_count() > 0
+    gc.freeze()
     try:
         yield
     finally:
-        if not frozen:
+        if not was_frozen:
             gc.unfreeze()
 
 
