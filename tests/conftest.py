@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import quick_exports
 from tests.chromium import browser, page, tab  # noqa: F401 (fixtures)
 from tests.fuzzing import FUZZ_SEED, load_profile
 
@@ -57,12 +58,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Every test draws the same random numbers, whichever tests ran before it in this process."""
+    """Every test draws the same random numbers, whichever tests ran before it, and exports quickly."""
     random.seed(seed := FUZZ_SEED or 0)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
+    quick_exports.install()
 
 
 @pytest.fixture(autouse=True, scope="session")

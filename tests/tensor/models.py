@@ -51,15 +51,16 @@ class Residual(nn.Module):
         return self.relu(inner)
 
 
-def resnet18() -> nn.Module:
-    """18 layers in four stages of two blocks."""
+def resnet18(large: bool = True) -> nn.Module:
+    """18 layers in four stages of two blocks, or a block of each kind."""
     stem = nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
     blocks: list[nn.Module] = []
     inputs = 64
-    for outputs in (64, 128, 256, 512):
-        blocks += Residual(inputs, outputs, 1 if outputs == 64 else 2), Residual(outputs, outputs, 1)
-        inputs = outputs
-    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(), nn.Linear(512, 1000))
+    for outputs, repeats in ((64, 2), (128, 2), (256, 2), (512, 2)) if large else ((64, 1), (128, 1)):
+        for _ in range(repeats):
+            blocks.append(Residual(inputs, outputs, 2 if inputs < outputs else 1))
+            inputs = outputs
+    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(), nn.Linear(inputs, 1000))
 
 
 class InvertedResidual(nn.Module):
@@ -150,17 +151,21 @@ class Fire(nn.Module):
         return torch.cat((self.relu(self.expand1(x)), self.relu(self.expand3(x))), 1)
 
 
-def squeezenet1_1() -> nn.Module:
-    """8 fire modules, no batch norm."""
+def squeezenet1_1(large: bool = True) -> nn.Module:
+    """8 fire modules, or 2; no batch norm."""
 
     def pool() -> nn.Module:
         return nn.MaxPool2d(3, 2, ceil_mode=True)
 
-    head = nn.Dropout(0.5), nn.Conv2d(512, 1000, 1), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten()
+    more = (
+        *(Fire(128, 32, 128), Fire(256, 32, 128), pool()),
+        *(Fire(256, 48, 192), Fire(384, 48, 192), Fire(384, 64, 256), Fire(512, 64, 256)),
+    )
     return nn.Sequential(
         *(nn.Conv2d(3, 64, 3, 2), nn.ReLU(inplace=True), pool()),
-        *(Fire(64, 16, 64), Fire(128, 16, 64), pool(), Fire(128, 32, 128), Fire(256, 32, 128), pool()),
-        *(Fire(256, 48, 192), Fire(384, 48, 192), Fire(384, 64, 256), Fire(512, 64, 256), *head),
+        *(Fire(64, 16, 64), Fire(128, 16, 64), pool(), *(more if large else ())),
+        *(nn.Dropout(0.5), nn.Conv2d(512 if large else 128, 1000, 1), nn.ReLU(inplace=True)),
+        *(nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten()),
     )
 
 
@@ -243,6 +248,8 @@ PICTURES: dict[str, Callable[[], nn.Module]] = {
     "shufflenet_v2": ShuffleNet,
     "squeezenet1_1": squeezenet1_1,
     "densenet121": densenet,
+    "resnet_small": lambda: resnet18(large=False),
+    "squeezenet_small": lambda: squeezenet1_1(large=False),
     "mobilenet_small": lambda: mobilenet_v2(large=False),
     "shufflenet_small": lambda: ShuffleNet(large=False),
     "densenet_small": lambda: densenet((2, 3)),
@@ -256,7 +263,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-LARGE = ("mobilenet_v2", "shufflenet_v2", "densenet121")
+LARGE = ("resnet18", "squeezenet1_1", "mobilenet_v2", "shufflenet_v2", "densenet121")
 """The models that `make fuzz` tests as in their papers; otherwise small ones with the same kinds of parts stand in."""
 
 

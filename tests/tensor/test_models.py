@@ -24,8 +24,8 @@ from tests.tensor.models import (
 )
 
 aten = torch.ops.aten
-AT_CORE_LEVEL = ("resnet18", "squeezenet1_1", "transformer", "transformer_sdpa")
-"""The others are large and have nothing there that these have not."""
+AT_CORE_LEVEL = ("resnet18", "resnet_small", "squeezenet1_1", "squeezenet_small", "transformer", "transformer_sdpa")
+"""The other models have no operators at core level that these do not have."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -61,7 +61,7 @@ def test_a_functional_graph_computes_what_the_model_does_bit_by_bit(name):
         assert torch.equal(computed.double()(x.double()), original.double()(x.double()))
 
 
-@pytest.mark.parametrize("name", AT_CORE_LEVEL)
+@pytest.mark.parametrize("name", each(*AT_CORE_LEVEL))
 def test_a_core_graph_computes_what_the_model_does(name):
     graph = imported(name, "core")
     graph.verify()
@@ -95,11 +95,13 @@ def test_a_module_of_doubles_gives_a_graph_of_doubles():
     ("name", "behind_conv", "others"),
     each(
         ("resnet18", 20, 0),
+        ("resnet_small", 6, 0),
         ("mobilenet_v2", 52, 0),
         ("mobilenet_small", 13, 0),
         ("shufflenet_v2", 56, 0),
         ("shufflenet_small", 15, 0),
         ("squeezenet1_1", 0, 0),
+        ("squeezenet_small", 0, 0),
         ("densenet121", 59, 62),
         ("densenet_small", 6, 7),
     ),
@@ -117,7 +119,8 @@ def test_mobilenet_clips(name, count):
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), each(("squeezenet1_1", 8), ("shufflenet_v2", 3), ("shufflenet_small", 2))
+    ("name", "expected"),
+    each(("squeezenet1_1", 8), ("squeezenet_small", 2), ("shufflenet_v2", 3), ("shufflenet_small", 2)),
 )
 def test_relus_are_joined_by_concatenations(name, expected):
     joined = named(imported(name), "cat")
@@ -144,11 +147,11 @@ def test_query_key_and_value_read_one_input(name):
 
 
 def test_what_core_level_takes_apart():
-    assert counts(imported("resnet18")) == {
-        "conv2d": 20,
-        "_native_batch_norm_legit_no_training": 20,
-        "relu": 17,
-        "add": 8,
+    assert counts(imported("resnet_small")) == {
+        "conv2d": 6,
+        "_native_batch_norm_legit_no_training": 6,
+        "relu": 5,
+        "add": 2,
         "max_pool2d": 1,
         "adaptive_avg_pool2d": 1,
         "view": 1,
@@ -165,7 +168,7 @@ def test_what_core_level_takes_apart():
 
 
 def test_operators_know_the_module_and_the_line_they_come_from():
-    node = named(imported("resnet18"), "conv2d")[1]
+    node = named(imported("resnet_small"), "conv2d")[1]
     assert node.location.module == "4.conv1"
     assert node.location.line.startswith("models.py:")
 
@@ -180,7 +183,7 @@ def test_constants_have_the_names_and_values_of_parameters_and_buffers():
 # ---------------------------------------------------------------------- back to PyTorch
 
 
-@pytest.mark.parametrize("name", ["squeezenet1_1", "transformer"])
+@pytest.mark.parametrize("name", ["squeezenet_small", "transformer"])
 def test_the_module_that_came_out_compiles_and_can_be_exported_again(name):
     graph, x = imported(name), example(name)
     module = to_module(graph)
@@ -264,7 +267,7 @@ def test_training_through_the_graph_changes_parameters_and_statistics_as_trainin
 
 
 def test_in_evaluation_parameters_are_known_and_a_call_changes_nothing():
-    graph = imported("resnet18")
+    graph = imported("resnet_small")
     assert graph.interface.mutations == ()
     assert not any(constant.trainable for constant in graph.constants)
     assert list(to_module(graph).parameters()) == []

@@ -41,6 +41,7 @@ NORM = "_native_batch_norm_legit_no_training"
 
 FOUND = {  # model: the operators before, and after, that the passes are about
     "resnet18": ({"conv2d": 20, NORM: 20}, {"conv2d": 20, NORM: 0}),
+    "resnet_small": ({"conv2d": 6, NORM: 6}, {"conv2d": 6, NORM: 0}),
     "mobilenet_v2": ({"conv2d": 52, NORM: 52}, {"conv2d": 52, NORM: 0}),  # its clips: see below
     "mobilenet_small": ({"conv2d": 13, NORM: 13}, {"conv2d": 13, NORM: 0}),
     "densenet121": ({"conv2d": 120, NORM: 121}, {"conv2d": 120, NORM: 62}),
@@ -53,6 +54,7 @@ FOUND = {  # model: the operators before, and after, that the passes are about
         {"conv2d": 56, NORM: 0, "channel_shuffle": 16, "transpose": 0},
     ),
     "squeezenet1_1": ({"relu": 26, "cat": 8, "max_pool2d": 3}, {"relu": 18, "cat": 8, "max_pool2d": 3}),
+    "squeezenet_small": ({"relu": 8, "cat": 2, "max_pool2d": 2}, {"relu": 6, "cat": 2, "max_pool2d": 2}),
     "densenet_small": ({NORM: 13}, {NORM: 7}),
     "transformer": ({"linear": 6}, {"linear": 4, "split_with_sizes": 1}),
 }
@@ -88,7 +90,7 @@ def test_a_model_in_double_precision_is_as_near_as_promised(name):
     assert_within_rounding(graph, name, torch.float64)
 
 
-@pytest.mark.parametrize("name", each("resnet18", "mobilenet_v2", "shufflenet_v2", "shufflenet_small"))
+@pytest.mark.parametrize("name", each("resnet18", "resnet_small", "mobilenet_v2", "shufflenet_v2", "shufflenet_small"))
 def test_a_large_model_in_double_precision_is_as_near_as_promised(name):
     graph = in_double(imported(name))
     assert {v.tensor_type.dtype for node in graph.nodes for v in node.outputs} == {torch.float64}

@@ -46,7 +46,7 @@ def pt2e_graph(make: Callable[[], nn.Module], data: torch.Tensor, **settings: An
 
 
 @cache
-def resnet18() -> tuple[nn.Module, FunctionGraph]:
-    """The small ResNet-18 of the tests, quantized: the module, and its graph. Made once: rewrite a clone."""
-    made = quantized_module(model("resnet18"), example("resnet18"))
-    return made, graph_of(made, example("resnet18"))
+def resnet() -> tuple[nn.Module, FunctionGraph]:
+    """The small ResNet of the tests, quantized: the module, and its graph. Made once: rewrite a clone."""
+    made = quantized_module(model("resnet_small"), example("resnet_small"))
+    return made, graph_of(made, example("resnet_small"))

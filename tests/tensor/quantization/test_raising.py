@@ -172,19 +172,19 @@ def test_no_other_pass_on_quantization_touches_the_pairs(name):
 # ---------------------------------------------------------------------- models
 
 
-def test_resnet18_runs_on_integers_and_gives_the_same_bits():
-    module, graph = pt2e.resnet18()
+def test_resnet_runs_on_integers_and_gives_the_same_bits():
+    module, graph = pt2e.resnet()
     graph = graph.clone()
     before = counts(graph)
-    assert (before["quantize_per_tensor"], before["dequantize_per_tensor"]) == (33, 62)
+    assert (before["quantize_per_tensor"], before["dequantize_per_tensor"]) == (13, 22)
     manager(RAISE).run(graph)
     graph.verify()
     assert counts(graph) == {
         "quantize": 1,
-        "quantized_conv2d": 20,
-        "quantized_relu": 17,
+        "quantized_conv2d": 6,
+        "quantized_relu": 5,
         "max_pool2d": 1,
-        "quantized_add": 8,
+        "quantized_add": 2,
         "quantized_adaptive_avg_pool2d": 1,
         "view": 1,
         "quantized_linear": 1,
@@ -192,29 +192,29 @@ def test_resnet18_runs_on_integers_and_gives_the_same_bits():
     }
     weights = [node.inputs[1] for node in graph.nodes if node.op.name in ("quantized_conv2d", "quantized_linear")]
     assert {w.tensor_type.dtype for w in weights} == {torch.int8}
-    data = example("resnet18")
+    data = example("resnet_small")
     with plain_kernels(), torch.no_grad():
         assert torch.equal(results(graph, [data])[0], module(data))
 
 
-def test_resnet18_loses_its_relus_to_the_range_of_the_integers():
+def test_resnet_loses_its_relus_to_the_range_of_the_integers():
     """The scales of PyTorch begin at 0 behind a relu, so that it does nothing any more."""
-    module, graph = pt2e.resnet18()
+    module, graph = pt2e.resnet()
     graph = graph.clone()
     manager(RAISE, "OptimizeQuantization").run(graph)
     assert counts(graph)["quantized_relu"] == 0
-    assert len(graph) == 34
-    data = example("resnet18")
+    assert len(graph) == 14
+    data = example("resnet_small")
     with plain_kernels(), torch.no_grad():
         assert torch.equal(results(graph, [data])[0], module(data))
 
 
-def test_the_default_pipeline_raises_resnet18_and_keeps_its_bits():
-    module, graph = pt2e.resnet18()
+def test_the_default_pipeline_raises_resnet_and_keeps_its_bits():
+    module, graph = pt2e.resnet()
     graph = graph.clone()
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
-    assert len(graph) == 34
-    data = example("resnet18")
+    assert len(graph) == 14
+    data = example("resnet_small")
     with plain_kernels(), torch.no_grad():
         assert torch.equal(results(graph, [data])[0], module(data))
 
@@ -226,27 +226,27 @@ def test_pairs_are_not_raised_in_training():
     assert counts(graph) == {"quantize_per_tensor": 1, "dequantize_per_tensor": 1}
 
 
-def test_lossy_rules_keep_a_raised_resnet18_on_integers():
-    module, graph = pt2e.resnet18()
+def test_lossy_rules_keep_a_raised_resnet_on_integers():
+    module, graph = pt2e.resnet()
     graph = graph.clone()
     manager(RAISE, "OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(graph)
-    assert len(graph) == 34
-    data = example("resnet18")
+    assert len(graph) == 14
+    data = example("resnet_small")
     with plain_kernels(), torch.no_grad():
         wanted, found = module(data), results(graph, [data])[0]
     quantum = graph.toposort()[-1].op["input_scale"]
     assert (found - wanted).abs().max() <= quantum, (
         "no rescale stands between the operators, so no rounding is left out"
     )
-    assert sum(count for name, count in counts(graph).items() if name.startswith("quantized_")) == 30
+    assert sum(count for name, count in counts(graph).items() if name.startswith("quantized_")) == 10
 
 
-def test_the_rules_leave_the_pairs_of_resnet18_if_it_was_not_raised():
+def test_the_rules_leave_the_pairs_of_resnet_if_it_was_not_raised():
     """Glow's DQ(Q(x)) → x would delete the quantization of this graph."""
-    _, graph = pt2e.resnet18()
+    _, graph = pt2e.resnet()
     graph = graph.clone()
     manager(*QUANTIZATION).run(graph)
-    assert (counts(graph)["quantize_per_tensor"], counts(graph)["dequantize_per_tensor"]) == (33, 62)
+    assert (counts(graph)["quantize_per_tensor"], counts(graph)["dequantize_per_tensor"]) == (13, 22)
 
 
 def test_scales_for_each_channel_stay_as_they_are_and_say_why():
