@@ -5,6 +5,7 @@ import json
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from explorer.templates import hmm
 from explorer.trace import Trace, trace_from_json
 from explorer.trace.files import trace_to_json
 
-SHORT, LONG = 50, 200
+SHORT, LONG = 30, 120
 LINEAR = 1.25 * LONG / SHORT
 """Linear work grows by 4, quadratic work by 16; the margin is for what does not depend on the length."""
 
@@ -60,6 +61,11 @@ def loaded(file: str) -> Trace:
     return trace_from_json(json.loads(file))
 
 
+@cache
+def trace_of(length: int) -> Trace:
+    return explorer.record(chain(length))
+
+
 def recorded(length: int) -> Trace:
     trace = explorer.record(chain(length))
     assert str(trace)
@@ -69,7 +75,7 @@ def recorded(length: int) -> Trace:
 
 @pytest.mark.parametrize("work", [str, saved, lambda trace: loaded(saved(trace))])
 def test_work_on_a_trace_grows_with_its_length_and_not_with_its_square(work):
-    short, long = (calls(work, explorer.record(chain(n))) for n in (SHORT, LONG))
+    short, long = (calls(work, trace_of(n)) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 
@@ -86,15 +92,15 @@ def test_a_recorded_printed_and_saved_trace_keeps_linearly_many_bytes():
 
 
 def test_a_loaded_trace_keeps_linearly_many_bytes():
-    files = [saved(explorer.record(chain(n))) for n in (SHORT, LONG)]
+    files = [saved(trace_of(n)) for n in (SHORT, LONG)]
     short, long = (kept_bytes(loaded, file) for file in files)
     assert long < LINEAR * short
 
 
 def test_every_step_of_a_long_chain_is_executable_and_equal_to_its_loaded_graph():
-    trace = explorer.record(chain(30))
+    trace = trace_of(SHORT)
     again = loaded(saved(trace))
-    x = torch.zeros(2, 30, dtype=torch.long)
+    x = torch.zeros(2, SHORT, dtype=torch.long)
     wanted = trace.compiled(x)
     for step in reversed(trace.steps):
         torch.testing.assert_close(trace.circuit_at(step)(x), wanted)

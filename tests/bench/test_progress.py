@@ -1,0 +1,170 @@
+"""A measurement reports its progress between timed sections, can be cancelled, and waits for another one."""
+
+from itertools import pairwise
+from threading import Event
+from time import monotonic
+
+import pytest
+import torch
+
+from explorer import bench
+from explorer.bench import candidates, layer_times
+from explorer.bench.measurement_run import PROGRESS_SECONDS
+from explorer.errors import CircuitError
+from tests.bench.conftest import FEW
+
+
+@pytest.fixture
+def sections(monkeypatch):
+    """Whether a section is being timed, and the number of those that were."""
+    state = {"inside": 0, "timed": 0}
+
+    def watching(real):
+        def make(device, num_threads):
+            watch = real(device, num_threads)
+
+            def timed(items, count):
+                state["inside"] += 1
+                try:
+                    return watch(items, count)
+                finally:
+                    state["inside"] -= 1
+                    state["timed"] += 1
+
+            return timed
+
+        return make
+
+    for module in (candidates, layer_times):
+        monkeypatch.setattr(module, "stopwatch", watching(module.stopwatch))
+    return state
+
+
+def test_progress_is_reported_between_timed_sections_and_not_too_often(digits, sections):
+    told = []
+
+    def tell(progress):
+        assert sections["inside"] == 0
+        told.append((monotonic(), progress))
+
+    worker = bench.Worker(
+        lambda on_progress, cancelled: [
+            bench.measure_steps(digits, precision=0.001, max_seconds=1.0, on_progress=on_progress, cancelled=cancelled),
+            bench.measure_layers(
+                digits, precision=0.001, max_seconds=1.0, on_progress=on_progress, cancelled=cancelled
+            ),
+        ],
+        tell,
+    )
+    worker.start()
+    assert worker.join(30)
+    assert worker.error is None
+    assert worker.state is bench.WorkerState.DONE
+    assert sections["timed"] > 20
+    gaps = [
+        later - earlier
+        for (earlier, _), (later, progress) in pairwise(told)
+        if progress.note != "done" and progress.note != "preparing the unoptimized circuit"
+    ]
+    assert len(gaps) > 3
+    assert min(gaps) >= PROGRESS_SECONDS * 0.99
+    live = [progress.timings for _, progress in told if progress.note.startswith("repeat")]
+    assert any(timing.estimate is not None for timings in live for timing in timings)
+    assert told[-1][1].share == 1.0
+
+
+def test_a_slow_listener_is_waited_for(digits, sections):
+    timed_meanwhile = []
+
+    def slow(progress):
+        before = sections["timed"]
+        Event().wait(0.05)
+        timed_meanwhile.append(sections["timed"] - before)
+
+    bench.measure_steps(digits, [-1], on_progress=slow, **FEW)
+    assert set(timed_meanwhile) == {0}
+
+
+def test_a_cancelled_measurement_stops_after_the_section_being_timed_and_keeps_its_times(digits, sections):
+    begun = Event()
+
+    def tell(progress):
+        if any(timing.estimate for timing in progress.timings):
+            begun.set()
+
+    worker = bench.Worker(
+        lambda on_progress, cancelled: bench.measure_steps(
+            digits, precision=0.0001, max_seconds=600.0, on_progress=on_progress, cancelled=cancelled
+        ),
+        tell,
+    )
+    threads = torch.get_num_threads()
+    worker.start()
+    assert begun.wait(30)
+    worker.cancel()
+    timed = sections["timed"]
+    assert worker.join(30)
+    assert sections["timed"] - timed <= 1
+    assert worker.state is bench.WorkerState.CANCELLED
+    assert worker.result is not None
+    assert worker.result.cancelled
+    assert any(timing.estimate for timing in worker.result.timings)
+    assert torch.get_num_threads() == threads
+
+
+def test_cancelling_before_anything_is_timed_sets_the_reason_of_each(digits):
+    run = bench.measure_steps(digits, cancelled=lambda: True)
+    assert (run.cancelled, run.timings) == (True, ())
+    asked = iter([False, False, False])
+    late = bench.measure_steps(digits, cancelled=lambda: next(asked, True), **FEW)
+    assert late.cancelled
+    assert {timing.missing for timing in late.timings} == {"cancelled before it was timed"}
+
+
+def test_two_measurements_wait_for_each_other(digits):
+    inside, waiting, notes = Event(), Event(), []
+
+    def second(progress):
+        notes.append(progress.note)
+        waiting.set()
+
+    def first(progress):
+        inside.set()
+
+    one = bench.Worker(
+        lambda on_progress, cancelled: bench.measure_steps(
+            digits, precision=0.0001, max_seconds=600.0, on_progress=on_progress, cancelled=cancelled
+        ),
+        first,
+    )
+    two = bench.Worker(
+        lambda on_progress, cancelled: bench.measure_steps(
+            digits, [-1], on_progress=on_progress, cancelled=cancelled, **FEW
+        ),
+        second,
+    )
+    one.start()
+    assert inside.wait(30)
+    two.start()
+    assert waiting.wait(30)
+    assert set(notes) == {"waiting: something else is being timed"}
+    one.cancel()
+    assert one.join(30)
+    assert two.join(30)
+    assert two.state is bench.WorkerState.DONE
+
+
+def test_a_worker_keeps_the_error_and_runs_once():
+    ended = []
+    worker = bench.Worker(lambda on_progress, cancelled: 1 // 0, on_end=ended.append)
+    assert worker.state is bench.WorkerState.IDLE
+    worker.start()
+    assert worker.join(10)
+    assert worker.state is bench.WorkerState.FAILED
+    assert isinstance(worker.error, ZeroDivisionError)
+    assert ended == [worker]
+    with pytest.raises(CircuitError, match="runs only once"):
+        worker.start()
+    idle = bench.Worker(lambda on_progress, cancelled: 1)
+    idle.cancel()
+    assert idle.state is bench.WorkerState.CANCELLED
