@@ -67,8 +67,12 @@ def pytest_runtest_setup() -> None:
     quick_exports.install()
 
 
-@pytest.fixture(autouse=True, scope="session")
+MANY_OBJECTS = 100_000
+
+
+@pytest.fixture(autouse=True, scope="module")
 def heap_is_frozen() -> None:
     """What was imported lives as long as the process, so no search for cycles needs to look at it."""
-    gc.collect()
-    gc.freeze()
+    if len(gc.get_objects(generation=2)) > MANY_OBJECTS:
+        gc.collect()
+        gc.freeze()

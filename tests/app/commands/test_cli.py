@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import benchmarks
+from benchmarks.forward_times import FORWARD, FRESH, TRAINING
 from explorer.app.cli import app
 from explorer.app.training import loop as training
 from explorer.app.training.checkpoint import Checkpoint
@@ -248,15 +249,22 @@ def test_help_of_every_command(command):
 
 def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "times.json"
-    output = run("bench", "forward", "S1", "--repeats", "2", "--json", str(path))
-    assert "training step" in output.stdout
-    assert "1 thread" in output.stdout
-    assert path.exists()
-    monkeypatch.setattr("benchmarks.peer_is_installed", lambda: False)
+    ours = dict.fromkeys((FORWARD, FRESH, TRAINING), (0.002, 0.003))
+    peers = dict.fromkeys(ours, (0.004, 0.006))
+    times = benchmarks.ForwardTimes("S1", 64, 7, 9, 1e-7, ours, peers, peers)
+    monkeypatch.setattr(benchmarks, "peer_is_installed", lambda: True)
+    monkeypatch.setattr(benchmarks, "measure_forward", lambda case, **options: times)
+    output = run("bench", "forward", "S1", "--repeats", "2", "--json", str(path)).stdout
+    assert "training step" in output
+    assert "0.50" in output
+    assert "1 thread" in output
+    assert "their outputs agreed" in output
+    assert json.loads(path.read_text())["statistics"][0]["case"] == "S1"
+    monkeypatch.setattr(benchmarks, "peer_is_installed", lambda: False)
     monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
-    alone = run("bench", "compile", "digits", "--repeats", "1", "--no-growth")
+    alone = run("bench", "compile", "S1", "--repeats", "1", "--no-growth")
     assert "pip install 'circuit-explorer[peer]'" in alone.stderr
-    assert "digits" in alone.stdout
+    assert "S1" in alone.stdout
 
 
 @pytest.mark.parametrize("command", ["compile", "forward", "tensor"])
@@ -267,7 +275,8 @@ def test_bench_without_a_checkout_says_where_the_benchmarks_are(monkeypatch, com
     assert "pip install -e '.[bench]'" in result.stderr
 
 
-def test_bench_prints_the_costs_of_showing_a_trace_and_their_budgets(tmp_path):
+def test_bench_prints_the_costs_of_showing_a_trace_and_their_budgets(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.view_times.settle_heap", lambda: None)  # it would look through all of pytest
     path = tmp_path / "views.json"
     output = run("bench", "views", "blackboard", "conflict", "--no-browser", "--json", str(path)).stdout
     assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 100 ms.*kept", output)

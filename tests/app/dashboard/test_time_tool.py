@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
+from explorer.app.dashboard import background
+from explorer.app.dashboard.panes import timing
 from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, WATERFALL, TimeTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
@@ -28,8 +30,8 @@ class Reader:
         session = Session(open_state(library, place, lambda event: None), place)
         self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
         self.tool = TimeTool(self.workspace)
-        self.tool.seconds.value = 5
-        self.tool.batch.value = 1024  # so that a measurement takes longer than the interval of its reports
+        self.tool.seconds.value = 1
+        self.tool.batch.value = 16
 
     def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, object]]:
         """Press the button and run delivered functions until a condition holds; returns the bars so far."""
@@ -53,7 +55,10 @@ class Reader:
 
 
 @pytest.fixture
-def reader() -> Iterator[Reader]:
+def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+    """A reader who is told of every repeat, however little time has passed since the one before it."""
+    monkeypatch.setattr(timing, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(background, "PROGRESS_SECONDS", 0.0)
     reader = Reader()
     yield reader
     reader.leave()
