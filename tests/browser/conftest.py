@@ -85,7 +85,10 @@ class Dashboard:
 
     def wait_for_step(self, step: int) -> dict[str, Any]:
         """Wait for the picture of a step and return it."""
-        self.wait(lambda: self.picture()["step"] == step and self.trait("step") == step, f"step {step}")
+        drawn = f"([k, n]) => JSON.parse(({DATA})([k, n])[0]).step"
+        self.wait(
+            lambda: self.trait("step") == step == self.page.evaluate(drawn, ["GraphPane", "picture"]), f"step {step}"
+        )
         return self.picture()
 
     def tool(self, title: str) -> None:

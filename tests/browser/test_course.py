@@ -321,7 +321,7 @@ def test_a_link_to_a_heading_lands_on_it(
     assert 0 <= place["y"] < 100  # the pictures above it have their height
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.fuzz)])
 def test_the_list_leads_to_the_quiz_and_its_answers(
     page: "Page", scheme: Literal["light", "dark"], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

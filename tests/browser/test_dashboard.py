@@ -18,10 +18,9 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Dashboard]
 
 
-def test_the_keyboard_steps_to_the_first_fuse(dashboard: Open) -> None:
+def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed(dashboard: Open) -> None:
     page = dashboard()
     assert page.wait_for_step(0)["caption"] == "170 layers compiled"
-    page.page.locator(".ce-root").first.focus()
     page.page.get_by_role("slider").first.focus()
     page.page.keyboard.press("ArrowRight")
     picture = page.wait_for_step(3)
@@ -31,15 +30,22 @@ def test_the_keyboard_steps_to_the_first_fuse(dashboard: Open) -> None:
     assert page.trait("step", "StepsPane") == 3
     assert "step=3" in page.page.url
 
+    page.press("Side by side")
+    page.wait(lambda: page.picture()["mode"] == "side", "two pictures")
+    picture = page.picture()
+    assert {node["change"] for node in picture["nodes"]} >= {"kept", "removed"}
+    assert {node["change"] for node in picture["other"]["nodes"]} >= {"kept", "added"}
+    assert page.page.locator(".ce-view").count() == 2
+    assert "mode=side" in page.page.url
 
-def test_the_tree_of_steps_is_filtered_and_selects_a_step(dashboard: Open) -> None:
-    page = dashboard()
-    tree = page.page.get_by_role("tree", name="Steps")
-    assert tree.get_by_role("treeitem").filter(has_text="level 0").count() >= 1
-    page.page.get_by_role("searchbox", name="Filter steps").fill("level 2")
-    page.wait(lambda: tree.locator("[data-step]").count() == 1, "one step that fits")
-    tree.locator("[data-step]").click()
-    page.wait_for_step(9)
+    page.press("After")
+    page.wait(lambda: page.picture()["mode"] == "after", "the state after")
+    page.page.locator(".ce-box").nth(2).click()
+    page.wait(lambda: len(page.trait("selection")) == 1 and "selection=" in page.page.url, "a selected box")
+    before, selected = page.picture(), page.trait("selection")
+    again = Dashboard(page.page, page.page.url)
+    assert again.picture() == before
+    assert again.trait("selection") == selected
 
 
 def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
@@ -55,7 +61,7 @@ def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     assert page.trait("selection") == [near]
 
 
-def test_the_levels_of_folding_show_their_groups_and_tables(dashboard: Open) -> None:
+def test_the_levels_of_folding_show_their_groups_and_tables_and_ask_about_them(dashboard: Open) -> None:
     page = dashboard("?step=7")
     page.tool("Folds")
     page.see("Level 0: 64 layers in 1 group")
@@ -66,19 +72,17 @@ def test_the_levels_of_folding_show_their_groups_and_tables(dashboard: Open) -> 
     page.see("Level 1: 64 layers in 1 group")
     page.see("Inputs of each slice: (folded layer, slice)")
 
-
-def test_side_by_side_shows_before_and_after(dashboard: Open) -> None:
-    page = dashboard("?step=3")
-    page.press("Side by side")
-    page.wait(lambda: page.picture()["mode"] == "side", "two pictures")
-    picture = page.picture()
-    assert {node["change"] for node in picture["nodes"]} >= {"kept", "removed"}
-    assert {node["change"] for node in picture["other"]["nodes"]} >= {"kept", "added"}
-    assert page.page.locator(".ce-view").count() == 2
-    assert "mode=side" in page.page.url
+    page.tool("Predict")
+    page.press("Ask me")
+    page.wait(lambda: page.picture()["group_by"] == "none", "one box for each layer")
+    page.press("Check")
+    page.page.locator(".bad").first.wait_for(timeout=WAIT_MS)
+    page.press("Show the step")
+    page.wait_for_step(8)
+    assert page.picture()["group_by"] == "fold"
 
 
-def test_another_strategy_decides_a_conflict_differently(dashboard: Open) -> None:
+def test_another_strategy_and_a_step_switched_off_compile_the_circuit_again(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict&step=3")
     page.tool("Conflicts")
     page.see("2 matches lost a conflict in step 3")
@@ -86,6 +90,12 @@ def test_another_strategy_decides_a_conflict_differently(dashboard: Open) -> Non
     page.press("Use it")
     page.wait(lambda: "strategy=first-match" in page.page.url, "the trace of the other strategy")
     page.see("first-match: the other was found first")
+
+    page.tool("Pipeline")
+    page.press("Disable this step")
+    page.press("Compile again")
+    page.wait(lambda: "skip=" in page.page.url, "the new trace")
+    assert "switched off" in json.loads(page.trait("steps"))[3]["summary"]
 
 
 def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
@@ -118,12 +128,18 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
 WHAT = ("Every step", "Gain of each step", "Optimized and folded, or not", "Batch sizes", "The layers of this step")
 
 
-def test_everything_that_can_be_timed_gives_times(dashboard: Open) -> None:
+def test_a_measurement_is_cancelled_and_everything_that_can_be_timed_gives_times(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
     page.tool("Time")
-    page.page.get_by_label("Time limit, s").fill("1")
+    limit = page.page.get_by_label("Time limit, s")
+    limit.fill("600")
     page.page.keyboard.press("Enter")
+    page.press("Measure")
     cancel = page.page.get_by_role("button", name="Cancel", exact=True).first
+    cancel.click(timeout=WAIT_MS)
+    page.see("Cancelled")
+    limit.fill("1")
+    page.page.keyboard.press("Enter")  # the first measurement has really ended, so the next does not wait for it
     before = None
     for what in WHAT:
         if what != WHAT[0]:
@@ -148,32 +164,6 @@ def bars_of(page: Dashboard) -> list[dict[str, Any]]:
     return [bar for bar in json.loads(text)["bars"] if bar["value"] is not None] if text else []
 
 
-def test_a_running_measurement_is_cancelled(dashboard: Open) -> None:
-    page = dashboard()
-    page.tool("Time")
-    page.page.get_by_label("Time limit, s").fill("600")
-    page.page.keyboard.press("Enter")
-    page.press("Measure")
-    page.page.get_by_role("button", name="Cancel", exact=True).first.click(timeout=WAIT_MS)
-    page.see("Cancelled")
-    page.page.get_by_label("Time limit, s").fill("1")
-    page.page.keyboard.press("Enter")
-    page.press("Measure")  # the first one has really ended, so this one does not wait for it
-    page.see("known within 10%")
-
-
-def test_a_link_reopens_the_same_picture(dashboard: Open, server: Server) -> None:
-    page = dashboard("?step=3")
-    page.press("After")
-    page.wait(lambda: page.picture()["mode"] == "after", "the state after")
-    page.page.locator(".ce-box").nth(2).click()
-    page.wait(lambda: len(page.trait("selection")) == 1 and "selection=" in page.page.url, "a selected box")
-    before, selected = page.picture(), page.trait("selection")
-    again = Dashboard(page.page, page.page.url)
-    assert again.picture() == before
-    assert again.trait("selection") == selected
-
-
 def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
     page = dashboard("?step=3&vs.circuit=digits&vs.disable=CategoricalLogSoftmax")
     page.wait(lambda: page.page.locator(".ce-root").count() == 2, "two graphs")
@@ -186,55 +176,27 @@ def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
     page.wait(lambda: page.trait("selection", number=1) != [], "a selection in the other trace")
 
 
-def test_the_exported_page_steps_from_disk(dashboard: Open, tmp_path: Path) -> None:
-    page = dashboard()
-    page.tool("Files")
-    with page.page.expect_download(timeout=WAIT_MS) as download:
-        page.page.get_by_text("Page (HTML)").first.click()
-    file = tmp_path / "page.html"
-    download.value.save_as(file)
-    page.page.goto(file.as_uri())
-    page.page.wait_for_selector(".ce-box")
-    page.page.get_by_role("slider").focus()
-    page.page.keyboard.press("ArrowRight")
-    assert page.page.evaluate("() => circuitExplorer.model.get('step')") == 3
-
-
-def test_a_question_is_answered_by_clicking(dashboard: Open) -> None:
-    page = dashboard("?step=8")
-    page.tool("Predict")
-    page.press("Ask me")
-    page.wait(lambda: page.picture()["group_by"] == "none", "one box for each layer")
-    page.press("Check")
-    page.page.locator(".bad").first.wait_for(timeout=WAIT_MS)
-    page.press("Show the step")
-    page.wait_for_step(8)
-    assert page.picture()["group_by"] == "fold"
-
-
-def test_the_pipeline_is_edited_and_a_match_switched_off(dashboard: Open) -> None:
-    page = dashboard("?circuit=conflict&step=3")
-    page.tool("Pipeline")
-    page.press("Disable this step")
-    page.press("Compile again")
-    page.wait(lambda: "skip=" in page.page.url, "the new trace")
-    assert "switched off" in json.loads(page.trait("steps"))[3]["summary"]
-
-
-def test_text_from_files_stays_text(dashboard: Open, server: Server) -> None:
+def test_a_link_cannot_leave_the_folder_and_text_from_its_files_stays_text(dashboard: Open, server: Server) -> None:
+    secret = server.folder.parent / "secret.trace.json"
+    explorer.record(explorer.gallery.load_named("blackboard")).save(secret)
     name = "<script>alert(1)</script>"
     builder = CircuitBuilder()
     probs = Parameterization("softmax")
     layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs((2, 2)))
     circuit = builder.build(builder.sum(builder.add(layer, name=name), num_units=1))
     circuit.save(server.folder / "strange.circuit.json")
-    page = dashboard("?circuit=strange.circuit.json")
+
+    page = dashboard("?circuit=../secret.trace.json")
+    page.see("The link cannot be opened: no circuit or trace named '../secret.trace.json'")
+    assert page.picture()["caption"] == "170 layers compiled"
+    page.choose("Circuit", "strange.circuit.json")
+    page.wait(lambda: "circuit=strange" in page.page.url, "the circuit of the file")
     page.page.locator(".ce-box").first.click()
     page.see(name)
     assert page.page.locator("script", has_text="alert(1)").count() == 0
 
 
-def test_uploads_are_data_and_foreign_ones_are_refused(dashboard: Open, tmp_path: Path) -> None:
+def test_the_exported_page_steps_from_disk_and_foreign_uploads_are_refused(dashboard: Open, tmp_path: Path) -> None:
     trace = tmp_path / "mine.trace.json.gz"
     explorer.record(explorer.gallery.load_named("blackboard")).save(trace)
     foreign = tmp_path / "foreign.json"
@@ -243,6 +205,10 @@ def test_uploads_are_data_and_foreign_ones_are_refused(dashboard: Open, tmp_path
     bomb.write_bytes(gzip.compress(b"[" + b" " * (70 * 2**20)))
     page = dashboard()
     page.tool("Files")
+    with page.page.expect_download(timeout=WAIT_MS) as download:
+        page.page.get_by_text("Page (HTML)").first.click()
+    exported = tmp_path / "page.html"
+    download.value.save_as(exported)
     chooser = page.page.locator("input[type=file]")
     chooser.set_input_files(foreign)
     page.see("something else")
@@ -254,20 +220,8 @@ def test_uploads_are_data_and_foreign_ones_are_refused(dashboard: Open, tmp_path
     page.press("Measure")
     page.see("compile it again first")
 
-
-def test_a_name_in_a_link_cannot_leave_the_folder(dashboard: Open, server: Server) -> None:
-    secret = server.folder.parent / "secret.trace.json"
-    explorer.record(explorer.gallery.load_named("blackboard")).save(secret)
-    page = dashboard("?circuit=../secret.trace.json")
-    page.see("The link cannot be opened: no circuit or trace named '../secret.trace.json'")
-    assert page.picture()["caption"] == "170 layers compiled"
-
-
-def test_two_readers_do_not_share_state(dashboard: Open, server: Server) -> None:
-    one = dashboard("?step=3")
-    other = Dashboard(one.page.context.new_page(), server.url)
-    other.page.get_by_role("slider").first.focus()
-    other.page.keyboard.press("End")
-    other.wait_for_step(11)
-    assert one.trait("step") == 3
-    assert one.picture()["step"] == 3
+    page.page.goto(exported.as_uri())
+    page.page.wait_for_selector(".ce-box")
+    page.page.get_by_role("slider").focus()
+    page.page.keyboard.press("ArrowRight")
+    assert page.page.evaluate("() => circuitExplorer.model.get('step')") == 3

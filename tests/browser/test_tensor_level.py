@@ -16,7 +16,7 @@ def changing(page: Dashboard) -> list[str]:
     return [step["path"] for step in json.loads(page.trait("steps")) if step["changed"]]
 
 
-def test_the_level_is_chosen_and_stepped_through_and_tools_about_circuits_say_so(dashboard: Open) -> None:
+def test_the_level_is_chosen_stepped_through_and_asked_about_and_tools_about_circuits_say_so(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
     page.choose("Level", "tensor")
     page.wait(lambda: "level=tensor" in page.page.url, "the link of the level")
@@ -28,25 +28,23 @@ def test_the_level_is_chosen_and_stepped_through_and_tools_about_circuits_say_so
     first = next(step["index"] for step in json.loads(page.trait("steps"))[1:] if step["changed"])
     shown = page.wait_for_step(first)
     assert shown["hulls"]
-    page.tool("Folds")
-    page.see("Folds supports circuits; this trace is of the tensor level.")
-    page.choose("Level", "compiled")
-    page.see("Which layers were folded")
-    page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
 
-
-def test_why_not_names_the_operator(dashboard: Open) -> None:
-    page = dashboard(f"{LEVEL}&step=2")
     page.tool("Why not")
     page.choose("Pattern", "drop_same_shape")
     kinds = {node["id"]: node["title"] for node in page.picture()["nodes"]}
     seen = page.page.viewport_size or {"height": 0}
     boxes = page.page.locator(".ce-box").all()
     places = {box.get_attribute("data-id"): box.bounding_box() or {"y": -1.0} for box in boxes}
-    shown = [n for n, place in places.items() if n in kinds and 200 < place["y"] < seen["height"] / 2 - 40]
-    asked = next(node for node in shown if kinds[node] not in ("view", "reshape"))
+    visible = [n for n, place in places.items() if n in kinds and 200 < place["y"] < seen["height"] / 2 - 40]
+    asked = next(node for node in visible if kinds[node] not in ("view", "reshape"))
     page.page.locator(f".ce-box[data-id='{asked}']").first.click()
     page.see(f"is {kinds[asked]}; drop_same_shape is tried at")
+
+    page.tool("Folds")
+    page.see("Folds supports circuits; this trace is of the tensor level.")
+    page.choose("Level", "compiled")
+    page.see("Which layers were folded")
+    page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
 
 
 def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
