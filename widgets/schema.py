@@ -237,7 +237,7 @@ class BarsView(TypedDict):
     table: TableView
 
 
-class PlaceView(TypedDict):
+class PictureStateView(TypedDict):
     """A picture to navigate to: the step, how it is shown, and the selected boxes."""
 
     step: int
@@ -288,9 +288,9 @@ class QuestionView(TypedDict):
 
     version: int
     text: str
-    asking: PlaceView
+    asking: PictureStateView
     """The picture shown with the question; it does not reveal the answer."""
-    revealing: PlaceView
+    revealing: PictureStateView
     """The picture that reveals the answer."""
     choices: NotRequired[dict[str, VerdictView]]
     number: NotRequired[NumberView]
@@ -353,7 +353,7 @@ class EmbeddedView(TypedDict):
     """Of the graph."""
     recording: NotRequired[int]
     """Index of the recording for a graph or a question; views of the same trace share it."""
-    start: NotRequired[PlaceView]
+    start: NotRequired[PictureStateView]
     details: NotRequired[str]
     """JSON of the inspector's initial content, if it differs from the recorded details of the selected box."""
     tables: NotRequired[dict[str, str]]

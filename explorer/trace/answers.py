@@ -49,8 +49,10 @@ class Origin(_Printable):
     root: int | None = None
 
     def __str__(self) -> str:
-        made = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
-        return f"step {self.step} ({self.path}): {self.how}: {made} -> {', '.join(map(str, self.after or self.became))}"
+        before = ", ".join(map(str, self.before[:8])) + (f" ... ({len(self.before)})" if len(self.before) > 8 else "")
+        return (
+            f"step {self.step} ({self.path}): {self.how}: {before} -> {', '.join(map(str, self.after or self.became))}"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +164,7 @@ class ConflictRecord(_Printable):
     def __str__(self) -> str:
         return (
             f"step {self.step}: {self.loser.rule} at {list(self.loser.nodes)} lost to {self.winner.rule} at "
-            f"{list(self.winner.nodes)} (both want node {self.node}; {self.strategy}: {self.reason})"
+            f"{list(self.winner.nodes)} (both claim node {self.node}; {self.strategy}: {self.reason})"
         )
 
 
@@ -239,15 +241,15 @@ class RuleStats:
 
 @dataclass(frozen=True, repr=False)
 class RuleInteraction(_Printable):
-    """How often a rule was applied to the output of another rule, or of itself."""
+    """How often a rule produced the input of another rule, or of itself."""
 
     rule: str
-    made_work_for: str
+    enabled: str
     count: int
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count:,} times"
-        return f"{self.rule} made work for {self.made_work_for}: {times}"
+        return f"{self.rule} enabled {self.enabled}: {times}"
 
 
 @dataclass(frozen=True, repr=False)

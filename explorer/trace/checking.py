@@ -55,9 +55,9 @@ def check_before(step: Step, nodes: Container[int]) -> None:
 
 def check_after(step: Step, nodes: Container[int]) -> None:
     """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
-    made = [group.node for group in step.folds]
-    made += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
-    _check_exist(made, nodes, f"after {_name(step)}")
+    created = [group.node for group in step.folds]
+    created += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
+    _check_exist(created, nodes, f"after {_name(step)}")
 
 
 def _check_exist(named: list[int], nodes: Container[int], when: str) -> None:

@@ -80,7 +80,7 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
     fits = fits or wanted in _types_searched(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
     if fits and over:
-        return f"it was refused; the reason was not kept (limit {NEAR_MISS_LIMIT} for a pattern and step)"
+        return f"it was refused; the reason was not kept (limit {NEAR_MISS_LIMIT} per pattern and step)"
     if fits or over:
         return "it was not tried here, or its reason was not kept"
     if rule.kind == "parameter":
@@ -91,15 +91,15 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
 def reason_of_pass(
     name: str, rules: Sequence[RuleDescription], asked: Sequence[RuleDescription], context: NodeContext
 ) -> str:
-    """Explain why no rule of a pass gave a reason; `asked` are the rules that are tried at the operator."""
+    """Explain why no rule of a pass reported a reason; `asked` are the rules that are tried at the operator."""
     if not rules:
         return f"{name} has no rules that are tried at single nodes; {context}"
     if not asked:
         return f"the rules of {name} are tried at {_operators_text(rules)}, and {context}"
     named = [rule for rule in asked if rule.entries[0] != ANY_OPERATOR] or asked
-    told = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MAX_RULES])
+    purposes = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MAX_RULES])
     more = f"; and {len(named) - MAX_RULES} more" if len(named) > MAX_RULES else ""
-    return f"no rule of {name} applies here, and none gave a reason: {context}. What they do: {told}{more}"
+    return f"no rule of {name} applies here, and none reported a reason: {context}. Their purposes: {purposes}{more}"
 
 
 def looks_at(rule: RuleDescription, record: NodeRecord) -> bool:
@@ -116,12 +116,12 @@ def _operators_text(rules: Sequence[RuleDescription]) -> str:
 
 
 def _reason_at_operator(rule: RuleDescription, context: NodeContext) -> str:
-    """Explain a rule on operators that gave no reason."""
+    """Explain a rule on operators that reported no reason."""
     wanted = _operators_text([rule])
     if not looks_at(rule, context.record):
         return f"node {context.node} is {context.record.title}; {rule.pattern} is tried at {wanted}"
-    what = f"; what it does: {rule.doc}" if rule.doc else ""
-    return f"it does not apply here, and gave no reason: it is tried at {wanted}, and {context}{what}"
+    what = f"; its purpose: {rule.doc}" if rule.doc else ""
+    return f"it does not apply here, and reports no reason: it is tried at {wanted}, and {context}{what}"
 
 
 def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:

@@ -46,7 +46,7 @@ def conflicts(steps: Sequence[Step]) -> Answers[ConflictRecord]:
 
 
 def rule_interactions(steps: Sequence[Step]) -> Answers[RuleInteraction]:
-    """Which rule made what another one was applied to, and how often, in order of their names."""
+    """How often each rule produced the input of another one, in order of their names."""
     maker: dict[tuple[str, int], str] = {}
     counts: dict[tuple[str, str], int] = {}
     for step in steps:

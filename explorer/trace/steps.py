@@ -94,12 +94,14 @@ class Step:
             return ", ".join(parts)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
-            said = "changed" if self.changed else "nothing changed"
+            outcome = "changed" if self.changed else "nothing changed"
             if self.switched_off:
                 least = "at least " if self.refusals_over else ""
-                said, misses = f"{least}{self.switched_off} switched off", misses - self.switched_off
+                outcome, misses = f"{least}{self.switched_off} switched off", misses - self.switched_off
             return (
-                f"{said} ({misses} near {'miss' if misses == 1 else 'misses'})" if misses and not self.changed else said
+                f"{outcome} ({misses} near {'miss' if misses == 1 else 'misses'})"
+                if misses and not self.changed
+                else outcome
             )
         counts: dict[str, int] = {}
         for rewrite in self.rewrites:

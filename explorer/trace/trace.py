@@ -139,7 +139,7 @@ class Trace:
         return rule_stats(self.rules, self.steps)
 
     def rule_interactions(self) -> Answers[RuleInteraction]:
-        """Which rule made what another one was applied to."""
+        """How often each rule produced the input of another one."""
         return rule_interactions(self.steps)
 
     # ------------------------------------------------------------------ lineage and folds

@@ -72,7 +72,7 @@ class WhyNots:
         return WhyNot(pattern, node, tried.index, False, False, checks, refusal, reason)
 
     def of_pass(self, name: str, node: int, step: "int | str | None") -> WhyNot:
-        """The answer of the rule that came closest; if none gave a reason, what the rules look for.
+        """The answer of the rule that came closest; if none reported a reason, what the rules look for.
 
         Raises: UnknownNameError for an unknown pass, node or step; CircuitError if it was never run at the node.
         """
@@ -86,16 +86,16 @@ class WhyNots:
             where = "" if step is None else f" in step {step}"
             raise CircuitError(f"{name} was never run{where} while node {node} existed (steps {first} to {last})")
         rules = rules_of_pass(name, self.steps, self.rules)
-        told = [s for s in run if any(matches_at(rule, node, s) or refusals_at(rule, node, s) for rule in rules)]
-        tried = (told or run)[-1]
+        informative = [s for s in run if any(matches_at(rule, node, s) or refusals_at(rule, node, s) for rule in rules)]
+        tried = (informative or run)[-1]
         rules = [rule for rule in rules if tries(tried, rule)]
         context = self._context(node, tried)
         asked = [rule for rule in rules if looks_at(rule, context.record)]
         best = max((self.of_rule(rule.pattern, node, tried.index) for rule in asked), key=_closeness, default=None)
         if best is None or _closeness(best) == NO_REASON:
             return WhyNot(name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, asked, context))
-        which = "the only one" if len(rules) == 1 else f"the closest of the {len(rules)} rules"
-        return replace(best, reason=f"it is {which} of {name}: {best.reason}")
+        which = "the only rule" if len(rules) == 1 else f"the closest of {len(rules)} rules"
+        return replace(best, reason=f"{which} of {name}: {best.reason}")
 
     def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
         first, last = self.lineages.lifetime(node)

@@ -18,7 +18,7 @@ from explorer.views.costs import (
     Measurements as Measurements,
     cost_strip as cost_strip,
     stat_bars as stat_bars,
-    waterfall as waterfall,
+    stat_change_bars as stat_change_bars,
 )
 from explorer.views.details import (
     details as details,
@@ -77,6 +77,6 @@ from explorer.views.timings import (
     speed_up as speed_up,
     step_bars as step_bars,
     sweep_bars as sweep_bars,
-    time_waterfall as time_waterfall,
+    time_change_bars as time_change_bars,
 )
 from explorer.views.trials import PatternTrial as PatternTrial

@@ -59,8 +59,8 @@ def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> 
         units = units_text(record)
         shapes = [f"{name} {'×'.join(map(str, p.shape))}" for name, p in record.parameters.items()]
         choices = [name + ", ".join([units, *shapes]), name + units, units]
-    room = (grid.width - SIDES) / DETAIL_CHARACTER
-    return next((choice for choice in choices if len(choice) <= room), choices[-1])
+    limit = (grid.width - SIDES) / DETAIL_CHARACTER
+    return next((choice for choice in choices if len(choice) <= limit), choices[-1])
 
 
 def units_text(record: NodeRecord) -> str:
@@ -82,8 +82,8 @@ def _results_text(record: NodeRecord) -> str:
     results: Sequence[object] = record.config["results"]
     value = record.config.get("value")
     name = record.about.get("name") or record.config.get("name")
-    said = [str(name)] if name else [] if value is None else [str(value)]
-    return " ".join([*said, list_text(results, 2)])
+    facts = [str(name)] if name else [] if value is None else [str(value)]
+    return " ".join([*facts, list_text(results, 2)])
 
 
 def folds_of_box(box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> int:

@@ -120,12 +120,12 @@ def _by_lineage(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIn
         holders = dict.fromkeys(holder for symbolic in origin.symbolic for holder in there.get(symbolic, ()))
         exact = [holder for holder in holders if origins[holder] == origin]
         found.update(dict.fromkeys(exact or holders))
-    said = f"{'symbolic layer' if len(wanted) == 1 else 'symbolic layers'} {list_text(sorted(wanted), 6)}"
+    origin_text = f"{'symbolic layer' if len(wanted) == 1 else 'symbolic layers'} {list_text(sorted(wanted), 6)}"
     if not wanted:
         return Counterparts((), "no counterpart: these layers do not exist at this step")
     if not found:
-        return Counterparts((), f"no counterpart: nothing there comes from {said}")
-    return Counterparts(tuple(sorted(found)), f"by lineage: both come from {said}")
+        return Counterparts((), f"no counterpart: nothing there comes from {origin_text}")
+    return Counterparts(tuple(sorted(found)), f"by lineage: both come from {origin_text}")
 
 
 @cached
@@ -245,9 +245,9 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
         if one.at != two.at:
             text = f"Here comes {one.at.words}, there {two.at.words}."
             return TraceDifference(one.index, two.index, text)
-        said = _difference_of_steps(index, one, other, two)
-        if said:
-            return TraceDifference(one.index, two.index, f"In {one.at.words} (step {one.index}), {said}")
+        difference = _difference_of_steps(index, one, other, two)
+        if difference:
+            return TraceDifference(one.index, two.index, f"In {one.at.words} (step {one.index}), {difference}")
     if len(here) == len(there):
         return None
     longer, whose = (here, "here") if len(here) > len(there) else (there, "there")

@@ -81,7 +81,7 @@ def stat_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> Bar
     return bars_view(f"{title.capitalize()} after each step", unit, [title], bars, note, ["step", title], rows)
 
 
-def waterfall(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
+def stat_change_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
     """Return the change of a statistic by each changing step (negative: less). Raises: UnknownNameError."""
     title, unit, text = _stat(stat)
     chosen = _chosen(index, fold_levels)

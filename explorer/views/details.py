@@ -167,10 +167,10 @@ def _parameter_section(name: str, parameter: ParameterRecord) -> SectionView:
     for i, node in enumerate(parameter.nodes):
         folds = f"[x{node.num_folds}]" if node.num_folds > 1 else ""
         shape = node.config.get("shape")
-        said = [_shape(shape)] if isinstance(shape, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
-        said += [f"leaf {list_text(node.leaves, 4)}"] if node.leaves else []
+        facts = [_shape(shape)] if isinstance(shape, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+        facts += [f"leaf {list_text(node.leaves, 4)}"] if node.leaves else []
         reads = f" of {', '.join(f'%{source}' for source in node.inputs)}" if node.inputs else ""
-        lines.append(f"%{i} = {node.title}{folds} {', '.join(said)}{reads}".rstrip())
+        lines.append(f"%{i} = {node.title}{folds} {', '.join(facts)}{reads}".rstrip())
     rows = [
         ["shape", _shape(parameter.shape)],
         ["output", list_text([f"%{n}, slice {i}" for n, i in parameter.outputs], 4)],
@@ -228,8 +228,8 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
 
 
 def _origin(origin: Origin) -> str:
-    made = f"{list_text(origin.before, 8)} → {list_text(origin.after, 8)}"
-    return f"step {origin.step} ({origin.path.words}): {origin.how}: {made}"
+    change = f"{list_text(origin.before, 8)} → {list_text(origin.after, 8)}"
+    return f"step {origin.step} ({origin.path.words}): {origin.how}: {change}"
 
 
 def _code_section(index: TraceIndex, step: int, ids: Sequence[int], lineage: Lineage) -> SectionView:

@@ -77,7 +77,7 @@ def _trial_hulls(
     boxes = boxes_of(index, step, group_by)
     inputs = index.step(step if trial.after else max(step - 1, 0)).snapshot.graph.inputs
     found: dict[tuple[tuple[int, ...], str], _Hull] = {}
-    meant: dict[tuple[tuple[int, ...], str], set[int]] = {}
+    nodes_of: dict[tuple[tuple[int, ...], str], set[int]] = {}
 
     def add(kind: HullKind, nodes: Sequence[int], reason: str, sort: str) -> None:
         all_places = [int(boxes.after[node]) if trial.after else _shown(boxes, node, mode) for node in nodes]
@@ -85,7 +85,7 @@ def _trial_hulls(
         hull = found.setdefault((places, sort), _Hull(kind, places, trial.name, 0, reason))
         hull.count += 1
         hull.others += hull.reason != reason
-        meant.setdefault((places, sort), set()).update(nodes)
+        nodes_of.setdefault((places, sort), set()).update(nodes)
 
     for nodes in trial.matches:
         add("match", nodes, "", "")
@@ -94,7 +94,7 @@ def _trial_hulls(
         add("near-miss", chain, _miss_text(refusal, index.noun), f"{refusal.entry} {refusal.kind.value} {refusal.what}")
     for (places, sort), hull in found.items():
         layers = sum(len(boxes.boxes[place].ids) for place in places)
-        count = len(meant[(places, sort)])
+        count = len(nodes_of[(places, sort)])
         if hull.kind == "match" and count < layers:
             hull.reason = f"{count:,} of the {layers:,} layers in these boxes"
     ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))

@@ -55,10 +55,10 @@ def caption_of(index: TraceIndex, step: int) -> str:
 
 def note_of(boxes: Sequence[Box], mode: ShownMode, noun: str = "layer") -> str:
     """Describe how much of the graph is shown."""
-    gone = sum(len(box.ids) for box in boxes if not box.after) if mode == "diff" else 0
-    layers = sum(len(box.ids) for box in boxes) - gone
-    said = plural(layers, noun) + (f" and {gone:,} removed" if gone else "")
-    return f"{said}." if layers + gone == len(boxes) else f"{said}. Showing {plural(len(boxes), 'group')}."
+    removed = sum(len(box.ids) for box in boxes if not box.after) if mode == "diff" else 0
+    layers = sum(len(box.ids) for box in boxes) - removed
+    count = plural(layers, noun) + (f" and {removed:,} removed" if removed else "")
+    return f"{count}." if layers + removed == len(boxes) else f"{count}. Showing {plural(len(boxes), 'group')}."
 
 
 def message_of(index: TraceIndex, step: int) -> str:
@@ -66,12 +66,12 @@ def message_of(index: TraceIndex, step: int) -> str:
     entry = index.step(step)
     if entry.error is not None:
         return f"The compilation stopped here: {entry.error}"
-    said = [limit.message for limit in entry.limits]
+    messages = [limit.message for limit in entry.limits]
     if _found_nothing(entry):
-        said.append(_nothing_text(index, entry))
+        messages.append(_nothing_text(index, entry))
     if entry.matches and not entry.applied:
-        said.append(f"{plural(len(entry.matches), 'match', 'matches')}, but none of them was applied.")
-    return " ".join(said)
+        messages.append(f"{plural(len(entry.matches), 'match', 'matches')}, but none of them was applied.")
+    return " ".join(messages)
 
 
 def actions_of(

@@ -247,9 +247,9 @@ def _legend(
     for kind, (sign, text) in HULL_SIGNS.items():
         if kind in hull_kinds:
             add("hull", kind, sign, "match of the pattern that is tried" if tried and kind == "match" else text)
-    said = {HULL_SIGNS[kind][0] for kind in hull_kinds}
+    hull_signs = {HULL_SIGNS[kind][0] for kind in hull_kinds}
     for sign, text in BADGE_TEXTS.items():
-        if sign in signs - said:
+        if sign in signs - hull_signs:
             add("badge", "info" if sign in ("≠", OUTPUT) else "warning", sign, text)
     for kind, (sign, text) in KIND_SIGNS.items():
         if kind in kinds:

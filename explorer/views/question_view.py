@@ -10,8 +10,8 @@ from widgets.schema import (
     GroupBy,
     Mode,
     NumberView,
+    PictureStateView,
     PictureView,
-    PlaceView,
     QuestionView,
 )
 
@@ -24,8 +24,8 @@ def question_view(index: TraceIndex, question: Question) -> QuestionView:
     view: QuestionView = {
         "version": VERSION,
         "text": question.text,
-        "asking": _place(asked, question.nodes),
-        "revealing": _place(shown, _nodes_of_answer(index, question)),
+        "asking": _picture_state(asked, question.nodes),
+        "revealing": _picture_state(shown, _nodes_of_answer(index, question)),
     }
     if question.kind == "fold-with":
         view["clicks"] = _clicks(index, question, asked)
@@ -33,7 +33,7 @@ def question_view(index: TraceIndex, question: Question) -> QuestionView:
         view["number"] = _number(index, question)
     else:
         verdicts = {choice: check(index, question, choice) for choice in question.choices}
-        view["choices"] = {choice: {"right": said.right, "text": said.text} for choice, said in verdicts.items()}
+        view["choices"] = {choice: {"right": one.right, "text": one.text} for choice, one in verdicts.items()}
     return view
 
 
@@ -41,7 +41,7 @@ def _picture(index: TraceIndex, step: int, mode: Mode, colour_by: ColourBy, grou
     return picture(index, step, mode, colour_by, group_by).view
 
 
-def _place(shown: PictureView, nodes: tuple[int, ...]) -> PlaceView:
+def _picture_state(shown: PictureView, nodes: tuple[int, ...]) -> PictureStateView:
     """Return a picture with the boxes of some nodes selected."""
     wanted = set(nodes)
     return {

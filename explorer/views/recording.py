@@ -25,10 +25,10 @@ def recording(
 ) -> RecordingView:
     """Record every step in these modes; keys are `step/mode` and, for details, `step/box`."""
     looks: list[PictureKey] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
-    made = empty_recording(index, title, checks)
+    result = empty_recording(index, title, checks)
     for look in looks:
-        _add(made, index, f"{look[0]}/{look[1]}", look, None, {})
-    return made
+        _add(result, index, f"{look[0]}/{look[1]}", look, None, {})
+    return result
 
 
 def empty_recording(index: TraceIndex, title: str, checks: Mapping[int, StepCheck] | None = None) -> RecordingView:
@@ -70,10 +70,10 @@ def _add(
     times: Mapping[int, Mapping[int, float]],
 ) -> None:
     step, mode, colour_by, group_by = look
-    made = picture(index, step, mode, colour_by, group_by, near_misses=near_misses, times=times.get(step))
-    recorded["pictures"][key] = made.view
-    recorded["coordinates"][key] = base64.b64encode(made.coordinates.astype("<f4").tobytes()).decode()
-    shown = [*made.view["nodes"], *(made.view["other"]["nodes"] if "other" in made.view else ())]
+    drawn = picture(index, step, mode, colour_by, group_by, near_misses=near_misses, times=times.get(step))
+    recorded["pictures"][key] = drawn.view
+    recorded["coordinates"][key] = base64.b64encode(drawn.coordinates.astype("<f4").tobytes()).decode()
+    shown = [*drawn.view["nodes"], *(drawn.view["other"]["nodes"] if "other" in drawn.view else ())]
     for node in shown:
         name = f"{step}/{node['id']}"
         if name not in recorded["details"]:

@@ -33,7 +33,7 @@ MAX_WIDTH, MAX_HEIGHT, MAX_TOTAL_HEIGHT = 1400.0, 720.0, 2400.0
 LEGIBLE_SCALE, MIN_TEXT_SCALE = 0.5, 0.45
 """Below MIN_TEXT_SCALE boxes have no text, and a note says so."""
 MIN_WIDTH = 720.0
-"""If a drawing leaves room within this width, its legend is beside it, otherwise below."""
+"""If a drawing leaves room within this width, its legend is at its side, otherwise below."""
 
 HEAD, LINE, SIDE = 32.0, 20.0, 24.0
 LEGEND_SIGN = 80.0
@@ -99,18 +99,18 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
 
     title, legend = views[0]["title"], _distinct([item for view in views for item in view["legend"]])
     column = max([0, *(len(item["text"]) * SMALL_CHARACTER for item in legend)]) + LEGEND_SIGN
-    beside = drawn_width + column <= MIN_WIDTH
-    room = max(drawn_width, MIN_WIDTH - (column if beside else 0), len(title) * HEAD_CHARACTER + 2 * SIDE)
-    width = room + (column if beside else 0)
+    legend_at_side = drawn_width + column <= MIN_WIDTH
+    free_width = max(drawn_width, MIN_WIDTH - (column if legend_at_side else 0), len(title) * HEAD_CHARACTER + 2 * SIDE)
+    width = free_width + (column if legend_at_side else 0)
     notes = wrap(" · ".join(_notes(views[0], scale)), int((width - 2 * SIDE) / SMALL_CHARACTER))
     top = HEAD + LINE * len(notes)
-    columns = 1 if beside else max(1, int((width - SIDE) // column))
-    legend_x, legend_y = (room, top) if beside else (SIDE, top + drawn_height)
+    columns = 1 if legend_at_side else max(1, int((width - SIDE) // column))
+    legend_x, legend_y = (free_width, top) if legend_at_side else (SIDE, top + drawn_height)
     height = max(top + drawn_height, legend_y + -(-len(legend) // columns) * LINE) + SIDE
 
     body = [f'<text class="x-head" x="{SIDE:g}" y="24">{escape(title)}</text>']
     body += [_text("x-soft", SIDE, 42 + i * LINE, note, "start") for i, note in enumerate(notes)]
-    left = (room - drawn_width) / 2
+    left = (free_width - drawn_width) / 2
     for frame, name in zip(frames, ("Before", "After") if len(views) > 1 else ("",), strict=True):
         body.append(_text("x-soft", left + SIDE, top + 10, name, "start"))
         size = ' class="x-small"' if scale < MIN_TEXT_SCALE else ""
@@ -167,13 +167,13 @@ def _drawing(view: PictureView, places: Sequence[Place]) -> list[str]:
     letters = {item["role"]: item["sign"] for item in view["legend"] if item["channel"] == "fill"}
     position = {node["id"]: i for i, node in enumerate(view["nodes"])}
     ends = [(position[edge["source"]], position[edge["target"]]) for edge in view["edges"]]
-    drawn = lines(places, ends, [SMALL_CHARACTER * len(edge["label"]) for edge in view["edges"]])
+    routed = lines(places, ends, [SMALL_CHARACTER * len(edge["label"]) for edge in view["edges"]])
     return [
         *(_hull(hull, [place[name] for name in hull["nodes"]]) for hull in view["hulls"] if hull["nodes"]),
-        *(_edge(edge, line) for edge, line in zip(view["edges"], drawn, strict=True)),
+        *(_edge(edge, line) for edge, line in zip(view["edges"], routed, strict=True)),
         *(
             _text("x-soft x-over", line.words[0], line.words[1] + 4, edge["label"], "start")
-            for edge, line in zip(view["edges"], drawn, strict=True)
+            for edge, line in zip(view["edges"], routed, strict=True)
             if line.words
         ),
         *(_node(node, place[node["id"]], view, letters) for node in view["nodes"]),

@@ -129,7 +129,7 @@ def _step_table(run: Run, steps: Sequence[int], noun: str) -> tuple[list[str], l
     return ["step", f"{noun}s", *names, f"against {what}", "peak"], rows
 
 
-def time_waterfall(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
+def time_change_bars(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
     """Return the change in milliseconds by each timed step on a device (negative: less).
 
     Whiskers are the widest that the two intervals allow; a change within the noise is marked so.

@@ -64,9 +64,9 @@ def test_of_the_rules_of_a_pass_the_one_that_came_furthest_answers(trace):
     relu, neg = node_of(trace, "relu"), node_of(trace, "neg")
     answer = trace.why_not("Odd", relu)
     assert (answer.pattern, answer.applied) == ("says_why", False)
-    assert answer.reason == "it is the closest of the 3 rules of Odd: the rule declined: it is not wanted"
+    assert answer.reason == "the closest of 3 rules of Odd: the rule declined: it is not wanted"
     answer = trace.why_not("Odd", neg)
-    assert answer.reason == f"it is the closest of the 3 rules of Odd: node {relu} is relu, not neg"
+    assert answer.reason == f"the closest of 3 rules of Odd: node {relu} is relu, not neg"
     assert answer.pattern == "Twice"
     assert [check.passed for check in answer.checks][-1] is False
 
@@ -81,8 +81,8 @@ def test_where_no_rule_is_tried_a_pass_says_at_which_operators_it_is(trace):
 def test_a_rule_without_a_reason_says_what_it_looks_for_and_what_stands_there(trace):
     relu = node_of(trace, "relu")
     assert trace.why_not("silent", relu).reason == (
-        f"it does not apply here, and gave no reason: it is tried at relu or neg, and node {relu} is relu, "
-        "which reads node 0 (Input); what it does: Never applies."
+        f"it does not apply here, and reports no reason: it is tried at relu or neg, and node {relu} is relu, "
+        "which reads node 0 (Input); its purpose: Never applies."
     )
 
 
@@ -93,8 +93,8 @@ def test_a_pass_without_any_reason_tells_what_its_rules_do():
     relu = node_of(trace, "relu")
     answer = trace.why_not("Quiet", relu)
     assert answer.reason == (
-        f"no rule of Quiet applies here, and none gave a reason: node {relu} is relu, which reads node 0 (Input). "
-        "What they do: silent: Never applies."
+        f"no rule of Quiet applies here, and none reported a reason: node {relu} is relu, which reads node 0 (Input). "
+        "Their purposes: silent: Never applies."
     )
     shown = why_not(TraceIndex(trace), "Quiet", relu)
     assert [section["heading"] for section in shown["sections"]] == ["Why not"]

@@ -62,7 +62,7 @@ def test_the_last_step_that_tried_the_pattern_answers(blackboard):
 def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):
     trace = as_loaded(blackboard, {FUSE: {"refusals": (), "refusals_over": {"SumCollapse": 4}}})
     assert trace.why_not("SumCollapse", 7, FUSE).reason == (
-        "it was refused; the reason was not kept (limit 2000 for a pattern and step)"
+        "it was refused; the reason was not kept (limit 2000 per pattern and step)"
     )
     assert trace.why_not("SumCollapse", 0, FUSE).reason == "it was not tried here, or its reason was not kept"
 

@@ -34,9 +34,9 @@ from explorer.views import (
     picture,
     recording,
     stat_bars,
+    stat_change_bars,
     static_svg,
     steps,
-    waterfall,
     why_not,
     why_not_folded,
 )
@@ -233,7 +233,7 @@ def test_near_misses_of_the_whole_trace_by_pattern():
         lambda index: details(index, 3, []),
         lambda index: match_details(index, 3, 99),
         lambda index: fold_level(index, 99),
-        lambda index: waterfall(index, "beauty"),
+        lambda index: stat_change_bars(index, "beauty"),
     ],
 )
 def test_unknown_names_raise_typed_errors(ask):
@@ -315,10 +315,10 @@ def test_why_two_layers_were_not_folded_together():
 def test_the_waterfall_adds_up():
     for stat in ("layers", "flops", "copied_bytes"):
         for levels in (False, True):
-            bars = waterfall(index_of("digits"), stat, fold_levels=levels)
+            bars = stat_change_bars(index_of("digits"), stat, fold_levels=levels)
             first, last = (index_of("digits").trace.stats(step)[stat] for step in (0, -1))
             assert sum(bar["value"] or 0 for bar in bars["bars"]) == last - first
-    assert waterfall(index_of("conflict"), "layers")["table"] == snapshot(
+    assert stat_change_bars(index_of("conflict"), "layers")["table"] == snapshot(
         {
             "columns": ["step", "before", "after", "change"],
             "rows": [

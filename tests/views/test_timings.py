@@ -41,7 +41,7 @@ from explorer.views import (
     speed_up,
     step_bars,
     sweep_bars,
-    time_waterfall,
+    time_change_bars,
 )
 from tests.views.showing import index_of
 
@@ -107,7 +107,7 @@ def test_too_few_repeats_are_no_gain_and_have_no_whiskers():
     view = step_bars(index_of("conflict"), run)
     assert {(bar["low"], bar["high"]) for bar in view["bars"]} == {(None, None)}
     assert view["table"]["rows"][0][2] == "1 ms (measured once)"
-    assert {(bar["low"], bar["high"]) for bar in time_waterfall(index_of("conflict"), run)["bars"]} == {(None, None)}
+    assert {(bar["low"], bar["high"]) for bar in time_change_bars(index_of("conflict"), run)["bars"]} == {(None, None)}
 
 
 def test_every_step_has_the_time_of_its_state():
@@ -165,7 +165,7 @@ def test_a_step_with_different_outputs_shows_the_reason_instead_of_its_time():
 
 
 def test_the_waterfall_in_milliseconds_adds_up_and_marks_the_noise():
-    view = time_waterfall(index_of("conflict"), conflict_run())
+    view = time_change_bars(index_of("conflict"), conflict_run())
     assert sum(bar["value"] or 0.0 for bar in view["bars"]) == pytest.approx(0.5 - 2.0)
     assert [(bar["label"], bar.get("tone")) for bar in view["bars"]] == [
         ("fuse, round 1", "noise"),
@@ -173,7 +173,7 @@ def test_the_waterfall_in_milliseconds_adds_up_and_marks_the_noise():
     ]
     assert all((bar["low"] or 0.0) <= (bar["value"] or 0.0) <= (bar["high"] or 0.0) for bar in view["bars"])
     assert view["note"] == "2 ms at first, 500 µs at the end: 4x faster than at first (3.62 to 4.42)."
-    assert time_waterfall(index_of("conflict"), conflict_run(), CUDA)["note"] == "No times: no CUDA device."
+    assert time_change_bars(index_of("conflict"), conflict_run(), CUDA)["note"] == "No times: no CUDA device."
 
 
 def test_modes_are_compared_with_the_first():
@@ -291,7 +291,7 @@ def test_without_cuda_the_reason_and_recorded_runs_are_shown():
 
 def test_a_run_of_another_compilation_is_refused():
     foreign = run_of(STEPS, Timing("fold/level 9", CPU, 1, about(1.0), step=2))
-    for view in (measurements, step_bars, time_waterfall):
+    for view in (measurements, step_bars, time_change_bars):
         with pytest.raises(CircuitError, match=r"of another compilation: its step 2 \(fold/level 9\)"):
             view(index_of("conflict"), foreign)
 
@@ -367,7 +367,7 @@ def test_a_real_run_goes_through_every_view():
     layers = bench.measure_layers(index.trace, batch_size=4, **few)
     swept = bench.measure_sweep(index.trace, batch_sizes=(1, 4), **few)
     assert set(measurements(index, steps)) == set(range(len(index.trace.steps)))
-    for view in (step_bars(index, steps), time_waterfall(index, steps), sweep_bars(swept)):
+    for view in (step_bars(index, steps), time_change_bars(index, steps), sweep_bars(swept)):
         assert view["bars"]
         assert view["table"]["rows"]
     assert len(layer_table(index, layers)["rows"]) == len(index.trace.graph_at(-1).nodes) + 2

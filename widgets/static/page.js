@@ -138,7 +138,7 @@ export function recordingModel(recording, page = {}) {
   return plainModel(values, (changed) => (["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}));
 }
 
-/** The traits that navigate a graph to a `PlaceView`. @param {Record<string, any>} place */
+/** The traits that navigate a graph to a `PictureStateView`. @param {Record<string, any>} place */
 function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
   return { step, selection, view: { mode, colour_by, group_by, ...(hull ? { hull } : {}) } };
 }

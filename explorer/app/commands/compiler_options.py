@@ -15,8 +15,8 @@ def with_compiler_options(command: Callable[..., None]) -> Callable[..., None]:
     """Decorator: replace the parameter `options: CompilerOptions` of a command by one option per field."""
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        made = map(_parameter, fields(CompilerOptions)) if parameter.name == "options" else [parameter]
-        parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in made]
+        replacements = map(_parameter, fields(CompilerOptions)) if parameter.name == "options" else [parameter]
+        parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in replacements]
 
     @wraps(command)
     def run(**arguments: Any) -> None:

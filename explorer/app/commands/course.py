@@ -30,7 +30,7 @@ def course(
     if not found and not any(folder.glob(LESSONS)):
         raise CircuitError(f"the lessons are not installed with the package, and {folder} has none: {WHERE}")
     with notes().status("Running the lessons") as status:
-        made = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
-    for name, size in made.items():
+        sizes = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
+    for name, size in sizes.items():
         results().print(f"{output / name}.html ({size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
     results().print(f"Open {output / 'index.html'} in a browser.", markup=False, soft_wrap=True)

@@ -112,7 +112,7 @@ def _measure_all(measures: Sequence[Measure]) -> "list[Run]":
 
 
 def _print_run(index: "TraceIndex", run: "Run") -> None:
-    from explorer.views import layer_table, layers_note, mode_bars, step_bars, sweep_bars, time_waterfall
+    from explorer.views import layer_table, layers_note, mode_bars, step_bars, sweep_bars, time_change_bars
 
     console = results()
     if run.subject == "layers":
@@ -128,7 +128,7 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
     console.print(view["note"], markup=False, soft_wrap=True)
     if run.subject == "steps":
         for device in run.devices:
-            bought = time_waterfall(index, run, device)
+            bought = time_change_bars(index, run, device)
             console.print(_table(bought["title"], bought["table"]))
 
 

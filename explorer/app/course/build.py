@@ -80,13 +80,13 @@ def build_course(
         if page in course.pages and page != INDEX:
             _write(output / page, quiz_html((folder / source).read_text(encoding="utf-8"), source, course))
     _write_index(output, course)
-    made: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for file in chosen:
         on_lesson(file.stem)
         page = lesson_html(run_lesson(file), course, every.index(file))
-        made[file.stem] = _write(output / f"{file.stem}.html", page)
+        sizes[file.stem] = _write(output / f"{file.stem}.html", page)
         _write_index(output, course)
-    return made
+    return sizes
 
 
 def run_lesson(file: Path) -> Any:

@@ -62,9 +62,9 @@ class HeadingIds:
 
     def next(self, words: str) -> list[str]:
         """Return the ids of the next heading."""
-        made = [self._free(name) for name in heading_names(words)]
-        self.taken.update(made)
-        return list(dict.fromkeys(made))
+        ids = [self._free(name) for name in heading_names(words)]
+        self.taken.update(ids)
+        return list(dict.fromkeys(ids))
 
     def _free(self, name: str) -> str:
         count, found = 0, name

@@ -38,8 +38,8 @@ class TextOf:
 
         Raises: FileFormatError for a formula that cannot be converted.
         """
-        made = _reader().render(markdown, {"text": self})
-        return INLINE_FORMULA.sub(lambda found: f'<span class="whole">{found[0]}</span>', made)
+        html = _reader().render(markdown, {"text": self})
+        return INLINE_FORMULA.sub(lambda found: f'<span class="whole">{found[0]}</span>', html)
 
 
 def links_and_headings(markdown: str) -> tuple[list[str], list[str]]:
@@ -63,13 +63,13 @@ def formula_html(latex: str, options: Mapping[str, Any]) -> str:
     """Convert a formula to MathML. Raises: FileFormatError."""
     block = bool(options.get("display_mode"))
     try:
-        made = convert(latex.strip(), display="block" if block else "inline")
+        html = convert(latex.strip(), display="block" if block else "inline")
     except Exception as error:
         raise FileFormatError(f"the formula {latex!r} cannot be shown: {type(error).__name__}: {error}") from error
-    unknown = LEFT_OVER.findall(made)
+    unknown = LEFT_OVER.findall(html)
     if unknown:
         raise FileFormatError(f"the formula {latex!r} cannot be shown: {', '.join(unknown)} is not known")
-    return made
+    return html
 
 
 def plain_text(markdown: str) -> str:

@@ -17,7 +17,7 @@ from explorer.errors import CircuitError
 from explorer.views import MODES, PictureKey, add_looks, empty_recording, fold_level
 from widgets.jupyter import BarsWidget
 from widgets.page import RECORDED_MODES
-from widgets.schema import EmbeddedView, GraphOptions, PlaceView, RecordingView
+from widgets.schema import EmbeddedView, GraphOptions, PictureStateView, RecordingView
 
 VIEW_MIME = "application/vnd.circuit-explorer.view+json"
 """An `EmbeddedView`, in addition to the widget."""
@@ -73,7 +73,7 @@ class CourseRecorder:
             "groups": [look.group_by],
             "actions": False,
         }
-        start: PlaceView = {
+        start: PictureStateView = {
             "step": session.step,
             "mode": look.mode,
             "colour_by": look.colour_by,
@@ -129,12 +129,12 @@ class CourseRecorder:
 
     def recordings(self) -> list[RecordingView]:
         """Draw all displayed pictures."""
-        made: list[RecordingView] = []
+        recordings: list[RecordingView] = []
         for (_, near_misses, times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
             recorded = empty_recording(session.index, session.opened.name, session.findings.checks)
             add_looks(recorded, session.index, looks, near_misses=near_misses, times=times)
-            made.append(recorded)
-        return made
+            recordings.append(recorded)
+        return recordings
 
 
 def _options_of(widget: TraceWidget) -> GraphOptions:

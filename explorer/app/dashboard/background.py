@@ -63,17 +63,17 @@ class Job:
         if self._cancelled.is_set():
             raise Cancelled(self.title)
 
-    def tell(self, text: str, fraction: float | None = None) -> None:
+    def report(self, text: str, fraction: float | None = None) -> None:
         """Report progress; the work calls this between its parts. Raises: Cancelled."""
         self.check()
         self.show(text, fraction)
         self.check()
 
-    def hear(self, event: object) -> None:
+    def on_event(self, event: object) -> None:
         """Listen to a compilation: check for cancellation at every event, report every step. Raises: Cancelled."""
         self.check()
         if isinstance(event, StepStarted):
-            self.tell(event.path)
+            self.report(event.path)
 
     def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = _nothing) -> None:
         """Show the progress and the output of `also`; wait for both, so that nothing is sent during the next part."""

@@ -82,8 +82,8 @@ class Dashboard:
         self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
         session = Session(opened or open_state(library, state), state)
         self.workspace = Workspace(session, library, partial(_deliver, document), self._show_job)
-        self.workspace.say, self.workspace.clear_message, self.workspace.open_tool = (
-            self.messages.say,
+        self.workspace.show_message, self.workspace.clear_message, self.workspace.open_tool = (
+            self.messages.show,
             self.messages.clear,
             self.open_tool,
         )
@@ -112,7 +112,7 @@ class Dashboard:
         session.listen(self._changed)
         self._changed(frozenset(("trace", "step", "other")))
         if problem:
-            self.messages.say(problem, "error", "")
+            self.messages.show(problem, "error", "")
 
     def loaded(self) -> None:
         """Start slow work after the page has loaded: changes made while it loads may not reach the browser."""
@@ -147,7 +147,7 @@ class Dashboard:
     def _changed(self, names: frozenset[str]) -> None:
         session = self.workspace.session
         if names & {"trace", "step"}:
-            self.messages.forget_note()
+            self.messages.clear_note()
         if names & {"trace", "checks"}:
             self.steps.show_steps(session.steps(), session.step)
         elif "step" in names:
@@ -246,7 +246,7 @@ class Dashboard:
     def _copied(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))
         said = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
-        self.messages.say(said, "info" if ok else "error", "")
+        self.messages.show(said, "info" if ok else "error", "")
 
 
 def _nothing() -> None:
@@ -339,7 +339,7 @@ def _open_beside(page: pmui.Page, library: Library, state: ViewState, default: V
     page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
 
     def work(job: Job) -> Opened:
-        return open_state(library, state, job.hear)
+        return open_state(library, state, job.on_event)
 
     def instead(problem: str) -> None:
         _fill(page, library, (fallback, problem), (ViewState(), problem))

@@ -18,7 +18,7 @@ from explorer.errors import CircuitError
 from explorer.options import CompilerOptions
 from explorer.timings import CPU
 
-Say = Callable[[str, str, str], None]
+ShowMessage = Callable[[str, str, str], None]
 """(text, tone, report): a line for the reader; tone is info or error; `report` is the text of an error to copy."""
 
 
@@ -37,7 +37,7 @@ class Workspace:
         """The session of the trace that is compared with."""
         self.devices: tuple[str, ...] = (CPU,)
         """The devices to time."""
-        self.say: Say = lambda text, tone, report: None
+        self.show_message: ShowMessage = lambda text, tone, report: None
         self.clear_message: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
@@ -57,15 +57,17 @@ class Workspace:
     def failed(self, error: Exception) -> None:
         """Show an error to the reader; an internal error is logged as well."""
         if isinstance(error, CircuitError):
-            self.say(str(error), "error", "")
+            self.show_message(str(error), "error", "")
             return
         report = "".join(traceback.format_exception(error))
         logging.getLogger("explorer").error(report)
-        self.say(f"Something went wrong in the explorer itself: {type(error).__name__}: {error}", "error", report)
+        self.show_message(
+            f"Something went wrong in the explorer itself: {type(error).__name__}: {error}", "error", report
+        )
 
     def note(self, text: str) -> None:
         """Show a note to the reader."""
-        self.say(text, "info", "")
+        self.show_message(text, "info", "")
 
     def python(self, **more: Any) -> str:
         """Return code that reproduces the open trace; `more` as in `python_of`."""
@@ -113,7 +115,7 @@ class Workspace:
 
     def _start_opening(self, state: ViewState, shown: Callable[[Opened], None]) -> None:
         title = f"Opening {state.circuit}"
-        self.background.start(title, lambda job: open_state(self.library, state, job.hear), shown, self.failed)
+        self.background.start(title, lambda job: open_state(self.library, state, job.on_event), shown, self.failed)
 
     def show_other(self, other: Session | None) -> None:
         """Show a second trace beside the first; None ends the comparison."""

@@ -84,10 +84,10 @@ def _alt(view: PictureView) -> str:
 
 
 def _describe_nodes(nodes: Sequence[NodeView]) -> str:
-    said: list[str] = []
+    lines: list[str] = []
     for node in nodes[:MAX_ROWS]:
         count = f"{node['count']:,} " if node["count"] > 1 else ""
         folds = f" x{node['folds']}" if node["folds"] > 1 else ""
-        said.append(f"level {node['level']}: {count}{node['title']}{folds}, {node['change']}")
+        lines.append(f"level {node['level']}: {count}{node['title']}{folds}, {node['change']}")
     more = len(nodes) - MAX_ROWS
-    return "; ".join([*said, *([f"and {more:,} more boxes"] if more > 0 else [])]) + "."
+    return "; ".join([*lines, *([f"and {more:,} more boxes"] if more > 0 else [])]) + "."

@@ -161,7 +161,7 @@ def _colour_by_time(session: Session, run: Run) -> str:
         raise DataTypeError(f"a timing of {run.subject} is shown without a trace: show(run)")
     check_fits(session.index, run)
     device = next(iter(run.devices), CPU)
-    session.found(layer_times={steps[0]: layer_heat(run, device)}, missing=run.missing)
+    session.add_findings(layer_times={steps[0]: layer_heat(run, device)}, missing=run.missing)
     session.go(steps[0])
     session.change_look(colour_by="time")
     return layers_note(run, device)

@@ -52,8 +52,8 @@ def open_state(library: Library, state: ViewState, listener: Listener | None = N
     listeners = () if listener is None else (listener,)
     opened = _open(library, state, listeners)
     for form, replacement in forms_of(state):
-        made = apply_form(opened.trace, form, replacement, listeners)
-        opened = Opened(opened.name, made, opened.options)
+        trace = apply_form(opened.trace, form, replacement, listeners)
+        opened = Opened(opened.name, trace, opened.options)
     if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
         settle_heap()
     return opened

@@ -54,11 +54,11 @@ def python_of(
     else:
         lines = ["import json", "", "import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(json.loads({json.dumps(circuit, separators=(',', ':'))!r}))")
-    said = "".join(f", {name}={value!r}" for name, value in chosen.items())
+    arguments = "".join(f", {name}={value!r}" for name, value in chosen.items())
     if applied:
         lines += ["", *_rule_lines(applied, chosen)]
     else:
-        lines.append(f"trace = explorer.record(circuit{said})")
+        lines.append(f"trace = explorer.record(circuit{arguments})")
     lines.append("print(trace)")
     if step is not None:
         lines += ["", f"step = trace.step({step!r})", "print(step.path, step.summary)"]
@@ -126,12 +126,12 @@ def _sub_patterns(entry: LayerForm) -> str:
 
 
 def _sub_pattern(form: ParameterForm) -> str:
-    said = [repr(sub_pattern_name(form)), _tuple([node.type for node in form.entries])]
+    arguments = [repr(sub_pattern_name(form)), _tuple([node.type for node in form.entries])]
     if form.is_output:
-        said.append("is_output=True")
+        arguments.append("is_output=True")
     if any(node.conditions for node in form.entries):
-        said.append(f"config_patterns={_tuple([_conditions(node) for node in form.entries])}")
-    return f"ParameterOptPattern({', '.join(said)})"
+        arguments.append(f"config_patterns={_tuple([_conditions(node) for node in form.entries])}")
+    return f"ParameterOptPattern({', '.join(arguments)})"
 
 
 # ---------------------------------------------------------------------- matching and applying

@@ -151,8 +151,8 @@ class Session:
         self.state = replace(self.state, other=other)
         self._tell("other")
 
-    def found(self, **changes: Any) -> None:
-        """Keep results of running the trace: `checks`, `times`, `layer_times`, `missing`."""
+    def add_findings(self, **changes: Any) -> None:
+        """Add results of running the trace: `checks`, `times`, `layer_times`, `missing`."""
         self.findings = replace(self.findings, **changes)
         self._pictures.clear()
         self._tell(*(["checks"] if "checks" in changes else []), *(["times"] if set(changes) - {"checks"} else []))

@@ -25,13 +25,13 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
         f"x = random_inputs(compiled, {ROWS})",
     ]
-    said = ""
+    more = ""
     if options.passes:
         yaml = pipeline_to_yaml(chosen_pipeline(options))
         lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]
-        said += ", pipeline=pipeline"
+        more += ", pipeline=pipeline"
     if options.compile_for != "infer":
-        said += f", mode={options.compile_for!r}"
+        more += f", mode={options.compile_for!r}"
     if options.one_by_one:
-        said += ", one_by_one=True"
-    return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){said})", *end]) + "\n"
+        more += ", one_by_one=True"
+    return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){more})", *end]) + "\n"

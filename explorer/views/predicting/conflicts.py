@@ -43,9 +43,9 @@ def check_winner(index: TraceIndex, question: Question, answer: str) -> Verdict:
         loser, winner = step.matches[lost.loser], step.matches[lost.winner]
         names = {_match_text(match.rule, match.nodes) for match in (loser, winner)}
         if names == set(question.choices):
-            won, gone = _match_text(winner.rule, winner.nodes), _match_text(loser.rule, loser.nodes)
+            won, lost_to_it = _match_text(winner.rule, winner.nodes), _match_text(loser.rule, loser.nodes)
             right = answer == won
-            why = f"{gone} lost by the strategy {lost.strategy}: {lost.reason}."
+            why = f"{lost_to_it} lost by the strategy {lost.strategy}: {lost.reason}."
             return Verdict(right, f"{'Right' if right else f'No: {won} is applied'}. {why}", winner.nodes)
     raise UnknownNameError(f"step {question.step} has no conflict of {' and '.join(question.choices)}")
 

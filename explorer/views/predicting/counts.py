@@ -22,8 +22,8 @@ def check_layers(index: TraceIndex, question: Question, answer: int) -> Verdict:
     left = layers_left(index, question)
     right = answer == left
     count = plural(left, noun_of(index))
-    said = f"Right: {count}." if right else f"No: {count} {'is' if left == 1 else 'are'} left."
-    return Verdict(right, f"{said} {_why_so_many(index, index.step(question.step))}")
+    verdict = f"Right: {count}." if right else f"No: {count} {'is' if left == 1 else 'are'} left."
+    return Verdict(right, f"{verdict} {_why_so_many(index, index.step(question.step))}")
 
 
 def layers_left(index: TraceIndex, question: Question) -> int:
@@ -107,6 +107,6 @@ def check_stat(index: TraceIndex, question: Question, answer: str) -> Verdict:
     step = index.step(question.step)
     before, after = (index.trace.stats(at)[question.stat] for at in (step.index - 1, step.index))
     true = MORE if after > before else FEWER if after < before else SAME
-    said = "Right" if answer == true else f"No, {true}"
+    verdict = "Right" if answer == true else f"No, {true}"
     change = f"{text(before)} before, {text(after)} after" if after != before else f"{text(after)} before and after"
-    return Verdict(answer == true, f"{said}: {title}, {change}. {_why_so_many(index, step)}")
+    return Verdict(answer == true, f"{verdict}: {title}, {change}. {_why_so_many(index, step)}")

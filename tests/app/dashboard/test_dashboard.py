@@ -163,7 +163,7 @@ def workspace() -> Iterator[tuple[Workspace, list[tuple[str, str, str]], Callabl
     delivered: Queue[Callable[[], None]] = Queue()
     made = Workspace(Session(open_state(Library(), place), place), Library(), delivered.put, lambda job: None)
     said: list[tuple[str, str, str]] = []
-    made.say = lambda text, tone, report: said.append((text, tone, report))
+    made.show_message = lambda text, tone, report: said.append((text, tone, report))
     yield made, said, lambda: wait_for_work(made, delivered)
     made.background.cancel()
 

@@ -173,7 +173,7 @@ def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Open
 def test_opening_a_different_trace_drops_the_findings(digits: Opened, blackboard: Opened) -> None:
     session = Session(digits, ViewState(step=8))
     session.select([next(iter(session.boxes))])
-    session.found(missing={"cuda": "none here"})
+    session.add_findings(missing={"cuda": "none here"})
     before = session.picture()
     heard = Heard(session)
     session.open(blackboard, ViewState(circuit="blackboard", step=99, options=CompilerOptions(fold=False)))
@@ -189,12 +189,12 @@ def test_findings_notify_of_checks_or_times(digits: Opened) -> None:
     session = Session(digits, ViewState())
     heard = Heard(session)
     check = StepCheck(3, digits.trace.steps[3].path, 0.0, "exact", 0.0)
-    session.found(checks={3: check})
+    session.add_findings(checks={3: check})
     assert heard.only() == {"checks"}
     assert [step["ok"] for step in session.steps()][2:4] == [None, True]
-    session.found(layer_times={0: {0: 1.5}})
+    session.add_findings(layer_times={0: {0: 1.5}})
     assert heard.only() == {"times"}
-    session.found(checks={}, missing={})
+    session.add_findings(checks={}, missing={})
     assert heard.only() == {"checks", "times"}
 
 
@@ -206,7 +206,7 @@ def test_pictures_are_kept_and_made_anew_after_times(digits: Opened) -> None:
     session.go(3)
     session.go(0)
     assert session.picture() is first
-    session.found(layer_times={0: dict.fromkeys(range(170), 2.0)})
+    session.add_findings(layer_times={0: dict.fromkeys(range(170), 2.0)})
     assert session.picture() is not first
     assert all("2" in node["fill_text"] for node in session.picture().view["nodes"])
 

@@ -11,7 +11,7 @@ from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
-from explorer.views import STATS, stat_bars, waterfall
+from explorer.views import STATS, stat_bars, stat_change_bars
 from widgets.dashboard import BarsPane
 from widgets.schema import SectionView
 
@@ -89,5 +89,5 @@ class CostTool(Tool):
         """Draw the bars."""
         if self._filling:
             return
-        draw = stat_bars if self.kind.value == "course" else waterfall
+        draw = stat_bars if self.kind.value == "course" else stat_change_bars
         self.bars.show_bars(draw(self.workspace.session.index, self.stat.value, fold_levels=self.levels.value))

@@ -101,7 +101,7 @@ def _download(
     """A button that creates its file when it is pressed."""
     button = pmui.FileDownload(label=label, filename=f"picture.{ending}", size="small", variant="outlined")
 
-    def made() -> BytesIO:
+    def content() -> BytesIO:
         button.filename = f"{name()}.{ending}"
         try:
             return BytesIO(make())
@@ -109,5 +109,5 @@ def _download(
             workspace.failed(error)
             return BytesIO(str(error).encode())
 
-    button.callback = made
+    button.callback = content
     return button

@@ -36,23 +36,23 @@ class Messages:
         self.close = pmui.Button(label="Close", size="small", variant="text", on_click=lambda _: self.clear())
         self.bar = pmui.LinearProgress(value=0, max=100, width=90, margin=(14, 10))
         self.cancel = pmui.Button(label="Cancel", size="small", variant="outlined", on_click=lambda _: cancel())
-        self.said = line(self.text, self.close)
+        self.message = line(self.text, self.close)
         self.job = line(self.progress, self.bar, self.cancel)
-        for part in (self.said, self.job):
+        for part in (self.message, self.job):
             part.param.update(flex_wrap="nowrap", visible=False)
-        self.view = pn.Column(self.said, self.job, visible=False, margin=0, styles=TOAST)
+        self.view = pn.Column(self.message, self.job, visible=False, margin=0, styles=TOAST)
 
-    def say(self, text: str, tone: str, report: str) -> None:
+    def show(self, text: str, tone: str, report: str) -> None:
         """Show a message until it is closed; an error is announced assertively, a note politely."""
         role = "alert" if tone == "error" else "status"
         sign = "bad" if tone == "error" else "good"
         more = f"<details><summary>Report</summary><pre>{escape(report)}</pre></details>" if report else ""
         self.text.object = f'<div role="{role}"><p class="{sign}">{escape(text)}</p>{more}</div>'
-        self.said.visible = True
+        self.message.visible = True
         self._is_note = tone != "error"
-        self._show()
+        self._update_visibility()
 
-    def forget_note(self) -> None:
+    def clear_note(self) -> None:
         """Clear a note, which is about the previous picture."""
         if self._is_note:
             self.clear()
@@ -60,23 +60,23 @@ class Messages:
     def clear(self) -> None:
         """Clear the message."""
         self.text.object = ""
-        self.said.visible = self._is_note = False
-        self._show()
+        self.message.visible = self._is_note = False
+        self._update_visibility()
 
     def show_job(self, job: Job | None) -> None:
         """Show the running job and its progress; None: no job is running."""
         self.job.visible = job is not None
         if job is not None:
-            said = f"{job.title}: {job.text}" if job.text else f"{job.title} …"
-            self.progress.object = f'<div role="status"><p>{escape(said)}</p></div>'
+            progress = f"{job.title}: {job.text}" if job.text else f"{job.title} …"
+            self.progress.object = f'<div role="status"><p>{escape(progress)}</p></div>'
             self.bar.param.update(
                 variant="indeterminate" if job.fraction is None else "determinate",
                 value=0 if job.fraction is None else round(100 * job.fraction),
             )
-        self._show()
+        self._update_visibility()
 
-    def _show(self) -> None:
-        self.view.visible = self.said.visible or self.job.visible
+    def _update_visibility(self) -> None:
+        self.view.visible = self.message.visible or self.job.visible
 
 
 def _words() -> pn.pane.HTML:

@@ -86,9 +86,9 @@ class PassesForm:
         self.run.disabled = not opened.is_live
         self.draft = PipelineDraft.of(chosen_pipeline(opened.tensor)) if opened.is_live else PipelineDraft()
         names = [] if opened.is_live else list(opened.trace.options["pipeline"])
-        said = "This trace was read from a file; its pipeline can be viewed but not run: " + "; ".join(names)
+        note = "This trace was read from a file; its pipeline can be viewed but not run: " + "; ".join(names)
         self._edit(self.draft, 0)
-        self.words.object = lines_html([] if opened.is_live else [said])
+        self.words.object = lines_html([] if opened.is_live else [note])
 
     @property
     def _at(self) -> int:

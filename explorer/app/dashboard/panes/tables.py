@@ -32,8 +32,8 @@ def table_html(table: TableView, caption: str = "") -> str:
     """A table whose first column holds the row headers."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table["columns"])
     rows = "".join(f"<tr>{_row(row)}</tr>" for row in table["rows"])
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{said}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def section_html(section: SectionView, heading: bool = True) -> str:

@@ -46,7 +46,7 @@ from explorer.views import (
     no_cuda_text,
     step_bars,
     sweep_bars,
-    time_waterfall,
+    time_change_bars,
 )
 from widgets.dashboard import BarsPane
 
@@ -172,11 +172,11 @@ class TimeTool(Tool):
         """Show times in the cost strip, and times of layers as colours of the graph."""
         session = self.workspace.session
         if run.subject == "steps":
-            session.found(times=measurements(session.index, run), missing=dict(run.missing))
+            session.add_findings(times=measurements(session.index, run), missing=dict(run.missing))
         if run.subject == "layers" and run.devices:
             device = run.devices[-1]  # CUDA if both were measured
             heat = layer_heat(run, device)
-            session.found(layer_times={**session.findings.layer_times, step: heat})
+            session.add_findings(layer_times={**session.findings.layer_times, step: heat})
             session.change_look(colour_by="time")
 
     def _open_recorded(self) -> None:
@@ -212,14 +212,14 @@ class TimeTool(Tool):
 
     def _end_live(self, what: str) -> None:
         """Keep the drawing after Cancel."""
-        said = "Cancelled; these are the times so far."
+        note = "Cancelled; these are the times so far."
         if self._so_far is not None:
             self.bars.show_bars(_bars(self.workspace.session.index, *self._so_far))
         elif what == LAYERS:
-            said = "Cancelled; the table of layers is complete only at the end."
+            note = "Cancelled; the table of layers is complete only at the end."
         else:
-            said = "Cancelled before anything was timed."
-        self.words.object = lines_html([said])
+            note = "Cancelled before anything was timed."
+        self.words.object = lines_html([note])
 
     def _show(self, run: Run, what: str, step: int) -> None:
         index = self.workspace.session.index
@@ -229,10 +229,10 @@ class TimeTool(Tool):
         if self.bars.visible:
             self.bars.show_bars(_bars(index, run, what))
         advice = bottlenecks(index, [run], step)
-        said = "".join(f"<p>{escape(str(bottleneck))}</p>" for bottleneck in advice)
+        advice_html = "".join(f"<p>{escape(str(bottleneck))}</p>" for bottleneck in advice)
         note = [crossover_text(run)] if run.subject == "sweep" else []
         note += [layers_note(run)] if run.subject == "layers" else []
-        self.words.object = lines_html(note) + said
+        self.words.object = lines_html(note) + advice_html
         table = table_html(layer_table(index, run)) if run.subject == "layers" else table_html(memory_table(run))
         self.facts.object = table + section_html(conditions(run))
 
@@ -261,7 +261,7 @@ def _bars(index: TraceIndex, run: Run, what: str) -> Any:
     makers: dict[str, Callable[[], Any]] = {
         "modes": lambda: mode_bars(run),
         "sweep": lambda: sweep_bars(run),
-        "steps": lambda: time_waterfall(index, run, *run.devices[:1]) if what == WATERFALL else step_bars(index, run),
+        "steps": lambda: time_change_bars(index, run, *run.devices[:1]) if what == WATERFALL else step_bars(index, run),
     }
     return makers[run.subject]()
 

@@ -19,7 +19,7 @@ def check_values(workspace: Workspace, ask_first: bool = False) -> None:
 
     def shown(checks: dict[int, StepCheck]) -> None:
         if workspace.session.opened is opened:
-            workspace.session.found(checks=checks)
+            workspace.session.add_findings(checks=checks)
 
     background = workspace.quiet_background if ask_first else workspace.background
     background.start("Checking values", lambda job: _check(opened, job), shown, workspace.failed)
@@ -31,4 +31,4 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
     steps = len(opened.trace.steps)
     with torch.no_grad():
         x = random_inputs(opened.trace.circuit_at(0), ROWS) if opened.trace.level.has_batches else None
-        return {check.step: check for check in opened.trace.check(x, lambda s: job.tell(s.path, s.index / steps))}
+        return {check.step: check for check in opened.trace.check(x, lambda s: job.report(s.path, s.index / steps))}
