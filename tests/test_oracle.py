@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from explorer import symbolic
 from explorer.symbolic import (
@@ -197,8 +197,7 @@ def test_an_output_that_is_wrong_in_the_eighth_digit_is_not_taken_for_right():
 def test_log_space_and_linear_space_agree_on_random_positive_circuits(circuit, seed):
     x, values = random_inputs(circuit, 3, seed), constant_leaf_values(circuit)
     linear = evaluate(circuit, values, x)
-    assert np.isfinite(linear).all()
-    assert (linear > 0).all()
+    assume(((linear > 0) & (linear < np.inf)).all())  # others do not fit into float64, only their logarithms do
     np.testing.assert_allclose(evaluate(circuit, values, x, log=True), np.log(linear), rtol=1e-9, atol=1e-9)
     assert_equals_oracle(linear, "sum-product", circuit, values, x)
 
@@ -207,7 +206,7 @@ def test_log_space_and_linear_space_agree_on_random_positive_circuits(circuit, s
 def test_complex_logs_and_linear_space_agree_on_random_circuits_of_any_sign(circuit, seed):
     x, values = random_inputs(circuit, 3, seed), constant_leaf_values(circuit)
     linear = evaluate(circuit, values, x)
-    assert np.isfinite(linear).all()
+    assume(np.isfinite(linear).all())
     with np.errstate(divide="ignore"):
         assert_equals_oracle(np.log(linear + 0j), "complex-lse-sum", circuit, values, x)
     assert_equals_oracle(np.exp(evaluate(circuit, values, x, complex_logs=True)), "sum-product", circuit, values, x)

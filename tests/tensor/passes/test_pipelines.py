@@ -61,8 +61,8 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.int32], ids=["f64", "f32", "i32"])
-@seeded(10)
-def test_random_programs_keep_their_values_through_every_pass(seed, kind):
+@seeded(10, also=(381624338,))
+def test_random_programs_keep_their_values_through_every_pass_and_settle(seed, kind):
     """Every pass is compared with what was there before it, as exactly as the rules promise that it applied."""
     graph = random_graph(seed, kind, length=6 + seed % 14)
     plain, special = random_values(graph, seed), special_values(graph, seed)
@@ -82,10 +82,11 @@ def test_random_programs_keep_their_values_through_every_pass(seed, kind):
         before, seen = found, present.checkpoint()
 
     options = PassOptions(verify_before="all", dump_after="all", dump=compare)
-    PassManager(GLOW_PIPELINE, passes, options).run(graph)
-    length = len(graph)
-    PassManager(GLOW_PIPELINE, passes, options).run(graph)
-    assert len(graph) <= length
+    texts = [graph.text()]
+    while texts[-1] not in texts[:-1] and len(texts) < 6:  # what one pass prepares, an earlier one uses in the next run
+        PassManager(GLOW_PIPELINE, passes, options).run(graph)
+        texts.append(graph.text())
+    assert texts[-1] == texts[-2]
 
 
 def test_rounds_of_a_fixed_point_are_steps_below_the_pass():
