@@ -1,6 +1,7 @@
 """A trace from data of JSON types, checked while it is read."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from explorer.errors import CircuitError, FileFormatError
@@ -18,8 +19,6 @@ from explorer.trace.refusal import Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import Trace
 from explorer.trace.version_1 import kind_of_type, title_of_type, with_new_names
-
-RULE_TEXTS = ("name", "pattern", "kind", "exactness", "doc", "source")
 
 
 def trace_from_json(data: Any, where: str = "trace data") -> Trace:
@@ -70,9 +69,9 @@ def _read_change(row: Mapping[str, Any], records: Sequence[NodeRecord]) -> Graph
 
 
 def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
-    name, pattern, kind, exactness, doc, source = (row[n] for n in RULE_TEXTS)
-    entries, guarded = tuple(row["entries"]), row.get("guarded", False)
-    return RuleDescription(name, pattern, entries, kind, exactness, doc, source, guarded)
+    known: dict[str, Any] = {f.name: row[f.name] for f in fields(RuleDescription) if f.name in row}
+    known["entries"] = tuple(known["entries"])
+    return RuleDescription(**known)
 
 
 def _read_step(

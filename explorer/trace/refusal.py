@@ -5,7 +5,7 @@ A new kind is one member of `RefusalKind`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Self
 
@@ -127,38 +127,24 @@ class Refusal:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As data of JSON types."""
-        data: dict[str, Any] = {
-            "pattern": self.pattern,
-            "root": self.root,
-            "entry": self.entry,
-            "node": self.node,
-            "kind": self.kind.value,
-        }
+        """As data of JSON types; fields with their default are omitted."""
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        data = {name: value for name, (value, default) in values.items() if value != default}
+        data["kind"] = self.kind.value
         for name in ("found", "wanted"):
-            value = getattr(self, name)
-            if value is not None:
-                data[name] = value if isinstance(value, int | float | str | bool) else str(value)
-        if self.what:
-            data["what"] = self.what
+            if name in data and not isinstance(data[name], int | float | str):
+                data[name] = str(data[name])
         if self.inner:
             data["inner"] = [refusal.to_json() for refusal in self.inner]
         return data
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Refusal":
-        """The refusal of such data."""
-        return Refusal(
-            data["pattern"],
-            data["root"],
-            data["entry"],
-            data["node"],
-            RefusalKind(data["kind"]),
-            data.get("found"),
-            data.get("wanted"),
-            data.get("what", ""),
-            tuple(Refusal.from_json(inner) for inner in data.get("inner", ())),
-        )
+        """The refusal of such data; unknown fields are ignored."""
+        known: dict[str, Any] = {f.name: data[f.name] for f in fields(Refusal) if f.name in data}
+        known["kind"] = RefusalKind(known["kind"])
+        known["inner"] = tuple(map(Refusal.from_json, known.get("inner", ())))
+        return Refusal(**known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ from explorer.views.folds import (
     fold_level as fold_level,
     fold_levels as fold_levels,
     missed_folds as missed_folds,
-    why_not_folded as why_not_folded,
 )
 from explorer.views.index import TraceIndex as TraceIndex
 from explorer.views.layer_timings import (
@@ -64,7 +63,7 @@ from explorer.views.recording import (
     recording as recording,
 )
 from explorer.views.static_svg import static_svg as static_svg
-from explorer.views.steps import only_changing as only_changing, steps as steps
+from explorer.views.steps import steps as steps
 from explorer.views.timings import (
     SpeedUp as SpeedUp,
     check_fits as check_fits,

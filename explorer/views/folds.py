@@ -51,11 +51,6 @@ def missed_folds(index: TraceIndex, nodes: Sequence[int] | None = None) -> Table
     return {"columns": ["node", "other node", "layers", "why not folded together"], "rows": rows}
 
 
-def why_not_folded(index: TraceIndex, one: int, other: int) -> str:
-    """Say whether and why two layers were folded together or not. Raises: UnknownNameError for an unknown layer."""
-    return index.trace.why_not_folded(one, other).reason
-
-
 def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:
     table: list[list[list[int]]] = group.index or []
     inputs = len(table[0]) if table else 0

@@ -4,8 +4,7 @@ Or those of a trial pattern.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
 from explorer.trace import MatchLost, MatchRefused, Refusal
 from explorer.views.grouping import Boxes, ShownMode, boxes_of
@@ -14,16 +13,51 @@ from explorer.views.trials import PatternTrial
 from explorer.views.words import ordinal, plural
 from widgets.schema import GroupBy, HullKind, HullView
 
+ORDER: tuple[HullKind, ...] = ("match", "winner", "lost", "near-miss")
+
 
 @dataclass
 class _Hull:
     kind: HullKind
     boxes: tuple[int, ...]
     rule: str
-    count: int
     reason: str
+    nodes: set[int] = field(default_factory=set[int])
+    count: int = 0
     others: int = 0
     """How many of them have a reason that differs from the given one."""
+
+
+class _Hulls:
+    """Collects hulls: matches of one rule in the same boxes share one, and so do near misses of one kind."""
+
+    def __init__(self, boxes: Boxes) -> None:
+        self.boxes = boxes
+        self.found: dict[tuple[HullKind, str, tuple[int, ...], str], _Hull] = {}
+
+    def add(
+        self, kind: HullKind, rule: str, nodes: Sequence[int], places: Sequence[int], reason: str, sort: str = ""
+    ) -> None:
+        """Add a match of these nodes in the boxes at these places."""
+        distinct = tuple(dict.fromkeys(places))
+        hull = self.found.setdefault((kind, rule, distinct, sort), _Hull(kind, distinct, rule, reason))
+        hull.nodes.update(nodes)
+        hull.count += 1
+        hull.others += hull.reason != reason
+
+    def add_miss(
+        self, refusal: Refusal, nodes: Sequence[int], places: Sequence[int], noun: str, rule: str = ""
+    ) -> None:
+        """Add a near miss."""
+        why = refusal.summary.replace("layer", noun)
+        reason = f"stopped at its {ordinal(refusal.entry + 1)} {noun} because {why}: {refusal.reason}"
+        sort = f"{refusal.entry} {refusal.kind.value} {refusal.what}"
+        self.add("near-miss", rule or refusal.pattern, nodes, places, reason, sort)
+
+    def views(self) -> list[HullView]:
+        """Return the hulls as plain data, in the order in which they are drawn."""
+        ordered = sorted(self.found.values(), key=lambda hull: ORDER.index(hull.kind))
+        return [_view(f"hull-{i}", hull, self.boxes) for i, hull in enumerate(ordered)]
 
 
 def hulls_of(
@@ -43,29 +77,13 @@ def hulls_of(
     refused = () if pattern is None else index.trace.near_misses(pattern, step)[0].refusals
     if mode == "after":
         return []
-    boxes = boxes_of(index, step, group_by)
-    found: dict[tuple[str, str, tuple[int, ...], str], _Hull] = {}
-
-    def add(kind: HullKind, rule: str, nodes: Sequence[int], reason: str, sort: str = "") -> None:
-        places = tuple(dict.fromkeys(_shown(boxes, node, mode) for node in nodes))
-        hull = found.setdefault((kind, rule, places, sort), _Hull(kind, places, rule, 0, reason))
-        hull.count += 1
-        hull.others += hull.reason != reason
-
-    _add_matches(index, step, add)
-    if refused:
-        for miss in index.step(step).refusals:
-            if miss.refusal.pattern == pattern:
-                sort = f"{miss.refusal.entry} {miss.refusal.kind.value} {miss.refusal.what}"
-                add(
-                    "near-miss",
-                    miss.refusal.pattern,
-                    near_miss_nodes(index, step, miss),
-                    _miss_text(miss.refusal, index.noun),
-                    sort,
-                )
-    ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))
-    return [_view(f"hull-{i}", hull, boxes) for i, hull in enumerate(ordered)]
+    hulls = _Hulls(boxes_of(index, step, group_by))
+    _add_matches(index, step, mode, hulls)
+    for miss in index.step(step).refusals if refused else ():
+        if miss.refusal.pattern == pattern:
+            nodes = near_miss_nodes(index, step, miss)
+            hulls.add_miss(miss.refusal, nodes, [_shown(hulls.boxes, node, mode) for node in nodes], index.noun)
+    return hulls.views()
 
 
 def _trial_hulls(
@@ -76,41 +94,24 @@ def _trial_hulls(
         return []
     boxes = boxes_of(index, step, group_by)
     inputs = index.step(step if trial.after else max(step - 1, 0)).snapshot.graph.inputs
-    found: dict[tuple[tuple[int, ...], str], _Hull] = {}
-    nodes_of: dict[tuple[tuple[int, ...], str], set[int]] = {}
+    hulls = _Hulls(boxes)
 
-    def add(kind: HullKind, nodes: Sequence[int], reason: str, sort: str) -> None:
-        all_places = [int(boxes.after[node]) if trial.after else _shown(boxes, node, mode) for node in nodes]
-        places = tuple(dict.fromkeys(all_places))
-        hull = found.setdefault((places, sort), _Hull(kind, places, trial.name, 0, reason))
-        hull.count += 1
-        hull.others += hull.reason != reason
-        nodes_of.setdefault((places, sort), set()).update(nodes)
+    def places(nodes: Sequence[int]) -> list[int]:
+        return [int(boxes.after[node]) if trial.after else _shown(boxes, node, mode) for node in nodes]
 
     for nodes in trial.matches:
-        add("match", nodes, "", "")
+        hulls.add("match", trial.name, nodes, places(nodes), "")
     for refusal in trial.refusals:
         chain = _chain(inputs, refusal)
-        add("near-miss", chain, _miss_text(refusal, index.noun), f"{refusal.entry} {refusal.kind.value} {refusal.what}")
-    for (places, sort), hull in found.items():
-        layers = sum(len(boxes.boxes[place].ids) for place in places)
-        count = len(nodes_of[(places, sort)])
-        if hull.kind == "match" and count < layers:
-            hull.reason = f"{count:,} of the {layers:,} layers in these boxes"
-    ordered = sorted(found.values(), key=lambda hull: ORDER.index(hull.kind))
-    return [_view(f"hull-{i}", hull, boxes) for i, hull in enumerate(ordered)]
+        hulls.add_miss(refusal, chain, places(chain), index.noun, trial.name)
+    for hull in hulls.found.values():
+        layers = sum(len(boxes.boxes[place].ids) for place in hull.boxes)
+        if hull.kind == "match" and len(hull.nodes) < layers:
+            hull.reason = f"{len(hull.nodes):,} of the {layers:,} layers in these boxes"
+    return hulls.views()
 
 
-class _Add(Protocol):
-    """Return a function that adds a match to the hulls."""
-
-    def __call__(self, kind: HullKind, rule: str, nodes: Sequence[int], reason: str, sort: str = "") -> None: ...
-
-
-ORDER: tuple[HullKind, ...] = ("match", "winner", "lost", "near-miss")
-
-
-def _add_matches(index: TraceIndex, step: int, add: _Add) -> None:
+def _add_matches(index: TraceIndex, step: int, mode: ShownMode, hulls: _Hulls) -> None:
     entry = index.step(step)
     losses: dict[int, MatchLost] = {conflict.loser: conflict for conflict in entry.lost}
     wins: dict[int, list[MatchLost]] = {}
@@ -118,16 +119,17 @@ def _add_matches(index: TraceIndex, step: int, add: _Add) -> None:
         wins.setdefault(conflict.winner, []).append(conflict)
     for match in entry.matches:
         nodes = index.nodes_of(match)
+        places = [_shown(hulls.boxes, node, mode) for node in nodes]
         if match.number in losses:
             conflict = losses[match.number]
             winner = entry.matches[conflict.winner].rule
-            add("lost", match.rule, nodes, f"lost to {winner} ({conflict.strategy}: {conflict.reason})")
+            hulls.add("lost", match.rule, nodes, places, f"lost to {winner} ({conflict.strategy}: {conflict.reason})")
         elif match.number in wins:
             losers = list(dict.fromkeys(entry.matches[conflict.loser].rule for conflict in wins[match.number]))
             why = wins[match.number][0].strategy
-            add("winner", match.rule, nodes, f"won against {', '.join(losers)} ({why})")
+            hulls.add("winner", match.rule, nodes, places, f"won against {', '.join(losers)} ({why})")
         else:
-            add("match", match.rule, nodes, f"in {match.parameter_path}" if match.parameter_path else "")
+            hulls.add("match", match.rule, nodes, places, f"in {match.parameter_path}" if match.parameter_path else "")
 
 
 def near_miss_nodes(index: TraceIndex, step: int, miss: MatchRefused) -> tuple[int, ...]:
@@ -142,11 +144,6 @@ def _chain(inputs: Mapping[int, Sequence[int]], refusal: Refusal) -> tuple[int, 
     while chain[-1] != refusal.node and len(chain) <= refusal.entry and inputs[chain[-1]]:
         chain.append(inputs[chain[-1]][0])
     return tuple(chain) if chain[-1] == refusal.node else (refusal.root, refusal.node)
-
-
-def _miss_text(refusal: Refusal, noun: str) -> str:
-    why = refusal.summary.replace("layer", noun)
-    return f"stopped at its {ordinal(refusal.entry + 1)} {noun} because {why}: {refusal.reason}"
 
 
 def _shown(boxes: Boxes, node: int, mode: ShownMode) -> int:

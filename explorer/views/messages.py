@@ -7,6 +7,7 @@ import numpy as np
 from explorer.trace import Refusal, Step, tries
 from explorer.views.grouping import ADDED, CHANGED, DRAWN_LIMIT, REMOVED, Box, ShownMode, node_changes
 from explorer.views.index import TraceIndex
+from explorer.views.trials import closest
 from explorer.views.words import ordinal, plural
 from widgets.schema import ActionView
 
@@ -121,15 +122,4 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
 
 
 def _closest(step: Step) -> tuple[Refusal, int] | None:
-    """Return an example and the count of the most frequent of the attempts that got furthest."""
-    counts: dict[tuple[str, int, str, str], int] = {}
-    example: dict[tuple[str, int, str, str], Refusal] = {}
-    for miss in step.refusals:
-        refusal = miss.refusal
-        key = (refusal.pattern, refusal.entry, refusal.kind.value, refusal.what)
-        counts[key] = counts.get(key, 0) + 1
-        example.setdefault(key, refusal)
-    if not counts:
-        return None
-    best = max(counts, key=lambda key: (example[key].progress, counts[key]))
-    return example[best], counts[best]
+    return closest([miss.refusal for miss in step.refusals])

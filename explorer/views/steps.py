@@ -1,6 +1,6 @@
 """The steps of a trace, for the stepper and the tree of steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypedDict
 
 from explorer.trace import Step, StepCheck
@@ -44,11 +44,6 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
             }
         )
     return found
-
-
-def only_changing(views: Sequence[StepView]) -> list[StepView]:
-    """Return the first step, and those that changed something or failed."""
-    return [view for view in views if view["changed"] or view["error"] or view["ok"] is False]
 
 
 def _names(step: Step) -> list[str]:

@@ -1,5 +1,6 @@
 """A pattern tried on a state: its matches and near misses, for the picture and as text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.trace import Refusal
@@ -36,15 +37,19 @@ class PatternTrial:
         return f"{found} {where} {self._closest()}".rstrip()
 
     def _closest(self) -> str:
-        """Describe the most frequent of the attempts that got furthest."""
-        counts: dict[tuple[int, str, str], int] = {}
-        example: dict[tuple[int, str, str], Refusal] = {}
-        for refusal in self.refusals:
-            key = (refusal.entry, refusal.kind.value, refusal.what)
-            counts[key] = counts.get(key, 0) + 1
-            example.setdefault(key, refusal)
-        if not counts:
+        found = closest(self.refusals)
+        if found is None:
             return ""
-        best = max(counts, key=lambda key: (example[key].progress, counts[key]))
-        blocked = f"{plural(counts[best], 'time')} blocked at its {ordinal(best[0] + 1)} layer"
-        return f"Closest: {blocked} because {example[best].summary}."
+        refusal, count = found
+        blocked = f"{plural(count, 'time')} blocked at its {ordinal(refusal.entry + 1)} layer"
+        return f"Closest: {blocked} because {refusal.summary}."
+
+
+def closest(refusals: Sequence[Refusal]) -> tuple[Refusal, int] | None:
+    """Return an example and the count of the most frequent of the attempts that got furthest."""
+    alike: dict[tuple[str, int, str, str], list[Refusal]] = {}
+    for refusal in refusals:
+        key = (refusal.pattern, refusal.entry, refusal.kind.value, refusal.what)
+        alike.setdefault(key, []).append(refusal)
+    best = max(alike.values(), key=lambda same: (same[0].progress, len(same)), default=None)
+    return None if best is None else (best[0], len(best))

@@ -30,7 +30,6 @@ from explorer.views import (
     match_details,
     missed_folds,
     near_misses,
-    only_changing,
     picture,
     recording,
     stat_bars,
@@ -38,7 +37,6 @@ from explorer.views import (
     static_svg,
     steps,
     why_not,
-    why_not_folded,
 )
 from tests.views.showing import every_step, index_of
 
@@ -51,7 +49,7 @@ def section(view, heading):
 
 
 def test_the_slider_says_what_a_step_did():
-    assert [view["title"] for view in only_changing(steps(index_of("conflict")))] == snapshot(
+    assert [view["title"] for view in steps(index_of("conflict")) if view["changed"]] == snapshot(
         [
             "Step 0 of 12: compile",
             "Step 3 of 12: fuse, round 1, 7 of 9 matches",
@@ -303,7 +301,7 @@ def test_missed_folds_have_their_reason():
 
 
 def test_why_two_layers_were_not_folded_together():
-    assert why_not_folded(index_of("conflict"), 12, 18) == snapshot(
+    assert index_of("conflict").trace.why_not_folded(12, 18).reason == snapshot(
         "Not folded together: type is TorchCategoricalLayer here and TorchCPTLayer there; "
         "level 0 here and level 2 there."
     )
@@ -422,7 +420,7 @@ def test_a_compilation_that_failed_shows_its_last_step_and_the_error():
     assert {node["change"] for node in last["nodes"]} == {"kept"}
     assert steps(index)[-1]["error"]
     assert steps(index)[-1]["title"].endswith("failed")
-    for view in only_changing(steps(index)):
+    for view in steps(index):
         static_svg(picture(index, view["index"], "side"))
 
 

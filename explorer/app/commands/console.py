@@ -25,6 +25,11 @@ def notes() -> Console:
     return _console(sys.stderr, stderr=True)
 
 
+def print_text(text: str) -> None:
+    """Print text to standard output as it is: no markup, no line breaks of its own."""
+    results().print(text, markup=False, soft_wrap=True)
+
+
 def progress(console: Console) -> Progress:
     """A progress bar that disappears when it is done, and is hidden without a terminal."""
     return Progress(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import notes, results
+from explorer.app.commands.console import notes, print_text
 from explorer.app.needs import require_ui
 from explorer.errors import CircuitError
 
@@ -32,5 +32,5 @@ def course(
     with notes().status("Running the lessons") as status:
         sizes = build_course(folder, output, lessons or (), lambda name: status.update(f"Running {name}"))
     for name, size in sizes.items():
-        results().print(f"{output / name}.html ({size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
-    results().print(f"Open {output / 'index.html'} in a browser.", markup=False, soft_wrap=True)
+        print_text(f"{output / name}.html ({size / 1000:,.0f} kB)")
+    print_text(f"Open {output / 'index.html'} in a browser.")

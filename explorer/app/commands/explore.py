@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import command, notes, results, say_note
+from explorer.app.commands.console import command, notes, print_text, results, say_note
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
@@ -53,7 +53,7 @@ def explore(
     console.print(
         f"\n[bold]2. Its compilation[/], step by step: {len(circuit.graph)} layers become {len(compiled.layers)}."
     )
-    console.print(str(trace), markup=False, soft_wrap=True)
+    print_text(str(trace))
     trace_file, checkpoint_file = out / f"{CIRCUIT}.trace.json.gz", out / f"{CIRCUIT}.pt"
     save(trace, trace_file)
     console.print(f"\n[bold]3. Training[/] on {len(images.training):,} images, {len(images.held_out)} held out.")
@@ -68,7 +68,7 @@ def explore(
     )
     console.print("[bold]Next[/]")
     for line, what in _next_commands(trace_file, checkpoint_file):
-        console.print(f"  {line}\n      {what}", markup=False, soft_wrap=True)
+        print_text(f"  {line}\n      {what}")
     if sys.stdout.isatty() if dashboard is None else dashboard:
         console.print("\n[bold]5. The dashboard[/]")
         open_dashboard(CIRCUIT)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import results, say_note
+from explorer.app.commands.console import print_text, say_note
 from explorer.app.needs import require_ui
 
 ADDRESS = "127.0.0.1"
@@ -44,11 +44,7 @@ def lab(
         check_port(ADDRESS, port)
         chosen = port
     token = secrets.token_hex(16)
-    results().print(
-        f"JupyterLab on {folder}: http://{ADDRESS}:{chosen}/lab?token={token}\nCtrl-C ends it.",
-        markup=False,
-        soft_wrap=True,
-    )
+    print_text(f"JupyterLab on {folder}: http://{ADDRESS}:{chosen}/lab?token={token}\nCtrl-C ends it.")
     with TemporaryDirectory() as settings:
         own = lab_environment(Path(settings), token)
         ended = subprocess.run(lab_command(folder, chosen, show), env={**os.environ, **own}, check=False)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import notes, results
+from explorer.app.commands.console import notes, print_text
 from explorer.app.needs import require_ui
 
 PORT, LOCAL = 5006, "127.0.0.1"
@@ -60,5 +60,5 @@ def open_dashboard(
     if port is not None:
         check_port(address, port)
     options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts)
-    results().print(f"The explorer is at {options.url} (stop it with Ctrl-C).", markup=False, soft_wrap=True)
+    print_text(f"The explorer is at {options.url} (stop it with Ctrl-C).")
     run(options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.commands.console import results
+from explorer.app.commands.console import print_text, results
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
@@ -70,7 +70,7 @@ def show(
             if isinstance(part, Table):
                 console.print(part)
             else:
-                console.print(str(part), markup=False, soft_wrap=True)
+                print_text(str(part))
 
 
 def _step(given: str | None) -> int | str | None:

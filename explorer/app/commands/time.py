@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.commands.console import check_writable, notes, results, say_note
+from explorer.app.commands.console import check_writable, notes, print_text, results, say_note
 from explorer.errors import ValueRangeError, unknown_name
 from explorer.options import CompilerOptions
 
@@ -85,14 +85,14 @@ def time(
         _print_run(index, run)
     found = bottlenecks(index, runs, last)
     for bottleneck in found:
-        results().print(str(bottleneck), markup=False, soft_wrap=True)
+        print_text(str(bottleneck))
     if runs and not found and trace.level.has_batches:
         results().print("By these times neither launch-bound, gather-bound nor memory-bound.", markup=False)
     if runs:
         _tell_conditions(runs)
     if json is not None and runs:
         b.save_runs(json, runs)
-        results().print(f"\nWrote {json}.", markup=False, soft_wrap=True)
+        print_text(f"\nWrote {json}.")
 
 
 def _measure_all(measures: Sequence[Measure]) -> "list[Run]":
@@ -125,7 +125,7 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
         return
     view = {"modes": mode_bars, "sweep": sweep_bars}.get(run.subject, lambda run: step_bars(index, run))(run)
     console.print(_table(view["title"], view["table"]))
-    console.print(view["note"], markup=False, soft_wrap=True)
+    print_text(view["note"])
     if run.subject == "steps":
         for device in run.devices:
             bought = time_change_bars(index, run, device)
@@ -138,7 +138,7 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
 
     section = conditions(runs[0])
     for name, text in section["rows"]:
-        results().print(f"{name}: {text}", markup=False, soft_wrap=True)
+        print_text(f"{name}: {text}")
     for line in dict.fromkeys(line for run in runs for line in conditions(run)["lines"]):
         say_note(line)
     why = runs[0].missing.get("cuda")

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from explorer.app.commands.compiler_options import with_compiler_options
-from explorer.app.commands.console import check_writable, command, notes, results, say_note
+from explorer.app.commands.console import check_writable, command, notes, print_text, say_note
 from explorer.errors import CircuitError, unknown_name
 from explorer.options import CompilerOptions
 
@@ -48,10 +48,10 @@ def trace(
     if out is not None:
         check_writable(out)
     recorded = _record(load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode))
-    results().print(str(recorded), markup=False, soft_wrap=True)
+    print_text(str(recorded))
     if out is not None:
         save(recorded, out, times)
-        results().print(f"\nWrote {out}. Look inside: {command()} show {out}", markup=False, soft_wrap=True)
+        print_text(f"\nWrote {out}. Look inside: {command()} show {out}")
 
 
 def save(recorded: "Trace", out: Path, times: bool = True) -> None:
@@ -109,7 +109,7 @@ def _record(circuit: "Circuit", options: CompilerOptions, out: Path | None, time
         except CircuitError as error:
             partial: Trace | None = getattr(error, "trace", None)
             if partial is not None and partial.steps:
-                results().print(str(partial), markup=False, soft_wrap=True)
+                print_text(str(partial))
                 if out is not None:
                     save(partial, out, times)
                     say_note(f"the trace up to the failure is in {out}")

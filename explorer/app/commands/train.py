@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from explorer.app.commands.console import check_writable, command, notes, progress, results, say_note
+from explorer.app.commands.console import check_writable, command, notes, print_text, progress, results, say_note
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -66,11 +66,7 @@ def train(
     Checkpoint(circuit, options, data, compiled.leaf_state(), result.epochs).save(target)
     if result.interrupted:
         say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
-    results().print(
-        f"Wrote {target}. Continue from it: {command()} train {circuit} --resume {target}",
-        markup=False,
-        soft_wrap=True,
-    )
+    print_text(f"Wrote {target}. Continue from it: {command()} train {circuit} --resume {target}")
 
 
 def train_with_progress(

@@ -42,18 +42,6 @@ class TextOf:
         return INLINE_FORMULA.sub(lambda found: f'<span class="whole">{found[0]}</span>', html)
 
 
-def links_and_headings(markdown: str) -> tuple[list[str], list[str]]:
-    """Return the addresses of all links in a text, and its headings as plain text."""
-    links: list[str] = []
-    headings: list[str] = []
-    tokens = _reader().parse(markdown)
-    for at, token in enumerate(tokens):
-        if token.type == "heading_open":
-            headings.append(_words(tokens[at + 1]))
-        links += [str(child.attrs["href"]) for child in token.children or () if child.type == "link_open"]
-    return links, headings
-
-
 def code_html(code: str) -> str:
     """Highlight Python code with the classes of `CODE_STYLE`."""
     return highlight(code, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")

@@ -2,7 +2,8 @@
 
 import panel as pn
 
-from explorer.app.dashboard.page import make_page, new_library
+from explorer.app.dashboard.page import make_page
+from explorer.app.session.library import Library
 
 pn.extension()
-make_page(new_library()).servable()
+make_page(Library()).servable()

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -357,8 +356,3 @@ def _open_beside(page: pmui.Page, library: Library, state: ViewState, default: V
         )
 
     pn.state.onload(start)
-
-
-def new_library(folder: Path | None = None, files: tuple[Path, ...] = ()) -> Library:
-    """Make the library of one browser session, with its own uploads."""
-    return Library(folder, files)

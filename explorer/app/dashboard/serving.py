@@ -4,7 +4,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.app.session.library import MAX_UPLOAD_BYTES
+from explorer.app.session.library import MAX_UPLOAD_BYTES, Library
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
@@ -34,12 +34,12 @@ def serve(options: ServeOptions) -> None:
     """Serve until stopped. Call `check_port` first."""
     import panel as pn
 
-    from explorer.app.dashboard.page import TITLE, make_page, new_library
+    from explorer.app.dashboard.page import TITLE, make_page
 
     pn.extension()
     hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *own_names(options.address)))
     pn.serve(
-        {"/": lambda: make_page(new_library(options.folder, options.files), options.state)},
+        {"/": lambda: make_page(Library(options.folder, options.files), options.state)},
         title=TITLE,
         address=options.address,
         port=options.port,

@@ -1,6 +1,6 @@
 """Opens what a link names: compiles the circuit, or takes the trace of a file as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from explorer.app.session.heap import settle_heap
@@ -68,7 +68,10 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
             )
         return Opened(state.circuit, item, options_of(item), tensor=replace(state.tensor, level=TENSOR_LEVEL))
     if state.tensor.level == TENSOR_LEVEL:
-        return _open_tensor(item if isinstance(item, Circuit) else circuit_of(item), state, listeners)
+        circuit = item if isinstance(item, Circuit) else circuit_of(item)
+        compiler = TorchCompiler(state.options)
+        tensor = state.tensor
+        return _record(state, tensor, lambda: tensor_trace(circuit, compiler, tensor, state.circuit, listeners))
     if isinstance(item, Trace):
         if not state.again:
             return Opened(state.circuit, item, options_of(item))
@@ -81,28 +84,19 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
                 "it in Python: explorer.rerun(trace, compiler) with a compiler that has them"
             )
     circuit = item if isinstance(item, Circuit) else circuit_of(item)
+    compiler = TorchCompiler(state.options, listeners=listeners)
+    return _record(state, TensorOptions(), lambda: record(circuit, compiler))
+
+
+def _record(state: ViewState, tensor: TensorOptions, make: Callable[[], Trace]) -> Opened:
+    """Record a trace; if a rule fails, open the trace up to the failure."""
     try:
-        trace = record(circuit, TorchCompiler(state.options, listeners=listeners))
+        return Opened(state.circuit, make(), state.options, tensor=tensor)
     except CircuitError as error:
         partial = error.trace
         if not isinstance(partial, Trace) or not partial.steps:
             raise
-        return Opened(state.circuit, partial, state.options, str(error))
-    return Opened(state.circuit, trace, state.options)
-
-
-def _open_tensor(circuit: Circuit, state: ViewState, listeners: tuple[Listener, ...]) -> Opened:
-    """Compile the tensor level of a circuit; if a rule fails, return the trace up to the failure."""
-    compiler = TorchCompiler(state.options)
-    error = ""
-    try:
-        trace = tensor_trace(circuit, compiler, state.tensor, state.circuit, listeners)
-    except CircuitError as problem:
-        partial = problem.trace
-        if not isinstance(partial, Trace) or not partial.steps:
-            raise
-        trace, error = partial, str(problem)
-    return Opened(state.circuit, trace, state.options, error, state.tensor)
+        return Opened(state.circuit, partial, state.options, str(error), tensor)
 
 
 def circuit_of(trace: Trace) -> Circuit:

@@ -29,13 +29,25 @@ pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-exp
 import explorer.app.course.build as building
 from explorer.app.course.build import LESSONS, LessonError, build_course, lesson_files, own_kernel, run_lesson
 from explorer.app.course.links import HeadingIds, heading_names, target_of
-from explorer.app.course.markdown import TextOf, code_html, links_and_headings, plain_text
+from explorer.app.course.markdown import TextOf, _reader, _words, code_html, plain_text
 from explorer.app.course.page import Course, Lesson, Quiz, index_html, lesson_html, lesson_of, quiz_of
 from explorer.app.course.recorder import RECORDINGS_MIME, VIEW_MIME, CourseRecorder
 from explorer.app.notebook.show import show
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 NASTY = "</script><script>alert(1)</script><!--"
+
+
+def links_and_headings(markdown: str) -> tuple[list[str], list[str]]:
+    """Return the addresses of all links in a text, and its headings as plain text."""
+    links: list[str] = []
+    headings: list[str] = []
+    tokens = _reader().parse(markdown)
+    for at, token in enumerate(tokens):
+        if token.type == "heading_open":
+            headings.append(_words(tokens[at + 1]))
+        links += [str(child.attrs["href"]) for child in token.children or () if child.type == "link_open"]
+    return links, headings
 
 
 @pytest.fixture(scope="module")

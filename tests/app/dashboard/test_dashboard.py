@@ -14,7 +14,7 @@ from panel.util.parameters import edit_readonly
 
 import explorer
 from explorer.app.dashboard import page as dashboard
-from explorer.app.dashboard.page import Dashboard, make_page, new_library
+from explorer.app.dashboard.page import Dashboard, make_page
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
@@ -123,7 +123,7 @@ def test_a_page_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) ->
         raise ValueRangeError("nothing <can> be opened")
 
     monkeypatch.setattr(dashboard, "open_state", refuse)
-    page = make_page(new_library())
+    page = make_page(Library())
     (alert,) = page.main
     assert isinstance(alert, pmui.Alert)
     text: Any = alert.objects[0]
@@ -131,7 +131,7 @@ def test_a_page_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_actions_of_one_reader_are_not_sent_to_other_pages() -> None:
-    page = make_page(new_library())
+    page = make_page(Library())
     with set_busy():
         assert page.busy is False
 

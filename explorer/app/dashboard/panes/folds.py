@@ -11,7 +11,7 @@ from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
 from explorer.errors import UnknownNameError
-from explorer.views import fold_level, fold_levels, missed_folds, why_not_folded
+from explorer.views import fold_level, fold_levels, missed_folds
 from widgets.schema import FoldGroupView, TableView
 
 MAX_SLICES = 64
@@ -115,6 +115,6 @@ class FoldsTool(Tool):
             return ["Select two boxes (Shift-click) to ask why they were not folded together."]
         one, other = (before.get(node, node) for node in nodes[-2:])
         try:
-            return [why_not_folded(session.index, one, other)]
+            return [session.opened.trace.why_not_folded(one, other).reason]
         except UnknownNameError as error:
             return [str(error)]

@@ -22,6 +22,14 @@ def button(
     )
 
 
+def number_input(
+    label: str, value: int, start: int, end: int | None, width: int, *, visible: bool = True
+) -> pmui.IntInput:
+    """A field for a number."""
+    sizes = {"size": "small", "sx": TYPED_NUMBER, "width": width}
+    return pmui.IntInput(label=label, value=value, start=start, end=end, visible=visible, **sizes)
+
+
 def line(*parts: Viewable, indent: int = 0) -> FlexBox:
     """Place controls in a line."""
     return FlexBox(

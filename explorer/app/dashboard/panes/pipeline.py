@@ -6,7 +6,7 @@ from typing import Any
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line
+from explorer.app.dashboard.panes.layout import button, column, line, number_input
 from explorer.app.dashboard.panes.passes import PassesForm
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.tool import Tool
@@ -29,8 +29,8 @@ class PipelineTool(Tool):
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=160)
         self.levels = pmui.Select(label="Levels of folding", options=sorted(SCHEDULERS), size="small", width=180)
-        self.max_rounds = pmui.IntInput(label="Max rounds", start=0, end=1000, size="small", sx=TYPED_NUMBER, width=120)
-        self.seed = pmui.IntInput(label="Seed", start=0, size="small", sx=TYPED_NUMBER, width=110)
+        self.max_rounds = number_input("Max rounds", 0, 0, 1000, 120)
+        self.seed = number_input("Seed", 0, 0, None, 110)
         self.optimize = pmui.Checkbox(label="Optimize")
         self.fold = pmui.Checkbox(label="Fold")
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)

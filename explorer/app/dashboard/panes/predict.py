@@ -6,7 +6,7 @@ from html import escape
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line, number
+from explorer.app.dashboard.panes.layout import button, column, line, number, number_input
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.dashboard.workspace import Workspace
@@ -28,9 +28,7 @@ class PredictTool(Tool):
         self.begin = button(workspace, "Ask me", self._begin)
         self.text = html_pane()
         self.options = pmui.RadioBoxGroup(label="Answer", options=[], visible=False)
-        self.number = pmui.IntInput(
-            label="Layers", value=0, start=0, size="small", sx=TYPED_NUMBER, width=140, visible=False
-        )
+        self.number = number_input("Layers", 0, 0, None, 140, visible=False)
         self.check = button(workspace, "Check", self._check, visible=False)
         self.reveal = button(workspace, "Show the step", self._reveal, "outlined", visible=False)
         self.verdict = html_pane()

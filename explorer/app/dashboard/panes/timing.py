@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.background import Job
-from explorer.app.dashboard.panes.layout import TYPED_NUMBER, button, column, line, number
+from explorer.app.dashboard.panes.layout import button, column, line, number, number_input
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
@@ -79,15 +79,9 @@ class TimeTool(Tool):
         self.kind = pmui.Select(
             label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
         )
-        self.batch = pmui.IntInput(
-            label="Batch", value=256, start=1, end=1_000_000, size="small", sx=TYPED_NUMBER, width=120
-        )
-        self.threads = pmui.IntInput(
-            label="Threads", value=1, start=1, end=256, size="small", sx=TYPED_NUMBER, width=110
-        )
-        self.seconds = pmui.IntInput(
-            label="Time limit, s", value=10, start=1, end=3600, size="small", sx=TYPED_NUMBER, width=120
-        )
+        self.batch = number_input("Batch", 256, 1, 1_000_000, 120)
+        self.threads = number_input("Threads", 1, 1, 256, 110)
+        self.seconds = number_input("Time limit, s", 10, 1, 3600, 120)
         self.start = button(workspace, "Measure", self._start)
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
         self.recorded.param.watch(workspace.guard(lambda _: self._open_recorded()), "value")
