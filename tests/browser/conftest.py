@@ -1,10 +1,8 @@
 """A running dashboard, and how tests read it: from the models that Python and the browser share."""
 
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.chromium import WAIT_MS
+from tests.serving import wait_for_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,23 +32,16 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    from explorer.app.dashboard.serving import free_port
+
     folder = tmp_path_factory.mktemp("files")
     log = tmp_path_factory.mktemp("log") / "server.log"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}", f"--folder={folder}"]
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
-        for _ in range(600):
-            with socket.socket() as probe:
-                probe.settimeout(0.1)
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            if process.poll() is not None:
-                pytest.fail(f"the server did not start: {log.read_text()}")
-            time.sleep(0.1)
+        wait_for_server(process, port, log)
         yield Server(f"http://127.0.0.1:{port}/", folder, log)
     finally:
         process.terminate()

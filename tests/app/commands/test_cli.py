@@ -249,8 +249,8 @@ def test_help_of_every_command(command):
 
 def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "times.json"
-    ours = dict.fromkeys((FORWARD, FRESH, TRAINING), (0.002, 0.003))
-    peers = dict.fromkeys(ours, (0.004, 0.006))
+    names: list[str] = [FORWARD, FRESH, TRAINING]
+    ours, peers = dict.fromkeys(names, (0.002, 0.003)), dict.fromkeys(names, (0.004, 0.006))
     times = benchmarks.ForwardTimes("S1", 64, 7, 9, 1e-7, ours, peers, peers)
     monkeypatch.setattr(benchmarks, "peer_is_installed", lambda: True)
     monkeypatch.setattr(benchmarks, "measure_forward", lambda case, **options: times)

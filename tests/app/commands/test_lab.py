@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import HTTPCookieProcessor, build_opener, urlopen
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 from explorer.app.cli import app
 from explorer.app.commands.lab import lab_command, lab_environment, notebooks_folder
 from explorer.app.dashboard.serving import free_port
+from tests.serving import wait_for_server
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,7 +32,7 @@ def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
         server = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT, preexec_fn=hear_ctrl_c)
         try:
-            answer(f"http://127.0.0.1:{port}/api")
+            wait_for_server(server, port, tmp_path / "err")
             printed = (tmp_path / "out").read_text()
             address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
             assert address is not None
@@ -46,7 +46,7 @@ def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -
             assert config["news"] == {"disabled": True}
         finally:
             server.send_signal(signal.SIGINT)
-            ended = server.wait(20)
+            ended = server.wait(60)
     assert ended in (0, 130), (tmp_path / "err").read_text()
 
 
@@ -73,17 +73,6 @@ def test_the_kernel_is_that_of_this_interpreter_whatever_the_reader_registered(
 def hear_ctrl_c() -> None:
     """A background process of a shell ignores Ctrl-C, and so do its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def answer(address: str) -> None:
-    for _ in range(300):
-        try:
-            urlopen(address, timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("JupyterLab did not answer in 30 s")
 
 
 def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:

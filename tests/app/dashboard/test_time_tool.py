@@ -18,6 +18,7 @@ from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
+from explorer.bench import measurement_run
 
 
 class Reader:
@@ -58,7 +59,8 @@ class Reader:
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """A reader who is told of every repeat, however little time has passed since the one before it."""
     monkeypatch.setattr(timing, "LIVE_SECONDS", 0.0)
-    monkeypatch.setattr(background, "PROGRESS_SECONDS", 0.0)
+    for module in (background, measurement_run):
+        monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.0)
     reader = Reader()
     yield reader
     reader.leave()

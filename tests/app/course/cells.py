@@ -1,0 +1,45 @@
+"""Lessons made of a few cells, and the pages made of them."""
+
+import base64
+import gzip
+import json
+import re
+from typing import Any
+
+import nbformat
+
+from explorer.app.course.markdown import TextOf
+from explorer.app.course.page import Course, lesson_html, lesson_of
+
+
+def notebook(*cells: Any) -> Any:
+    return nbformat.v4.new_notebook(cells=list(cells))
+
+
+def text(words: str) -> Any:
+    return nbformat.v4.new_markdown_cell(words)
+
+
+def code(source: str, *outputs: dict[str, Any]) -> Any:
+    made = [nbformat.v4.new_output(**output) for output in outputs]
+    return nbformat.v4.new_code_cell(source, outputs=made)
+
+
+def displayed(**data: Any) -> dict[str, Any]:
+    return {"output_type": "display_data", "data": data}
+
+
+def page_of(*cells: Any) -> str:
+    made = notebook(*cells)
+    return lesson_html(made, Course((lesson_of("00_tiny", made),), pages=("index.html", "00_tiny.html")), 0)
+
+
+def markdown_html(words: str) -> str:
+    return TextOf("00_tiny.ipynb").html(words)
+
+
+def stored(page: str) -> dict[str, Any]:
+    """The views and recordings in a page."""
+    found = re.search(r'id="recording" data-packed="(true|false)">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[2])) if found[1] == "true" else found[2])

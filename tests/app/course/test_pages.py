@@ -1,0 +1,132 @@
+"""The outputs of lessons as pages: printed text, and the recordings that replace a kernel."""
+
+import re
+
+import pytest
+
+import explorer
+from explorer.trace import Trace
+from explorer.views import TraceIndex, stat_bars
+
+pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
+pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
+pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
+
+from explorer.app.course.recorder import RECORDINGS_MIME, VIEW_MIME, CourseRecorder
+from explorer.app.notebook.show import show
+from tests.app.course.cells import code, displayed, page_of, stored, text
+
+NASTY = "</script><script>alert(1)</script><!--"
+
+
+@pytest.fixture(scope="module")
+def conflict() -> Trace:
+    return explorer.record(explorer.gallery.load_named("conflict"))
+
+
+class TestOutputs:
+    def test_printed_output_is_shown(self) -> None:
+        page = page_of(
+            code("1", {"output_type": "stream", "name": "stdout", "text": "one <2>\n"}),
+            code("2", {"output_type": "stream", "name": "stderr", "text": "\x1b[31mcareful\x1b[0m"}),
+            code("3", displayed(**{"text/plain": "a trace"})),
+            code("4", displayed(**{"text/plain": 'a "picture"', "image/png": "UE5H\n"})),
+            code("5", displayed(**{"text/markdown": "**bold**", "text/plain": "no"})),
+        )
+        assert '<pre class="out" tabindex="0">one &lt;2&gt;</pre>' in page
+        assert '<pre class="out stderr" tabindex="0">careful</pre>' in page
+        assert "a trace</pre>" in page
+        assert '<img alt="a &quot;picture&quot;" src="data:image/png;base64,UE5H">' in page
+        assert "<strong>bold</strong>" in page
+
+    def test_a_page_without_pictures_has_no_script(self) -> None:
+        assert "<script" not in page_of(text("# 0. Words"), code("1"))
+
+
+@pytest.fixture(scope="module")
+def shown(conflict: Trace) -> str:
+    """A lesson that shows one trace four times, another one once, and bars."""
+    recorder = CourseRecorder()
+    other = explorer.record(explorer.gallery.load_named("blackboard"))
+    views = [
+        recorder.graph(show(conflict, step=3, selection=[8])),  # pyright: ignore[reportArgumentType]
+        recorder.question(explorer.ask(conflict, "fold-with", node=14)),
+        recorder.fold_level(show(conflict, fold_level=1)),  # pyright: ignore[reportArgumentType]
+        recorder.graph(show(conflict, match=0, step=3)),  # pyright: ignore[reportArgumentType]
+        recorder.graph(show(other, group_by="none", colour_by="kind")),  # pyright: ignore[reportArgumentType]
+        {"kind": "bars", "bars": stat_bars(TraceIndex(conflict), "layers")},
+    ]
+    cells = [code("show", displayed(**{VIEW_MIME: view, "text/plain": NASTY})) for view in views]
+    end = code("", displayed(**{RECORDINGS_MIME: recorder.recordings()}))
+    return page_of(text("# 0. Tiny"), *cells, end)
+
+
+class TestViews:
+    def test_each_trace_is_recorded_once(self, shown: str) -> None:
+        data = stored(shown)
+        assert [view["kind"] for view in data["views"]] == ["graph", "question", "graph", "graph", "graph", "bars"]
+        assert [view.get("recording") for view in data["views"]] == [0, 0, 0, 0, 1, None]
+        assert len(data["recordings"]) == 2
+        assert shown.count("data-view=") == 6
+
+    def test_every_reachable_picture_is_recorded(self, shown: str) -> None:
+        data = stored(shown)
+        for view in data["views"][:5]:
+            pictures = data["recordings"][view["recording"]]["pictures"]
+            options, start = view["options"], view["start"]
+            (colour,), (group,) = options["colours"], options["groups"]
+            steps = range(len(data["recordings"][view["recording"]]["steps"]))
+            for step in steps if view["kind"] == "graph" else [start["step"]]:
+                for mode in set(options["modes"]) - {"side"}:  # which the page composes
+                    assert f"{step}/{mode}/{colour}/{group}" in pictures
+        asked = data["views"][1]
+        end = asked["question"]["revealing"]
+        for mode in asked["revealed_options"]["modes"]:
+            key = f"{end['step']}/{mode}/{end['colour_by']}/{end['group_by']}"
+            assert key in data["recordings"][0]["pictures"]
+
+    def test_it_begins_where_the_lesson_shows_it(self, shown: str) -> None:
+        views = stored(shown)["views"]
+        assert [view["start"]["step"] for view in views[:5]] == [3, 9, 11, 3, 0]
+        assert [box[:4] for box in views[0]["start"]["selection"]] == ["g5x2"]  # layer 8 and its twin
+        assert views[1]["start"]["selection"] == ["n14"]
+        assert views[1]["options"]["asking"]
+        assert views[3]["start"]["hull"] != ""
+        assert "match 1 of 9" in views[3]["details"]
+
+    def test_tables_of_folding_stand_in_the_page_by_step(self, shown: str) -> None:
+        assert re.findall('<div data-step="(.*?)" hidden>', shown) == ["", "10", "11", "12"]
+        assert "Level 1: 2 layers in 1 group" in shown
+        assert all("tables" not in view for view in stored(shown)["views"])
+
+    def test_it_asks_for_nothing_from_outside(self, shown: str) -> None:
+        assert "default-src 'none'" in shown
+        addresses = set(re.findall(r"https?://[^\"'\s)<]+", shown))
+        assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
+        assert set(re.findall(r'\b(?:src|href)="([^"#]{0,5})', shown)) == {"data:", "index"}
+
+    def test_each_drawing_is_included_once_and_nothing_ends_a_script_early(self, shown: str) -> None:
+        assert shown.count("export default { render };") == 3
+        assert shown.count("<script") == shown.count("</script>") == 5
+        assert "alert(1)</script>" not in shown
+
+    def test_it_is_small(self, shown: str) -> None:
+        assert len(shown) < 400_000
+
+
+def test_a_heading_inside_a_cell_ends_the_section_behind_a_question(conflict: Trace) -> None:
+    recorder = CourseRecorder()
+    asked = recorder.question(explorer.ask(conflict, "winner"))
+    behind = "It won.\n\n```python\n# no heading\n```\n\n## Next\n\nMore."
+    page = page_of(
+        text("# 0. Tiny"),
+        code("ask", displayed(**{VIEW_MIME: asked, "text/plain": "q"})),
+        text(behind),
+        code("", displayed(**{RECORDINGS_MIME: recorder.recordings()})),
+    )
+    closed = re.findall(r'<details class="behind">(.*?)</details>', page, re.DOTALL)
+    assert len(closed) == 1
+    assert "It won." in closed[0]
+    assert "no heading" in closed[0]
+    assert "More." not in closed[0]
+    assert "Next</h2>" in page
