@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from torch import nn
 
+import explorer
 from explorer.errors import OperatorError
 from explorer.tensor import FunctionGraph, TensorType, Variable, call, library
 
@@ -62,6 +64,35 @@ def test_a_batch_norm_works_along_any_axis(axis):
     along[axis] = 6
     by_formula = (x - mean.view(along)) / (var.view(along) + 1e-3).sqrt() * weight.view(along) + bias.view(along)
     assert torch.allclose(found, by_formula, rtol=1e-12)
+
+
+class NormOfTransposed(nn.Module):
+    """Normalizes the last axis, as transformers of time series do."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.top = nn.BatchNorm1d(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.top(self.norm(x.transpose(1, 2)).transpose(1, 2))
+
+
+def test_a_batch_norm_along_the_last_axis_compiles_with_the_views_behind_it():
+    """Of the module itself it does not: PyTorch's fake batch norm keeps the strides of the input, the real one not."""
+    module, x = NormOfTransposed().eval(), torch.randn(4, 5, 8)
+    compiled = explorer.record(module, (x,)).compiled
+    torch.compiler.reset()
+    with torch.no_grad():
+        fast = torch.compile(compiled, backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(fast(x), module(x))
+    torch.compiler.reset()
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_a_batch_norm_with_channels_last_gives_its_result_as_it_lies(layout):
+    x = random(2, 6, 4, 5).contiguous(memory_format=layout).permute(LAST)
+    found = library.batch_norm(x, None, None, *STATISTICS[2:], 1e-3, 3)
+    assert found.stride() == x.stride()
 
 
 def test_shapes_follow_and_what_has_no_batch_is_refused():

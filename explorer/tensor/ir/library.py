@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+from torch._prims_common import suggest_memory_format
 
 
 @torch.library.custom_op("explorer::regression", mutates_args=())
@@ -180,7 +181,9 @@ def batch_norm(
     found = torch.batch_norm(
         moved, weight, bias, running_mean, running_var, False, 0.0, eps, torch.backends.cudnn.enabled
     )
-    return found.movedim(1, axis)
+    # PyTorch's rule for fake tensors says that the result has the strides of the input, but on the CPU it is dense.
+    # Compiled code would make views that its memory forbids. Where nothing is compiled, this copies nothing.
+    return found.contiguous(memory_format=suggest_memory_format(moved)).movedim(1, axis)
 
 
 def _four_axes(name: str, input: Tensor) -> None:
