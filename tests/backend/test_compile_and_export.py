@@ -1,5 +1,8 @@
 """`torch.compile` and `torch.export` accept a circuit as one graph; both compute its values."""
 
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,6 +49,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, layer_types, some_input
+from tests.needed import is_missing
 
 BOTH_ENDS = pytest.mark.parametrize("mode", [MODES[0], MODES[-1]], ids=(MODE_IDS[0], MODE_IDS[-1]))
 
@@ -225,6 +229,24 @@ def test_an_exported_circuit_accepts_any_batch():
     exported = torch.export.export(circuit, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=2)},)).module()
     more = torch.cat([x, x, 1 - x])
     assert_equal(exported(more), circuit(more))
+
+
+@pytest.mark.fuzz  # the C++ compiler takes longest
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # what inductor imports uses it
+def test_a_circuit_compiled_by_inductor_has_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The default of `torch.compile`: kernels are generated, compiled and run."""
+    if shutil.which(os.environ.get("CXX", "g++")) is None:
+        is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
+    from torch._inductor import config
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    circuit = compiled(load_named("blackboard")).eval()
+    x = torch.tensor([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
+    torch.compiler.reset()
+    with torch.no_grad(), config.patch(compile_threads=1):  # a pool of processes would outlive the test
+        assert_equal(torch.compile(circuit, fullgraph=True)(x), circuit(x))
+    torch.compiler.reset()
+    assert list(tmp_path.rglob("*.cpp")), "nothing was compiled"
 
 
 def test_an_illegal_category_results_in_nan_where_checks_cannot_run():

@@ -36,8 +36,8 @@ def expression(text: str, variables: Mapping[str, Any]) -> Any:
 
 
 def rewrites(table: str) -> list[tuple[str, str]]:
-    """The rows `before -> after` of a table."""
-    rows = [line.strip() for line in table.splitlines() if line.strip()]
+    """The rows `before -> after` of a table; the arrow may begin a line of its own."""
+    rows = [line.strip() for line in re.sub(r"\n\s*-> ", " -> ", table).splitlines() if line.strip()]
     return [(before.strip(), after.strip()) for before, after in (row.rsplit(" -> ", 1) for row in rows)]
 
 

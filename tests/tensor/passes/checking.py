@@ -1,5 +1,7 @@
 """Running passes in tests: the graph stays legal and keeps its values."""
 
+import re
+
 import torch
 
 from explorer.rewrite import (
@@ -15,6 +17,7 @@ from explorer.rewrite import (
 from explorer.tensor import Constant, FunctionGraph, Observer, TensorType, Variable, to_module
 from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.passes.base import WEAKEST
+from tests.tensor.text_form import expression
 
 aten = torch.ops.aten
 
@@ -109,6 +112,26 @@ def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_p
     graph = FunctionGraph(inputs, outputs)
     run(graph, *names, mode=mode, until_fixed_point=until_fixed_point, given=given)
     return graph
+
+
+def check_pass(names, before, after, shapes, dtype=torch.float32, given=None):
+    """Run passes on the expression `before`: the graph becomes `after`, and keeps its values as in `optimized`.
+
+    `names` are those of passes, separated by spaces; `shapes` those of the inputs by name.
+    """
+    graph = optimized(*_read(before, shapes, dtype), *names.split(), given=given)
+    assert repr(graph).removeprefix("[").removesuffix("]") == after
+
+
+def check_reason(names, before, reason, shapes, dtype=torch.float32):
+    """Passes leave the expression `before` as it is and say why."""
+    assert reasons(*_read(before, shapes, dtype), *names.split()) == [reason]
+
+
+def _read(text, shapes, dtype):
+    """The inputs that an expression reads, and its value."""
+    known = {name: tensor(*shape, dtype=dtype, name=name) for name, shape in shapes.items()}
+    return [variable for name, variable in known.items() if re.search(rf"\b{name}\b", text)], expression(text, known)
 
 
 def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):

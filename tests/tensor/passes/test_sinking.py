@@ -8,6 +8,7 @@ import torch
 from explorer.tensor import Constant, FunctionGraph, call
 from tests.tensor.passes.checking import (
     aten,
+    check_pass,
     constant,
     full,
     graph_pass,
@@ -18,6 +19,7 @@ from tests.tensor.passes.checking import (
     reasons,
     tensor,
 )
+from tests.tensor.text_form import rewrites
 
 NCHW2NHWC = [0, 2, 3, 1]
 NHWC2NCHW = [0, 3, 1, 2]
@@ -28,17 +30,15 @@ def transposed(variable, order=NCHW2NHWC):
     return call(aten.permute.default, variable, order)
 
 
-def test_two_transposes_that_undo_each_other_are_gone(dtype):
-    x = tensor(*SHAPE, dtype=dtype)
-    back = transposed(transposed(x), NHWC2NCHW)
-    graph = optimized([x], call(aten.relu.default, back), "SinkCode")
-    assert ops(graph) == ["relu"]
-
-
-def test_a_transpose_that_moves_nothing_is_gone(dtype):
-    x = tensor(*SHAPE, dtype=dtype)
-    graph = optimized([x], call(aten.relu.default, transposed(x, [0, 1, 2, 3])), "SinkCode")
-    assert ops(graph) == ["relu"]
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    relu(permute(permute(x, [0, 2, 3, 1]), [0, 3, 1, 2])) -> relu(x)
+    relu(permute(x, [0, 1, 2, 3])) -> relu(x)
+    relu(permute(transpose(x, -1, 1), [0, 3, 2, 1])) -> relu(x)
+    relu(permute(permute(x, [0, -1, 2, 1]), [0, 3, 2, 1])) -> relu(x)
+    relu(t(numpy_T(m))) -> relu(m)
+"""))  # fmt: skip
+def test_transposes_that_undo_each_other_are_gone(before, after, dtype):
+    check_pass("SinkCode", before, after, {"x": SHAPE, "m": (3, 4)}, dtype)
 
 
 def test_four_transposes_are_one(dtype):
@@ -53,32 +53,12 @@ def test_four_transposes_are_one(dtype):
     assert graph.outputs[0].tensor_type.shape == (5, 1, 15, 10)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda x: call(aten.transpose.int, x, -1, 1),
-        lambda x: call(aten.permute.default, x, [0, -1, 2, 1]),
-    ],
-)
-def test_all_forms_of_transposes_are_seen(make, dtype):
-    x = tensor(*SHAPE, dtype=dtype)
-    graph = optimized([x], transposed(make(x), [0, 3, 2, 1]), "SinkCode")
-    assert ops(graph) == []
-    assert graph.outputs == graph.inputs
-
-
-def test_a_matrix_transposed_twice_is_the_matrix(dtype):
-    x = tensor(3, 4, dtype=dtype)
-    graph = optimized([x], call(aten.neg.default, call(aten.t.default, call(aten.numpy_T.default, x))), "SinkCode")
-    assert ops(graph) == ["neg"]
-
-
-def test_a_transpose_of_axes_of_size_1_is_a_reshape(dtype):
-    x = tensor(1, 3, 2, 4, dtype=dtype)
-    graph = optimized([x], transposed(x, [1, 2, 0, 3]), "OptimizeTransposeIntoReshape")
-    assert ops(graph) == ["reshape"]
-    kept = optimized([x], transposed(x, [0, 2, 1, 3]), "OptimizeTransposeIntoReshape")
-    assert ops(kept) == ["permute"]
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    permute(x, [1, 2, 0, 3]) -> reshape(x, shape=[3, 2, 1, 4])
+    permute(x, [0, 2, 1, 3]) -> permute(x, dims=[0, 2, 1, 3])
+"""))  # fmt: skip
+def test_a_transpose_of_axes_of_size_1_is_a_reshape(before, after, dtype):
+    check_pass("OptimizeTransposeIntoReshape", before, after, {"x": (1, 3, 2, 4)}, dtype)
 
 
 def test_a_transpose_of_a_constant_is_a_constant(dtype):
