@@ -14,8 +14,8 @@ from explorer.tensor.recording.managed import ManagedPipeline
 from tests.tensor.circuits import compiled, imported, rows
 
 DRAWN_28_BY_28 = ("mnist",)
-LARGE = ("mnist", "poon-domingos")
-"""Their exports take longest; `make fuzz` tests them."""
+SLOW = ("mnist", "poon-domingos", "sum-chain", "levels", "conflict")
+"""Their exports take long, or are of kinds that the others have too; `make fuzz` tests them."""
 
 MAY_DO_NOTHING = {
     *("view", "reshape", "_unsafe_view", "squeeze", "unsqueeze", "expand"),
@@ -65,7 +65,7 @@ def views_of_the_same_shape(graph):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.fuzz] if name in LARGE else []) for name in gallery.names()]
+    "name", [pytest.param(name, marks=[pytest.mark.fuzz] if name in SLOW else []) for name in gallery.names()]
 )
 def test_the_graph_of_a_circuit_gives_its_values_before_and_after_the_default_passes(name):
     """One test for both, so that each circuit is exported once."""
