@@ -3,7 +3,12 @@
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER: dict[str, tuple[str, ...]] = {
-    "Chromium and the server of the dashboard": ("tests/browser/", "tests/widgets/"),
+    "Chromium and the server of the dashboard": (
+        "tests/browser/test_dashboard",
+        "tests/browser/test_tensor_level.py",
+        "tests/browser/test_many_readers.py",
+    ),
+    "Chromium": ("tests/browser/", "tests/widgets/"),
     "a kernel": ("tests/notebooks/test_notebooks.py",),
     "exported models": (
         "tests/tensor/test_models.py",
