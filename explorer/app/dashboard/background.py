@@ -156,12 +156,12 @@ class Background:
             if self.job is not job:
                 return
             self.job = None
-            self._show(None)
-            if job.cancelled:
-                return
-            try:
-                then()
-            except Exception as error:  # noqa: BLE001  # shown to the reader like an error of the work
-                failed(error)
+            if not job.cancelled:
+                try:
+                    then()
+                except Exception as error:  # noqa: BLE001  # shown to the reader like an error of the work
+                    failed(error)
+            if self.job is None:  # `then` may have started another one
+                self._show(None)
 
         self._deliver(finish)

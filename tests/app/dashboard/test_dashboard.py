@@ -111,6 +111,20 @@ def test_actions_in_the_drawing_and_the_tree_update_everything() -> None:
     assert made.workspace.session.look == DisplayOptions()
 
 
+@pytest.mark.parametrize("name", ["circuit", "level", "preset"])
+def test_a_control_is_set_once_when_what_was_chosen_opens(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The page sends back each value of a control, so a value that is set for a moment would be chosen again."""
+    delivered: Queue[Callable[[], None]] = Queue()
+    monkeypatch.setattr(dashboard, "_deliver", lambda document, action: delivered.put(action))
+    made = Dashboard(Library(), ViewState(circuit="conflict"))
+    control = getattr(made.header, name)
+    values: list[str] = []
+    control.param.watch(lambda event: values.append(event.new), "value")
+    control.value = chosen = {"circuit": "hmm", "level": "tensor", "preset": "handbook"}[name]
+    wait_for_work(made.workspace, delivered)
+    assert values == [chosen]
+
+
 def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
     made.open_tool("time")
