@@ -1,50 +1,37 @@
 """Level 1: semirings, compiled layers and parameters, and the circuit module that evaluates them."""
 
-from explorer.backend import layers
 from explorer.backend.addressing import (
-    FoldIndexInfo,
-    IndexTable,
-    Read,
-    ReadKind,
-    copied_by_one_fold,
-    direct_read,
-    plan_read,
+    FoldIndexInfo as FoldIndexInfo,
+    IndexTable as IndexTable,
+    Read as Read,
+    ReadKind as ReadKind,
+    copied_by_one_fold as copied_by_one_fold,
+    plan_read as plan_read,
 )
-from explorer.backend.circuit import FrozenCircuit, TorchCircuit
-from explorer.backend.declarations import compiled_class_of
-from explorer.backend.evaluation import EvaluatedCircuit
-from explorer.backend.layers import *  # noqa: F403
-from explorer.backend.plan import all_parameters, parameter_nodes
-from explorer.backend.semiring import SEMIRINGS, Semiring, semiring_named
+from explorer.backend.circuit import FrozenCircuit as FrozenCircuit, TorchCircuit as TorchCircuit
+from explorer.backend.declarations import compiled_class_of as compiled_class_of
+from explorer.backend.evaluation import EvaluatedCircuit as EvaluatedCircuit
+from explorer.backend.layers import (
+    TorchChainLayer as TorchChainLayer,
+    TorchInnerLayer as TorchInnerLayer,
+    TorchInputLayer as TorchInputLayer,
+    TorchLayer as TorchLayer,
+    can_inspect as can_inspect,
+    chain_of as chain_of,
+)
+from explorer.backend.layers.inner import *  # noqa: F403
+from explorer.backend.layers.inputs import *  # noqa: F403
+from explorer.backend.layers.optimized import *  # noqa: F403
+from explorer.backend.plan import all_parameters as all_parameters, parameter_nodes as parameter_nodes
+from explorer.backend.semiring import (
+    SEMIRINGS as SEMIRINGS,
+    Semiring as Semiring,
+    semiring_named as semiring_named,
+)
 from explorer.backend.storage import (
-    ParameterSlot,
-    ParameterStore,
-    allocate_parameters,
-    foldwise_initializer_,
-    leaf_seed,
+    ParameterSlot as ParameterSlot,
+    ParameterStore as ParameterStore,
+    allocate_parameters as allocate_parameters,
+    foldwise_initializer_ as foldwise_initializer_,
+    leaf_seed as leaf_seed,
 )
-
-__all__ = [
-    "SEMIRINGS",
-    "EvaluatedCircuit",
-    "FoldIndexInfo",
-    "FrozenCircuit",
-    "IndexTable",
-    "ParameterSlot",
-    "ParameterStore",
-    "Read",
-    "ReadKind",
-    "Semiring",
-    "TorchCircuit",
-    "all_parameters",
-    "allocate_parameters",
-    "compiled_class_of",
-    "copied_by_one_fold",
-    "direct_read",
-    "foldwise_initializer_",
-    "leaf_seed",
-    "parameter_nodes",
-    "plan_read",
-    "semiring_named",
-]
-__all__ += layers.__all__

@@ -12,6 +12,7 @@ from explorer.graph.fields import (
     key_differences as key_differences,
     nested_of as nested_of,
     parameters_of as parameters_of,
+    subclasses as subclasses,
 )
 from explorer.graph.graph import Graph as Graph, topological_order as topological_order
 from explorer.graph.levels import (

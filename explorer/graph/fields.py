@@ -27,6 +27,14 @@ def field_names(node_type: type, role: str) -> tuple[str, ...]:
     return tuple(f.name for f in fields(node_type) if f.metadata.get("role", "config") == role)
 
 
+def subclasses(base: type) -> list[type]:
+    """A class and all subclasses of it that exist now; of two with one name, the later definition comes later."""
+    found = [base]
+    for kind in found:
+        found.extend(kind.__subclasses__())
+    return found
+
+
 def config_of(node: object) -> dict[str, Any]:
     """The config of a node: name -> value."""
     return {name: getattr(node, name) for name in field_names(type(node), "config")}

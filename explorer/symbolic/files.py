@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from explorer.errors import CircuitError, FileFormatError, unknown_name
 from explorer.files import check_format, read_json, write_json
-from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of
+from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.initializers import ConstantInitializer, Initializer
@@ -166,13 +166,7 @@ def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:
 
 def _class_named(base: type, name: str, what: str) -> Any:
     """The imported subclass of `base` with this name that is not abstract. Raises: UnknownNameError."""
-    known: dict[str, type] = {}
-    waiting = [base]
-    while waiting:
-        kind = waiting.pop()
-        if not is_abstract(kind):
-            known[kind.__name__] = kind
-        waiting.extend(kind.__subclasses__())
+    known = {kind.__name__: kind for kind in subclasses(base) if not is_abstract(kind)}
     if name not in known:
         raise unknown_name(what, name, sorted(known))
     return known[name]

@@ -15,7 +15,7 @@ from explorer.errors import (
     StructureError,
     UnknownNameError,
 )
-from explorer.graph import Graph
+from explorer.graph import Graph, subclasses
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
@@ -441,8 +441,8 @@ def test_random_circuits_reach_every_layer_and_every_parameter_operator():
         found.update(type(node).__name__ for _, parameter in circuit.parameters() for node in parameter.nodes())
 
     collect()
-    known = [getattr(symbolic, name) for name in symbolic.__all__]
-    kinds = [kind for kind in known if isinstance(kind, type) and issubclass(kind, Layer | ParameterNode)]
+    known = [kind for base in (Layer, ParameterNode) for kind in subclasses(base)]
+    kinds = [kind for kind in known if getattr(symbolic, kind.__name__, None) is kind]
     families = {base for kind in kinds for base in kind.__mro__[1:]}
     assert {kind.__name__ for kind in kinds if kind not in families} - found == set()
 

@@ -8,15 +8,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
-from functools import cache
+from inspect import isabstract
 from types import MappingProxyType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
-from explorer import backend
-from explorer.backend import TorchLayer, parameters
+from explorer.backend import TorchLayer
 from explorer.backend.parameters import TorchParameterNode
 from explorer.errors import FormError
-from explorer.graph import field_names
+from explorer.graph import field_names, subclasses
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, all_of, at_least, at_most, other_than
 from explorer.trace import type_title
 
@@ -97,26 +96,22 @@ class FieldChoice:
 # ---------------------------------------------------------------------- choices of a form
 
 
-@cache
 def layer_types() -> Mapping[str, type]:
-    """Return the layer types by name: those in a graph, then their base classes."""
-    return _types(backend, TorchLayer)
+    """Return the layer types by name: those in a graph, user-defined ones last, then their base classes."""
+    return _types(TorchLayer)
 
 
-@cache
 def parameter_types() -> Mapping[str, type]:
-    """Return the parameter node types by name: those in a graph, then their base classes."""
-    return _types(parameters, TorchParameterNode)
+    """Return the parameter node types by name, in the same order."""
+    return _types(TorchParameterNode)
 
 
-def _types(module: Any, base: type) -> Mapping[str, type]:
-    found = [getattr(module, name) for name in module.__all__]
-    kinds = [kind for kind in found if isinstance(kind, type) and issubclass(kind, base)]
-    kinds.sort(key=lambda kind: (bool(getattr(kind, "__abstractmethods__", ())), kind.__name__))
+def _types(base: type) -> Mapping[str, type]:
+    is_own = {kind: kind.__module__.startswith("explorer.") for kind in subclasses(base)}
+    kinds = sorted(is_own, key=lambda kind: (isabstract(kind), not is_own[kind], kind.__name__))
     return MappingProxyType({kind.__name__: kind for kind in kinds})
 
 
-@cache
 def fields_of(type_name: str) -> tuple[FieldChoice, ...]:
     """Return the fields of a layer or parameter node type that support conditions. Raises: FormError."""
     kind = _look_up({**layer_types(), **parameter_types()}, type_name, "type", "type")

@@ -1,28 +1,17 @@
 """Compiled parameters: graphs of tensors, pointers and operators."""
 
-from explorer.backend.parameters import ops
 from explorer.backend.parameters.nodes import (
-    FoldSettings,
-    InitializerFunction,
-    TorchLeafParameter,
-    TorchParameterNode,
-    TorchParameterOp,
-    TorchPointerParameter,
-    TorchTensorParameter,
+    FoldSettings as FoldSettings,
+    InitializerFunction as InitializerFunction,
+    TorchLeafParameter as TorchLeafParameter,
+    TorchParameterNode as TorchParameterNode,
+    TorchParameterOp as TorchParameterOp,
+    TorchPointerParameter as TorchPointerParameter,
+    TorchTensorParameter as TorchTensorParameter,
 )
 from explorer.backend.parameters.ops import *  # noqa: F403
-from explorer.backend.parameters.parameter import TorchParameter, apply_op, subgraph_parameter
-
-__all__ = [
-    "FoldSettings",
-    "InitializerFunction",
-    "TorchLeafParameter",
-    "TorchParameter",
-    "TorchParameterNode",
-    "TorchParameterOp",
-    "TorchPointerParameter",
-    "TorchTensorParameter",
-    "apply_op",
-    "subgraph_parameter",
-]
-__all__ += ops.__all__
+from explorer.backend.parameters.parameter import (
+    TorchParameter as TorchParameter,
+    apply_op as apply_op,
+    subgraph_parameter as subgraph_parameter,
+)

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from explorer.app.session.pattern_form import (
     parameters_of_type,
 )
 from explorer.app.session.pattern_use import apply_form, explain_pattern, replacements, try_pattern
+from explorer.backend import TorchSumLayer
 from explorer.errors import CircuitError, FormError, UnknownNameError
 from explorer.templates import load_named
 from explorer.trace import Trace
@@ -58,6 +60,20 @@ def test_the_types_that_a_graph_holds_come_before_the_families():
         "TorchLayer",
     ]
     assert "TorchSoftmaxParameter" in parameter_types()
+
+
+def test_a_layer_from_outside_is_offered_with_its_fields():
+    @dataclass(frozen=True, eq=False, kw_only=True)
+    class TorchClippedSumLayer(TorchSumLayer):
+        """A sum below a bound."""
+
+        bound: float
+
+    names = list(layer_types())
+    positions = [names.index(name) for name in ("TorchTuckerLayer", "TorchClippedSumLayer", "TorchContinuousLayer")]
+    assert positions == sorted(positions)
+    assert FieldChoice("bound", "number", ("=", "≠", "≥", "≤")) in fields_of("TorchClippedSumLayer")
+    assert build_pattern(PatternForm("Mine", (LayerForm("TorchClippedSumLayer"),))).entries == (TorchClippedSumLayer,)
 
 
 def test_a_field_has_the_operators_that_make_sense():
