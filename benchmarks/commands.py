@@ -11,6 +11,7 @@ import typer
 
 import benchmarks as b
 from benchmarks.browser_times import measure_pages
+from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
 from benchmarks.view_times import (
     EXPORT_BYTES,
@@ -24,7 +25,7 @@ from benchmarks.view_times import (
 )
 from explorer.app.circuits import load_circuit
 from explorer.app.commands.console import notes, progress, results, say_note
-from explorer.bench import Conditions, keep_freed_memory, write_json
+from explorer.bench import keep_freed_memory
 from explorer.bench.machine import busy_machine
 from explorer.compiler import record
 from explorer.templates import gallery

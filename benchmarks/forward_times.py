@@ -97,7 +97,7 @@ def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Ten
             new *= 0.1
         calm[name] = new
     x = case.batch(seed=1)
-    if case.image.input_layer == "gaussian":
+    if case.input_layer == "gaussian":
         return calm, x * 0.1
     keep = torch.rand(x.shape, generator=torch.Generator().manual_seed(2)) < 0.02
     return calm, torch.where(keep, x, torch.zeros_like(x))

@@ -53,14 +53,13 @@ def build_symbolic(case: Case) -> Any:
         "gaussian": layers.GaussianLayer,
     }
     weights = utils.parameterization_to_factory(utils.Parameterization(activation="softmax", initialization="normal"))
-    image = case.image
     return _region_graph(case).build_circuit(
-        input_factory=inputs[image.input_layer],
-        sum_product=image.sum_product_layer,
+        input_factory=inputs[case.input_layer],
+        sum_product=case.sum_product_layer,
         sum_weight_factory=weights,
         nary_sum_weight_factory=partial(mixing_weight_factory, param_factory=weights),
-        num_input_units=image.num_units,
-        num_sum_units=image.num_units,
+        num_input_units=case.num_units,
+        num_sum_units=case.num_units,
     )
 
 
@@ -100,8 +99,8 @@ def carry_values(source: Circuit, values: Mapping[str, Tensor], peer: PeerCircui
 def _region_graph(case: Case) -> Any:
     from cirkit.templates import region_graph as algorithms
 
-    shape = case.image.shape
-    match case.image.region_graph:
+    shape = case.shape
+    match case.region_graph:
         case "quad-tree-2":
             return algorithms.QuadTree(shape, num_patch_splits=2)
         case "quad-tree-4":
@@ -112,7 +111,7 @@ def _region_graph(case: Case) -> Any:
             return algorithms.PoonDomingos(shape, delta=max(-(-shape[1] // 8), -(-shape[2] // 8)))
         case "random-binary-tree":
             return algorithms.RandomBinaryTree(shape[0] * shape[1] * shape[2])
-    raise StructureError(f"the peer has no region graph named {case.image.region_graph!r} for images")
+    raise StructureError(f"the peer has no region graph named {case.region_graph!r} for images")
 
 
 def _pairs(source: Circuit, other: Any) -> Iterator[tuple[int, Any]]:

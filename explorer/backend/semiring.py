@@ -63,9 +63,9 @@ class Semiring(ABC):
         Shapes: H tensors (F, B, I), weight (F, O, I, .., I) with H axes of size I -> (F, B, O).
         """
 
-    @abstractmethod
     def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         """y[f,b,o] = sum_i weight[f,o,i] x[f,b,i]. Shapes: x (F, B, I), weight (F, O, I) -> (F, B, O)."""
+        return self.contract((x,), weight)
 
     @abstractmethod
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -95,17 +95,33 @@ class SumProductSemiring(Semiring):
     def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         return _contract_linear(xs, weight)
 
-    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
-        x, weight = common_type((x, weight))
-        return torch.bmm(x, weight.transpose(1, 2))
-
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         return _mix_linear(x, weight)
 
 
 @dataclass(frozen=True)
-class LSESumSemiring(Semiring):
-    """Logarithms of non-negative values; a sum subtracts the largest term before exponentiation."""
+class LogarithmicSemiring(Semiring, ABC):
+    """Logarithms; a sum subtracts the largest real part before exponentiation."""
+
+    def product(self, x: Tensor, dim: int) -> Tensor:
+        return torch.sum(x, dim=dim)
+
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        pairs = [_scale(x) for x in xs]
+        result = log(_contract_linear([scaled for scaled, _ in pairs], weight))
+        for _, largest in pairs:
+            result = result + largest
+        return result
+
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        largest = _largest(x, 1)  # (F, 1, B, K)
+        scaled = torch.sub(x, largest).exp_()
+        return log(_mix_linear(scaled, weight)) + largest.squeeze(1)
+
+
+@dataclass(frozen=True)
+class LSESumSemiring(LogarithmicSemiring):
+    """Logarithms of non-negative values."""
 
     @property
     def name(self) -> str:
@@ -117,25 +133,12 @@ class LSESumSemiring(Semiring):
     def from_log(self, x: Tensor) -> Tensor:
         return x
 
-    def product(self, x: Tensor, dim: int) -> Tensor:
-        return torch.sum(x, dim=dim)
-
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         return x + y
 
-    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        return _contract_logs(xs, weight)
-
-    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
-        scaled, largest = _scale(x)
-        return log(torch.bmm(scaled, weight.transpose(1, 2))) + largest
-
-    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
-        return _mix_logs(x, weight)
-
 
 @dataclass(frozen=True)
-class ComplexLSESumSemiring(Semiring):
+class ComplexLSESumSemiring(LogarithmicSemiring):
     """Complex logarithms z, where exp(z) may be negative or complex; a sum is scaled by the largest modulus."""
 
     @property
@@ -148,22 +151,9 @@ class ComplexLSESumSemiring(Semiring):
     def from_log(self, x: Tensor) -> Tensor:
         return as_complex(x)
 
-    def product(self, x: Tensor, dim: int) -> Tensor:
-        return torch.sum(x, dim=dim)
-
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         # x + y would multiply y by a complex 1 first, and -inf, the logarithm of zero, would become NaN.
         return torch.complex(x.real + y.real, x.imag + y.imag)
-
-    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        return _contract_logs(xs, as_complex(weight))
-
-    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
-        scaled, largest = _scale(x)
-        return log(torch.bmm(scaled, as_complex(weight).transpose(1, 2))) + largest
-
-    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
-        return _mix_logs(x, as_complex(weight))
 
 
 SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), ComplexLSESumSemiring())
@@ -203,21 +193,7 @@ def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
     return torch.bmm(products, weight.flatten(2).transpose(1, 2))
 
 
-def _contract_logs(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-    pairs = [_scale(x) for x in xs]
-    result = log(_contract_linear([scaled for scaled, _ in pairs], weight))
-    for _, largest in pairs:
-        result = result + largest
-    return result
-
-
 def _mix_linear(x: Tensor, weight: Tensor) -> Tensor:
     weight, x = common_type((weight, x))
     terms = weight.transpose(1, 2).unsqueeze(2)  # (F, H, 1, K)
     return (x * terms).sum(dim=1)
-
-
-def _mix_logs(x: Tensor, weight: Tensor) -> Tensor:
-    largest = _largest(x, 1)  # (F, 1, B, K)
-    scaled = torch.sub(x, largest).exp_()
-    return log(_mix_linear(scaled, weight)) + largest.squeeze(1)

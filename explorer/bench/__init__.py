@@ -8,9 +8,8 @@ from explorer.bench.devices import (
 from explorer.bench.inputs import random_inputs as random_inputs
 from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleaved as time_interleaved
 from explorer.bench.layer_times import measure_layers as measure_layers
-from explorer.bench.machine import Conditions as Conditions, write_json as write_json
 from explorer.bench.malloc import keep_freed_memory as keep_freed_memory
-from explorer.bench.measurement_run import Progress as Progress
+from explorer.bench.measurement_run import Progress as Progress, Settings as Settings
 from explorer.bench.mode_times import measure_modes as measure_modes
 from explorer.bench.recorded import (
     RECORDED_FOLDER as RECORDED_FOLDER,

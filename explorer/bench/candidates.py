@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from explorer.bench.interleave import Repeated, Section, out_of_memory, repeat_until_precise
 from explorer.bench.machine import free_bytes
-from explorer.bench.measurement_run import MeasurementRun, with_estimate
-from explorer.bench.programs import Program, disagreement, program, rows_of
+from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
+from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError, measure_usage
 from explorer.timings import CUDA, Timing
@@ -50,7 +50,7 @@ class Candidate:
         return rows_of(self.arguments)
 
 
-def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]) -> tuple[tuple[Timing, ...], bool]:
+def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]) -> Timed:
     """Time every candidate on every device; also returns whether the measurement was cancelled."""
     prepared = _Prepared(measurement, candidates)
     stopped = not prepared.make()
@@ -65,7 +65,7 @@ def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]
             precision=measurement.settings.precision,
             max_seconds=measurement.settings.max_seconds,
             between=between,
-            cancelled=measurement.cancelled,
+            cancelled=measurement.settings.cancelled,
         )
     return prepared.timings_of(repeated), repeated.cancelled
 
@@ -96,7 +96,7 @@ class _Prepared:
         for number, device in self.timings:
             candidate = self.candidates[number]
             self.measurement.tell(0.0, f"preparing {candidate.what} on {NAMES[device]}")
-            if self.measurement.cancelled():
+            if self.measurement.settings.cancelled():
                 return False
             missing = self._too_large(candidate, device)
             if not missing:
@@ -109,7 +109,7 @@ class _Prepared:
                         raise
                     missing = "out of memory"
             self.timings[number, device] = replace(self.timings[number, device], missing=missing)
-        return not self.measurement.cancelled()
+        return not self.measurement.settings.cancelled()
 
     def timings_of(self, repeated: Repeated[Key]) -> tuple[Timing, ...]:
         """The timings so far, device by device."""
@@ -124,12 +124,12 @@ class _Prepared:
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
         """Prepare a candidate; returns why it cannot be timed, or an empty string."""
         made = program(self._module(candidate, device), candidate.arguments, self.measurement.settings.kind, device)
-        reason = disagreement(made.outputs(), candidate.wanted)
+        reason = made.disagreement(candidate.wanted)
         if reason:
             return f"no time: {reason}"
         if monotonic() - self.measurement.started < USAGE_SECONDS:
             made.prepare()
-            usage = measure_usage(made.run, device, self.measurement.cancelled)
+            usage = measure_usage(made.run, device, self.measurement.settings.cancelled)
             self._bytes_of_row[candidate.build, device] = usage.peak_bytes / candidate.rows
             self.timings[number, device] = replace(
                 self.timings[number, device],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,42 +10,19 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit, Read
 from explorer.bench.candidates import Candidate
 from explorer.bench.interleave import Repeated, Section, repeat_until_precise
-from explorer.bench.measurement_run import (
-    Cancelled,
-    MeasurementRun,
-    OnProgress,
-    Settings,
-    ignore,
-    measurement_run,
-    never,
-    with_estimate,
-)
-from explorer.bench.programs import Program, disagreement, program
-from explorer.bench.step_times import Reference, plain_options, require_circuit
+from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure, with_estimate
+from explorer.bench.programs import Program, program
+from explorer.bench.step_times import Reference, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError, measure_usage
-from explorer.timings import CPU, FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
+from explorer.timings import FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
 from explorer.trace import Trace
 
 Part = tuple[str, str]
 """Device, and WHOLE, SUM (the layers one by one) or READ."""
 
 
-def measure_layers(
-    trace: Trace,
-    step: "int | str" = -1,
-    *,
-    devices: Sequence[str] = (CPU,),
-    batch_size: int = 256,
-    num_threads: int = 1,
-    precision: float = 0.1,
-    max_seconds: float = 20.0,
-    seed: int = 0,
-    x: Tensor | None = None,
-    name: str = "",
-    on_progress: OnProgress = ignore,
-    cancelled: Cancelled = never,
-) -> Run:
+def measure_layers(trace: Trace, step: "int | str" = -1, *, x: Tensor | None = None, **settings: Any) -> Run:
     """Time each layer of a circuit at a step and the whole forward pass; otherwise like `measure_steps`.
 
     The layers run in order as in the forward pass, each on the fresh outputs of the previous ones, with a lap after
@@ -53,24 +31,20 @@ def measure_layers(
     the whole forward pass, the sum of the layers, each layer and each read; it is precise when the first two are.
     """
     require_circuit(trace, "layers are timed one by one")
-    rows = batch_size if x is None else len(x)
-    settings = Settings(tuple(devices), FORWARD, rows, num_threads, precision, max_seconds, seed)
-    with measurement_run(settings, on_progress, cancelled) as begun:
-        if cancelled():
-            return begun.run(LAYERS, name, plain_options(trace), (), True)
-        index = trace.step(step).index
-        timings, stopped = _time_layers(begun, Reference(begun, trace, x, rows), index)
-        return begun.run(LAYERS, name, plain_options(trace), timings, stopped)
+    asked = Settings(kind=FORWARD, **settings)
+    asked = asked if x is None else replace(asked, batch_size=len(x))
+    index = trace.step(step).index
+    return measure(asked, LAYERS, trace.options, lambda begun: _time_layers(begun, trace, x, index))
 
 
-def _time_layers(begun: MeasurementRun, reference: Reference, step: int) -> tuple[tuple[Timing, ...], bool]:
-    candidate = reference.candidate(step)
+def _time_layers(begun: MeasurementRun, trace: Trace, x: Tensor | None, step: int) -> Timed:
+    candidate = Reference(begun, trace, x, begun.settings.batch_size).candidate(step)
     found: dict[str, _Layers] = {}
     differs: list[Timing] = []
     for device in begun.devices:
         begun.tell(0.0, f"preparing {candidate.what}")
         made = program(candidate.build(), candidate.arguments, FORWARD, device)
-        reason = disagreement(made.outputs(), candidate.wanted)
+        reason = made.disagreement(candidate.wanted)
         if reason:
             differs.append(Timing(WHOLE, device, candidate.rows, None, f"no time: {reason}", step=step))
             continue
@@ -88,7 +62,7 @@ def _time_layers(begun: MeasurementRun, reference: Reference, step: int) -> tupl
         precision=begun.settings.precision,
         max_seconds=begun.settings.max_seconds,
         between=lambda repeated, share, note: begun.tell(share, note, lambda: timings(repeated, True)),
-        cancelled=begun.cancelled,
+        cancelled=begun.settings.cancelled,
     )
     return timings(repeated, False), repeated.cancelled
 
@@ -116,7 +90,7 @@ class _Layers:
         self.nodes = tuple(self.circuit.graph.nodes)
         self.step = candidate.step
         made.prepare()
-        usage = measure_usage(made.run, device, begun.cancelled)
+        usage = measure_usage(made.run, device, begun.settings.cancelled)
         self.whole = replace(
             self._timing(WHOLE),
             layers=candidate.layers,

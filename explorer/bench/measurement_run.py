@@ -1,7 +1,7 @@
 """One measurement run: settings, threads, devices, progress, Cancel; one at a time in a process."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -26,35 +26,6 @@ _ONE_AT_A_TIME = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings of a measurement; see `measure_steps`. Raises: UnknownNameError, ValueRangeError."""
-
-    devices: tuple[str, ...] = (CPU,)
-    kind: str = FORWARD
-    batch_size: int = 256
-    num_threads: int = 1
-    precision: float = 0.1
-    max_seconds: float = 20.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for device in self.devices:
-            if device not in DEVICES:
-                raise unknown_name("device", device, DEVICES)
-        if not self.devices:
-            raise ValueRangeError(f"devices must name at least one of {', '.join(DEVICES)}; found none")
-        if self.kind not in KINDS:
-            raise unknown_name("kind of run", self.kind, KINDS)
-        for name, value in (("batch_size", self.batch_size), ("num_threads", self.num_threads)):
-            if value < 1:
-                raise ValueRangeError(f"{name} must be at least 1; found {value}")
-        if not 0 < self.precision < 1:
-            raise ValueRangeError(f"precision must be between 0 and 1; found {self.precision}")
-        if not self.max_seconds > 0:
-            raise ValueRangeError(f"max_seconds must be above 0; found {self.max_seconds}")
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """Progress of a measurement: the elapsed share of its time from 0 to 1, a note, and the timings so far."""
 
@@ -76,15 +47,56 @@ def never() -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings that all measurements have in common.
+
+    `kind` is `forward` or `training`; `num_threads` is torch's, restored afterwards. Sections are repeated until the
+    95 % interval of each median is within the relative `precision`, or `max_seconds` are over (`reached` is then
+    False). An unavailable device is in `run.missing`, with the reason. `seed` is that of generated inputs; `name` is
+    that of the circuit, for views of the run.
+
+    `on_progress` is called between timed sections, at most five times per second, and waited for. When `cancelled()`
+    is true, the measurement ends after the current section, and the run contains the results so far.
+
+    Raises: UnknownNameError, ValueRangeError.
+    """
+
+    devices: Sequence[str] = (CPU,)
+    kind: str = FORWARD
+    batch_size: int = 256
+    num_threads: int = 1
+    precision: float = 0.1
+    max_seconds: float = 20.0
+    seed: int = 0
+    name: str = ""
+    on_progress: OnProgress = ignore
+    cancelled: Cancelled = never
+
+    def __post_init__(self) -> None:
+        for device in self.devices:
+            if device not in DEVICES:
+                raise unknown_name("device", device, DEVICES)
+        if not self.devices:
+            raise ValueRangeError(f"devices must name at least one of {', '.join(DEVICES)}; found none")
+        if self.kind not in KINDS:
+            raise unknown_name("kind of run", self.kind, KINDS)
+        for name, value in (("batch_size", self.batch_size), ("num_threads", self.num_threads)):
+            if value < 1:
+                raise ValueRangeError(f"{name} must be at least 1; found {value}")
+        if not 0 < self.precision < 1:
+            raise ValueRangeError(f"precision must be between 0 and 1; found {self.precision}")
+        if not self.max_seconds > 0:
+            raise ValueRangeError(f"max_seconds must be above 0; found {self.max_seconds}")
+
+
 @dataclass(eq=False)
 class MeasurementRun:
     """A measurement in progress. `tell` is called between timed sections only, in the measuring thread."""
 
     settings: Settings
-    on_progress: OnProgress
-    cancelled: Cancelled
-    devices: tuple[str, ...] = ()
-    missing: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...]
+    missing: Mapping[str, str]
     malloc: str = ""
     limits: dict[str, Limits] = field(default_factory=dict)
     date: str = ""
@@ -95,19 +107,11 @@ class MeasurementRun:
     def tell(self, share: float, note: str, timings: Callable[[], tuple[Timing, ...]] = tuple) -> None:
         """Report progress, unless the last report is recent; returns when the listener has returned."""
         if monotonic() - self._told >= PROGRESS_SECONDS:
-            self.on_progress(Progress(share, note, timings()))
+            self.settings.on_progress(Progress(share, note, timings()))
             self._told = monotonic()
 
-    def run(
-        self, subject: str, circuit: str, options: Mapping[str, Any], timings: tuple[Timing, ...], stopped: bool
-    ) -> Run:
-        """Return the result of the measurement, after a last report of progress."""
-        self.on_progress(Progress(1.0, "cancelled" if stopped else "done", timings))
-        seconds = monotonic() - self.started
-        kind = self.settings.kind
-        return Run(subject, kind, circuit, dict(options), timings, self._setup(), dict(self.missing), stopped, seconds)
-
-    def _setup(self) -> Setup:
+    def setup(self) -> Setup:
+        """The conditions of the measurement."""
         settings = self.settings
         return Setup(
             self.date,
@@ -125,10 +129,25 @@ class MeasurementRun:
         )
 
 
+Timed = tuple[tuple[Timing, ...], bool]
+"""The timings of a measurement, and whether it was cancelled."""
+
+
+def measure(
+    settings: Settings, subject: str, options: Mapping[str, Any], time: Callable[[MeasurementRun], Timed]
+) -> Run:
+    """Run a measurement of a subject, unless it is cancelled before it begins, with a last report of progress."""
+    with _measurement_run(settings) as begun:
+        timings, stopped = ((), True) if settings.cancelled() else time(begun)
+        settings.on_progress(Progress(1.0, "cancelled" if stopped else "done", timings))
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+        seconds = monotonic() - begun.started
+        missing = dict(begun.missing)
+        return Run(subject, settings.kind, settings.name, plain, timings, begun.setup(), missing, stopped, seconds)
+
+
 @contextmanager
-def measurement_run(
-    settings: Settings, on_progress: OnProgress = ignore, cancelled: Cancelled = never
-) -> Iterator[MeasurementRun]:
+def _measurement_run(settings: Settings) -> Iterator[MeasurementRun]:
     """Start a measurement: wait until no other one runs in this process, set the threads, measure the limits.
 
     The threads are restored at the end; malloc continues to keep freed memory. The number of threads holds for the
@@ -137,9 +156,9 @@ def measurement_run(
     reason = why_no_cuda() if CUDA in settings.devices else None
     missing = {} if reason is None else {CUDA: reason}
     devices = tuple(device for device in DEVICES if device in settings.devices and device not in missing)
-    begun = MeasurementRun(settings, on_progress, cancelled, devices, missing)
+    begun = MeasurementRun(settings, devices, missing)
     with _alone(begun):
-        if cancelled():
+        if settings.cancelled():
             yield begun
             return
         begun.started = monotonic()
@@ -162,7 +181,7 @@ def _alone(begun: MeasurementRun) -> Iterator[None]:
     """Exclude other measurements, which would disturb the times."""
     while not _ONE_AT_A_TIME.acquire(timeout=WAIT_SECONDS):
         begun.tell(0.0, "waiting: something else is being timed")
-        if begun.cancelled():
+        if begun.settings.cancelled():
             yield  # nothing is timed after Cancel
             return
     try:

@@ -1,35 +1,22 @@
 """Files of recorded runs: JSON, version 1; measurements of one machine can be viewed on another."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
+from math import inf
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from explorer.errors import FileFormatError
 from explorer.files import check_format, read_json, write_json
-from explorer.timings import DEVICES, KINDS, SUBJECTS, Estimate, Limits, Run, Setup, Timing
+from explorer.timings import DEVICES, KINDS, SUBJECTS, Estimate, Run
 
 FORMAT = "circuit-explorer timing"
 VERSION = 1
 ENDINGS = (".timing.json", ".timing.json.gz")
+NAMES = {str: "a string", bool: "true or false", int: "an integer", float: "a number"}
 RECORDED_FOLDER = Path(__file__).parents[2] / "notebooks" / "recorded"
 """The folder of a checkout with runs recorded on other machines; an installed package has none."""
-
-TIMING_FIELDS: Mapping[str, tuple[type, ...]] = {
-    "what": (str,),
-    "device": (str,),
-    "batch_size": (int,),
-    "missing": (str,),
-    "reached": (bool,),
-    "step": (int, type(None)),
-    "node": (int, type(None)),
-    "layers": (int, type(None)),
-    "operators": (int, type(None)),
-    "planned_bytes": (int, type(None)),
-    "peak_bytes": (int, type(None)),
-    "one_row": (int, float, type(None)),
-}
 
 
 @dataclass(frozen=True)
@@ -72,81 +59,39 @@ def recorded_runs(folder: "str | Path" = RECORDED_FOLDER) -> tuple[RecordedFile,
     return tuple(found)
 
 
-def _run(row: Mapping[str, Any]) -> Run:
-    if row["subject"] not in SUBJECTS or row["kind"] not in KINDS:
-        raise ValueError(f"unknown subject or kind of run: {row['subject']!r}, {row['kind']!r}")
-    return Run(
-        row["subject"],
-        row["kind"],
-        _text(row["circuit"]),
-        dict(row["options"]),
-        tuple(_timing(timing) for timing in row["timings"]),
-        _setup(row["setup"]),
-        _texts(row["missing"]),
-        bool(row["cancelled"]),
-        _number(row["seconds"]),
-    )
+def _run(row: object) -> Run:
+    run: Run = _read(Run, row, "a run")
+    if run.subject not in SUBJECTS or run.kind not in KINDS:
+        raise ValueError(f"unknown subject or kind of run: {run.subject!r}, {run.kind!r}")
+    for timing in run.timings:
+        if timing.device not in DEVICES or timing.batch_size < 1:
+            raise ValueError(f"unknown device or batch size: {timing.device!r}, {timing.batch_size!r}")
+        if timing.estimate is None and not timing.missing:
+            raise ValueError(f"the timing of {timing.what} has neither a time nor a reason")
+        if timing.estimate is not None:
+            _check_estimate(timing.estimate)
+    return run
 
 
-def _timing(row: Mapping[str, Any]) -> Timing:
-    values: dict[str, Any] = {}
-    for name, types in TIMING_FIELDS.items():
-        value = row[name]
-        if type(value) not in types:
-            raise ValueError(f"{name} of a timing cannot be {value!r}")
-        values[name] = value
-    if values["device"] not in DEVICES or values["batch_size"] < 1:
-        raise ValueError(f"unknown device or batch size: {values['device']!r}, {values['batch_size']!r}")
-    found = row["estimate"]
-    if found is None and not values["missing"]:
-        raise ValueError(f"the timing of {values['what']} has neither a time nor a reason")
-    return Timing(**values, estimate=None if found is None else _estimate(found))
+def _check_estimate(found: Estimate) -> None:
+    if found.count < 1 or not found.low <= found.median <= found.high or found.confidence > 1:
+        raise ValueError(f"not an estimate: {found}")
 
 
-def _estimate(row: Mapping[str, Any]) -> Estimate:
-    median, low, high = (_number(row[name]) for name in ("median", "low", "high"))
-    lower, upper, confidence = (_number(row[name]) for name in ("lower_quartile", "upper_quartile", "confidence"))
-    count = row["count"]
-    if type(count) is not int or count < 1 or not low <= median <= high or confidence > 1:
-        raise ValueError(f"not an estimate: {dict(row)}")
-    return Estimate(median, low, high, lower, upper, count, confidence)
-
-
-def _setup(row: Mapping[str, Any]) -> Setup:
-    limits = {
-        _text(device): Limits(
-            _number(found["operator_ms"]), _number(found["bytes_per_second"]), _number(found["flops_per_second"])
-        )
-        for device, found in row["limits"].items()
-    }
-    return Setup(
-        _text(row["date"]),
-        int(_number(row["num_threads"])),
-        _text(row["clock"]),
-        _text(row["malloc"]),
-        _number(row["precision"]),
-        _number(row["max_seconds"]),
-        int(_number(row["seed"])),
-        _texts(row["devices"]),
-        _texts(row["versions"]),
-        _text(row["system"]),
-        limits,
-        _text(row["warning"]),
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected a string, found {value!r}")
-    return value
-
-
-def _texts(value: Mapping[str, object]) -> dict[str, str]:
-    return {_text(key): _text(text) for key, text in value.items()}
-
-
-def _number(value: object) -> float:
-    """Return a finite non-negative number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise ValueError(f"expected a number, found {value!r}")
+def _read(kind: Any, value: Any, name: str) -> Any:
+    """Read a value as the annotation of its field says; numbers are finite and not negative. Raises: ValueError."""
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return cast("type", kind)(**{field: _read(hints[field], value[field], field) for field in hints})
+    if isinstance(kind, UnionType):
+        return None if value is None else _read(get_args(kind)[0], value, name)
+    if get_origin(kind) is tuple:
+        return tuple(_read(get_args(kind)[0], item, name) for item in value)
+    if get_origin(kind) is Mapping:
+        return {_read(str, key, name): _read(get_args(kind)[1], item, name) for key, item in value.items()}
+    if kind is Any:
+        return value
+    is_fitting = type(value) is kind or (kind is float and type(value) is int)
+    if not is_fitting or (kind in (int, float) and not 0 <= value < inf):
+        raise ValueError(f"{name}: expected {NAMES[kind]}, found {value!r}")
     return value

@@ -1,6 +1,6 @@
 """The time of a circuit or tensor graph after the steps of its trace, on CPU and CUDA."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -9,15 +9,7 @@ from torch import Tensor
 
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.inputs import random_inputs
-from explorer.bench.measurement_run import (
-    Cancelled,
-    MeasurementRun,
-    OnProgress,
-    Settings,
-    ignore,
-    measurement_run,
-    never,
-)
+from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.programs import first_rows, program, rows_of
 from explorer.errors import CircuitError
 from explorer.timings import CPU, FORWARD, STEPS, SWEEP, Run, default_steps
@@ -32,59 +24,34 @@ def measure_steps(
     trace: Trace,
     steps: "Sequence[int | str] | None" = None,
     *,
-    devices: Sequence[str] = (CPU,),
-    kind: str = FORWARD,
-    batch_size: int = 256,
-    num_threads: int = 1,
-    precision: float = 0.1,
-    max_seconds: float = 20.0,
-    seed: int = 0,
     x: "Tensor | tuple[Any, ...] | None" = None,
-    name: str = "",
-    on_progress: OnProgress = ignore,
-    cancelled: Cancelled = never,
+    **settings: Any,
 ) -> Run:
     """Time the circuit after each of some steps, by default the `default_steps` of the trace.
 
-    Every step has the same parameter values and, on every device, the same input: `x` (B, D), or `batch_size` rows
-    generated from `seed`. The trace of a tensor graph has fixed shapes: it accepts a tuple of arguments, by default
-    those of the recording, and ignores `batch_size`. The output of each step is first compared with that of the
-    unoptimized circuit on the CPU; a step that differs gets the reason instead of a time. Then the steps are run
-    interleaved until the 95 % interval of each median is within the relative `precision`, or `max_seconds` are over
-    (`reached` is then False). `kind` is `forward` or `training`; `num_threads` is torch's, restored afterwards. An
-    unavailable device is in `run.missing`, with the reason.
-
-    `on_progress` is called between timed sections, at most five times per second, and waited for. When `cancelled()`
-    is true, the measurement ends after the current section, and the run contains the results so far.
+    `settings` are the fields of `Settings`: devices, kind, batch_size, num_threads, precision, max_seconds, seed, name,
+    on_progress, cancelled. Every step has the same parameter values and, on every device, the same input: `x` (B, D),
+    or `batch_size` rows generated from `seed`. The trace of a tensor graph has fixed shapes: it accepts a tuple of
+    arguments, by default those of the recording, and ignores `batch_size`. The output of each step is first compared
+    with that of the unoptimized circuit on the CPU; a step that differs gets the reason instead of a time. Then the
+    steps are run interleaved.
 
     Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit without learnable
     parameters if `kind` is training; UnknownNameError, ValueRangeError for invalid settings.
     """
-    settings = Settings(tuple(devices), kind, _rows(trace, x, batch_size), num_threads, precision, max_seconds, seed)
+    asked = Settings(**settings)
+    asked = replace(asked, batch_size=_rows(trace, x, asked.batch_size))
     chosen = default_steps(trace) if steps is None else tuple(sorted({trace.step(step).index for step in steps}))
-    with measurement_run(settings, on_progress, cancelled) as begun:
-        if cancelled():
-            return begun.run(STEPS, name, plain_options(trace), (), True)
-        reference = Reference(begun, trace, x, settings.batch_size)
-        candidates = [reference.candidate(step) for step in chosen]
-        timings, stopped = time_candidates(begun, candidates)
-        return begun.run(STEPS, name, plain_options(trace), timings, stopped)
+
+    def time(begun: MeasurementRun) -> Timed:
+        reference = Reference(begun, trace, x, asked.batch_size)
+        return time_candidates(begun, [reference.candidate(step) for step in chosen])
+
+    return measure(asked, STEPS, trace.options, time)
 
 
 def measure_sweep(
-    trace: Trace,
-    step: "int | str" = -1,
-    batch_sizes: Sequence[int] = BATCH_SIZES,
-    *,
-    devices: Sequence[str] = (CPU,),
-    kind: str = FORWARD,
-    num_threads: int = 1,
-    precision: float = 0.1,
-    max_seconds: float = 20.0,
-    seed: int = 0,
-    name: str = "",
-    on_progress: OnProgress = ignore,
-    cancelled: Cancelled = never,
+    trace: Trace, step: "int | str" = -1, batch_sizes: Sequence[int] = BATCH_SIZES, **settings: Any
 ) -> Run:
     """Time one step with batches of several sizes, each the first rows of the largest; otherwise like `measure_steps`.
 
@@ -93,12 +60,9 @@ def measure_sweep(
     """
     require_circuit(trace, "batch sizes are varied")
     sizes = sorted(set(batch_sizes))
-    settings = Settings(tuple(devices), kind, min(sizes, default=0), num_threads, precision, max_seconds, seed)
-    with measurement_run(settings, on_progress, cancelled) as begun:
-        if cancelled():
-            return begun.run(SWEEP, name, plain_options(trace), (), True)
-        reference = Reference(begun, trace, None, max(sizes))
-        whole = reference.candidate(trace.step(step).index)
+
+    def time(begun: MeasurementRun) -> Timed:
+        whole = Reference(begun, trace, None, max(sizes)).candidate(trace.step(step).index)
         candidates = [
             replace(
                 whole,
@@ -109,13 +73,9 @@ def measure_sweep(
             )
             for size in sizes
         ]
-        timings, stopped = time_candidates(begun, candidates)
-        return begun.run(SWEEP, name, plain_options(trace), timings, stopped)
+        return time_candidates(begun, candidates)
 
-
-def plain_options(trace: Trace) -> Mapping[str, Any]:
-    """Return the options of a trace as data of JSON types."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in trace.options.items()}
+    return measure(Settings(batch_size=min(sizes, default=0), **settings), SWEEP, trace.options, time)
 
 
 def require_circuit(trace: Trace, what: str) -> None:
@@ -165,6 +125,6 @@ class Reference:
     def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:
         """The outputs of the first step; after a lossy rule, which changes them by design, of this step on the CPU."""
         lossy = {rule.name for rule in self.trace.rules if rule.exactness == "lossy"}
-        if not any(rewrite.rule in lossy for known in self.trace.steps[: step + 1] for rewrite in known.rewrites):
+        if not any(rewrite.rule in lossy for known in self.trace.steps[: step + 1] for rewrite in known.applied):
             return self.outputs
         return program(self.trace.circuit_at(step), self.compared, FORWARD, CPU).outputs()

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -20,53 +19,16 @@ class CircuitSnapshot:
     """The state of a compiled circuit. The origin of its folded layers is unknown; their reads are known."""
 
     compiled: TorchCircuit
-
-    @cached_property
-    def _graph(self) -> Graph[NodeRecord]:
-        graph, names = self.compiled.graph, self.compiled.leaf_names
-        nodes = {node: record_of(layer, names.__getitem__) for node, layer in graph.nodes.items()}
-        return Graph[NodeRecord](nodes, graph.inputs, graph.outputs)
-
-    @property
-    def graph(self) -> Graph[NodeRecord]:
-        """The layers, as records."""
-        return self._graph
+    graph: Graph[NodeRecord]
+    stats: Mapping[str, int]
+    reads: Mapping[int, Mapping[str, Any]]
+    change: None = None
+    """There is no previous step."""
 
     @property
     def size(self) -> tuple[int, int]:
         """Number of layers and of folds."""
         return self.stats["layers"], self.stats["folds"]
-
-    @property
-    def change(self) -> None:
-        """There is no previous step."""
-        return None
-
-    @cached_property
-    def _reads(self) -> Mapping[int, Mapping[str, Any]]:
-        graph = self.compiled.graph
-        return reads_of(graph, self.compiled.fold_index, self._counter.number_bytes(graph))
-
-    @property
-    def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
-        return self._reads
-
-    @cached_property
-    def _counter(self) -> StatsCounter:
-        return StatsCounter(self.compiled.semiring.is_complex)
-
-    @cached_property
-    def _stats(self) -> Mapping[str, int]:
-        stats = self._counter.stats(self.compiled.graph)
-        if self.compiled.fold_index is None:
-            return stats
-        return {**stats, "copied_bytes": sum(read["copied_bytes"] for read in self.reads.values())}
-
-    @property
-    def stats(self) -> Mapping[str, int]:
-        """Layers, folds, parameters, FLOPs and bytes, for one example."""
-        return self._stats
 
     def circuit(self) -> TorchCircuit:
         """A copy of the circuit with the current values."""
@@ -79,7 +41,12 @@ class CircuitSnapshot:
 
 def trace_of_circuit(circuit: TorchCircuit) -> Trace:
     """A trace whose only step is the given circuit: it can be viewed and run, but has no history."""
-    step = Step(
-        0, StepPath.of("compiled circuit"), "compiled", changed=True, seconds=0.0, snapshot=CircuitSnapshot(circuit)
-    )
+    graph, names = circuit.graph, circuit.leaf_names
+    nodes = {node: record_of(layer, names.__getitem__) for node, layer in graph.nodes.items()}
+    counter = StatsCounter(circuit.semiring.is_complex)
+    stats, reads = dict(counter.stats(graph)), reads_of(graph, circuit.fold_index, counter.number_bytes(graph))
+    if circuit.fold_index is not None:
+        stats["copied_bytes"] = sum(read["copied_bytes"] for read in reads.values())
+    snapshot = CircuitSnapshot(circuit, Graph[NodeRecord](nodes, graph.inputs, graph.outputs), stats, reads)
+    step = Step(0, StepPath.of("compiled circuit"), "compiled", changed=True, seconds=0.0, snapshot=snapshot)
     return Trace(None, None, {}, (), (step,), circuit)

@@ -21,14 +21,7 @@ from explorer.backend import (
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.fold_states import FoldStates
 from explorer.compiler.registries import CompileRule
-from explorer.compiler.rules import (
-    CompilerInitializerRegistry,
-    CompilerLayerRegistry,
-    CompilerParameterRegistry,
-    initializer_rules,
-    layer_rules,
-    parameter_rules,
-)
+from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
@@ -87,9 +80,9 @@ class TorchCompiler:
             if not callable(listener):
                 raise DataTypeError(f"listeners: expected callables that accept an event, got {listener!r}")
         self.listeners: tuple[Listener, ...] = tuple(listeners)
-        self.layer_rules = CompilerLayerRegistry(dict(layer_rules.rules))
-        self.parameter_rules = CompilerParameterRegistry(dict(parameter_rules.rules))
-        self.initializer_rules = CompilerInitializerRegistry(dict(initializer_rules.rules))
+        self.layer_rules = layer_rules.copy()
+        self.parameter_rules = parameter_rules.copy()
+        self.initializer_rules = initializer_rules.copy()
         self.circuits = CompiledCircuitsMap()
         self.store = ParameterStore()
         self._claimed: set[TensorParameter] = set()
@@ -100,9 +93,9 @@ class TorchCompiler:
         """A compiler with the same options, rules and compile rules that has compiled nothing and has no listeners."""
         new = TorchCompiler(replace(self.options, disable=()), rules=self.rules)
         new.options = self.options
-        new.layer_rules = CompilerLayerRegistry(dict(self.layer_rules.rules))
-        new.parameter_rules = CompilerParameterRegistry(dict(self.parameter_rules.rules))
-        new.initializer_rules = CompilerInitializerRegistry(dict(self.initializer_rules.rules))
+        new.layer_rules = self.layer_rules.copy()
+        new.parameter_rules = self.parameter_rules.copy()
+        new.initializer_rules = self.initializer_rules.copy()
         return new
 
     def compile(self, circuit: Circuit) -> TorchCircuit:

@@ -74,10 +74,10 @@ class FoldStates:
             affected: dict[int, None] = {}
             for group in groups:
                 totals.copied += _copied_by_group(base, group, place, folds)
-                totals.add(self._counter.layer(group.value))
+                totals.add(self._counter.layer(group.value).costs)
                 for member in group.members:
                     totals.copied -= copied.pop(member, 0)
-                    totals.add(self._counter.layer(base.nodes[member]), -1)
+                    totals.add(self._counter.layer(base.nodes[member]).costs, -1)
                     affected.update(dict.fromkeys(base.users[member]))
             for group in groups:
                 folds[group.node] = len(group.members)

@@ -6,8 +6,9 @@ A compiler copies its registries, so rules added to one compiler never leak into
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from explorer.backend import compiled_class_of
 from explorer.errors import CircuitError, DuplicateNameError
 
 CompileRule = Callable[[Any, Any], Any]
@@ -19,8 +20,8 @@ class CompilerRegistry(ABC):
 
     what: ClassVar[str]
     decorator: ClassVar[str]
-    alternative: ClassVar[str] = ""
-    """What else an author can do for a type without a rule, as part of the error."""
+    rule_for: ClassVar[Callable[[Any], CompileRule] | None] = None
+    """Returns the rule of a compiled class that declares what it compiles; None: no class can declare it."""
 
     rules: dict[type, CompileRule] = field(default_factory=dict)
 
@@ -40,15 +41,19 @@ class CompilerRegistry(ABC):
         rule = self._rule_of(type(symbolic))
         if rule is None:
             name = type(symbolic).__name__
+            declare = "" if self.rule_for is None else f"declare `compiles = {name}` in its compiled class, or "
             raise CircuitError(
                 f"no compile rule for {self.what} {name} ({symbolic!r}); "
-                f"{self.alternative.format(name)}register one with @compiler.{self.decorator}.rule({name})"
+                f"{declare}register one with @compiler.{self.decorator}.rule({name})"
             )
         return rule
 
-    def _rule_of(self, symbolic_type: type) -> CompileRule | None:
-        return self.rules.get(symbolic_type) or self._declared_rule(symbolic_type)
+    def copy(self) -> Self:
+        """A copy that can be extended without changing this one."""
+        return type(self)(dict(self.rules))
 
-    def _declared_rule(self, symbolic_type: type) -> CompileRule | None:
-        """Hook: the rule of a type whose compiled class declares `compiles`."""
-        return None
+    def _rule_of(self, symbolic_type: type) -> CompileRule | None:
+        compiled = compiled_class_of(symbolic_type)
+        if symbolic_type in self.rules or self.rule_for is None or compiled is None:
+            return self.rules.get(symbolic_type)
+        return self.rule_for(compiled)

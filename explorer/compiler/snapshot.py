@@ -86,12 +86,10 @@ class CompiledSnapshot(LayersSnapshot):
 
     @property
     def stats(self) -> Mapping[str, int]:
-        """Layers, folds, parameters, FLOPs and bytes, for one example."""
         return self.counter.stats(self.layers)
 
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """Nothing is folded yet."""
         return {}
 
 
@@ -113,10 +111,8 @@ class FoldingSnapshot(LayersSnapshot):
 
     @property
     def stats(self) -> Mapping[str, int]:
-        """Layers, folds, parameters, FLOPs and bytes, for one example."""
         return self.states.stats(self.level)
 
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
-        """For each folded layer that reads layers: kind of read, index table (F, H, 2), bytes copied."""
         return self.states.reads(self.level)

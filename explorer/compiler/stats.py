@@ -15,26 +15,9 @@ from explorer.graph import Graph, field_names
 from explorer.symbolic import TensorParameter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerCounts:
-    """The costs of one layer with all its folds, per example."""
-
-    layer: TorchLayer
-    """Kept alive, so that its id stays unique."""
-    folds: int
-    flops: int
-    transcendentals: int
-    parameter_flops: int
-    units: int
-    leaves: tuple[tuple[TensorParameter, int], ...]
-    """Learnable leaves and their sizes."""
-    types: tuple[torch.dtype, ...]
-    """Types of all leaves."""
-
-
 @dataclass(slots=True)
 class Totals:
-    """The total costs of the layers of a state, updated by adding and removing layers."""
+    """The costs of layers with all their folds, per example, updated by adding and removing layers."""
 
     layers: int = 0
     folds: int = 0
@@ -45,14 +28,10 @@ class Totals:
     copied: int = 0
     """How many numbers the reads of all layers copy."""
 
-    def add(self, layer: LayerCounts, sign: int = 1) -> None:
-        """Add a layer, or remove it if `sign` is -1; its reads are counted separately."""
-        self.layers += sign
-        self.folds += sign * layer.folds
-        self.flops += sign * layer.flops
-        self.transcendentals += sign * layer.transcendentals
-        self.parameter_flops += sign * layer.parameter_flops
-        self.units += sign * layer.units
+    def add(self, other: "Totals", sign: int = 1) -> None:
+        """Add further costs, or subtract them if `sign` is -1."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
 
     def stats(self, parameters: int, number_bytes: int) -> Mapping[str, int]:
         """The statistics of a state with these totals."""
@@ -66,6 +45,17 @@ class Totals:
             "activation_bytes": self.units * number_bytes,
             "copied_bytes": self.copied * number_bytes,
         }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerCounts:
+    """The costs of one layer without its reads, its learnable leaves with their sizes, and the types of all leaves."""
+
+    layer: TorchLayer
+    """Kept alive, so that its id stays unique."""
+    costs: Totals
+    leaves: tuple[tuple[TensorParameter, int], ...]
+    types: tuple[torch.dtype, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +100,7 @@ class StatsCounter:
         leaves: dict[TensorParameter, int] = {}
         types: dict[torch.dtype, None] = {}
         for layer in layers:
-            totals.add(layer)
+            totals.add(layer.costs)
             leaves.update(layer.leaves)
             types.update(dict.fromkeys(layer.types))
         numbers = [dtype for dtype in types if dtype.is_floating_point or dtype.is_complex]
@@ -152,9 +142,9 @@ def _count_layer(layer: TorchLayer) -> LayerCounts:
                     leaves.extend([(leaf, size) for leaf in node.leaves])
             else:
                 operators += node.flops * node.num_folds
-    flops, transcendentals = layer.flops * folds, layer.transcendentals * folds
-    units = layer.num_output_units * folds
-    return LayerCounts(layer, folds, flops, transcendentals, operators, units, tuple(leaves), tuple(types))
+    transcendentals, units = layer.transcendentals * folds, layer.num_output_units * folds
+    costs = Totals(1, folds, layer.flops * folds, transcendentals, operators, units)
+    return LayerCounts(layer, costs, tuple(leaves), tuple(types))
 
 
 def _parameters(layer: TorchLayer) -> Iterator[TorchParameter]:

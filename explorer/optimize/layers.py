@@ -22,7 +22,6 @@ from explorer.backend import (
 from explorer.backend.parameters import (
     TorchLogSoftmaxParameter,
     TorchMatMulParameter,
-    TorchParameter,
     TorchSoftmaxParameter,
     apply_op,
     subgraph_parameter,
@@ -63,16 +62,7 @@ TUCKER = LayerOptPattern("Tucker", (TorchSumLayer, TorchKroneckerLayer), config_
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(TUCKER)
 def fuse_tucker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Kronecker product is one contraction: the vector of all products is never built."""
-    top: TorchSumLayer = match.entries[0]
-    product: TorchKroneckerLayer = match.entries[1]
-    return (
-        TorchTuckerLayer(
-            num_input_units=product.num_input_units,
-            num_output_units=top.num_output_units,
-            arity=product.arity,
-            weight=top.weight,
-        ),
-    )
+    return (_fused(TorchTuckerLayer, *match.entries),)
 
 
 CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), config_patterns=({"arity": 1}, {}))
@@ -81,15 +71,20 @@ CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), co
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(CANDECOMP)
 def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Hadamard product is one layer: a product, then a matrix."""
-    top: TorchSumLayer = match.entries[0]
-    product: TorchHadamardLayer = match.entries[1]
-    return (
-        TorchCPTLayer(
-            num_input_units=product.num_input_units,
-            num_output_units=top.num_output_units,
-            arity=product.arity,
-            weight=top.weight,
-        ),
+    return (_fused(TorchCPTLayer, *match.entries),)
+
+
+def _fused(
+    kind: type[TorchTuckerLayer] | type[TorchCPTLayer],
+    top: TorchSumLayer,
+    product: TorchKroneckerLayer | TorchHadamardLayer,
+) -> TorchLayer:
+    """The layer that computes a sum over a product."""
+    return kind(
+        num_input_units=product.num_input_units,
+        num_output_units=top.num_output_units,
+        arity=product.arity,
+        weight=top.weight,
     )
 
 
@@ -101,7 +96,7 @@ DENSE_KRONECKER = LayerOptPattern(
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(DENSE_KRONECKER)
 def shatter_dense_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum whose weight is a Kronecker product is two small ones: (A kron B) x without the large matrix."""
-    return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
+    return _two_tensor_dots(match.entries[0], match)
 
 
 TENSOR_DOT_KRONECKER = LayerOptPattern(
@@ -112,14 +107,12 @@ TENSOR_DOT_KRONECKER = LayerOptPattern(
 @DEFAULT_LAYER_SHATTER_OPT_RULES.rule(TENSOR_DOT_KRONECKER)
 def shatter_tensor_dot_kronecker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A tensor dot whose weight is itself a Kronecker product is two smaller tensor dots."""
-    return _two_tensor_dots(match.entries[0], match.entries[0].weight, match)
+    return _two_tensor_dots(match.entries[0], match)
 
 
-def _two_tensor_dots(
-    layer: TorchSumLayer | TorchTensorDotLayer, weight: TorchParameter, match: GraphOptMatch
-) -> tuple[TorchLayer, ...]:
+def _two_tensor_dots(layer: TorchSumLayer | TorchTensorDotLayer, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     root = match.sub_entries[0]["weight"][0].root
-    first, second = (subgraph_parameter(weight, operand) for operand in weight.graph.inputs[root])
+    first, second = (subgraph_parameter(layer.weight, operand) for operand in layer.weight.graph.inputs[root])
     middle = layer.num_input_units // first.shape[1] * first.shape[0]
     return (
         TorchTensorDotLayer(num_input_units=layer.num_input_units, num_output_units=middle, weight=first),

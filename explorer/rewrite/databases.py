@@ -1,9 +1,9 @@
 """Databases of rewriters: names, tags, and queries that choose by tags."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
@@ -14,7 +14,7 @@ Position = float | int | str
 """The position of an entry: a number, or "last"."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Query:
     """Selects the entries with any tag of `include`, all of `require` and none of `exclude`.
 
@@ -31,25 +31,16 @@ class Query:
     (True, False)
     """
 
-    include: tuple[str, ...]
-    require: tuple[str, ...]
-    exclude: tuple[str, ...]
-    subquery: Mapping[str, "Query"] = field(hash=False)
-    position_cutoff: float
+    include: Collection[str]
+    require: Collection[str] = ()
+    exclude: Collection[str] = ()
+    subquery: Mapping[str, "Query"] = field(default_factory=dict[str, "Query"], hash=False)
+    position_cutoff: float = inf
 
-    def __init__(
-        self,
-        include: Iterable[str],
-        require: Iterable[str] | None = None,
-        exclude: Iterable[str] | None = None,
-        subquery: "Mapping[str, Query] | None" = None,
-        position_cutoff: float = inf,
-    ) -> None:
-        object.__setattr__(self, "include", _tags("include", include))
-        object.__setattr__(self, "require", _tags("require", require or ()))
-        object.__setattr__(self, "exclude", _tags("exclude", exclude or ()))
-        object.__setattr__(self, "subquery", MappingProxyType(dict(subquery or {})))
-        object.__setattr__(self, "position_cutoff", position_cutoff)
+    def __post_init__(self) -> None:
+        for name in ("include", "require", "exclude"):
+            object.__setattr__(self, name, _tags(name, getattr(self, name)))
+        object.__setattr__(self, "subquery", MappingProxyType(dict(self.subquery)))
 
     @classmethod
     def read(cls, *parts: str, **subquery: "Query") -> "Query":
@@ -75,42 +66,31 @@ class Query:
 
     def including(self, *tags: str) -> "Query":
         """The query that also includes these tags."""
-        return self._with(include=(*self.include, *tags))
+        return replace(self, include=(*self.include, *tags))
 
     def excluding(self, *tags: str) -> "Query":
         """The query that also excludes these tags."""
-        return self._with(exclude=(*self.exclude, *tags))
+        return replace(self, exclude=(*self.exclude, *tags))
 
     def requiring(self, *tags: str) -> "Query":
         """The query that also requires these tags."""
-        return self._with(require=(*self.require, *tags))
+        return replace(self, require=(*self.require, *tags))
 
     def before(self, position: float) -> "Query":
         """The query limited to entries before a position."""
-        return Query(self.include, self.require, self.exclude, self.subquery, position)
+        return replace(self, position_cutoff=position)
 
     def inside(self, name: str) -> "Query":
         """The query for the nested database of this name."""
         return self.subquery.get(name, self)
 
-    def _with(self, include: Iterable[str] = (), require: Iterable[str] = (), exclude: Iterable[str] = ()) -> "Query":
-        return Query(
-            tuple(include) or self.include,
-            tuple(require) or self.require,
-            tuple(exclude) or self.exclude,
-            self.subquery,
-            self.position_cutoff,
-        )
-
     def __repr__(self) -> str:
-        parts = [repr(f"{sign}{tag}") for sign, tags in self._signed() for tag in tags]
+        signed = (("+", self.include), ("&", self.require), ("-", self.exclude))
+        parts = [repr(f"{sign}{tag}") for sign, tags in signed for tag in tags]
         parts += [f"{name}={query}" for name, query in self.subquery.items()]
         if self.position_cutoff != inf:
             parts.append(f"position_cutoff={self.position_cutoff:g}")
         return f"Query({', '.join(parts)})"
-
-    def _signed(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return (("+", self.include), ("&", self.require), ("-", self.exclude))
 
 
 @runtime_checkable

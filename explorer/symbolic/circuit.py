@@ -6,7 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from explorer.errors import CircuitError, DataTypeError, DuplicateNameError, ShapeError, StructureError
+from explorer.errors import (
+    CircuitError,
+    DataTypeError,
+    DuplicateNameError,
+    ShapeError,
+    StructureError,
+    unknown_name,
+)
+from explorer.files import read_json, write_json
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
@@ -146,9 +154,7 @@ class Circuit:
 
     def save(self, path: "str | Path") -> None:
         """Write the circuit as versioned JSON (gzip if the name ends in .gz). Constants are written in full."""
-        from explorer.symbolic.files import save_circuit
-
-        save_circuit(self, path)
+        write_json(self.to_json(), path)
 
     def to_json(self) -> dict[str, Any]:
         """The circuit as data of JSON types."""
@@ -159,14 +165,12 @@ class Circuit:
     @staticmethod
     def load(path: "str | Path") -> "Circuit":
         """Read a circuit file. Raises: FileFormatError for a foreign, truncated or newer file."""
-        from explorer.symbolic.files import load_circuit
+        from explorer.symbolic.files import CIRCUIT_FORMAT, circuit_from_json
 
-        return load_circuit(path)
+        return circuit_from_json(read_json(path, CIRCUIT_FORMAT), where=str(path))
 
     def layer_id(self, name: "str | int") -> int:
         """The id of a layer by name or id. Raises: UnknownNameError."""
-        from explorer.errors import unknown_name
-
         for node, known in self.names.items():
             if known == name:
                 return node

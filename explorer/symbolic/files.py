@@ -5,14 +5,13 @@ Classes are found by name among the imported subclasses, so layers and operators
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import CircuitError, FileFormatError, unknown_name
-from explorer.files import check_format, read_json, write_json
+from explorer.files import check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
@@ -22,16 +21,6 @@ from explorer.symbolic.parameters import DataType, ParameterNode, TensorParamete
 
 CIRCUIT_FORMAT = "circuit-explorer circuit"
 VERSION = 1
-
-
-def save_circuit(circuit: Circuit, path: "str | Path") -> None:
-    """Write a circuit file, compressed if its name ends in .gz."""
-    write_json(circuit_to_json(circuit), path)
-
-
-def load_circuit(path: "str | Path") -> Circuit:
-    """Read a circuit file. Raises: FileFormatError."""
-    return circuit_from_json(read_json(path, CIRCUIT_FORMAT), where=str(path))
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:

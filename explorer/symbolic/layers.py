@@ -102,10 +102,7 @@ class CategoricalLayer(InputLayer):
 
     def _check(self) -> None:
         _check_univariate(self)
-        _check_one_of(self, probs=self.probs, logits=self.logits)
-        for name, value in (("probs", self.probs), ("logits", self.logits)):
-            if value is not None:
-                check_shape(self, name, value, (self.num_output_units, self.num_categories))
+        _check_one_of(self, (self.num_output_units, self.num_categories), probs=self.probs, logits=self.logits)
         check_constant(self, "probs", self.probs, "at least 0", lambda p: p >= 0)
 
 
@@ -122,10 +119,7 @@ class BinomialLayer(InputLayer):
 
     def _check(self) -> None:
         _check_univariate(self)
-        _check_one_of(self, probs=self.probs, logits=self.logits)
-        for name, value in (("probs", self.probs), ("logits", self.logits)):
-            if value is not None:
-                check_shape(self, name, value, (self.num_output_units,))
+        _check_one_of(self, (self.num_output_units,), probs=self.probs, logits=self.logits)
         check_constant(self, "probs", self.probs, "between 0 and 1", lambda p: (p >= 0) & (p <= 1))
 
 
@@ -280,7 +274,11 @@ def _check_univariate(layer: InputLayer) -> None:
         raise ScopeError(f"{type(layer).__name__} reads one variable; found scope {layer.scope}")
 
 
-def _check_one_of(layer: Layer, **given: object) -> None:
-    if sum(value is not None for value in given.values()) != 1:
-        found = [name for name, value in given.items() if value is not None]
-        raise ShapeError(f"{type(layer).__name__} needs exactly one of {' and '.join(given)}; found {found or 'none'}")
+def _check_one_of(layer: Layer, shape: Shape, **given: ParameterNode | None) -> None:
+    """Raises: ShapeError unless exactly one of the parameters is given, in this shape."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if len(found) != 1:
+        names = " and ".join(given)
+        raise ShapeError(f"{type(layer).__name__} needs exactly one of {names}; found {list(found) or 'none'}")
+    for name, value in found.items():
+        check_shape(layer, name, value, shape)

@@ -1,12 +1,6 @@
 """Region graphs, circuits made from them, and the gallery of named circuits."""
 
 from explorer.templates import gallery as gallery
-from explorer.templates.benchmark_cases import (
-    COMPILE_CASES as COMPILE_CASES,
-    FORWARD_CASES as FORWARD_CASES,
-    BenchmarkCase as BenchmarkCase,
-    benchmark_case as benchmark_case,
-)
 from explorer.templates.blocks import (
     BLOCKS as BLOCKS,
     Block as Block,

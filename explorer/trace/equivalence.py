@@ -51,7 +51,7 @@ def checked_steps(
         imported = source is not None and not found
         if values is None or imported or step.changed or step.folds:
             values = step.snapshot.results(x)
-            values = tuple(map(_principal, values)) if semiring == COMPLEX_LOGARITHMS else values
+            values = tuple(_principal(value, semiring) for value in values)
         if needs_rows and not any(value.numel() for value in values):
             raise ShapeError("check needs at least one row; x has none")
         # Folding reorders sums, so it is exact in real arithmetic only.
@@ -65,7 +65,7 @@ def checked_steps(
 def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:
     """Compare the results after a step with those before it."""
     pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
-    compared = [_compared(value, wanted, semiring) for value, wanted in pairs]
+    compared = [largest_difference(value, wanted, semiring) for value, wanted in pairs]
     difference, rounding = max(
         compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]), default=(0.0, HALF_ROUNDING)
     )
@@ -74,9 +74,9 @@ def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[
     return StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)
 
 
-def _principal(logarithm: Any) -> Any:
+def _principal(logarithm: Any, semiring: str) -> Any:
     """Complex logarithms with one form for each number: no angle for log 0, and pi in place of -pi."""
-    if not logarithm.is_complex():
+    if semiring != COMPLEX_LOGARITHMS or not logarithm.is_complex():
         return logarithm
     result = logarithm.clone()
     result.imag[result.real == -inf] = 0
@@ -84,10 +84,11 @@ def _principal(logarithm: Any) -> Any:
     return result
 
 
-def _compared(value: Any, wanted: Any, semiring: str) -> tuple[float, float]:
+def largest_difference(value: Any, wanted: Any, semiring: str) -> tuple[float, float]:
     """The largest difference of two tensors, and the tolerance for a different order of sums."""
     if not value.is_floating_point() and not value.is_complex():
         return float((value != wanted).any()), ROUNDING["torch.float64"]
+    value, wanted = _principal(value, semiring), _principal(wanted, semiring)
     size = wanted.abs()
     size[(size == inf) | (size != size)] = 0
     rounding = ROUNDING.get(str(size.dtype), HALF_ROUNDING)

@@ -8,6 +8,7 @@ import torch
 import explorer
 from explorer import bench
 from explorer.bench import candidates
+from explorer.bench.programs import program
 from explorer.bench.usage import measure_usage
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
@@ -20,7 +21,7 @@ from explorer.symbolic import (
     Parameterization,
     TensorParameter,
 )
-from explorer.templates import gallery
+from explorer.templates import CategoricalInput, gallery, hmm
 from explorer.timings import LAYER, READ, SUM, WHOLE
 from tests.bench.conftest import FEW
 
@@ -194,6 +195,20 @@ def test_a_missing_device_says_why(digits):
 def test_invalid_settings_are_refused(digits, options, error, message):
     with pytest.raises(error, match=message):
         bench.measure_steps(digits, **options)
+
+
+def test_outputs_are_compared_in_the_semiring_of_the_circuit():
+    x = torch.zeros(2, 40, dtype=torch.long)
+    shared = hmm(range(40), CategoricalInput(4), num_latent_states=4)
+    likelihoods = program(TorchCompiler(semiring="sum-product").compile(shared), (x,), "forward", "cpu")
+    (tiny,) = likelihoods.outputs()
+    assert float(tiny.max()) < 1e-4
+    assert likelihoods.disagreement((tiny,)) == ""
+    assert "differs" in likelihoods.disagreement((2 * tiny,))
+    logarithms = program(TorchCompiler(semiring="complex-lse-sum").compile(shared), (x,), "forward", "cpu")
+    (found,) = logarithms.outputs()
+    assert logarithms.disagreement((found + 2j * torch.pi,)) == ""
+    assert "differs" in logarithms.disagreement((found + 1,))
 
 
 # ---------------------------------------------------------------------- on CUDA

@@ -10,10 +10,13 @@ from rich.console import Console
 
 import benchmarks
 from benchmarks import compile_times, forward_times, peer as peers
+from benchmarks.cases import FORWARD_CASES, GALLERY_CASES
+from benchmarks.conditions import Conditions, write_json
 from benchmarks.forward_times import FORWARD, FRESH, TRAINING
-from explorer.bench import Conditions, write_json
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, UnknownNameError
+from explorer.symbolic import InputLayer
+from explorer.templates import load_named
 
 needs_peer = pytest.mark.skipif(not benchmarks.peer_is_installed(), reason="libcirkit is not installed")
 
@@ -120,3 +123,17 @@ def test_growth_is_measured_against_proportional(monkeypatch):
 def test_an_unknown_case_lists_those_that_are_known():
     with pytest.raises(UnknownNameError, match="no benchmark case named 'L9'; known are: digits, mnist"):
         benchmarks.case_named("L9")
+
+
+@pytest.mark.parametrize("name", FORWARD_CASES)
+def test_benchmark_cases_build(name):
+    case = FORWARD_CASES[name]
+    circuit = case.circuit()
+    inputs = [layer for layer in circuit.layers if isinstance(layer, InputLayer)]
+    assert len(inputs) == circuit.num_variables == case.shape[1] * case.shape[2]
+    assert {layer.num_output_units for layer in inputs} == {case.num_units}
+
+
+@pytest.mark.parametrize("name", GALLERY_CASES)
+def test_a_case_of_the_gallery_is_that_circuit(name):
+    assert str(GALLERY_CASES[name].circuit()) == str(load_named(name))

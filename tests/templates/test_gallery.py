@@ -10,7 +10,7 @@ import pytest
 from explorer.errors import CircuitError, DuplicateNameError, UnknownNameError
 from explorer.graph import config_of, group_levels, heights, levels, parameters_of
 from explorer.symbolic import Circuit, HadamardLayer, KroneckerParameter, SumLayer
-from explorer.templates import Gallery, benchmark_case, gallery, load_named
+from explorer.templates import Gallery, gallery, load_named
 from tests.templates.evaluate import Evaluator, all_states
 
 LAYERS = {
@@ -151,10 +151,3 @@ def test_waiting_finds_folds_that_levels_by_longest_distance_miss():
         done.update(n for n in ready if fold_key(graph.nodes[n]) == first)
         by_agenda += 1
     assert (by_level, by_agenda) == (11, 9)
-
-
-def test_the_benchmark_case_of_mnist():
-    case = benchmark_case("L2")
-    assert (case.num_units, case.batch_size) == (32, 256)
-    with pytest.raises(UnknownNameError, match="S1"):
-        benchmark_case("XL")

@@ -5,9 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from explorer.symbolic import Circuit, InputLayer
+from explorer.symbolic import Circuit
 from explorer.templates import (
-    FORWARD_CASES,
     CategoricalInput,
     RegionGraph,
     chow_liu_tree,
@@ -216,12 +215,3 @@ def test_table_circuits_have_the_peers_layers():
             **options,
         )
         assert layer_table(circuit) == peer_layer_table(peer)
-
-
-@pytest.mark.parametrize("name", FORWARD_CASES)
-def test_benchmark_cases_build(name):
-    case = FORWARD_CASES[name]
-    circuit = case.circuit()
-    inputs = [layer for layer in circuit.layers if isinstance(layer, InputLayer)]
-    assert len(inputs) == circuit.num_variables == case.shape[1] * case.shape[2]
-    assert {layer.num_output_units for layer in inputs} == {case.num_units}

@@ -4,26 +4,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from explorer.backend import TorchLayer, compiled_class_of
+from explorer.backend import TorchLayer
 from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic import InputLayer, Layer
-
-
-@dataclass(eq=False)
-class CompilerLayerRegistry(CompilerRegistry):
-    """Compile rules of layers; a layer that a compiled class declares as `compiles` needs none."""
-
-    what = "layer"
-    decorator = "layer_rules"
-    alternative = "declare `compiles = {}` in its compiled class, or "
-
-    def _declared_rule(self, symbolic_type: type) -> CompileRule | None:
-        compiled = compiled_class_of(symbolic_type)
-        return None if compiled is None else layer_rule(compiled)
-
-
-layer_rules = CompilerLayerRegistry()
 
 
 @cache
@@ -39,3 +23,15 @@ def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
         return layer_type(**values)
 
     return compile_layer
+
+
+@dataclass(eq=False)
+class CompilerLayerRegistry(CompilerRegistry):
+    """Compile rules of layers; a layer that a compiled class declares as `compiles` needs none."""
+
+    what = "layer"
+    decorator = "layer_rules"
+    rule_for = staticmethod(layer_rule)
+
+
+layer_rules = CompilerLayerRegistry()

@@ -6,27 +6,11 @@ from typing import Any
 
 import torch
 
-from explorer.backend import compiled_class_of, parameters as compiled
+from explorer.backend import parameters as compiled
 from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.errors import DataTypeError
 from explorer.graph import config_of
 from explorer.symbolic import DataType, ParameterOp, TensorParameter
-
-
-@dataclass(eq=False)
-class CompilerParameterRegistry(CompilerRegistry):
-    """Compile rules of parameter nodes; an operator that a compiled class declares as `compiles` needs none."""
-
-    what = "parameter node"
-    decorator = "parameter_rules"
-    alternative = "declare `compiles = {}` in its compiled class, or "
-
-    def _declared_rule(self, symbolic_type: type) -> CompileRule | None:
-        compiled = compiled_class_of(symbolic_type)
-        return None if compiled is None else operator_rule(compiled)
-
-
-parameter_rules = CompilerParameterRegistry()
 
 
 @cache
@@ -38,6 +22,18 @@ def operator_rule(op_type: type[compiled.TorchParameterOp]) -> CompileRule:
         return op_type(shape=op.shape, in_shapes=in_shapes, **config_of(op))
 
     return compile_operator
+
+
+@dataclass(eq=False)
+class CompilerParameterRegistry(CompilerRegistry):
+    """Compile rules of parameter nodes; an operator that a compiled class declares as `compiles` needs none."""
+
+    what = "parameter node"
+    decorator = "parameter_rules"
+    rule_for = staticmethod(operator_rule)
+
+
+parameter_rules = CompilerParameterRegistry()
 
 
 @parameter_rules.rule(TensorParameter)

@@ -1,7 +1,6 @@
 """Circuits of real size, where compile time and folding decide."""
 
 from explorer.symbolic import Circuit
-from explorer.templates.benchmark_cases import benchmark_case
 from explorer.templates.gallery.registry import GALLERY
 from explorer.templates.images import image_data
 
@@ -9,7 +8,14 @@ from explorer.templates.images import image_data
 @GALLERY.add("mnist")
 def mnist() -> Circuit:
     """Folding at the size of real work: 28x28 pixels, split by rows and by columns, 5,725 layers in a few folds."""
-    return benchmark_case("L2").circuit()
+    return image_data(
+        (1, 28, 28),
+        "quad-graph",
+        input_layer="categorical",
+        num_input_units=32,
+        sum_product_layer="cp",
+        num_sum_units=32,
+    )
 
 
 @GALLERY.add("poon-domingos")

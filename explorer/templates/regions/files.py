@@ -1,25 +1,14 @@
 """Region graph files: a region graph as versioned JSON, and back."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from explorer.errors import CircuitError, FileFormatError
-from explorer.files import check_format, read_json, write_json
+from explorer.files import check_format
 from explorer.templates.regions.region_graph import Partition, RegionGraph
 
 FORMAT = "circuit-explorer region graph"
 VERSION = 1
-
-
-def save_region_graph(region_graph: RegionGraph, path: "str | Path") -> None:
-    """Write a region graph file, compressed if its name ends in .gz."""
-    write_json(region_graph_to_json(region_graph), path)
-
-
-def load_region_graph(path: "str | Path") -> RegionGraph:
-    """Read a region graph file. Raises: FileFormatError."""
-    return region_graph_from_json(read_json(path, FORMAT), where=str(path))
 
 
 def region_graph_to_json(region_graph: RegionGraph) -> dict[str, Any]:

@@ -82,7 +82,8 @@ def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Ma
     for c in discrete:
         values, members = np.unique(table[:, c], return_inverse=True)
         for x in continuous:
-            given = sum(_entropy(column) * len(column) for column in _groups(table[:, x], members, len(values)))
+            groups = [table[members == value, x] for value in range(len(values))]
+            given = sum(_entropy(group) * len(group) for group in groups)
             found[x, c] = found[c, x] = _entropy(table[:, x]) - given / len(table)
     return found
 
@@ -102,19 +103,10 @@ def _entropy(column: Matrix) -> float:
     return 0.5 * float(np.log(2 * np.pi * (np.var(column) + VARIANCE_FLOOR)) + 1)
 
 
-def _groups(column: Matrix, members: NDArray[np.intp], count: int) -> list[Matrix]:
-    return [column[members == group] for group in range(count)]
-
-
-def _table(data: ArrayLike) -> NDArray[np.generic]:
+def _reals(data: ArrayLike) -> Matrix:
     table = np.asarray(data)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 1:
         raise ShapeError(f"data must have two axes, rows (two or more) and columns; found shape {table.shape}")
-    return table
-
-
-def _reals(data: ArrayLike) -> Matrix:
-    table = _table(data)
     if table.dtype.kind not in "iufb":
         raise DataTypeError(f"data must be real numbers; found dtype {table.dtype}")
     reals = table.astype(np.float64)

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from explorer.errors import GraphError, ScopeError, StructureError
+from explorer.files import read_json, write_json
 from explorer.symbolic import Finding, Scope, make_scope, shared_variables, union
 
 
@@ -114,16 +115,16 @@ class RegionGraph:
 
     def save(self, path: "str | Path") -> None:
         """Write the region graph as versioned JSON (gzip if the name ends in .gz)."""
-        from explorer.templates.regions.files import save_region_graph
+        from explorer.templates.regions.files import region_graph_to_json
 
-        save_region_graph(self, path)
+        write_json(region_graph_to_json(self), path)
 
     @staticmethod
     def load(path: "str | Path") -> "RegionGraph":
         """Read a region graph file. Raises: FileFormatError for a foreign, truncated or newer file."""
-        from explorer.templates.regions.files import load_region_graph
+        from explorer.templates.regions.files import FORMAT, region_graph_from_json
 
-        return load_region_graph(path)
+        return region_graph_from_json(read_json(path, FORMAT), where=str(path))
 
     def __str__(self) -> str:
         lines: list[str] = []
