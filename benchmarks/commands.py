@@ -130,7 +130,7 @@ def bench_views(
     """Time the views of a trace against their budgets: steps, first picture, pages."""
     conditions = Conditions(0, 1, "")
     names = tuple(circuits or VIEW_CASES)
-    figures = []
+    measurements = []
     pages: dict[str, tuple[str, int]] = {}
     with progress(notes()) as bar:
         task = bar.add_task("Measuring", total=2 * len(names), note="")
@@ -138,19 +138,19 @@ def bench_views(
             for name in names:
                 bar.update(task, note=name)
                 trace = record(load_circuit(name))
-                figures += measure_views(name, trace)
+                measurements += measure_views(name, trace)
                 bar.advance(task)
                 page = export_of(name, trace)
                 pages[name] = (page, layers_of(trace))
-                figures.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
+                measurements.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
                 bar.advance(task)
             if browser and pages:
-                figures += measure_pages(pages)
-                figures += measure_dashboard()
-    results().print(view_table(figures))
+                measurements += measure_pages(pages)
+                measurements += measure_dashboard()
+    results().print(view_table(measurements))
     _note_if_busy()
     if json is not None:
-        write_json(json, conditions, views_to_json(figures))
+        write_json(json, conditions, views_to_json(measurements))
 
 
 @bench.command("tensor")

@@ -93,7 +93,7 @@ def export_size(name: str, page: str, budget: float | None) -> Measurement:
     return Measurement(name, "exported page", len(page.encode()), "bytes", budget)
 
 
-def view_table(figures: Sequence[Measurement]) -> Table:
+def view_table(measurements: Sequence[Measurement]) -> Table:
     """A table with one row per measurement."""
     table = Table(title="Time and size of showing a trace")
     for column in ("circuit", "what"):
@@ -101,18 +101,18 @@ def view_table(figures: Sequence[Measurement]) -> Table:
     for column in ("measured", "budget", ""):
         table.add_column(column, justify="right", overflow="fold")
     before = ""
-    for figure in figures:
-        bound = "" if figure.budget is None else f"{'≥' if figure.over else '≤'} {_text(figure.budget, figure.unit)}"
-        measured = figure.why if figure.value is None else _text(figure.value, figure.unit)
-        kept = "" if figure.ok is None else "kept" if figure.ok else "MISSED"
-        table.add_row("" if figure.circuit == before else figure.circuit, figure.what, measured, bound, kept)
-        before = figure.circuit
+    for one in measurements:
+        bound = "" if one.budget is None else f"{'≥' if one.over else '≤'} {_text(one.budget, one.unit)}"
+        measured = one.why if one.value is None else _text(one.value, one.unit)
+        kept = "" if one.ok is None else "kept" if one.ok else "MISSED"
+        table.add_row("" if one.circuit == before else one.circuit, one.what, measured, bound, kept)
+        before = one.circuit
     return table
 
 
-def views_to_json(figures: Sequence[Measurement]) -> list[dict[str, Any]]:
+def views_to_json(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:
     """Return all measurements as data of JSON types."""
-    return [{**asdict(figure), "ok": figure.ok} for figure in figures]
+    return [{**asdict(one), "ok": one.ok} for one in measurements]
 
 
 def _make_step(index: TraceIndex, step: int) -> int:

@@ -1,33 +1,33 @@
-"""Every error a user can meet, one class per kind, all from `CircuitError`.
+"""The errors of this package, one class per kind, all subclasses of `CircuitError`.
 
 A message says what was asked, what was found, where, and what to do.
 """
 
 from difflib import get_close_matches
 
-MOST_NAMES = 60
-"""So many names are listed in a message; of more only the nearest."""
+MAX_NAMES = 60
+"""Maximum number of names in a message; of more names, only the nearest are listed."""
 
 
 class CircuitError(Exception):
-    """Base of every error this package raises for bad input or a failing rule.
+    """Base of every error that this package raises for invalid input or a failing rule.
 
-    `trace` is the trace up to the failure if a compilation that was being recorded ended with this error.
+    `trace` is the trace up to the failure, if a recorded compilation ended with this error.
     """
 
     trace: object | None = None
 
 
 class GraphError(CircuitError):
-    """A graph is malformed: a node reads one that is missing, or an output does not exist."""
+    """A graph is malformed: an input or an output does not exist."""
 
 
 class CycleError(GraphError):
-    """The nodes of a graph read each other in a circle."""
+    """The nodes of a graph form a cycle."""
 
 
 class ShapeError(CircuitError):
-    """A shape, arity or number of units differs from what is needed."""
+    """A shape, arity or number of units differs from the required one."""
 
 
 class ScopeError(CircuitError):
@@ -35,19 +35,19 @@ class ScopeError(CircuitError):
 
 
 class StructureError(CircuitError):
-    """A circuit lacks a property (smooth, decomposable ...) that was asked for."""
+    """A circuit lacks a required property (smooth, decomposable ...)."""
 
 
 class DataTypeError(CircuitError):
-    """Data or a parameter has a type that the place does not take."""
+    """Data or a parameter has the wrong type."""
 
 
 class ValueRangeError(CircuitError):
-    """A number lies outside of the range in which it has a meaning."""
+    """A number is out of range."""
 
 
 class UnknownNameError(CircuitError):
-    """A name (semiring, rule, preset, step, circuit ...) is not known; the message lists those that are."""
+    """A name (semiring, rule, preset, step, circuit ...) is unknown; the message lists the known ones."""
 
 
 class DuplicateNameError(CircuitError):
@@ -55,54 +55,54 @@ class DuplicateNameError(CircuitError):
 
 
 class FileFormatError(CircuitError):
-    """A file is truncated, foreign, or of a version that this program does not read."""
+    """A file is truncated, of a different format, or of an unsupported version."""
 
 
 class RuleError(CircuitError):
-    """A rewrite rule failed or broke its promise; the message names rule, match and step."""
+    """A rewrite rule failed or returned an invalid replacement; the message names rule, match and step."""
 
 
 class QueryError(CircuitError):
-    """A query of a rewrite database cannot be read; the message shows how to write it."""
+    """A query of a rewrite database is invalid; the message shows the correct form."""
 
 
 class OperatorError(CircuitError):
-    """A tensor operator is unknown, got arguments that do not fit, or its result has no fixed shape."""
+    """A tensor operator is unknown, received invalid arguments, or its result has no fixed shape."""
 
 
 class TypeMismatchError(CircuitError):
-    """A variable of a tensor graph cannot stand for another one: their types differ."""
+    """A variable of a tensor graph cannot replace another one, because their types differ."""
 
 
 class InconsistencyError(CircuitError):
-    """A change of a graph was refused by what watches over it; the graph is as it was before."""
+    """A feature of a graph refused a change; the graph is unchanged."""
 
 
 class ExportError(CircuitError):
-    """A module cannot be made into a tensor graph; the message says which part of it and what to do."""
+    """A module cannot be converted to a tensor graph; the message names the part and what to do."""
 
 
 class MissingPackageError(CircuitError):
-    """An optional package is not installed; the message says which command installs it."""
+    """An optional package is not installed; the message contains the command that installs it."""
 
 
 class FormError(CircuitError):
-    """A field of a form that was filled in holds something that makes no sense; `field` is its place in the form."""
+    """A form contains an invalid value; `field` is the path of the field."""
 
     field: str = ""
 
 
 class LimitWarning(UserWarning):
-    """A bound on rounds or rewrites was hit while more was possible."""
+    """A limit on rounds or rewrites was reached although more rewrites were possible."""
 
 
 def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
-    """Make the error for a name that is not known: `kind` is what was looked up, `known` are the names that exist.
+    """Make the error for an unknown name of this kind; `known` are the existing names.
 
-    Of many names those that look most like the one that was asked for are listed.
+    Of many names, the most similar ones are listed.
     """
     names = [str(name) for name in known]
-    if len(names) <= MOST_NAMES:
+    if len(names) <= MAX_NAMES:
         return UnknownNameError(f"no {kind} named {asked!r}; known are: {', '.join(names) or '(none)'}")
     near = get_close_matches(str(asked), names, n=5, cutoff=0.0)
-    return UnknownNameError(f"no {kind} named {asked!r}; of {len(names)} that are known the nearest: {', '.join(near)}")
+    return UnknownNameError(f"no {kind} named {asked!r}; of {len(names)} known ones the nearest are: {', '.join(near)}")

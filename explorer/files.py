@@ -14,7 +14,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
-    """Write data; a name that ends in .gz is compressed. Equal data give equal bytes."""
+    """Write data, compressed if the name ends in .gz. Equal data result in equal bytes."""
     text = json.dumps(data, separators=(",", ":"))
     if str(path).endswith(".gz"):
         Path(path).write_bytes(gzip.compress(text.encode(), compresslevel=6, mtime=0))
@@ -35,7 +35,7 @@ def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
 
 
 def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = None) -> Mapping[str, Any]:
-    """The JSON object that bytes hold, plain or gzip; unpacked they have at most `max_bytes`, if that is given.
+    """Parse the JSON object in these bytes, plain or gzip; `max_bytes` limits its size after unpacking.
 
     Raises: FileFormatError.
     """
@@ -44,7 +44,7 @@ def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = N
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise FileFormatError(f"{where} is not a {wanted} file, or it is truncated: {error}") from error
     if not isinstance(data, dict):
-        raise FileFormatError(f"{where} is not a {wanted} file: it holds a {type(data).__name__}")
+        raise FileFormatError(f"{where} is not a {wanted} file: it contains a {type(data).__name__}")
     return cast("Mapping[str, Any]", data)
 
 
@@ -54,17 +54,17 @@ def _unpacked(raw: bytes, where: str, max_bytes: int | None) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
         data = packed.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise FileFormatError(f"{where} unpacks to more than {max_bytes // 2**20} MB, the most that is read here")
+        raise FileFormatError(f"{where} unpacks to more than {max_bytes // 2**20} MB, the limit for this file")
     return data
 
 
 def check_format(data: object, wanted: str, version: int, where: str) -> Mapping[str, Any]:
-    """Give the data if it says that it is of this format and not of a newer version. Raises: FileFormatError."""
+    """Return the data if it has this format, in no newer version. Raises: FileFormatError."""
     if not isinstance(data, dict):
-        raise FileFormatError(f"{where}: wanted format {wanted!r}, found a {type(data).__name__}")
+        raise FileFormatError(f"{where}: expected format {wanted!r}, found a {type(data).__name__}")
     content = cast("Mapping[str, Any]", data)
     if content.get("format") != wanted:
-        raise FileFormatError(f"{where}: wanted format {wanted!r}, found {content.get('format')!r}")
+        raise FileFormatError(f"{where}: expected format {wanted!r}, found {content.get('format')!r}")
     found = content.get("version")
     if type(found) is not int or not 1 <= found <= version:
         raise FileFormatError(

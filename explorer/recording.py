@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def record(subject: Any, *arguments: Any, **options: Any) -> "Trace":
-    """Compile a circuit, or rewrite a module, and give the trace; `trace.compiled` is what came out.
+    """Compile a circuit, or rewrite a module, and return the trace; `trace.compiled` is the result.
 
     - A symbolic circuit: `record(circuit, preset="handbook", fold=False, ...)`, see `explorer.compiler.record`.
     - An `nn.Module`, an exported program, or a tensor graph: `record(module, example_inputs, pipeline=...)`, see
       `explorer.tensor.recording.record.record_module`.
 
-    Raises: DataTypeError for anything else; else what those two raise.
+    Raises: DataTypeError for anything else; otherwise as these two functions.
     """
     if isinstance(subject, Circuit):
         from explorer.compiler import record as record_circuit
@@ -30,7 +30,7 @@ def record(subject: Any, *arguments: Any, **options: Any) -> "Trace":
 
     if not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
         raise DataTypeError(
-            f"cannot record a {type(subject).__name__}; record takes a circuit, an nn.Module with example inputs, an "
+            f"cannot record a {type(subject).__name__}; expected a circuit, an nn.Module with example inputs, an "
             "exported program, or a tensor graph"
         )
     return record_module(subject, *arguments, **options)

@@ -1,6 +1,6 @@
-"""What was timed, as plain data: estimates of times, what was timed, and under which conditions. No torch.
+"""Measured times as plain data: estimates, subjects and conditions. No torch.
 
-A `Run` is one measurement: what was timed, on which devices. Views show it, and files of recorded runs hold it.
+A `Run` is one measurement. Views show it, and files of recorded runs contain it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ KINDS: tuple[str, ...] = (FORWARD, TRAINING)
 STEPS, MODES, LAYERS, SWEEP = "steps", "modes", "layers", "sweep"
 SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP)
 WHOLE, SUM, LAYER, READ = "whole forward", "sum of layers", "layer", "read"
-"""What is timed in a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
+"""The parts of a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
 CONFIDENCE = 0.95
 
 
@@ -52,15 +52,15 @@ class Estimate:
 
     @property
     def is_known(self) -> bool:
-        """Whether there were enough repeats, six, for a 95 % interval."""
+        """Whether there were enough repeats (six) for a 95 % interval."""
         return self.confidence >= CONFIDENCE
 
     def is_precise(self, precision: float) -> bool:
-        """Whether the 95 % interval is known and reaches no farther than `precision` from the median."""
+        """Whether the 95 % interval is known and within the relative `precision` of the median."""
         return self.is_known and self.half_width <= precision
 
     def overlaps(self, other: "Estimate") -> bool:
-        """Whether the intervals have a common point: then a difference of the medians may be noise."""
+        """Whether the intervals overlap, so that a difference of the medians may be noise."""
         return self.low <= other.high and other.low <= self.high
 
 
@@ -71,7 +71,7 @@ def estimate(seconds: Sequence[float]) -> Estimate:
     2.0
     """
     if not seconds:
-        raise ValueRangeError("a time must be measured at least once")
+        raise ValueRangeError("expected at least one measured time, got none")
     ordered = sorted(second * 1000 for second in seconds)
     first, confidence = interval_rank(len(ordered))
     lower, _, upper = quantiles(ordered, n=4, method="inclusive") if len(ordered) > 1 else ordered * 3
@@ -80,16 +80,16 @@ def estimate(seconds: Sequence[float]) -> Estimate:
 
 @cache
 def interval_rank(count: int) -> tuple[int, float]:
-    """How many of `count` ordered samples lie below the interval of the median (and above it), and its confidence.
+    """The number of samples below (and above) the interval of the median of `count` samples, and its confidence.
 
     The narrowest interval between two samples of equal rank from both ends that covers the median with at least 95 %:
-    each sample lies below the median with probability 1/2, so ranks follow the binomial distribution. With fewer than
+    each sample is below the median with probability 1/2, so ranks follow the binomial distribution. With fewer than
     six samples even the widest covers less.
 
     >>> interval_rank(6), interval_rank(20)
     ((0, 0.96875), (5, 0.9586105346679688))
     """
-    tail, rank = 1, 0  # tail: in how many of 2^count cases at most `rank` samples lie below the median
+    tail, rank = 1, 0  # tail: number of the 2^count cases in which at most `rank` samples are below the median
     while 2 * (rank + 1) < count:
         wider = tail + comb(count, rank + 1)
         if 1 - 2 * wider / 2**count < CONFIDENCE:
@@ -100,12 +100,12 @@ def interval_rank(count: int) -> tuple[int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The time of one thing on one device; where `estimate` is None, `missing` says why.
+    """The time of one subject on one device; if `estimate` is None, `missing` is the reason.
 
-    `what` is a path of a step, a mode, a batch, a part of a run of layers. `reached`: the interval is as narrow as was
-    asked for. `layers` are those of the circuit, or the operators of a tensor graph; `operators` those that one run
-    executes; `planned_bytes` are those of all activations by the trace, `peak_bytes` what was alive at once, beside
-    parameters and input; `one_row` is the time with one row instead of the batch, in milliseconds.
+    `what` is a path of a step, a mode, a batch, a part of a run of layers. `reached`: the interval is as narrow as
+    requested. `layers` are those of the circuit, or the operators of a tensor graph; `operators` those that one run
+    executes; `planned_bytes` are those of all activations by the trace, `peak_bytes` the most that were alive at
+    once, in addition to parameters and input; `one_row` is the time with one row instead of the batch, in milliseconds.
     """
 
     what: str
@@ -130,7 +130,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device does at best, measured beside the times: a tiny operator, copying, multiplying matrices."""
+    """The best performance of a device, measured together with the times: a tiny operator, copying, matrix products."""
 
     operator_ms: float
     bytes_per_second: float
@@ -139,9 +139,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Under which conditions was timed; `devices` are names by kind, `date` is UTC in ISO form.
+    """The conditions of a measurement; `devices` are names by kind, `date` is UTC in ISO form.
 
-    `warning` says what makes the times doubtful, such as a busy machine; empty if nothing does.
+    `warning` is a reason to doubt the times, such as a busy machine; empty if there is none.
     """
 
     date: str
@@ -160,10 +160,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was timed in one measurement run.
+    """The result of one measurement.
 
-    `subject` is one of SUBJECTS, `kind` one of KINDS; `circuit` and `options` say what was compiled and how; `missing`
-    says for a device that was asked for why it has no times. `cancelled`: it was stopped, and holds what was there.
+    `subject` is one of SUBJECTS, `kind` one of KINDS; `circuit` and `options` are those of the compilation; `missing`
+    has the reason for each requested device without times. `cancelled`: it was stopped, and contains partial results.
     """
 
     subject: str
@@ -200,7 +200,7 @@ def state_step(trace: Trace, step: "int | str") -> int:
 
 
 def default_steps(trace: Trace) -> tuple[int, ...]:
-    """The states worth timing: the first, after each round or pass, after each fold level, final; each state once."""
+    """The steps that are timed by default: first, each round or pass, each fold level, last; each state once."""
     last_of_part = {step.at.stages[: trace.level.stage_depth]: step.index for step in trace.steps}
     folds = [step.index for step in trace.steps if step.folds]
     wanted = (0, *last_of_part.values(), *folds, trace.steps[-1].index)

@@ -1,6 +1,6 @@
 """The message about a name that is not known."""
 
-from explorer.errors import MOST_NAMES, unknown_name
+from explorer.errors import MAX_NAMES, unknown_name
 
 
 def test_few_names_are_all_listed():
@@ -9,8 +9,8 @@ def test_few_names_are_all_listed():
 
 
 def test_of_many_names_those_are_listed_that_look_like_what_was_asked_for():
-    names = [f"rule_{i}" for i in range(MOST_NAMES)] + ["merge_clamps"]
+    names = [f"rule_{i}" for i in range(MAX_NAMES)] + ["merge_clamps"]
     found = str(unknown_name("pattern", "merge_clmps", names))
-    start = f"no pattern named 'merge_clmps'; of {MOST_NAMES + 1} that are known the nearest: merge_clamps, "
+    start = f"no pattern named 'merge_clmps'; of {MAX_NAMES + 1} known ones the nearest are: merge_clamps, "
     assert found.startswith(start)
     assert found.count(", ") == 4

@@ -41,9 +41,9 @@ class TorchCircuit(EvaluatedCircuit):
     ) -> None:
         position = {id(tensor): i for i, tensor in enumerate(tensors)}
         slots = {
-            leaf: (position[id(home.tensor)], home.slice_idx)
+            leaf: (position[id(slot.tensor)], slot.slice_idx)
             for leaf in leaf_names
-            if (home := store.slots.get(leaf)) is not None and id(home.tensor) in position
+            if (slot := store.slots.get(leaf)) is not None and id(slot.tensor) in position
         }
         plan = plan_circuit(graph, fold_index, slots, [tensor.shape[0] for tensor in tensors])
         super().__init__(graph, semiring, plan)
@@ -85,21 +85,21 @@ class TorchCircuit(EvaluatedCircuit):
 
         Raises: UnknownNameError if a leaf is missing or unknown; ShapeError; DataTypeError. Nothing is changed then.
         """
-        slots = {self._leaf_names[leaf]: value for leaf, value in self.leaf_values().items()}
-        odd = sorted(set(slots) ^ set(state))
+        present_values = {self._leaf_names[leaf]: value for leaf, value in self.leaf_values().items()}
+        odd = sorted(set(present_values) ^ set(state))
         if odd:
-            missing, unknown = [n for n in odd if n in slots], [n for n in odd if n in state]
+            missing, unknown = [n for n in odd if n in present_values], [n for n in odd if n in state]
             raise UnknownNameError(
-                f"the state is of another circuit: leaves missing {missing[:5]}, unknown {unknown[:5]}; "
-                f"give the leaf_state() of the same symbolic circuit"
+                f"the state is of a different circuit: leaves missing {missing[:5]}, unknown {unknown[:5]}; "
+                f"pass the leaf_state() of the same symbolic circuit"
             )
         for name, value in state.items():
-            home = slots[name]
-            if not isinstance(value, Tensor) or not torch.can_cast(value.dtype, home.dtype):
+            present = present_values[name]
+            if not isinstance(value, Tensor) or not torch.can_cast(value.dtype, present.dtype):
                 found = value.dtype if isinstance(value, Tensor) else type(value).__name__
-                raise DataTypeError(f"leaf {name} holds {home.dtype}; the state has {found}")
-            if value.shape != home.shape:
-                raise ShapeError(f"leaf {name} has shape {tuple(home.shape)}; the state has {tuple(value.shape)}")
+                raise DataTypeError(f"leaf {name} holds {present.dtype}; the state has {found}")
+            if value.shape != present.shape:
+                raise ShapeError(f"leaf {name} has shape {tuple(present.shape)}; the state has {tuple(value.shape)}")
         for leaf, (tensor, row) in self._slots.items():
             self.tensors[tensor][row] = state[self._leaf_names[leaf]]
 

@@ -1,6 +1,6 @@
 """Scheduling: the levels in which the layers of a circuit are folded.
 
-With `longest-distance`, as in the handbook, the level of a layer is its longest distance from the inputs. Layers of
+With `longest-distance` the level of a layer is its longest distance from the inputs. Layers of
 equal key can then be on different levels although they could run at the same time, and a different legal ordering has
 fewer folded layers. Finding the fewest is a scheduling problem, for which only heuristics are fast: `fewest-groups`
 tries several and selects the best, so it is never worse than `longest-distance`.

@@ -52,7 +52,7 @@ class Graph(Generic[Node]):
             return CycleError(f"node {node} reads itself")
         where = "comes later" if source in self.nodes else "does not exist"
         return GraphError(
-            f"node {node} reads node {source}, which {where}; give nodes in topological order or use Graph.ordered"
+            f"node {node} reads node {source}, which {where}; pass nodes in topological order or use Graph.ordered"
         )
 
     @classmethod
@@ -104,7 +104,7 @@ class Graph(Generic[Node]):
 def _check_ids(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]]) -> None:
     if nodes.keys() != inputs.keys():
         odd = [node for node in (*nodes, *inputs) if node not in nodes or node not in inputs]
-        raise GraphError(f"nodes and inputs must have the same ids; these stand on one side only: {odd[:10]}")
+        raise GraphError(f"nodes and inputs must have the same ids; these have only one of the two: {odd[:10]}")
 
 
 def topological_order(nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]]) -> list[int]:

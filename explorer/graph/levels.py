@@ -1,8 +1,7 @@
 """Levels: an ordered partition of the nodes of a graph in which they can be computed.
 
-`levels` is the handbook's layer-wise topological ordering: the level of a node is the longest distance from the inputs.
-`heights` is the same from the outputs. `group_levels` turns levels into groups; which of several legal orderings
-is best for folding is decided in `explorer.fold`.
+The level of a node is its longest distance from the inputs (a layer-wise topological ordering); its height is the same
+from the outputs. Which of several legal orderings is best for folding is decided in `explorer.fold`.
 """
 
 from collections.abc import Mapping

@@ -86,7 +86,7 @@ class GraphOptPattern(ABC):
     def __post_init__(self) -> None:
         self._check_kinds()
         if not self.entries:
-            raise RuleError(f"the pattern {self.name} has no entries; give at least one node type")
+            raise RuleError(f"the pattern {self.name} has no entries; pass at least one node type")
         for what, given in (("config_patterns", self.config_patterns), ("sub_patterns", self.sub_patterns)):
             if len(given) > len(self.entries):
                 raise RuleError(f"the pattern {self.name} has {len(given)} {what} for {len(self.entries)} entries")

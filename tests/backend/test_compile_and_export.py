@@ -250,7 +250,7 @@ def test_a_circuit_compiled_by_inductor_has_its_values(tmp_path: Path, monkeypat
 
 
 def test_an_illegal_category_results_in_nan_where_checks_cannot_run():
-    """All of them in one batch, because compiling and exporting a circuit takes long."""
+    """All of them in one batch, because compiling and exporting a circuit is slow."""
     torch.compiler.reset()
     circuit = coins()
     bad = [3.0, -1.0, 100.0, 0.5, float("nan")]

@@ -9,7 +9,7 @@ from explorer.errors import ValueRangeError
 
 
 class Clock:
-    """A clock that stands still until a job moves it."""
+    """A clock that only jobs advance."""
 
     def __init__(self):
         self.now = 0.0

@@ -64,7 +64,7 @@ FIRST = ("runs", 0, "timings", 0)
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (change(["format"], "circuit-explorer trace"), "wanted format 'circuit-explorer timing'"),
+        (change(["format"], "circuit-explorer trace"), "expected format 'circuit-explorer timing'"),
         (change(["version"], 2), "reads circuit-explorer timing version 1; found 2"),
         (change(["runs"], None), "not a complete recorded run"),
         (change(["runs", 0, "subject"], "magic"), "unknown subject or kind of run: 'magic'"),

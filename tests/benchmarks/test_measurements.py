@@ -61,7 +61,7 @@ def test_forward_times_with_the_peer(name):
 @pytest.mark.peer
 @pytest.mark.parametrize("name", ["S2", "M2"])
 def test_both_sides_agree_with_equal_values(name):
-    """Mixing sums, Kronecker products, Gaussians: copied values give equal outputs, calm or not."""
+    """Mixing sums, Kronecker products, Gaussians: copied values result in equal outputs, calm or not."""
     case = benchmarks.case_named(name)
     source = case.circuit()
     ours = TorchCompiler().compile(source).eval()

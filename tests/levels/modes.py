@@ -55,7 +55,7 @@ def compiled(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> Tor
 
 
 def output(circuit: TorchCircuit, x: NDArray[Any] | None) -> NDArray[Any]:
-    """The outputs: (B, outputs, O), or (outputs, O) if there is no input, as the oracle gives them."""
+    """The outputs: (B, outputs, O), or (outputs, O) if there is no input, as the oracle returns them."""
     with torch.no_grad():
         return circuit(None if x is None else torch.from_numpy(np.ascontiguousarray(x))).numpy()
 

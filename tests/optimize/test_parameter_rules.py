@@ -101,8 +101,8 @@ def test_a_contraction_in_a_circuit_keeps_its_value(preset: str, left: Shape, ri
     value: ParameterNode = OuterProductParameter((positive(*left), positive(*right)), axis=outer)
     value = ReduceSumParameter((value,), axis=reduce)
     if not value.shape:
-        return  # a single number is no parameter of any layer
-    while len(value.shape) > 1:  # down to a vector, by sums that no rule takes
+        return  # no layer has a scalar parameter
+    while len(value.shape) > 1:  # down to a vector, by sums that no rule matches
         value = ReduceSumParameter((value,), axis=0)
     b = CircuitBuilder()
     units = sum(value.shape)  # of its one axis

@@ -119,7 +119,7 @@ def test_the_reasons_in_words():
     )
 
 
-OF_RULES = (RefusalKind.DECLINED, RefusalKind.OTHER_VALUE, RefusalKind.REVERTED)  # not told by this matcher
+OF_RULES = (RefusalKind.DECLINED, RefusalKind.OTHER_VALUE, RefusalKind.REVERTED)  # not made by this matcher
 
 
 @pytest.mark.parametrize("kind", [kind for kind in RefusalKind if kind not in OF_RULES])
@@ -235,7 +235,7 @@ def test_a_pattern_remembers_where_it_is_written():
 
 
 def test_a_pattern_without_entries_is_refused():
-    with pytest.raises(RuleError, match="the pattern Empty has no entries; give at least one node type"):
+    with pytest.raises(RuleError, match="the pattern Empty has no entries; pass at least one node type"):
         pattern("Empty")
 
 

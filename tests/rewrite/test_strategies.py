@@ -30,7 +30,7 @@ def lost(matches: Matches) -> list[tuple[str, str, int, str]]:
 
 
 def test_the_largest_match_wins_although_a_smaller_one_is_nearer_to_the_outputs():
-    graph = chain(B(), B(), C(), A())  # AC at 3, 2 lies above CBB at 2, 1, 0
+    graph = chain(B(), B(), C(), A())  # AC at 3, 2 is above CBB at 2, 1, 0
     matches = match_optimization_patterns(graph, (AC, CBB), OptMatchStrategy.LARGEST_MATCH)
     assert chosen(matches) == [("CBB", (2, 1, 0))]
     assert lost(matches) == snapshot([("AC at 3, 2", "CBB at 2, 1, 0", 2, "the other matches 3 nodes, this one 2")])
@@ -82,7 +82,7 @@ def test_matches_of_equal_cost_are_decided_by_their_place():
 
 
 def test_a_match_that_lost_frees_its_other_nodes():
-    graph = chain(B(), B(), B(), C())  # CB takes 3, 2; BB at 2, 1 loses; BB at 1, 0 is free
+    graph = chain(B(), B(), B(), C())  # CB matches 3, 2; BB at 2, 1 loses; BB at 1, 0 shares no node
     matches = match_optimization_patterns(graph, (CB, BB))
     assert chosen(matches) == [("BB", (1, 0)), ("CB", (3, 2))]
 

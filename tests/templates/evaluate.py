@@ -21,7 +21,7 @@ from explorer.symbolic import (
 
 
 class Evaluator:
-    """Values of a circuit of discrete inputs; `value_of(parameter)` gives the number that stands behind a parameter."""
+    """Values of a circuit of discrete inputs; `value_of(parameter)` returns the number of a parameter."""
 
     def __init__(self, circuit: Circuit, seed: int = 0) -> None:
         self.circuit = circuit

@@ -122,7 +122,7 @@ def test_a_region_graph_survives_its_file(name, ending, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "something else"}, "wanted format 'circuit-explorer region graph'"),
+        ({"format": "something else"}, "expected format 'circuit-explorer region graph'"),
         ({"version": 2}, "version 1; found 2"),
         ({"regions": [[0, 1], [0]]}, "invalid region graph"),
         ({"partitions": [{"region": 0}]}, "incomplete region graph: KeyError"),

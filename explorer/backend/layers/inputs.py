@@ -174,7 +174,7 @@ class TorchContinuousLayer(TorchInputLayer, ABC):
             raise DataTypeError(f"{type(self).__name__} reads real numbers; found complex values")
         if x.is_floating_point() and bool(torch.isnan(x).any()):
             fold, row = (int(i) for i in torch.isnan(x).nonzero()[0][:2])
-            raise ValueRangeError(f"variable {self.scope_idx[fold][0]} is NaN in row {row}; give a number")
+            raise ValueRangeError(f"variable {self.scope_idx[fold][0]} is NaN in row {row}; replace it by a number")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,6 +1,6 @@
 """Mutual information in nats between the columns of a table, which are categorical or Gaussian.
 
-All functions take data (N, D) and give a symmetric matrix (D, D) with a diagonal of zeros.
+All functions accept data (N, D) and return a symmetric matrix (D, D) whose diagonal is zero.
 """
 
 from collections.abc import Sequence

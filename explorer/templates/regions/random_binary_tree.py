@@ -13,7 +13,7 @@ def random_binary_tree(
     """Random balanced binary trees of this depth (None: down to single variables) under one root.
 
     Structured decomposable with one repetition. The result depends on the seed only, on every machine.
-    Raises: ValueRangeError unless num_variables and num_repetitions are at least 1 and depth lies between 0 and
+    Raises: ValueRangeError unless num_variables and num_repetitions are at least 1 and depth is between 0 and
     ceil(log2(num_variables)).
     Source: Peharz et al. 2020, Random Sum-Product Networks.
 
