@@ -7,7 +7,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from explorer.errors import unknown_name
+from explorer.errors import look_up
 from explorer.symbolic import Circuit
 from explorer.templates import ImageShape, image_data
 
@@ -88,7 +88,4 @@ COMPILE_CASES = _by_name(
 
 def case_named(name: str) -> Case:
     """Return the case of this name, from all three tables. Raises: UnknownNameError."""
-    cases = {**GALLERY_CASES, **FORWARD_CASES, **COMPILE_CASES}
-    if name not in cases:
-        raise unknown_name("benchmark case", name, list(cases))
-    return cases[name]
+    return look_up("benchmark case", name, {**GALLERY_CASES, **FORWARD_CASES, **COMPILE_CASES})

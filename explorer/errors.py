@@ -3,7 +3,11 @@
 A message says what was asked, what was found, where, and what to do.
 """
 
+from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 MAX_NAMES = 60
 """Maximum number of names in a message; of more names, only the nearest are listed."""
@@ -94,6 +98,13 @@ class FormError(CircuitError):
 
 class LimitWarning(UserWarning):
     """A limit on rounds or rewrites was reached although more rewrites were possible."""
+
+
+def look_up(kind: str, name: str, known: Mapping[str, Value]) -> Value:
+    """The value of a name of this kind. Raises: UnknownNameError, which lists the known names."""
+    if name not in known:
+        raise unknown_name(kind, name, list(known))
+    return known[name]
 
 
 def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from heapq import heapify, heappush
 from typing import Any
 
-from explorer.errors import unknown_name
+from explorer.errors import look_up
 from explorer.fold.groups import fold_context, fold_key
 from explorer.graph import Graph, Ordering, group_levels, heights
 
@@ -43,9 +43,7 @@ SCHEDULERS: Mapping[str, Scheduler] = {"longest-distance": longest_distance, "fe
 
 def scheduler_named(name: str) -> Scheduler:
     """The scheduler of this name. Raises: UnknownNameError."""
-    if name not in SCHEDULERS:
-        raise unknown_name("scheduling of levels", name, list(SCHEDULERS))
-    return SCHEDULERS[name]
+    return look_up("scheduling of levels", name, SCHEDULERS)
 
 
 def count_groups(ordering: Ordering, key_of: Mapping[int, Hashable]) -> int:

@@ -8,7 +8,7 @@ from math import inf, isnan
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
-from explorer.errors import DuplicateNameError, QueryError, RuleError, unknown_name
+from explorer.errors import DuplicateNameError, QueryError, RuleError, look_up, unknown_name
 
 Position = float | int | str
 """The position of an entry: a number, or "last"."""
@@ -144,9 +144,7 @@ class RewriteDatabase(ABC, Generic[Item]):
 
     def __getitem__(self, name: str) -> "Item | RewriteDatabase[Any]":
         """The rewriter or nested database of this name. Raises: UnknownNameError."""
-        if name not in self._entries:
-            raise unknown_name(f"entry of the database {self.name or type(self).__name__}", name, list(self._entries))
-        return self._entries[name].item
+        return look_up(f"entry of the database {self.name or type(self).__name__}", name, self._entries).item
 
     def database(self, name: str) -> "RewriteDatabase[Any]":
         """The nested database of this name. Raises: UnknownNameError."""

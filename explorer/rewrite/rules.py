@@ -11,7 +11,7 @@ from enum import Enum
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
-from explorer.errors import DuplicateNameError, RuleError, unknown_name
+from explorer.errors import DuplicateNameError, RuleError, look_up
 from explorer.rewrite.matching import GraphOptMatch
 from explorer.rewrite.patterns import (
     GraphOptPattern,
@@ -117,9 +117,7 @@ class OptRegistry(ABC):
         return len(self.rules)
 
     def __getitem__(self, name: str) -> Rule:
-        if name not in self.rules:
-            raise unknown_name("rule", name, list(self.rules))
-        return self.rules[name]
+        return look_up("rule", name, self.rules)
 
 
 @dataclass(eq=False)

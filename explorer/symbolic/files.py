@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import CircuitError, FileFormatError, unknown_name
+from explorer.errors import CircuitError, FileFormatError, look_up
 from explorer.files import check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
@@ -155,7 +155,5 @@ def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:
 
 def _class_named(base: type, name: str, what: str) -> Any:
     """The imported subclass of `base` with this name that is not abstract. Raises: UnknownNameError."""
-    known = {kind.__name__: kind for kind in subclasses(base) if not is_abstract(kind)}
-    if name not in known:
-        raise unknown_name(what, name, sorted(known))
-    return known[name]
+    kinds = sorted(subclasses(base), key=lambda kind: kind.__name__)
+    return look_up(what, name, {kind.__name__: kind for kind in kinds if not is_abstract(kind)})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from explorer.errors import ShapeError, unknown_name
+from explorer.errors import ShapeError, look_up
 from explorer.symbolic import CircuitBuilder
 from explorer.templates.inputs import ParameterFactory
 
@@ -57,9 +57,7 @@ BLOCKS: Mapping[str, Block] = MappingProxyType({"cp": cp_block, "cp-t": cp_trans
 
 def named_block(name: str) -> Block:
     """The block of this name. Raises: UnknownNameError."""
-    if name not in BLOCKS:
-        raise unknown_name("sum-product layer", name, list(BLOCKS))
-    return BLOCKS[name]
+    return look_up("sum-product layer", name, BLOCKS)
 
 
 def dense_sum(builder: CircuitBuilder, source: int, num_units: int, weights: ParameterFactory) -> int:

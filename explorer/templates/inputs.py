@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from explorer.errors import ShapeError, unknown_name
+from explorer.errors import ShapeError, look_up, unknown_name
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -123,9 +123,7 @@ def named_input(name: str, *, num_levels: int, params: Mapping[str, ParameterFac
     >>> named_input("binomial", num_levels=17).parameters(4)
     {'probs': SigmoidParameter(TensorParameter(4,))}
     """
-    if name not in _NAMED:
-        raise unknown_name("input layer", name, list(_NAMED))
-    names, make = _NAMED[name]
+    names, make = look_up("input layer", name, _NAMED)
     for given in params or {}:
         if given not in names:
             raise unknown_name(f"parameter of the input layer {name}", given, names)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.errors import unknown_name
+from explorer.errors import look_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,4 @@ LEVELS: Mapping[str, Level] = {level.name: level for level in (COMPILED, OPERATO
 
 def level_of(options: Mapping[str, Any]) -> Level:
     """The level that the options of a trace name. Raises: UnknownNameError for an unknown one."""
-    name = options.get("level", COMPILED.name)
-    if name not in LEVELS:
-        raise unknown_name("level", name, list(LEVELS))
-    return LEVELS[name]
+    return look_up("level", options.get("level", COMPILED.name), LEVELS)

@@ -6,7 +6,7 @@ Statistics come from the trace, per example. The caller passes measured times.
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from explorer.errors import unknown_name
+from explorer.errors import look_up
 from explorer.timings import Timing
 from explorer.trace import Step, StepCheck
 from explorer.views.bars import bar, bars_view
@@ -99,9 +99,7 @@ def stat_change_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False)
 
 
 def _stat(name: str) -> tuple[str, str, Callable[[float], str]]:
-    if name not in STATS:
-        raise unknown_name("statistic", name, list(STATS))
-    return STATS[name]
+    return look_up("statistic", name, STATS)
 
 
 def _chosen(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:

@@ -128,9 +128,8 @@ class TorchInputLayer(TorchLayer, ABC):
         own = (*config_of(self).items(), *parameter_settings(self))
         return (("num_variables", self.num_variables), *own, *nested_settings(self))
 
-    @abstractmethod
     def check_input(self, x: Tensor) -> None:
-        """Check the values (F, B, V) of the variables. Raises: ValueRangeError, DataTypeError."""
+        """Hook: checks of the values (F, B, V) of the variables. Raises: ValueRangeError, DataTypeError."""
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
         """The sum or integral (F, 1, O) of each unit over all values of its variables.

@@ -251,9 +251,6 @@ class TorchConstantValueLayer(TorchInputLayer):
     def parameter_shapes(self) -> Mapping[str, Shape]:
         return {"value": (self.num_output_units,)}
 
-    def check_input(self, x: Tensor) -> None:
-        return None
-
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         value = parameters["value"].unsqueeze(1)
         mapped = semiring.from_log(value) if self.log_space else semiring.from_linear(value)
@@ -278,9 +275,6 @@ class TorchEvidenceLayer(TorchInputLayer):
 
     def parameter_shapes(self) -> Mapping[str, Shape]:
         return {"observation": (self.layer.num_variables,)}
-
-    def check_input(self, x: Tensor) -> None:
-        return None
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         seen = parameters["observation"].unsqueeze(1)  # (F, 1, V)

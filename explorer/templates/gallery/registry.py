@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from explorer.errors import CircuitError, DuplicateNameError, unknown_name
+from explorer.errors import CircuitError, DuplicateNameError, look_up
 from explorer.symbolic import Circuit
 
 CircuitMaker = Callable[[], Circuit]
@@ -55,9 +55,7 @@ class Gallery:
         return self._maker(name)()
 
     def _maker(self, name: str) -> CircuitMaker:
-        if name not in self._makers:
-            raise unknown_name("gallery circuit", name, list(self._makers))
-        return self._makers[name]
+        return look_up("gallery circuit", name, self._makers)
 
 
 GALLERY = Gallery()
