@@ -78,20 +78,13 @@ def _allocate(
     seed: int,
     values: Mapping[TensorParameter, Tensor],
 ) -> None:
-    data = torch.empty((len(leaves), *node.shape), dtype=node.dtype)
     initializer_of = dict(zip(node.leaves, node.initializers, strict=True))
-    if not values:
-        foldwise_initializer_(data, [(initializer_of[leaf], leaf_seed(seed, names[leaf])) for leaf in leaves])
-    else:
-        rows = [
-            values[leaf]
-            if leaf in values
-            else foldwise_initializer_(
-                torch.empty((1, *node.shape), dtype=node.dtype), [(initializer_of[leaf], leaf_seed(seed, names[leaf]))]
-            )[0]
-            for leaf in leaves
-        ]
-        data = torch.stack(rows)
+    drawn = [leaf for leaf in leaves if leaf not in values]
+    data = torch.empty((len(drawn), *node.shape), dtype=node.dtype)
+    foldwise_initializer_(data, [(initializer_of[leaf], leaf_seed(seed, names[leaf])) for leaf in drawn])
+    if len(drawn) < len(leaves):
+        row_of = dict(zip(drawn, data, strict=True))
+        data = torch.stack([values[leaf] if leaf in values else row_of[leaf] for leaf in leaves])
     tensor = nn.Parameter(data, requires_grad=node.learnable)
     for slice_idx, leaf in enumerate(leaves):
         store.slots[leaf] = ParameterSlot(tensor, slice_idx)

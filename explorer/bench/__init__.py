@@ -1,10 +1,6 @@
 """Times of a circuit after the steps of its compilation, on CPU and CUDA. Peers are compared in `benchmarks/`."""
 
-from explorer.bench.devices import (
-    available_devices as available_devices,
-    device_name as device_name,
-    why_no_cuda as why_no_cuda,
-)
+from explorer.bench.devices import device_name as device_name, why_no_cuda as why_no_cuda
 from explorer.bench.inputs import random_inputs as random_inputs
 from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleaved as time_interleaved
 from explorer.bench.layer_times import measure_layers as measure_layers

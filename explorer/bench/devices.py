@@ -1,11 +1,11 @@
-"""The available devices, their names, and the reason if CUDA is not available."""
+"""The names of devices, and the reason if CUDA is not available."""
 
 import warnings
 
 import torch
 
 from explorer.bench.machine import processor_name
-from explorer.timings import CPU, CUDA
+from explorer.timings import CUDA
 
 
 def why_no_cuda() -> str | None:
@@ -19,11 +19,6 @@ def why_no_cuda() -> str | None:
         return None
     said = [str(warning.message) for warning in caught]
     return f"no CUDA device can be used: {_first_sentence(said[-1] if said else _what_init_says())}"
-
-
-def available_devices() -> tuple[str, ...]:
-    """The devices that can be timed here: `cpu`, and `cuda` if available."""
-    return (CPU,) if why_no_cuda() is not None else (CPU, CUDA)
 
 
 def device_name(device: str) -> str:

@@ -170,9 +170,8 @@ def test_a_sweep_times_each_size_and_refuses_sizes_that_do_not_fit(digits, monke
 def test_a_missing_device_says_why(digits):
     why = bench.why_no_cuda()
     if why is None:
-        assert "cuda" in bench.available_devices()
+        assert torch.cuda.is_available()
         return
-    assert bench.available_devices() == ("cpu",)
     run = bench.measure_steps(digits, [-1], devices=("cpu", "cuda"), **FEW)
     assert run.missing == {"cuda": why}
     assert run.devices == ("cpu",)
