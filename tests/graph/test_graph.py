@@ -63,21 +63,21 @@ def test_a_missing_output_is_refused():
 
 
 def test_nodes_without_inputs_entry_and_entries_without_node_are_refused():
-    with pytest.raises(GraphError, match=r"one side only: \[1\]"):
+    with pytest.raises(GraphError, match=r"only one of the two: \[1\]"):
         Graph({0: "a", 1: "b"}, {0: ()}, (0,))
-    with pytest.raises(GraphError, match=r"one side only: \[3\]"):
+    with pytest.raises(GraphError, match=r"only one of the two: \[3\]"):
         Graph({0: "a"}, {0: (), 3: ()}, (0,))
 
 
 def test_different_ids_in_inputs_and_nodes_are_refused():
-    with pytest.raises(GraphError, match=r"one side only: \[1, 2\]"):
+    with pytest.raises(GraphError, match=r"only one of the two: \[1, 2\]"):
         Graph({0: "a", 1: "b"}, {0: (), 2: ()}, (0,))
 
 
 def test_ordered_refuses_a_node_without_inputs_entry():
-    with pytest.raises(GraphError, match=r"one side only: \[1\]"):
+    with pytest.raises(GraphError, match=r"only one of the two: \[1\]"):
         Graph.ordered({0: "a", 1: "b"}, {0: ()}, (0,))
-    with pytest.raises(GraphError, match=r"one side only: \[2\]"):
+    with pytest.raises(GraphError, match=r"only one of the two: \[2\]"):
         Graph.ordered({0: "a"}, {0: (), 2: ()}, (0,))
 
 

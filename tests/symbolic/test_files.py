@@ -223,7 +223,7 @@ def test_a_reference_circuit_is_preserved(path):
         (b"", "is not a circuit-explorer circuit file, or it is truncated"),
         (b"PK\x03\x04 no json", "is not a circuit-explorer circuit file"),
         (b"\xff\xfe\x00", "is not a circuit-explorer circuit file"),
-        (b"[1, 2]", "it holds a list"),
+        (b"[1, 2]", "it contains a list"),
         (b"{}", "expected format 'circuit-explorer circuit', found None"),
         (b'{"format": "circuit-explorer trace", "version": 1}', "found 'circuit-explorer trace'"),
         (b"\x1f\x8b no gzip", "is not a circuit-explorer circuit file"),

@@ -82,7 +82,7 @@ def test_unknown_fields_are_ignored(tmp_path):
     [
         (b"", "not a circuit-explorer trace file"),
         (b"{", "truncated"),
-        (b"[1, 2]", "it holds a list"),
+        (b"[1, 2]", "it contains a list"),
         (b'{"format": "something else"}', "expected format 'circuit-explorer trace', found 'something else'"),
         (b'{"format": "circuit-explorer trace", "version": 99}', "found 99: use a newer program"),
         (b'{"format": "circuit-explorer trace", "version": 1}', "not a whole trace"),

@@ -79,7 +79,7 @@ def test_a_checkpoint_of_a_circuit_file(tmp_path):
 
 def test_values_of_another_circuit_are_refused(tmp_path):
     compiled = TorchCompiler().compile(fully_factorized(3, num_categories=4))
-    with pytest.raises(UnknownNameError, match="the state is of another circuit"):
+    with pytest.raises(UnknownNameError, match="the state is of a different circuit"):
         Checkpoint("blackboard", {}, "digits", compiled.leaf_state()).restore()
 
 
