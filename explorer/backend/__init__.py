@@ -6,6 +6,7 @@ from explorer.backend.addressing import (
     Read as Read,
     ReadKind as ReadKind,
     copied_by_one_fold as copied_by_one_fold,
+    direct_read as direct_read,
     plan_read as plan_read,
 )
 from explorer.backend.circuit import FrozenCircuit as FrozenCircuit, TorchCircuit as TorchCircuit
