@@ -95,7 +95,7 @@ def random_inputs(circuit: Circuit, batch: int = 3, seed: int = 0) -> NDArray[An
     real: set[int] = set()
     for layer in circuit.layers:
         if isinstance(layer, InputLayer) and layer.scope:
-            count = num_states(layer)
+            count = layer.num_values
             if count is None:
                 real.add(layer.scope[0])
             else:
@@ -110,17 +110,6 @@ def random_inputs(circuit: Circuit, batch: int = 3, seed: int = 0) -> NDArray[An
     return np.stack([column if v in states else 0 * column for v, column in enumerate(columns)], axis=1).astype(
         np.int64
     )
-
-
-def num_states(layer: InputLayer) -> int | None:
-    """The number of values of an input layer's variable; None if it is continuous."""
-    if isinstance(layer, CategoricalLayer):
-        return layer.num_categories
-    if isinstance(layer, EmbeddingLayer):
-        return layer.num_states
-    if isinstance(layer, BinomialLayer):
-        return layer.total_count + 1
-    return None
 
 
 @st.composite

@@ -9,12 +9,7 @@ from typing import Any, cast
 
 from explorer.backend import TorchInnerLayer, TorchLayer, chain_of
 from explorer.errors import DuplicateNameError, unknown_name
-from explorer.optimize.layers import (
-    DEFAULT_LAYER_FUSE_OPT_RULES,
-    DEFAULT_LAYER_SHATTER_OPT_RULES,
-    EXTRA_FUSE_RULES,
-    RuleCompiler,
-)
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern, Rule, all_of
 
@@ -65,8 +60,7 @@ def join_layers(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLaye
 
 def _known_rules() -> tuple[Rule, ...]:
     """The layer rules of the presets, without the guards of the default preset."""
-    registries = (DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES, EXTRA_FUSE_RULES)
-    return tuple(rule for registry in registries for rule in registry)
+    return (*DEFAULT_LAYER_SHATTER_OPT_RULES, *DEFAULT_LAYER_FUSE_OPT_RULES)
 
 
 def _merged(pattern: LayerOptPattern, known: Any) -> LayerOptPattern | None:

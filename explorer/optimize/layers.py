@@ -41,7 +41,6 @@ class RuleCompiler(Protocol):
 
 DEFAULT_LAYER_FUSE_OPT_RULES = LayerOptRegistry()
 DEFAULT_LAYER_SHATTER_OPT_RULES = LayerOptRegistry()
-EXTRA_FUSE_RULES = LayerOptRegistry()
 
 SUM_COLLAPSE = LayerOptPattern("SumCollapse", (TorchSumLayer, TorchSumLayer), config_patterns=({"arity": 1}, {}))
 
@@ -128,7 +127,7 @@ MIXING = LayerOptPattern(
 )
 
 
-@EXTRA_FUSE_RULES.rule(MIXING)
+@DEFAULT_LAYER_FUSE_OPT_RULES.rule(MIXING)
 def mix_without_zeros(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum that mixes its inputs unit by unit needs one weight per input and unit, not a matrix of diagonal blocks."""
     layer: TorchSumLayer = match.entries[0]
@@ -156,7 +155,7 @@ CATEGORICAL_LOG_SOFTMAX = LayerOptPattern(
 )
 
 
-@EXTRA_FUSE_RULES.rule(CATEGORICAL_LOG_SOFTMAX, guard=needs_log_space)
+@DEFAULT_LAYER_FUSE_OPT_RULES.rule(CATEGORICAL_LOG_SOFTMAX, guard=needs_log_space)
 def use_log_softmax(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A categorical over a softmax of x has the logits log-softmax of x: no exponential to undo."""
     layer: TorchCategoricalLayer = match.entries[0]

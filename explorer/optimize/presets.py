@@ -4,12 +4,21 @@ from dataclasses import dataclass, field, replace
 
 from explorer.errors import unknown_name
 from explorer.optimize.cost import must_pay
-from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, EXTRA_FUSE_RULES
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
 from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
 from explorer.optimize.ranges import product_stays_in_range
 from explorer.options import PRESETS
 from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
 
+HANDBOOK_RULES = (
+    "LogSoftmax",
+    "ReduceSumOuterProduct",
+    "DenseKronecker",
+    "TensorDotKronecker",
+    "SumCollapse",
+    "Tucker",
+    "Candecomp",
+)
 COST_GUARDED = ("SumCollapse", "DenseKronecker", "TensorDotKronecker")
 
 
@@ -41,17 +50,15 @@ class RuleSet:
 def preset_rules(preset: str) -> RuleSet:
     """The rules of a preset, as a copy.
 
-    `handbook`: the seven rules of the handbook, applied wherever they match. `default`: these where they pay and
-    keep numbers in range, and further rules.
-    Raises: UnknownNameError.
+    `default`: all rules, where they pay and keep numbers in range. `handbook`: the seven rules of the handbook,
+    wherever they match. Raises: UnknownNameError.
     """
-    handbook = RuleSet(DEFAULT_PARAMETER_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES)
+    rules = RuleSet(DEFAULT_PARAMETER_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES).copy()
     if preset == "handbook":
-        return handbook.copy()
+        return rules.without(*(name for name in rules.names if name not in HANDBOOK_RULES))
     if preset == "default":
-        shatter = LayerOptRegistry({rule.name: _guarded(rule) for rule in handbook.shatter})
-        fuse = LayerOptRegistry({rule.name: _guarded(rule) for rule in (*handbook.fuse, *EXTRA_FUSE_RULES)})
-        return RuleSet(handbook.copy().parameter, shatter, fuse)
+        shatter, fuse = ({r.name: _guarded(r) for r in registry} for registry in (rules.shatter, rules.fuse))
+        return RuleSet(rules.parameter, LayerOptRegistry(shatter), LayerOptRegistry(fuse))
     raise unknown_name("preset", preset, list(PRESETS))
 
 

@@ -68,6 +68,11 @@ class InputLayer(Layer, ABC):
 
     scope: Scope = field(metadata=SCOPE)
 
+    @property
+    def num_values(self) -> int | None:
+        """The variable takes the values 0 .. num_values-1; None if it is real, or unrestricted."""
+        return None
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InnerLayer(Layer, ABC):
@@ -83,6 +88,10 @@ class EmbeddingLayer(InputLayer):
 
     num_states: Count
     weight: ParameterNode = field(metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return self.num_states
 
     def _check(self) -> None:
         _check_univariate(self)
@@ -100,6 +109,10 @@ class CategoricalLayer(InputLayer):
     probs: ParameterNode | None = field(default=None, metadata=PARAMETER)
     logits: ParameterNode | None = field(default=None, metadata=PARAMETER)
 
+    @property
+    def num_values(self) -> int:
+        return self.num_categories
+
     def _check(self) -> None:
         _check_univariate(self)
         _check_one_of(self, (self.num_output_units, self.num_categories), probs=self.probs, logits=self.logits)
@@ -116,6 +129,10 @@ class BinomialLayer(InputLayer):
     total_count: Count
     probs: ParameterNode | None = field(default=None, metadata=PARAMETER)
     logits: ParameterNode | None = field(default=None, metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return self.total_count + 1
 
     def _check(self) -> None:
         _check_univariate(self)
@@ -192,7 +209,7 @@ class EvidenceLayer(InputLayer):
                 f"EvidenceLayer observes a layer that reads a variable; {type(self.layer).__name__} reads none"
             )
         check_shape(self, "observation", self.observation, (len(self.layer.scope),))
-        n = _num_states(self.layer)
+        n = self.layer.num_values
         if n is None:
             check_constant(self, "observation", self.observation, "finite", np.isfinite)
         else:
@@ -258,15 +275,6 @@ def check_constant(layer: Layer, name: str, parameter: ParameterNode | None, wan
     odd = values[~np.asarray(legal(values))]
     if odd.size:
         raise ValueRangeError(f"{type(layer).__name__}: {name} must be {wanted}; found {odd[0]}")
-
-
-def _num_states(layer: InputLayer) -> int | None:
-    """The number of values of a layer's variable; None for real numbers and for layers of other types."""
-    if isinstance(layer, BinomialLayer):
-        return layer.total_count + 1
-    if isinstance(layer, CategoricalLayer):
-        return layer.num_categories
-    return layer.num_states if isinstance(layer, EmbeddingLayer) else None
 
 
 def _check_univariate(layer: InputLayer) -> None:

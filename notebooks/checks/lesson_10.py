@@ -26,11 +26,7 @@ from explorer.trace import Trace
 SEMIRINGS = ("lse-sum", "sum-product")
 NEAR = 1e-5
 """Tolerance for values below 1 in single precision, after a few operations."""
-OF_THE_PACKAGE = (
-    package.DEFAULT_LAYER_FUSE_OPT_RULES,
-    package.DEFAULT_LAYER_SHATTER_OPT_RULES,
-    package.EXTRA_FUSE_RULES,
-)
+OF_THE_PACKAGE = (package.DEFAULT_LAYER_FUSE_OPT_RULES, package.DEFAULT_LAYER_SHATTER_OPT_RULES)
 relu = torch.ops.aten.relu.default
 
 

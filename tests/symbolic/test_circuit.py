@@ -35,7 +35,7 @@ from explorer.symbolic import (
     constant,
 )
 from tests.oracle import constant_leaf_values, evaluate
-from tests.strategies import MAX_LAYERS, circuits, inputs_for, num_states, random_inputs
+from tests.strategies import MAX_LAYERS, circuits, inputs_for, random_inputs
 
 
 def leaf(*shape: int, name: str | None = None) -> TensorParameter:
@@ -455,7 +455,7 @@ def test_random_inputs_are_legal_for_every_layer(data, circuit):
         return
     assert x.shape == (4, circuit.num_variables)
     for layer in circuit.layers:
-        count = num_states(layer) if isinstance(layer, InputLayer) else None
+        count = layer.num_values if isinstance(layer, InputLayer) else None
         if count is not None:
             assert set(x[:, layer.scope[0]]) <= set(range(count))  # type: ignore[attr-defined]
 
