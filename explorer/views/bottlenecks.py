@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from explorer.timings import CPU, DEVICES, FORWARD, LAYERS, READ, SWEEP, Limits, Run, Timing, state_step
+from explorer.timings import DEVICES, FORWARD, LAYERS, READ, SWEEP, Limits, Run, Timing, state_step
 from explorer.views.boxes import number_bytes
-from explorer.views.costs import NAMES_OF_TIMES
 from explorer.views.index import TraceIndex
-from explorer.views.timings import check_fits
+from explorer.views.timings import check_fits, device_text
 from explorer.views.words import bytes_text, time_text
 
 GATHER_ADVICE = (
@@ -41,7 +40,7 @@ class Bottleneck:
     advice: str
 
     def __str__(self) -> str:
-        return f"{self.kind} on {_on(self.device)}: {self.text} {self.advice}"
+        return f"{self.kind} on {device_text(self.device)}: {self.text} {self.advice}"
 
 
 def bottlenecks(index: TraceIndex, runs: Sequence[Run], step: "int | str" = -1) -> tuple[Bottleneck, ...]:
@@ -175,7 +174,3 @@ def _memory(index: TraceIndex, step: int, timing: Timing, limits: Limits) -> lis
 def _of_state(index: TraceIndex, run: Run, state: int, device: str) -> list[Timing]:
     """Return the timings of a state on a device."""
     return [t for t in run.on(device) if t.step is not None and state_step(index.trace, t.step) == state]
-
-
-def _on(device: str) -> str:
-    return "the CPU" if device == CPU else NAMES_OF_TIMES[device]

@@ -1,8 +1,9 @@
 """`circuit-explorer time`: times a circuit or its operators after the steps of a trace, on CPU and CUDA."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "both": ("cpu", "cuda")}
 
-Measure = Callable[["Callable[[Progress], None]"], "Run"]
+Measure = Callable[..., "Run"]
+"""A measurement that accepts `on_progress`."""
 
 
 def time(
@@ -59,27 +61,16 @@ def time(
     chosen = _steps(trace, steps)
     last = -1 if chosen is None else max(trace.step(step).index for step in chosen)
 
-    def timed_steps(tell: "Callable[[Progress], None]") -> "Run":
-        return b.measure_steps(trace, chosen, kind=kind, batch_size=batch, on_progress=tell, **common)
-
-    def timed_modes(tell: "Callable[[Progress], None]") -> "Run":
-        options = options_of(trace).changed()
-        return b.measure_modes(circuit_of(trace), options, kind=kind, batch_size=batch, on_progress=tell, **common)
-
-    def timed_layers(tell: "Callable[[Progress], None]") -> "Run":
-        return b.measure_layers(trace, last, batch_size=batch, on_progress=tell, **common)
-
-    def timed_sweep(tell: "Callable[[Progress], None]") -> "Run":
-        return b.measure_sweep(trace, last, kind=kind, on_progress=tell, **common)
-
-    common = {"devices": DEVICES[device], "num_threads": threads, "max_seconds": seconds, "name": name}
-    wanted: list[tuple[bool, Measure]] = [
-        (True, timed_steps),
-        (modes, timed_modes),
-        (layers, timed_layers),
-        (sweep, timed_sweep),
-    ]
-    runs = _measure_all([measure for is_wanted, measure in wanted if is_wanted])
+    common: dict[str, Any] = {"devices": DEVICES[device], "num_threads": threads, "max_seconds": seconds, "name": name}
+    measures: list[Measure] = [partial(b.measure_steps, trace, chosen, kind=kind, batch_size=batch, **common)]
+    if modes:
+        circuit, options = circuit_of(trace), options_of(trace).changed()
+        measures.append(partial(b.measure_modes, circuit, options, kind=kind, batch_size=batch, **common))
+    if layers:
+        measures.append(partial(b.measure_layers, trace, last, batch_size=batch, **common))
+    if sweep:
+        measures.append(partial(b.measure_sweep, trace, last, kind=kind, **common))
+    runs = _measure_all(measures)
     index = TraceIndex(trace)
     for run in runs:
         _print_run(index, run)
@@ -105,7 +96,7 @@ def _measure_all(measures: Sequence[Measure]) -> "list[Run]":
 
         try:
             for measure in measures:
-                runs.append(measure(tell))
+                runs.append(measure(on_progress=tell))
         except KeyboardInterrupt:
             say_note("stopped; these parts were finished")
     return runs
