@@ -13,6 +13,8 @@ from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
 from tests.tensor.passes.checking import (
     aten,
+    check_pass,
+    check_reason,
     constant,
     full,
     graph_pass,
@@ -26,6 +28,7 @@ from tests.tensor.passes.checking import (
     tensor,
     values,
 )
+from tests.tensor.text_form import rewrites
 
 # ---------------------------------------------------------------------- DCE
 
@@ -182,20 +185,17 @@ def test_operators_with_different_settings_are_two():
 # ---------------------------------------------------------------------- mean
 
 
-@pytest.mark.parametrize(("axes", "keep", "names"), [
-    ([2, 3], False, ["avg_pool2d", "reshape"]),
-    ([-1, -2], True, ["avg_pool2d"]),
-])  # fmt: skip
-def test_a_mean_over_height_and_width_is_average_pooling(axes, keep, names, dtype):
-    x = tensor(2, 3, 4, 5, dtype=dtype)
-    graph = optimized([x], call(aten.mean.dim, x, axes, keep), "OptimizeReduceMean")
-    assert ops(graph) == names
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    mean(x, [2, 3]) -> reshape(avg_pool2d(x, kernel_size=[4, 5]), shape=[2, 3])
+    mean(x, [-1, -2], True) -> avg_pool2d(x, kernel_size=[4, 5])
+"""))  # fmt: skip
+def test_a_mean_over_height_and_width_is_average_pooling(before, after, dtype):
+    check_pass("OptimizeReduceMean", before, after, {"x": (2, 3, 4, 5)}, dtype)
 
 
-@pytest.mark.parametrize("axes", [[1, 2], [3], [1, 2, 3]])
-def test_a_mean_over_other_axes_stays(axes, dtype):
-    x = tensor(2, 3, 4, 5, dtype=dtype)
-    assert reasons([x], call(aten.mean.dim, x, axes), "OptimizeReduceMean") == ["it is not over the last two axes"]
+@pytest.mark.parametrize("before", ["mean(x, [1, 2])", "mean(x, [3])", "mean(x, [1, 2, 3])"])
+def test_a_mean_over_other_axes_stays(before, dtype):
+    check_reason("OptimizeReduceMean", before, "it is not over the last two axes", {"x": (2, 3, 4, 5)}, dtype)
 
 
 def test_with_channels_last_a_mean_is_average_pooling_between_two_transposes(dtype):
@@ -290,8 +290,7 @@ def test_a_sum_that_changes_the_type_or_the_shape_stays():
 
 
 def test_squares_are_products(dtype):
-    x = tensor(3, 2, dtype=dtype)
-    assert ops(optimized([x], call(aten.pow.Tensor_Scalar, x, 2), "OptimizeArithmeticNodes")) == ["mul"]
+    check_pass("OptimizeArithmeticNodes", "pow(x, 2)", "mul(x, x)", {"x": (3, 2)}, dtype)
 
 
 def test_parts_of_a_splat_are_that_number(dtype):
@@ -339,17 +338,16 @@ def test_operators_that_do_something_stay(dtype):
     assert ops(optimized([x], y, "EliminateNoop")) == ["slice", "repeat", "max_pool2d", "slice"]
 
 
-def test_reshapes_consecutive_are_one(dtype):
-    x = tensor(2, 3, 4, dtype=dtype)
-    y = call(aten.view.default, call(aten.unsqueeze.default, call(aten.flatten.using_ints, x), 0), [4, 6])
-    graph = optimized([x], y, "OptimizeReshape")
-    assert ops(graph) == ["reshape"]
-    two = call(aten.reshape.default, call(aten.reshape.default, x, [6, 4]), [12, 2])
-    assert nodes(FunctionGraph([x], [two])) == 3
-    graph = optimized([x], two, "OptimizeReshape")
-    assert (ops(graph), nodes(graph)) == (["reshape"], 2)
-    back = optimized([x], call(aten.relu.default, call(aten.view.default, y, [2, 3, 4])), "OptimizeReshape")
-    assert ops(back) == ["relu"]
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    reshape(reshape(x, [6, 4]), [12, 2]) -> reshape(x, shape=[12, 2])
+    view(unsqueeze(flatten(x), 0), [4, 6]) -> reshape(x, shape=[4, 6])
+    relu(view(view(unsqueeze(flatten(x), 0), [4, 6]), [2, 3, 4])) -> relu(x)
+"""))  # fmt: skip
+def test_reshapes_of_reshapes_are_one(before, after, dtype):
+    check_pass("OptimizeReshape", before, after, {"x": (2, 3, 4)}, dtype)
+
+
+def test_a_reshape_of_a_constant_is_a_constant(dtype):
     assert ops(optimized([], call(aten.view.default, constant(2, 3, dtype=dtype), [6]), "OptimizeReshape")) == []
 
 
