@@ -149,15 +149,15 @@ def test_a_graph_with_channels_last_trains_as_the_module():
 
 
 def test_a_module_with_channels_last_compiles_and_can_be_exported_again():
-    x = example("densenet_small")
-    graph = sunk(to_nhwc(imported("densenet_small").clone()))
+    x = example("resnet_small")
+    graph = sunk(to_nhwc(imported("resnet_small").clone()))
     module = to_module(graph)
     with torch.no_grad():
         wanted = module(x)
         assert torch.equal(torch.compile(module, backend="eager", fullgraph=True)(x), wanted)
     program = torch.export.export(module, (x,))
     again = from_exported(program)
-    assert [node.op.name for node in again.nodes].count("conv2d_nhwc") == 12
+    assert [node.op.name for node in again.nodes].count("conv2d_nhwc") == 6
     core = from_exported(program, level="core")
     assert not any(node.op.name.endswith("_nhwc") for node in core.nodes)
     assert torch.allclose(to_module(core)(x), wanted, rtol=1e-4, atol=1e-5)
