@@ -37,3 +37,13 @@ def picture_text(view):
     for hull in view["hulls"]:
         lines.append(f"{hull['kind']} {hull['label']}: {', '.join(hull['nodes'])} {hull['reason']}".rstrip())
     return "\n".join(lines)
+
+
+def section(view, heading):
+    """The section of details with a heading."""
+    return next(section for section in view["sections"] if section["heading"] == heading)
+
+
+def lines(verdict):
+    """The words of a verdict in lines of up to 100 characters."""
+    return wrap(verdict.text, 100)
