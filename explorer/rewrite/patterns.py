@@ -131,7 +131,12 @@ def _are(kind: type, given: Any) -> bool:
     return isinstance(given, tuple | list) and all(isinstance(one, kind) for one in cast("tuple[Any, ...]", given))
 
 
-INTERNAL_MODULES = ("explorer.rewrite.", "explorer.tensor.rewriting.", "dataclasses")
+INTERNAL_MODULES = (
+    "explorer.rewrite.",
+    "explorer.tensor.rewriting.",
+    "explorer.tensor.rules.families",
+    "dataclasses",
+)
 """Modules that create patterns and rules on behalf of a caller, whose location is the one to report."""
 
 

@@ -3,34 +3,30 @@
 from math import copysign, inf
 
 import torch
-from torch._ops import OpOverload
 
 from explorer.tensor.facts.dtypes import is_real
 from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import splat_number
 from explorer.tensor.ir.ops import Op, call
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 aten = torch.ops.aten
 
-RELUS: tuple[OpOverload, ...] = (aten.relu.default,)
-CLIPS: tuple[OpOverload, ...] = (aten.clamp.default, aten.clip.default, aten.hardtanh.default, aten.relu6.default)
+RELUS = overloads("relu")
+CLIPS = overloads("clamp clip hardtanh relu6")
 """Operators that bound their input on one side or both."""
 
 MAX_STEPS = 16
 """Maximum number of operators above a value that are searched for its bounds."""
 
-UNIT = (aten.sigmoid.default, aten.softmax.int, aten._softmax.default)
+UNIT = overloads("sigmoid softmax.int _softmax")
 """Operators whose results are between 0 and 1."""
 
-NOT_NEGATIVE = (
-    *(aten.abs.default, aten.exp.default, aten.sqrt.default, aten.square.default, aten.softplus.default),
-    *RELUS,
-    *UNIT,
-)
+NOT_NEGATIVE = (*overloads("abs exp sqrt square softplus"), *RELUS, *UNIT)
 """Operators whose floating-point results are never negative; those of integers may overflow."""
 
-PICKS = (*MOVES, aten.max_pool2d.default, aten.channel_shuffle.default)
+PICKS = (*MOVES, *overloads("max_pool2d channel_shuffle"))
 """Operators whose results are numbers of their input."""
 
 KEEP_SIGN = frozenset(getattr(aten, name) for name in ("sum", "mean", "mul", "add", "div", "mm", "bmm", "prod", "cat"))

@@ -6,55 +6,29 @@ from math import prod
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
 
 from explorer.tensor.facts.owners import owned_by
 from explorer.tensor.ir.ops import Op, call
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.variables import Variable
 
 aten = torch.ops.aten
 
-RESHAPES: tuple[OpOverload, ...] = (
-    aten.reshape.default,
-    aten.view.default,
-    aten._unsafe_view.default,
-    aten.view_as.default,
-    aten.flatten.using_ints,
-    aten.unflatten.int,
-    aten.squeeze.default,
-    aten.squeeze.dim,
-    aten.squeeze.dims,
-    aten.unsqueeze.default,
+RESHAPES = overloads(
+    "reshape view _unsafe_view view_as flatten.using_ints unflatten.int squeeze squeeze.dim squeeze.dims unsqueeze"
 )
 """Operators that change only the shape."""
 
-TRANSPOSES: tuple[OpOverload, ...] = (
-    aten.permute.default,
-    aten.transpose.int,
-    aten.t.default,
-    aten.numpy_T.default,
-    aten.mT.default,
-    aten.movedim.int,
-    aten.movedim.intlist,
-    aten.swapaxes.default,
-    aten.swapdims.default,
-)
+TRANSPOSES = overloads("permute transpose.int t numpy_T mT movedim.int movedim.intlist swapaxes swapdims")
 """Operators that only permute axes."""
 
-PARTS: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.select.int, aten.narrow.default)
+PARTS = overloads("slice.Tensor select.int narrow")
 """Operators that select a part of one axis."""
 
-COPIES: tuple[OpOverload, ...] = (
-    aten.clone.default,
-    aten.contiguous.default,
-    aten.lift_fresh_copy.default,
-    aten.alias.default,
-    aten.lift_fresh.default,
-    aten.detach.default,
-)
+COPIES = overloads("clone contiguous lift_fresh_copy alias lift_fresh detach")
 """Operators that return their input or a copy of it."""
 
-MOVES: tuple[OpOverload, ...] = (*RESHAPES, *TRANSPOSES, *PARTS, *COPIES, aten.expand.default, aten.repeat.default)
+MOVES = (*RESHAPES, *TRANSPOSES, *PARTS, *COPIES, *overloads("expand repeat"))
 """Operators on one tensor that move, select or repeat its numbers."""
 
 

@@ -5,23 +5,16 @@ from itertools import accumulate
 from weakref import WeakKeyDictionary
 
 import torch
-from torch._ops import OpOverload
 
 from explorer.tensor.facts.shapes import axis_of, shape_of
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.variables import Apply, Variable
 
 aten = torch.ops.aten
 
-SPLITS: tuple[OpOverload, ...] = (
-    aten.split.Tensor,
-    aten.split_with_sizes.default,
-    aten.chunk.default,
-    aten.split.sizes,
-    aten.tensor_split.sections,
-)
-SLICES: tuple[OpOverload, ...] = (aten.slice.Tensor, aten.narrow.default)
-
+SPLITS = overloads("split.Tensor split_with_sizes chunk split.sizes tensor_split.sections")
+SLICES = overloads("slice.Tensor narrow")
 
 _starts: WeakKeyDictionary[Apply, list[int]] = WeakKeyDictionary()
 """Where the parts of a split begin, computed once: a split may have thousands."""

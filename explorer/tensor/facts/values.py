@@ -3,24 +3,14 @@
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
 
 from explorer.tensor.facts.owners import owned_by
 from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Constant, Variable
 
-aten = torch.ops.aten
-
-FULLS: tuple[OpOverload, ...] = (
-    aten.full.default,
-    aten.full_like.default,
-    aten.zeros.default,
-    aten.zeros_like.default,
-    aten.ones.default,
-    aten.ones_like.default,
-    aten.scalar_tensor.default,
-)
+FULLS = overloads("full full_like zeros zeros_like ones ones_like scalar_tensor")
 """Operators that fill a tensor with one number."""
 
 

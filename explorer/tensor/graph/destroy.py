@@ -1,7 +1,7 @@
 """Correctness of graphs in which operators overwrite their inputs.
 
-Source: Theano, add_destroy_handler. Everything that reads a value, or a view of it, runs before the operator that
-overwrites it. A graph in which that is impossible, or that overwrites memory that is not its own, is refused.
+All users of a value, or of a view of it, run before the operator that overwrites it. A graph in which that is
+impossible, or that overwrites memory that is not its own, is refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Features of a graph: they are notified of every change, and may refuse one.
-
-Source: Theano, toolbox (ReplaceValidate, NodeFinder, History, change tracking).
-"""
+"""Features of a graph: they are notified of every change, and may refuse one."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar

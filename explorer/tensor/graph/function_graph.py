@@ -1,7 +1,7 @@
 """The graph of a computation: its nodes, its features, and the methods that change it.
 
-Source: Theano, Graph optimization (FunctionGraph, features). Every change is part of a transaction (transactions.py)
-that brings in and drops nodes (wiring.py), notifies the features, and can be undone.
+Every change is part of a transaction (transactions.py) that adds and removes nodes (wiring.py), notifies the features,
+and can be undone.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -15,10 +15,7 @@ from torch._prims_common import suggest_memory_format
 
 @torch.library.custom_op("explorer::regression", mutates_args=())
 def regression(input: Tensor, expected: Tensor) -> Tensor:
-    """The end of a regression: returns the input; its gradient is (input - expected) times the gradient from above.
-
-    Source: Glow, Regression and RegressionGrad.
-    """
+    """The end of a regression: returns the input; its gradient is (input - expected) times the gradient from above."""
     return input.clone()
 
 
@@ -105,10 +102,7 @@ def conv2d_nhwc(
     dilation: Sizes = (1, 1),
     groups: int = 1,
 ) -> Tensor:
-    """Convolution of (batch, height, width, channels) with a weight (outputs, height, width, inputs / groups).
-
-    Source: Glow, Convolution.
-    """
+    """Convolution of (batch, height, width, channels) with a weight (outputs, height, width, inputs / groups)."""
     _four_axes("conv2d_nhwc", input)
     found = torch.conv2d(input.permute(_TO_NCHW), weight.permute(_TO_NCHW), bias, stride, padding, dilation, groups)
     return found.permute(_TO_NHWC)
@@ -173,10 +167,7 @@ def batch_norm(
     eps: float,
     axis: int,
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias with known statistics, the channels along any axis.
-
-    Source: Glow, BatchNormalization with a channel index.
-    """
+    """(x - mean) / sqrt(var + eps) * weight + bias with known statistics, the channels along any axis."""
     moved = input.movedim(axis, 1)
     found = torch.batch_norm(
         moved, weight, bias, running_mean, running_var, False, 0.0, eps, torch.backends.cudnn.enabled

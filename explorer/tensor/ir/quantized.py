@@ -248,7 +248,6 @@ def quantization_of_range(low: float, high: float) -> Quantization:
     """Scale and offset with which 8 bits represent the numbers from low to high, and 0 exactly.
 
     The range is extended to include 0. Raises: ValueRangeError if it is too narrow or too wide.
-    Source: Glow, chooseQuantizationParams (asymmetric).
     """
     least, greatest = RANGES[torch.int8]
     low, high = min(low, 0.0), max(high, 0.0)

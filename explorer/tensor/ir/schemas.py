@@ -5,19 +5,15 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch._ops import OpOverload, OpOverloadPacket
+from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 
 
-def overload(target: "OpOverload | OpOverloadPacket") -> OpOverload:
-    """The overload itself, or the only or default one of a packet. Raises: OperatorError."""
-    if isinstance(target, OpOverload):
-        return target
-    names = target.overloads()
-    if len(names) == 1 or "default" in names:
-        return getattr(target, names[0] if len(names) == 1 else "default")
-    raise OperatorError(f"{target} has the overloads {', '.join(names)}; name one of them")
+def overloads(*names: str) -> tuple[OpOverload, ...]:
+    """Overloads of ATen by name: `overloads("relu exp", "add.Tensor")`; those without a suffix are `default`."""
+    parts = [name.partition(".") for name in " ".join(names).split()]
+    return tuple(getattr(getattr(torch.ops.aten, packet), suffix or "default") for packet, _, suffix in parts)
 
 
 def bound(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

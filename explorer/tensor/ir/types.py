@@ -36,7 +36,6 @@ class Quantization:
 
     Raises: ValueRangeError for a scale that is not positive, or is outside of `SCALES`, and for an offset that is not
     a whole number of 32 bits.
-    Source: Glow, Quantization: a tensor's type carries its scale and offset.
     """
 
     scale: float

@@ -1,7 +1,4 @@
-"""OptimizeArithmeticNodes: sums with 0, products with 0 and 1, constants to the right.
-
-Source: Glow, OptimizeArithmeticNodes.
-"""
+"""OptimizeArithmeticNodes: sums with 0, products with 0 and 1, constants to the right."""
 
 from math import isfinite
 from typing import Any
@@ -79,7 +76,7 @@ def small_powers(node: Apply) -> Rewrite:
     if exponent == 1:
         return without_copy(node, x) if x.type == node.outputs[0].type else False
     if exponent == 2 and x.type == node.outputs[0].type:
-        return replace_with(node, call(aten.mul.Tensor, x, x, location=node.location))
+        return replace_with(node, call(aten.mul.Tensor, x, x))
     return [splat(node.outputs[0].tensor_type, 1, node.outputs[0])] if exponent == 0 else False
 
 
@@ -92,7 +89,7 @@ def constant_to_the_right(node: Apply) -> Rewrite:
     if not is_commutative(node.op) or _order_matters(node):
         return False
     if _is_number(left) and not _is_number(right):
-        return replace_with(node, call(node.op.target, right, left, location=node.location))
+        return replace_with(node, call(node.op.target, right, left))
     return False
 
 

@@ -1,8 +1,7 @@
 """Fold arithmetic into batch norms and batch norms into convolutions; remove identity batch norms.
 
 With the scale A = weight / sqrt(var + eps), a batch norm is y = A x + (bias - mean A) per channel. After a
-convolution it is a convolution with W' = A W and b' = A b + (bias - mean A). Source: Glow, OptimizeBatchNorm,
-FoldBatchNormalizationWithArithmeticChain, FoldArithmeticChainUnderConvIntoBN.
+convolution it is a convolution with W' = A W and b' = A b + (bias - mean A).
 """
 
 import torch

@@ -1,7 +1,4 @@
-"""Clips: relu, clamp, hardtanh and relu6.
-
-Source: Glow, OptimizeClips, RemoveIdentityRelu, RemoveIdentityClip, FoldMinMaxToClip, FoldLeakyRelu.
-"""
+"""Clips: relu, clamp, hardtanh and relu6."""
 
 from math import inf
 
@@ -22,6 +19,7 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.clips import merge_clips
@@ -36,10 +34,7 @@ leaky = passes.new("FoldLeakyRelu", "Replace the maximum of x and s x, with s at
 
 clips.add(merge_clips)
 
-FLAT_AT_BOUNDS = (
-    *(aten.relu.default, aten.relu6.default, aten.hardtanh.default, aten.sigmoid.default),
-    *(aten.abs.default, aten.exp.default, aten.square.default),
-)
+FLAT_AT_BOUNDS = overloads("relu relu6 hardtanh sigmoid abs exp square")
 """Operators whose gradient is 0 at the ends of their range."""
 
 
@@ -125,7 +120,5 @@ def max_is_leaky_relu(node: Apply) -> Rewrite:
             continue
         if not x.tensor_type.dtype.is_floating_point:
             continue
-        return gradient_on_ties(node) or replace_with(
-            node, call(aten.leaky_relu.default, x, slope, location=node.location)
-        )
+        return gradient_on_ties(node) or replace_with(node, call(aten.leaky_relu.default, x, slope))
     return near or False

@@ -1,7 +1,4 @@
-"""Concats (cat): nested ones, concats of slices, and slices of concats.
-
-Source: Glow, OptimizeConcatNodes, EliminateConcatSlice, EliminateSliceConcat.
-"""
+"""Concats (cat): nested ones, concats of slices, and slices of concats."""
 
 from collections.abc import Sequence
 from itertools import pairwise

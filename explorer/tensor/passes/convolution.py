@@ -1,7 +1,4 @@
-"""MergePadIntoConvolution: fold zero padding into the convolution after it.
-
-Source: Glow, MergePadIntoConvolution. Negative padding, which crops, is left alone.
-"""
+"""MergePadIntoConvolution: fold zero padding into the convolution after it."""
 
 from explorer.tensor.facts import owned_by, reapplied, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite

@@ -1,7 +1,4 @@
-"""CSE: merge equal applications, and constants with equal bits.
-
-Source: Glow, Common sub-expression elimination; implemented by Theano's merging.
-"""
+"""CSE: merge equal applications, and constants with equal bits."""
 
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting import merge_rewriter

@@ -3,7 +3,6 @@
 A `FunctionGraph` contains only what its outputs need: applications and constants are removed with their last user,
 inputs stay, and mutated buffers are outputs. What remains for a pass are operators with several results of which only
 the first is used. Where that changes gradients and signs of zeros, it is a separate pass, for inference.
-Source: Glow, Dead code elimination.
 """
 
 import torch
@@ -28,7 +27,7 @@ def max_pool_without_indices(node: Apply) -> Rewrite:
         return False
     op = node.op
     given = [op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode")]
-    return [call(aten.max_pool2d.default, node.inputs[0], *given, location=node.location), None]
+    return [call(aten.max_pool2d.default, node.inputs[0], *given), None]
 
 
 @indices.rule([aten.max.dim, aten.min.dim])
@@ -42,4 +41,4 @@ def extremum_without_index(node: Apply) -> Rewrite:
     if (trained := gradient_on_ties(node)) is not None:
         return trained
     target = aten.amax.default if node.op.target is aten.max.dim else aten.amin.default
-    return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"], location=node.location), None]
+    return [call(target, node.inputs[0], [node.op["dim"]], node.op["keepdim"]), None]

@@ -1,7 +1,4 @@
-"""FoldLayerNormArithmetic: fold products and sums with constants after a layer norm into its weight and bias.
-
-Source: Glow, FoldLayerNormArithmetic.
-"""
+"""FoldLayerNormArithmetic: fold products and sums with constants after a layer norm into its weight and bias."""
 
 from typing import Any
 

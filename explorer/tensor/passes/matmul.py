@@ -1,7 +1,4 @@
-"""Merge matrix products with a common factor; fold sums after them and transposes before them.
-
-Source: Glow, MergeMatMulOnLHS, MergeMatMulOnRHS, MergeTransposeIntoMatMulOrFC, FoldMatMulAddIntoFullyConnected.
-"""
+"""Merge matrix products with a common factor; fold sums after them and transposes before them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -248,4 +245,4 @@ def transpose_into_weight(node: Apply) -> Rewrite:
         rows = data.reshape(*shape[1:], -1).permute(*back, len(back)).reshape(data.shape)
     inputs = list(node.inputs)
     inputs[location], inputs[location + 1] = reshape(turned.inputs[0], shape_of(flat)), constant_like(weight, rows)
-    return replace_with(node, apply_op(node.op, inputs, node.location).outputs[0])
+    return replace_with(node, apply_op(node.op, inputs).outputs[0])

@@ -1,7 +1,4 @@
-"""EliminateNoop: remove operators that return their input unchanged.
-
-Source: Glow, EliminateNoop.
-"""
+"""EliminateNoop: remove operators that return their input unchanged."""
 
 import torch
 

@@ -3,9 +3,8 @@
 `GLOW_PIPELINE` has the passes of Glow's documentation in the order of its source: `FOLD_PIPELINE` finds operators that
 were written out in parts, `OPTIMIZATION_PIPELINE` is the rest. `DEFAULT_PIPELINE` brings the graph into one form before
 it, specializes it behind, and omits the passes that cost time or digits with PyTorch's kernels. Passes that are for
-inference only say so in their configuration, so that one pipeline serves both modes.
-Source: Glow, FunctionPassPipeline; the passes on regression and pooling, which the documentation has and later
-versions do not, come first and after the sinking.
+inference only say so in their configuration, so that one pipeline serves both modes. The passes on regression and
+pooling, which later versions of Glow do not have, come first and after the sinking.
 """
 
 from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline

@@ -1,7 +1,4 @@
-"""OptimizePool: move monotonic operators below max pooling, where there are fewer numbers.
-
-Source: Glow, Pool operations optimization.
-"""
+"""OptimizePool: move monotonic operators below max pooling, where there are fewer numbers."""
 
 import torch
 
@@ -34,6 +31,6 @@ def relu_below_max_pool(node: Apply) -> Rewrite:
     passes_on_bounds = above.op.target in (aten.clamp.default, aten.clip.default)
     if passes_on_bounds and (trained := gradient_on_ties(above)) is not None:
         return trained
-    pooled = apply_op(node.op, [above.inputs[0]], node.location)
+    pooled = apply_op(node.op, [above.inputs[0]])
     new = apply_op(above.op, pooled.outputs[:1], above.location).outputs[0]
     return [new, *[None] * (len(node.outputs) - 1)]

@@ -7,7 +7,6 @@ has only the exact rules; `OptimizeQuantizationLossy` has all of them.
 The error of a lossy rule where nothing is clipped: a removed rounding changed a number by at most half a quantum of its
 scale s. A result of scale t that uses it directly changes by at most s / (2 t) + 1 quanta; an input of an operator
 changes by at most s / 2.
-Source: Glow, Quantization specific optimizations.
 """
 
 import torch
@@ -48,7 +47,7 @@ def quantize_of_dequantize(node: Apply) -> Rewrite:
     source = above.inputs[0]
     if not q.is_quantized_in_8_bits(source) or not q.is_quantized_in_8_bits(node.outputs[0]):
         return Declined(NOT_8_BITS, node)
-    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0])))
 
 
 @node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
@@ -62,7 +61,7 @@ def dequantize_of_quantize(node: Apply) -> Rewrite:
 def dequantize_of_rescale(node: Apply) -> Rewrite:
     """dequantize(rescale(x)) is dequantize(x): removes the rounding and the clipping of the rescale."""
     above = owned_by(node.inputs[0], q.rescale_op)
-    return False if above is None else replace_with(node, q.dequantize(above.inputs[0], node.location))
+    return False if above is None else replace_with(node, q.dequantize(above.inputs[0]))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
@@ -83,7 +82,7 @@ def rescale_of_rescale(node: Apply) -> Rewrite:
     above = read_once_from(node.inputs[0], (q.rescale_op,))
     if not isinstance(above, Apply):
         return above
-    return replace_with(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0]), node.location))
+    return replace_with(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0])))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
@@ -131,7 +130,7 @@ def rescale_above_max(node: Apply) -> Rewrite:
     if any(v.tensor_type.quantization != above.outputs[0].tensor_type.quantization for v in above.inputs):
         return Declined("the maximum is rounded too: its inputs have other scales than its result", above)
     to = q.quantization_of(node.outputs[0])
-    return replace_with(node, q.requantized(above, [q.rescale(v, to, node.location) for v in above.inputs], to))
+    return replace_with(node, q.requantized(above, [q.rescale(v, to) for v in above.inputs], to))
 
 
 @node_rewriter([q.maximum], exactness=Exactness.EXACT)
@@ -156,7 +155,7 @@ def relu_of_never_negative(node: Apply) -> Rewrite:
     least, _ = q.real_range(q.quantization_of(source))
     if least < 0:
         return Declined(f"its input can represent {least:g}", node)
-    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0])))
 
 
 def _parts(variable: Variable) -> tuple[float, int]:
@@ -254,7 +253,6 @@ def optimize_quantization(
     """Make the pass under a name, optionally with lossy rules, or without rules that change the scales of results.
 
     `passes.register(optimize_quantization("Careful", lossy=True))` makes it available to pipelines.
-    Source: Glow, OptimizeQuantization; enableQuantParamChanges.
     """
     unwanted = KEEP_PARAMETERS if enable_quant_param_changes else CHANGE_PARAMETERS
     wanted = [rule for rule in RULES if rule not in unwanted and (lossy or rule.exactness is not Exactness.LOSSY)]
@@ -286,5 +284,5 @@ def relu_above_dequantize(node: Apply) -> Rewrite:
     if not read_once(node.inputs[0]) or not read_once(above.inputs[0]):
         return Declined("the result of the linear layer has other users", layer)
     integers = above.inputs[0]
-    found = q.quantized(q.relu, [integers], q.quantization_of(integers), node.location)
+    found = q.quantized(q.relu, [integers], q.quantization_of(integers))
     return replace_with(node, q.dequantize(found, above.location))

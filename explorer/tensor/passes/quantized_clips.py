@@ -1,7 +1,4 @@
-"""Clips and relus next to quantization, which clips as well.
-
-Source: Glow, OptimizeQuantizeClip, RemoveIdentityRelu, RemoveIdentityClip.
-"""
+"""Clips and relus next to quantization, which clips as well."""
 
 import torch
 
@@ -37,7 +34,7 @@ def clip_of_narrower_integers(node: Apply) -> Rewrite:
     low, high = q.real_range(q.quantization_of(source))
     if low < node.op["min"] or high > node.op["max"]:
         return Declined(f"its input can represent numbers from {low:g} to {high:g}", node)
-    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0]), node.location))
+    return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0])))
 
 
 def _includes(node: Apply, of: Quantization) -> "bool | None":
@@ -59,7 +56,7 @@ def quantize_without_clip(node: Apply) -> Rewrite:
         return False
     if not around:
         return Declined("the clip is narrower than the range of the integers", above)
-    return replace_with(node, q.quantize(above.inputs[0], to, location=node.location))
+    return replace_with(node, q.quantize(above.inputs[0], to))
 
 
 @node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)

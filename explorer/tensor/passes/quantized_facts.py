@@ -3,25 +3,16 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import torch
 from torch._ops import OpOverload
 
 from explorer.tensor.facts import PARTS, RESHAPES, TRANSPOSES, owned_by, read_once
 from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir import library, quantized as q
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply, SourceLocation, Variable
 
-aten = torch.ops.aten
-
-PICKING = (
-    *RESHAPES,
-    *TRANSPOSES,
-    *PARTS,
-    aten.clone.default,
-    aten.max_pool2d.default,
-    library.max_pool2d_nhwc,
-)
+PICKING = (*RESHAPES, *TRANSPOSES, *PARTS, *overloads("clone max_pool2d"), library.max_pool2d_nhwc)
 """Unary operators that select numbers of their input by position, or as the maximum of several."""
 
 

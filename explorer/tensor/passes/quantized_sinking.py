@@ -1,7 +1,4 @@
-"""SinkCode and TransposeConstants for quantization: move transposes and reshapes below conversions.
-
-Source: Glow, SinkCode and TransposeConstants on Quantize, Dequantize and RescaleQuantized.
-"""
+"""SinkCode and TransposeConstants for quantization: move transposes and reshapes below conversions."""
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (

@@ -88,7 +88,7 @@ def raise_constant(node: Apply) -> Rewrite:
         return Declined("its integers are neither quantized here nor a constant of int8 or int32", node)
     if not torch.iinfo(source.data.dtype).min <= of.offset <= torch.iinfo(source.data.dtype).max:
         return Declined(f"the offset {of.offset} does not fit {source.data.dtype}", node)
-    return replace_with(node, q.dequantize(q.with_quantization(source, of), node.location))
+    return replace_with(node, q.dequantize(q.with_quantization(source, of)))
 
 
 def _settings(node: Apply, kind: q.QuantizedOperator) -> "dict[str, Any] | str":
@@ -150,9 +150,7 @@ def quantize_above_clip(node: Apply) -> Rewrite:
     if isinstance(sources := _raisable(above), Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return replace_with(
-        node, quantized_clip(q.quantize(inner.inputs[0], to, location=node.location), *bounds, to, inner.location)
-    )
+    return replace_with(node, quantized_clip(q.quantize(inner.inputs[0], to), *bounds, to, inner.location))
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":

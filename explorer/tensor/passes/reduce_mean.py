@@ -1,7 +1,6 @@
 """OptimizeReduceMean: replace a mean over the last two of four axes by average pooling over all of both.
 
-Source: Glow, Optimization of ReduceMean nodes. PyTorch's pooling expects the channels at axis 1, so no transpose is
-needed.
+PyTorch's pooling expects the channels at axis 1, so no transpose is needed.
 """
 
 import torch
@@ -28,5 +27,5 @@ def mean_is_average_pool(node: Apply) -> Rewrite:
         return Declined("it is not over the last two axes", node)
     if node.op["dtype"] not in (None, kind.dtype):
         return Declined("it is computed in another dtype", node)
-    pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]), location=node.location)
+    pooled = call(aten.avg_pool2d.default, node.inputs[0], list(kind.shape[2:]))
     return replace_with(node, pooled if node.op["keepdim"] else reshape(pooled, shape_of(node.outputs[0])))

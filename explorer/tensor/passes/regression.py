@@ -1,7 +1,4 @@
-"""OptimizeRegression: in inference, replace a regression by its input.
-
-Source: Glow, Optimizing of regression nodes in the inference mode.
-"""
+"""OptimizeRegression: in inference, replace a regression by its input."""
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import replace_unless_aliased

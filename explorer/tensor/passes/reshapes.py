@@ -1,7 +1,4 @@
-"""Reshapes: merge consecutive ones, remove no-ops, and move them down.
-
-Source: Glow, OptimizeReshape, SinkReshapes.
-"""
+"""Reshapes: merge consecutive ones, remove no-ops, and move them down."""
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (

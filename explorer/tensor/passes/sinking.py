@@ -188,7 +188,7 @@ def transpose_below_slice(node: Apply) -> Rewrite:
         return False
     source, order = found
     axis = order[axis_of(node.op["dim"], len(order))]
-    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source], node.location).outputs]
+    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source]).outputs]
 
 
 @sink_code.rule([aten.repeat.default, aten.tile.default])

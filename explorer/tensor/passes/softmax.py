@@ -1,7 +1,4 @@
-"""FoldExpSumDivIntoSoftmax: replace exponentials over their sum by a softmax.
-
-Source: Glow, FoldExpSumDivIntoSoftmax.
-"""
+"""FoldExpSumDivIntoSoftmax: replace exponentials over their sum by a softmax."""
 
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.exp_log import exp_over_sum

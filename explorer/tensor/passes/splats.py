@@ -1,7 +1,4 @@
-"""OptimizeSplat: views of a splat (a tensor filled with one number) are splats.
-
-Source: Glow, OptimizeSplat.
-"""
+"""OptimizeSplat: views of a splat (a tensor filled with one number) are splats."""
 
 import torch
 

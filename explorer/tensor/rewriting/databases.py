@@ -1,7 +1,4 @@
-"""Databases of rewriters of tensor graphs: a sequence, an equilibrium, a group of local ones, one sweep.
-
-Source: Theano, The optimization database (SequenceDB, EquilibriumDB, LocalGroupDB).
-"""
+"""Databases of rewriters of tensor graphs: a sequence, an equilibrium, a group of local ones, one sweep."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -68,10 +65,7 @@ class SequenceDB(RewriteDatabase[Rewriter]):
 
 
 class EquilibriumDB(RewriteDatabase["Rewriter | LocalRewriter"]):
-    """Local and global rewriters that are applied until none of them changes the graph.
-
-    Source: Theano, canonicalize and specialize are such databases.
-    """
+    """Local and global rewriters that are applied until none of them changes the graph."""
 
     ordered: ClassVar[bool] = False
 

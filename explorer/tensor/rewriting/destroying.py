@@ -1,7 +1,4 @@
-"""The mark after which rewriters may overwrite inputs.
-
-Source: Theano, add_destroy_handler.
-"""
+"""The mark after which rewriters may overwrite inputs."""
 
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.destroy import DestroyHandler

@@ -1,7 +1,4 @@
-"""`EquilibriumRewriter`: applies rewriters until none of them changes the graph.
-
-Source: Theano, Graph optimization: EquilibriumOptimizer.
-"""
+"""`EquilibriumRewriter`: applies rewriters until none of them changes the graph."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

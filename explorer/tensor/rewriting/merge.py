@@ -2,7 +2,6 @@
 
 Constants are merged if their contents are equal, applications if their operators are equal and their inputs are
 identical, starting from the inputs. The order of inputs counts: add(x, y) differs from add(y, x).
-Source: Theano, MergeOptimizer.
 """
 
 from typing import Any

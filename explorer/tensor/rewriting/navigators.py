@@ -1,7 +1,4 @@
-"""Navigators: global rewriters that walk local ones through a graph.
-
-Source: Theano, Graph optimization: Navigator, TopoOptimizer, LocalOptGroup.
-"""
+"""Navigators: global rewriters that walk local ones through a graph."""
 
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""`PatternSub`: replaces one pattern by another, as in `PatternSub((div, (mul, "x", "y"), "y"), "x")`.
-
-Source: Theano, PatternSub.
-"""
+"""`PatternSub`: replaces one pattern by another, as in `PatternSub((div, (mul, "x", "y"), "y"), "x")`."""
 
 from collections.abc import Sequence
 from typing import Any

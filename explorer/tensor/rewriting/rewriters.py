@@ -1,7 +1,4 @@
-"""Rewriters: global ones change a graph as a whole, local ones replace the results of one application.
-
-Source: Theano, Graph optimization: Optimizer and LocalOptimizer, called rewriters here.
-"""
+"""Rewriters: global ones change a graph as a whole, local ones replace the results of one application."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

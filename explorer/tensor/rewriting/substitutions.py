@@ -1,7 +1,4 @@
-"""The two simplest local rewriters: replace one operator by another, and remove an operator.
-
-Source: Theano, OpSub, OpRemove.
-"""
+"""The two simplest local rewriters: replace one operator by another, and remove an operator."""
 
 from collections.abc import Sequence
 
@@ -39,7 +36,7 @@ class OpSub(LocalRewriter):
     def transform(self, node: Apply) -> Rewrite:
         if node.op != self.op1:
             return False
-        return apply_op(self.op2, node.inputs, node.location).outputs
+        return apply_op(self.op2, node.inputs).outputs
 
 
 class OpRemove(LocalRewriter):

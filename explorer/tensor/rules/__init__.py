@@ -12,12 +12,9 @@ from explorer.tensor.rules import (
     views as views,
 )
 from explorer.tensor.rules.families import (
+    RuleFamily as RuleFamily,
     canonicalize as canonicalize,
     overwrite as overwrite,
-    register_canonicalize as register_canonicalize,
-    register_overwrite as register_overwrite,
-    register_specialize as register_specialize,
-    register_stabilize as register_stabilize,
     specialize as specialize,
     stabilize as stabilize,
 )

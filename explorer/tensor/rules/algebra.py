@@ -1,8 +1,8 @@
 """Canonical products and sums: at most one division, no repeated factor or term, one number.
 
-Source: Theano, canonicalize (AlgebraicCanonizer in its successor): `x / y / z` is `x / (y * z)`, `(a / b) * (b / c)`
-is `a / c`, `2 * x / 2` is `x`, `x * x` is `x ** 2`. This holds for real numbers: rounding may differ, and for 0, inf
-and NaN (x / x at 0, 0 * inf) values may differ too. float16, whose range is small, is left alone.
+`x / y / z` is `x / (y * z)`, `(a / b) * (b / c)` is `a / c`, `2 * x / 2` is `x`, `x * x` is `x ** 2`. This holds for
+real numbers: rounding may differ, and for 0, inf and NaN (x / x at 0, 0 * inf) values may differ too. float16, whose
+range is small, is left alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +17,7 @@ from explorer.tensor.facts import full_like, holds, is_floating, number_of, read
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import node_rewriter
-from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.families import canonical
 
 aten = torch.ops.aten
 
@@ -76,7 +75,7 @@ class Builder:
         self.operators += 1
         self.inverses += target in INVERSES
         self.numbers += sum(not isinstance(value, Variable) for value in inputs) if target in BINARY else 0
-        return call(target, *inputs, location=self.node.location)
+        return call(target, *inputs)
 
     @property
     def cost(self) -> tuple[int, int, int, int]:
@@ -117,15 +116,13 @@ INVERSES = (aten.div.Tensor, aten.reciprocal.default, aten.sub.Tensor, aten.neg.
 BINARY = (aten.mul.Tensor, aten.div.Tensor, aten.add.Tensor, aten.sub.Tensor)
 
 
-@register_canonicalize
-@node_rewriter([aten.mul.Tensor, aten.div.Tensor, aten.reciprocal.default])
+@canonical.rule([aten.mul.Tensor, aten.div.Tensor, aten.reciprocal.default])
 def canonical_product(node: Apply) -> Rewrite:
     """A product has at most one division, each factor once, and one leading number."""
     return _canonical(node, PRODUCTS)
 
 
-@register_canonicalize
-@node_rewriter([aten.add.Tensor, aten.sub.Tensor, aten.neg.default])
+@canonical.rule([aten.add.Tensor, aten.sub.Tensor, aten.neg.default])
 def canonical_sum(node: Apply) -> Rewrite:
     """A sum has each term once, with a factor, and one trailing number."""
     return _canonical(node, SUMS)

@@ -7,8 +7,7 @@ from explorer.tensor.facts import owned_by, replace_with, without_copy
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
-from explorer.tensor.rewriting import node_rewriter
-from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.families import canonical
 
 aten = torch.ops.aten
 
@@ -17,8 +16,7 @@ OTHER_SETTINGS = ("layout", "device", "pin_memory")
 CASTS = (aten._to_copy.default, aten.to.dtype, aten.to.dtype_layout, aten.to.device, aten.type_as.default)
 
 
-@register_canonicalize
-@node_rewriter(CASTS[1:], exactness=EXACT)
+@canonical.rule(CASTS[1:], exactness=EXACT)
 def to_cast(node: Apply) -> Rewrite:
     """`to` and `type_as` are casts to a dtype."""
     settings = node.op.attributes
@@ -26,11 +24,10 @@ def to_cast(node: Apply) -> Rewrite:
         return Declined("it requests a memory format")
     kept = {name: settings[name] for name in OTHER_SETTINGS if settings.get(name) is not None}
     dtype = node.outputs[0].tensor_type.dtype
-    return replace_with(node, call(aten._to_copy.default, node.inputs[0], dtype=dtype, location=node.location, **kept))
+    return replace_with(node, call(aten._to_copy.default, node.inputs[0], dtype=dtype, **kept))
 
 
-@register_canonicalize
-@node_rewriter([aten._to_copy.default], exactness=EXACT)
+@canonical.rule([aten._to_copy.default], exactness=EXACT)
 def drop_same_cast(node: Apply) -> Rewrite:
     """A cast to the same dtype is a no-op."""
     source = node.inputs[0]
@@ -40,8 +37,7 @@ def drop_same_cast(node: Apply) -> Rewrite:
     return Declined(moved) if moved else without_copy(node, source)
 
 
-@register_canonicalize
-@node_rewriter([aten._to_copy.default], exactness=EXACT)
+@canonical.rule([aten._to_copy.default], exactness=EXACT)
 def merge_casts(node: Apply) -> Rewrite:
     """Two casts are the last one if the first loses nothing."""
     below = owned_by(node.inputs[0], aten._to_copy.default)
@@ -57,7 +53,7 @@ def merge_casts(node: Apply) -> Rewrite:
         return Declined(f"from {first} to {last} via {middle} may round differently", below)
     if last == first:
         return without_copy(node, below.inputs[0])
-    return replace_with(node, call(aten._to_copy.default, below.inputs[0], dtype=last, location=node.location))
+    return replace_with(node, call(aten._to_copy.default, below.inputs[0], dtype=last))
 
 
 def _moves(node: Apply) -> str:

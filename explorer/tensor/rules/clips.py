@@ -7,8 +7,7 @@ from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_o
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
-from explorer.tensor.rewriting import node_rewriter
-from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.families import canonical
 
 aten = torch.ops.aten
 
@@ -17,8 +16,7 @@ CLAMPS = (aten.clamp.default, aten.clip.default)
 """Clips that pass the gradient on their bounds."""
 
 
-@register_canonicalize
-@node_rewriter(
+@canonical.rule(
     [aten.clamp_min.default, aten.clamp_max.default, aten.hardtanh.default, aten.relu6.default], exactness=EXACT
 )
 def to_clamp(node: Apply) -> Rewrite:
@@ -27,12 +25,11 @@ def to_clamp(node: Apply) -> Rewrite:
     flat = node.op.target in CLIPS
     low = settings.get("min_val", settings.get("min", 0 if node.op.name == "relu6" else None))
     high = settings.get("max_val", settings.get("max", 6 if node.op.name == "relu6" else None))
-    made = call(aten.clamp.default, node.inputs[0], low, high, location=node.location)
+    made = call(aten.clamp.default, node.inputs[0], low, high)
     return (gradient_on_ties(node) if flat else None) or replace_with(node, made)
 
 
-@register_canonicalize
-@node_rewriter((*CLIPS, *RELUS), exactness=EXACT)
+@canonical.rule((*CLIPS, *RELUS), exactness=EXACT)
 def merge_clips(node: Apply) -> Rewrite:
     """clip(clip(x, a, b), c, d) is clip(x, clip(a, c, d), clip(b, c, d)), where a relu is clip(x, 0, inf)."""
     above = owned_by(node.inputs[0], *CLIPS, *RELUS)

@@ -7,6 +7,7 @@ from explorer.tensor.facts import FULLS, full_like, known_tensor, plain, splat_n
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.quantized import DEQUANTIZES
 from explorer.tensor.ir.result_types import MOVES_DATA
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import in2out, node_rewriter
@@ -20,14 +21,7 @@ MAX_BYTES = 1 << 20
 MOVED = ".moved"
 """Suffix of the name of a constant with the numbers of the named one in another shape or order."""
 
-MAKERS = (
-    *FULLS,
-    aten.arange.default,
-    aten.arange.start,
-    aten.arange.start_step,
-    aten.eye.default,
-    aten.linspace.default,
-)
+MAKERS = (*FULLS, *overloads("arange arange.start arange.start_step eye linspace"))
 """Operators that create a tensor from numbers; they are computed together with their user."""
 
 

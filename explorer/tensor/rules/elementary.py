@@ -8,9 +8,9 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import full_like, have_dtype_of, is_short, number_of, owned_by, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import PatternSub, node_rewriter
-from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.families import canonical
 
 aten = torch.ops.aten
 
@@ -39,36 +39,32 @@ RENAMED = {
 """Overloads that are aliases of another one, or accept a number where the other accepts a tensor."""
 
 
-@register_canonicalize
-@node_rewriter(tuple(RENAMED), exactness=EXACT)
+@canonical.rule(tuple(RENAMED), exactness=EXACT)
 def to_one_name(node: Apply) -> Rewrite:
     """Replace aliases by the first name, and numbers by constants."""
     values = node.op.bind(node.inputs)
-    return replace_with(node, call(RENAMED[node.op.target], location=node.location, **values))
+    return replace_with(node, call(RENAMED[node.op.target], **values))
 
 
-@register_canonicalize
-@node_rewriter([aten.rsub.Scalar, aten.rsub.Tensor], exactness=EXACT)
+@canonical.rule([aten.rsub.Scalar, aten.rsub.Tensor], exactness=EXACT)
 def rsub_to_sub(node: Apply) -> Rewrite:
     """rsub(x, y) is sub(y, x)."""
     values = node.op.bind(node.inputs)
     alpha = values["alpha"]
-    made = call(aten.sub.Tensor, values["other"], values["self"], alpha=alpha, location=node.location)
+    made = call(aten.sub.Tensor, values["other"], values["self"], alpha=alpha)
     return replace_with(node, made)
 
 
-@register_canonicalize
-@node_rewriter([aten.square.default], exactness=EXACT)
+@canonical.rule([aten.square.default], exactness=EXACT)
 def square_to_pow(node: Apply) -> Rewrite:
     """square(x) is x ** 2, as PyTorch computes it."""
-    return replace_with(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2, location=node.location))
+    return replace_with(node, call(aten.pow.Tensor_Scalar, node.inputs[0], 2))
 
 
 ROUNDED_FIRST = "the product would be rounded to 16 bits before the sum; now both are computed in 32"
 
 
-@register_canonicalize
-@node_rewriter([aten.add.Tensor, aten.sub.Tensor])
+@canonical.rule([aten.add.Tensor, aten.sub.Tensor])
 def alpha_to_mul(node: Apply) -> Rewrite:
     """add(x, y, alpha=a) is x + a * y."""
     alpha = node.op["alpha"]
@@ -78,12 +74,11 @@ def alpha_to_mul(node: Apply) -> Rewrite:
         return Declined("the multiple would be computed in another dtype than the sum")
     if is_short(node.outputs[0]):
         return Declined(ROUNDED_FIRST)
-    scaled = call(aten.mul.Tensor, node.inputs[1], alpha, location=node.location)
-    return replace_with(node, call(node.op.target, node.inputs[0], scaled, location=node.location))
+    scaled = call(aten.mul.Tensor, node.inputs[1], alpha)
+    return replace_with(node, call(node.op.target, node.inputs[0], scaled))
 
 
-@register_canonicalize
-@node_rewriter([aten.addcmul.default, aten.addcdiv.default])
+@canonical.rule([aten.addcmul.default, aten.addcdiv.default])
 def addcmul_to_add(node: Apply) -> Rewrite:
     """addcmul(x, y, z) is x + y * z, and addcdiv the same with a quotient."""
     target = aten.mul.Tensor if node.op.target is aten.addcmul.default else aten.div.Tensor
@@ -92,52 +87,38 @@ def addcmul_to_add(node: Apply) -> Rewrite:
         return Declined("the product would be computed in another dtype than the sum")
     if is_short(node.outputs[0]):
         return Declined(ROUNDED_FIRST)
-    product = call(target, first, second, location=node.location)
+    product = call(target, first, second)
     if node.op["value"] != 1:
-        product = call(aten.mul.Tensor, product, node.op["value"], location=node.location)
-    return replace_with(node, call(aten.add.Tensor, start, product, location=node.location))
+        product = call(aten.mul.Tensor, product, node.op["value"])
+    return replace_with(node, call(aten.add.Tensor, start, product))
 
 
-@register_canonicalize
-@node_rewriter([aten.matmul.default], exactness=EXACT)
+@canonical.rule([aten.matmul.default], exactness=EXACT)
 def matmul_to_mm(node: Apply) -> Rewrite:
     """A product of two matrices is mm, a batch of them bmm."""
     left, right = (shape_of(v) for v in node.inputs)
     if len(left) == len(right) == 2:
-        return replace_with(node, call(aten.mm.default, *node.inputs, location=node.location))
+        return replace_with(node, call(aten.mm.default, *node.inputs))
     if len(left) == len(right) == 3 and left[0] == right[0]:
-        return replace_with(node, call(aten.bmm.default, *node.inputs, location=node.location))
+        return replace_with(node, call(aten.bmm.default, *node.inputs))
     return False
 
 
-TWICE = (
-    aten.relu.default,
-    aten.abs.default,
-    aten.floor.default,
-    aten.ceil.default,
-    aten.round.default,
-    aten.sign.default,
-)
-
-
-@register_canonicalize
-@node_rewriter(TWICE, exactness=EXACT)
+@canonical.rule(overloads("relu abs floor ceil round sign"), exactness=EXACT)
 def drop_second_time(node: Apply) -> Rewrite:
     """relu, abs, floor, ceil, round and sign are idempotent."""
     below = owned_by(node.inputs[0], node.op.target)
     return replace_with(node, node.inputs[0]) if below is not None else False
 
 
-@register_canonicalize
-@node_rewriter([aten.neg.default, aten.logical_not.default, aten.bitwise_not.default], exactness=EXACT)
+@canonical.rule([aten.neg.default, aten.logical_not.default, aten.bitwise_not.default], exactness=EXACT)
 def drop_two_negations(node: Apply) -> Rewrite:
     """A double negation is a no-op."""
     below = owned_by(node.inputs[0], node.op.target)
     return replace_with(node, below.inputs[0]) if below is not None else False
 
 
-@register_canonicalize
-@node_rewriter([aten.pow.Tensor_Scalar], exactness=EXACT)
+@canonical.rule([aten.pow.Tensor_Scalar], exactness=EXACT)
 def drop_first_power(node: Apply) -> Rewrite:
     """Trivial powers: x ** 1 is x, and x ** 0 is 1 for every x."""
     exponent = node.op["exponent"]
@@ -146,8 +127,7 @@ def drop_first_power(node: Apply) -> Rewrite:
     return replace_with(node, node.inputs[0]) if exponent == 1 else False
 
 
-@register_canonicalize
-@node_rewriter([aten.eq.Tensor, aten.ne.Tensor], exactness=EXACT)
+@canonical.rule([aten.eq.Tensor, aten.ne.Tensor], exactness=EXACT)
 def compare_with_itself(node: Apply) -> Rewrite:
     """An integer equals itself; a float does not if it is NaN."""
     left, right = node.inputs
@@ -159,8 +139,7 @@ def compare_with_itself(node: Apply) -> Rewrite:
     return replace_with(node, full_like(node.outputs[0], node.op.target is aten.eq.Tensor))
 
 
-@register_canonicalize
-@node_rewriter(
+@canonical.rule(
     [aten.bitwise_and.Tensor, aten.logical_and.default, aten.bitwise_or.Tensor, aten.logical_or.default],
     exactness=EXACT,
 )
@@ -181,12 +160,9 @@ def is_positive_zero(variable: Variable) -> bool:
     return copysign(1, complex(number_of(variable)).real) > 0
 
 
-for name, pattern, kept, reason in (
-    ("add_0", (aten.add.Tensor, "x", 0), Exactness.REAL, "x + 0 is x (but -0 + 0 is 0)."),
-    ("sub_0", (aten.sub.Tensor, "x", {"pattern": 0, "constraint": is_positive_zero}), EXACT, "x - 0 is x."),
-    ("mul_1", (aten.mul.Tensor, "x", 1), EXACT, "x * 1 is x."),
-    ("div_1", (aten.div.Tensor, "x", 1), EXACT, "x / 1 is x."),
-):
-    register_canonicalize(
-        PatternSub(pattern, "x", name=name, commutative=True, allow_cast=False, exactness=kept, doc=reason)
-    )
+POSITIVE_ZERO = {"pattern": 0, "constraint": is_positive_zero}
+
+canonical.pattern("add_0", (aten.add.Tensor, "x", 0), "x", "x + 0 is x (but -0 + 0 is 0).")
+canonical.pattern("sub_0", (aten.sub.Tensor, "x", POSITIVE_ZERO), "x", "x - 0 is x.", exactness=EXACT)
+canonical.pattern("mul_1", (aten.mul.Tensor, "x", 1), "x", "x * 1 is x.", exactness=EXACT)
+canonical.pattern("div_1", (aten.div.Tensor, "x", 1), "x", "x / 1 is x.", exactness=EXACT)

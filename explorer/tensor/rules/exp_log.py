@@ -5,8 +5,6 @@ This holds for real numbers. The stable operators are finite where the replaced 
 which wrap around before the log.
 """
 
-from typing import Any
-
 import torch
 
 from explorer.rewrite import Exactness
@@ -14,8 +12,8 @@ from explorer.tensor.facts import axes_of, is_real, never_negative, number_of, o
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import OpPattern, PatternSub, node_rewriter
-from explorer.tensor.rules.families import register_canonicalize, register_stabilize
+from explorer.tensor.rewriting import OpPattern
+from explorer.tensor.rules.families import canonical, stable
 
 aten = torch.ops.aten
 
@@ -27,20 +25,12 @@ REAL = {"pattern": "x", "constraint": is_real}
 ADD = OpPattern(aten.add.Tensor, alpha=1)
 SUB = OpPattern(aten.sub.Tensor, alpha=1)
 
-register_canonicalize(
-    PatternSub(
-        (aten.log.default, (aten.exp.default, REAL)),
-        "x",
-        name="log_of_exp",
-        allow_multiple_clients=True,
-        allow_cast=False,
-        doc="log(exp(x)) is x.",
-    )
-)
+LOG_OF_EXP = (aten.log.default, (aten.exp.default, REAL))
+
+canonical.pattern("log_of_exp", LOG_OF_EXP, "x", "log(exp(x)) is x.", allow_multiple_clients=True)
 
 
-@register_canonicalize
-@node_rewriter([aten.exp.default])
+@canonical.rule([aten.exp.default])
 def exp_of_log(node: Apply) -> Rewrite:
     """exp(log(x)) is x where x is not negative."""
     below = owned_by(node.inputs[0], aten.log.default)
@@ -51,44 +41,38 @@ def exp_of_log(node: Apply) -> Rewrite:
     return replace_with(node, below.inputs[0])
 
 
-@register_canonicalize
-@node_rewriter([aten._softmax.default, aten._log_softmax.default], exactness=Exactness.EXACT)
+@canonical.rule([aten._softmax.default, aten._log_softmax.default], exactness=Exactness.EXACT)
 def to_softmax(node: Apply) -> Rewrite:
     """_softmax and _log_softmax are softmax and log_softmax."""
     target = aten.softmax.int if node.op.name == "_softmax" else aten.log_softmax.int
     dtype = node.outputs[0].tensor_type.dtype
     cast = dtype if dtype != node.inputs[0].tensor_type.dtype else None
-    return replace_with(node, call(target, node.inputs[0], node.op["dim"], cast, location=node.location))
+    return replace_with(node, call(target, node.inputs[0], node.op["dim"], cast))
 
 
 # ---------------------------------------------------------------------- softmax and logsumexp
 
 
-@register_stabilize
-@node_rewriter([aten.log.default])
+@stable.rule([aten.log.default])
 def log_of_softmax(node: Apply) -> Rewrite:
     """log(softmax(x)) is log_softmax(x), which does not take the log of an underflow."""
     below = owned_by(node.inputs[0], aten.softmax.int)
     if below is None:
         return False
-    made = call(aten.log_softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], location=node.location)
+    made = call(aten.log_softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"])
     return replace_with(node, made)
 
 
-@register_stabilize
-@node_rewriter([aten.exp.default])
+@stable.rule([aten.exp.default])
 def exp_of_log_softmax(node: Apply) -> Rewrite:
     """exp(log_softmax(x)) is softmax(x)."""
     below = owned_by(node.inputs[0], aten.log_softmax.int)
     if below is None:
         return False
-    return replace_with(
-        node, call(aten.softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"], location=node.location)
-    )
+    return replace_with(node, call(aten.softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"]))
 
 
-@register_stabilize
-@node_rewriter([aten.log.default])
+@stable.rule([aten.log.default])
 def log_of_sum_of_exp(node: Apply) -> Rewrite:
     """log(sum(exp(x))) is logsumexp(x), which subtracts the maximum first."""
     total = owned_by(node.inputs[0], *SUMS)
@@ -98,8 +82,7 @@ def log_of_sum_of_exp(node: Apply) -> Rewrite:
     return replace_with(node, _logsumexp(powers.inputs[0], total, node))
 
 
-@register_stabilize
-@node_rewriter([aten.add.Tensor])
+@stable.rule([aten.add.Tensor])
 def logsumexp_by_hand(node: Apply) -> Rewrite:
     """logsumexp(x - m) + m is logsumexp(x) if m is constant along the reduced axes."""
     if node.op["alpha"] != 1:
@@ -118,13 +101,12 @@ def logsumexp_by_hand(node: Apply) -> Rewrite:
             return Declined("the summand is not the subtrahend", moved)
         if shape_of(source) != shape_of(moved.outputs[0]):
             return Declined("the subtrahend has more axes than the minuend", moved)
-        made = call(aten.logsumexp.default, source, list(_dims(found)), found.op["keepdim"], location=node.location)
+        made = call(aten.logsumexp.default, source, list(_dims(found)), found.op["keepdim"])
         return replace_with(node, made)
     return False
 
 
-@register_stabilize
-@node_rewriter([aten.div.Tensor])
+@stable.rule([aten.div.Tensor])
 def exp_over_sum(node: Apply) -> Rewrite:
     """exp(x) / sum(exp(x)) along one axis is softmax(x), which does not overflow."""
     powers, total = owned_by(node.inputs[0], aten.exp.default), owned_by(node.inputs[1], aten.sum.dim_IntList)
@@ -136,11 +118,10 @@ def exp_over_sum(node: Apply) -> Rewrite:
     dims = _dims(total)
     if len(dims) != 1 or not total.op["keepdim"]:
         return Declined("the sum is not over one axis with keepdim=True", total)
-    return replace_with(node, call(aten.softmax.int, powers.inputs[0], dims[0], location=node.location))
+    return replace_with(node, call(aten.softmax.int, powers.inputs[0], dims[0]))
 
 
-@register_stabilize
-@node_rewriter([aten.softmax.int, aten.log_softmax.int])
+@stable.rule([aten.softmax.int, aten.log_softmax.int])
 def softmax_of_shifted(node: Apply) -> Rewrite:
     """softmax(x - m) is softmax(x) if m is constant along the axis; softmax subtracts the maximum by itself."""
     moved = owned_by(node.inputs[0], aten.sub.Tensor, aten.add.Tensor)
@@ -152,11 +133,10 @@ def softmax_of_shifted(node: Apply) -> Rewrite:
     dims = axes_of(node.op["dim"], len(shape_of(source)))
     if not _constant_along(shift, source, dims):
         return Declined("the shift varies along the axis", moved)
-    return replace_with(node, call(node.op.target, source, node.op["dim"], node.op["dtype"], location=node.location))
+    return replace_with(node, call(node.op.target, source, node.op["dim"], node.op["dtype"]))
 
 
-@register_stabilize
-@node_rewriter([aten.sub.Tensor])
+@stable.rule([aten.sub.Tensor])
 def minus_logsumexp(node: Apply) -> Rewrite:
     """Along one axis x - logsumexp(x) is log_softmax(x)."""
     source, total = node.inputs
@@ -166,67 +146,62 @@ def minus_logsumexp(node: Apply) -> Rewrite:
     dims = _dims(below)
     if len(dims) != 1 or not below.op["keepdim"]:
         return Declined("the sum is not over one axis with keepdim=True", below)
-    return replace_with(node, call(aten.log_softmax.int, source, dims[0], location=node.location))
+    return replace_with(node, call(aten.log_softmax.int, source, dims[0]))
 
 
 # ---------------------------------------------------------------------- log1p, expm1, sigmoid
 
 
-def _rule(pattern: Any, replacement: Any, name: str, doc: str) -> None:
-    register_stabilize(PatternSub(pattern, replacement, name=name, commutative=True, allow_cast=False, doc=doc))
-
-
-_rule(
+stable.pattern(
+    "log_of_one_plus",
     (aten.log.default, (ADD, REAL, 1)),
     (aten.log1p.default, "x"),
-    "log_of_one_plus",
     "log(1 + x) is log1p(x), which keeps the digits of a small x.",
 )
-_rule(
+stable.pattern(
+    "exp_minus_one",
     (SUB, (aten.exp.default, REAL), 1),
     (aten.expm1.default, "x"),
-    "exp_minus_one",
     "exp(x) - 1 is expm1(x), which keeps the digits near zero.",
 )
-_rule(
+stable.pattern(
+    "exp_plus_minus_one",
     (ADD, (aten.exp.default, REAL), -1),
     (aten.expm1.default, "x"),
-    "exp_plus_minus_one",
     "exp(x) - 1 is expm1(x), which keeps the digits near zero.",
 )
-_rule(
+stable.pattern(
+    "log1p_of_exp",
     (aten.log1p.default, (aten.exp.default, REAL)),
     (OpPattern(aten.softplus.default, threshold=EXACT_FROM), "x"),
-    "log1p_of_exp",
     "log(1 + exp(x)) is softplus(x), which does not overflow.",
 )
-_rule(
+stable.pattern(
+    "one_over_one_plus_exp",
     (aten.reciprocal.default, (ADD, (aten.exp.default, (aten.neg.default, REAL)), 1)),
     (aten.sigmoid.default, "x"),
-    "one_over_one_plus_exp",
     "1 / (1 + exp(-x)) is sigmoid(x).",
 )
-_rule(
+stable.pattern(
+    "one_minus_sigmoid",
     (SUB, 1, (aten.sigmoid.default, REAL)),
     (aten.sigmoid.default, (aten.neg.default, "x")),
-    "one_minus_sigmoid",
     "1 - sigmoid(x) is sigmoid(-x), which keeps the digits of a small result.",
 )
-_rule(
+stable.pattern(
+    "log_of_sigmoid",
     (aten.log.default, (aten.sigmoid.default, REAL)),
     (aten.log_sigmoid.default, "x"),
-    "log_of_sigmoid",
     "log(sigmoid(x)) is log_sigmoid(x), which does not take the log of an underflow.",
 )
 
 
-@register_stabilize
-@node_rewriter([aten.div.Tensor])
+@stable.rule([aten.div.Tensor])
 def one_over_to_reciprocal(node: Apply) -> Rewrite:
     """1 / x is reciprocal(x), so that patterns need only one of them."""
     if number_of(node.inputs[0]) != 1 or shape_of(node.inputs[1]) != shape_of(node.outputs[0]):
         return False
-    return replace_with(node, call(aten.reciprocal.default, node.inputs[1], location=node.location))
+    return replace_with(node, call(aten.reciprocal.default, node.inputs[1]))
 
 
 # ---------------------------------------------------------------------- helpers
@@ -240,7 +215,7 @@ def _dims(node: Apply) -> tuple[int, ...]:
 def _logsumexp(source: Variable, total: Apply, node: Apply) -> Variable:
     """Build the logsumexp over the axes of a sum."""
     keep = total.op.attributes.get("keepdim", False)
-    return call(aten.logsumexp.default, source, list(_dims(total)), keep, location=node.location)
+    return call(aten.logsumexp.default, source, list(_dims(total)), keep)
 
 
 def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) -> bool:

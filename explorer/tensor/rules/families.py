@@ -1,13 +1,60 @@
-"""The databases of the rules of this package, and functions that register rules in them.
+"""The databases of the rules of this package, each with the tags of its rules."""
 
-Source: Theano, register_canonicalize, register_stabilize, register_specialize.
-"""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from typing import TypeVar
-
-from explorer.tensor.rewriting import EquilibriumDB, LocalRewriter, SweepDB
+from explorer.rewrite import Exactness
+from explorer.tensor.graph.rewrites import Rewrite
+from explorer.tensor.ir.variables import Apply
+from explorer.tensor.rewriting import EquilibriumDB, LocalRewriter, PatternSub, SweepDB, node_rewriter
+from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
 
 R = TypeVar("R", bound=LocalRewriter)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleFamily:
+    """Registers rules in a database, with these tags and their exactness as one more."""
+
+    database: EquilibriumDB | SweepDB
+    tags: tuple[str, ...]
+
+    def rule(
+        self, tracks: Sequence[Tracked] | None, *, exactness: Exactness = Exactness.REAL
+    ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
+        """Decorator: register a function of an application as a rule."""
+        return lambda function: self.add(node_rewriter(tracks, exactness=exactness)(function))
+
+    def pattern(
+        self,
+        name: str,
+        pattern: Any,
+        replacement: Any,
+        doc: str,
+        *,
+        exactness: Exactness = Exactness.REAL,
+        allow_multiple_clients: bool = False,
+    ) -> PatternSub:
+        """Register a `PatternSub` that keeps types and tries the inputs of sums and products in both orders."""
+        return self.add(
+            PatternSub(
+                pattern,
+                replacement,
+                name=name,
+                allow_multiple_clients=allow_multiple_clients,
+                commutative=True,
+                allow_cast=False,
+                exactness=exactness,
+                doc=doc,
+            )
+        )
+
+    def add(self, rule: R) -> R:
+        """Register a rule."""
+        self.database.register(rule.label, rule, *self.tags, rule.exactness.value)
+        return rule
+
 
 canonicalize = EquilibriumDB("canonicalize", ignore_newtrees=False)
 """Rules that bring a graph into a canonical form: rare operators become elementary, constants are evaluated."""
@@ -16,31 +63,12 @@ stabilize = EquilibriumDB("stabilize")
 """Rules that replace operators that overflow, underflow or lose digits by stable ones."""
 
 specialize = EquilibriumDB("specialize")
-"""Rules that replace several operators by one that is faster or more exact."""
+"""Rules that replace several operators by one that is faster or more exact; `fast_compile` omits them."""
 
 overwrite = SweepDB("overwrite")
-"""Rules that let an operator overwrite an input that is no longer needed."""
+"""Rules that let an operator overwrite an input that is no longer needed, after the mark for in-place rules."""
 
-
-def register_canonicalize(rule: R) -> R:
-    """Register a rule in `canonicalize` for both modes, tagged with its exactness."""
-    canonicalize.register(rule.label, rule, "fast_run", "fast_compile", rule.exactness.value)
-    return rule
-
-
-def register_stabilize(rule: R) -> R:
-    """Register a rule in `stabilize` for both modes, tagged with its exactness."""
-    stabilize.register(rule.label, rule, "fast_run", "fast_compile", rule.exactness.value)
-    return rule
-
-
-def register_specialize(rule: R) -> R:
-    """Register a rule in `specialize`, which `fast_compile` omits, tagged with its exactness."""
-    specialize.register(rule.label, rule, "fast_run", rule.exactness.value)
-    return rule
-
-
-def register_overwrite(rule: R) -> R:
-    """Register a rule in `overwrite`, which comes after the mark for in-place rules, tagged with its exactness."""
-    overwrite.register(rule.label, rule, "fast_run", "inplace", rule.exactness.value)
-    return rule
+canonical = RuleFamily(canonicalize, ("fast_run", "fast_compile"))
+stable = RuleFamily(stabilize, ("fast_run", "fast_compile"))
+special = RuleFamily(specialize, ("fast_run",))
+overwriting = RuleFamily(overwrite, ("fast_run", "inplace"))

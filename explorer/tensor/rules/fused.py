@@ -4,7 +4,6 @@ Rounding may differ, because a fused operator rounds once.
 """
 
 from cmath import isfinite
-from typing import Any
 
 import torch
 
@@ -23,8 +22,7 @@ from explorer.tensor.facts import (
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.rewriting import PatternSub, node_rewriter
-from explorer.tensor.rules.families import register_specialize
+from explorer.tensor.rules.families import special
 
 aten = torch.ops.aten
 
@@ -32,47 +30,39 @@ EXACT = Exactness.EXACT
 MIN_SLICES = 3
 
 
-def _rule(pattern: Any, replacement: Any, name: str, doc: str, exactness: Exactness = Exactness.REAL) -> None:
-    register_specialize(
-        PatternSub(pattern, replacement, name=name, commutative=True, allow_cast=False, doc=doc, exactness=exactness)
-    )
-
-
-@register_specialize
-@node_rewriter([aten.pow.Tensor_Scalar])
+@special.rule([aten.pow.Tensor_Scalar])
 def pow_to_mul(node: Apply) -> Rewrite:
     """Squares, x ** 2, are x * x; x ** 0.5 and x ** -0.5 are a root and one over it; x ** -1 is one over x."""
     if not is_floating(node.inputs[0]):
         return False
     source, exponent = node.inputs[0], node.op["exponent"]
     if exponent == 2:
-        return replace_with(node, call(aten.mul.Tensor, source, source, location=node.location))
+        return replace_with(node, call(aten.mul.Tensor, source, source))
     target = {0.5: aten.sqrt.default, -0.5: aten.rsqrt.default, -1: aten.reciprocal.default}.get(exponent)
-    return replace_with(node, call(target, source, location=node.location)) if target is not None else False
+    return replace_with(node, call(target, source)) if target is not None else False
 
 
-_rule(
+special.pattern(
+    "one_over_sqrt",
     (aten.reciprocal.default, (aten.sqrt.default, "x")),
     (aten.rsqrt.default, "x"),
-    "one_over_sqrt",
     "1 / sqrt(x) is rsqrt(x): one operator instead of two.",
 )
-_rule(
+special.pattern(
+    "div_by_sqrt",
     (aten.div.Tensor, "x", (aten.sqrt.default, "y")),
     (aten.mul.Tensor, "x", (aten.rsqrt.default, "y")),
-    "div_by_sqrt",
     "x / sqrt(y) is x * rsqrt(y): a product is faster than a division.",
 )
-_rule(
+special.pattern(
+    "mul_by_sigmoid",
     (aten.mul.Tensor, {"pattern": "x", "constraint": is_real}, (aten.sigmoid.default, "x")),
     (aten.silu.default, "x"),
-    "mul_by_sigmoid",
     "x * sigmoid(x) is silu(x): one operator instead of two.",
 )
 
 
-@register_specialize
-@node_rewriter([aten.mul.Tensor])
+@special.rule([aten.mul.Tensor])
 def mul_of_exps(node: Apply) -> Rewrite:
     """exp(x) * exp(y) is exp(x + y): one exp instead of two."""
     powers = [_inner(source, node, aten.exp.default) for source in node.inputs]
@@ -84,12 +74,11 @@ def mul_of_exps(node: Apply) -> Rewrite:
         return Declined("one factor is broadcast, and the sum would not be")
     if not have_dtype_of(node.outputs[0], *left.inputs, *right.inputs):
         return Declined("the dtypes differ")
-    total = call(aten.add.Tensor, left.inputs[0], right.inputs[0], location=node.location)
-    return replace_with(node, call(aten.exp.default, total, location=node.location))
+    total = call(aten.add.Tensor, left.inputs[0], right.inputs[0])
+    return replace_with(node, call(aten.exp.default, total))
 
 
-@register_specialize
-@node_rewriter([aten.add.Tensor, aten.sub.Tensor])
+@special.rule([aten.add.Tensor, aten.sub.Tensor])
 def mul_into_alpha(node: Apply) -> Rewrite:
     """Fuse x + y * a with a number a into add(x, y, alpha=a)."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
@@ -106,12 +95,11 @@ def mul_into_alpha(node: Apply) -> Rewrite:
                     return Declined("the dtypes differ", found)
                 if not isfinite(value) or not holds(node.outputs[0].tensor_type.dtype, value):
                     return Declined(f"a sum cannot have the factor {value}", found)
-                return replace_with(node, call(node.op.target, start, other, alpha=value, location=node.location))
+                return replace_with(node, call(node.op.target, start, other, alpha=value))
     return False
 
 
-@register_specialize
-@node_rewriter([aten.add.Tensor])
+@special.rule([aten.add.Tensor])
 def add_of_product(node: Apply) -> Rewrite:
     """Fuse x + y * z into addcmul(x, y, z), and x + y / z into addcdiv(x, y, z)."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
@@ -123,12 +111,11 @@ def add_of_product(node: Apply) -> Rewrite:
         if not have_dtype_of(node.outputs[0], start, *found.inputs):
             return Declined("the dtypes differ", found)
         target = aten.addcmul.default if found.op.name == "mul" else aten.addcdiv.default
-        return replace_with(node, call(target, start, *found.inputs, location=node.location))
+        return replace_with(node, call(target, start, *found.inputs))
     return False
 
 
-@register_specialize
-@node_rewriter([aten.add.Tensor])
+@special.rule([aten.add.Tensor])
 def add_to_matmul(node: Apply) -> Rewrite:
     """Fuse x + a @ b into addmm(x, a, b), or baddbmm for batches."""
     if node.op["alpha"] != 1 or not is_floating(node.outputs[0]):
@@ -142,12 +129,11 @@ def add_to_matmul(node: Apply) -> Rewrite:
         if start.tensor_type.dtype != product.tensor_type.dtype:
             return Declined("the dtypes differ", found)
         target = aten.addmm.default if found.op.name == "mm" else aten.baddbmm.default
-        return replace_with(node, call(target, start, *found.inputs, location=node.location))
+        return replace_with(node, call(target, start, *found.inputs))
     return False
 
 
-@register_specialize
-@node_rewriter([aten.add.Tensor])
+@special.rule([aten.add.Tensor])
 def add_to_linear(node: Apply) -> Rewrite:
     """linear(x, w) + b is linear(x, w, b)."""
     if node.op["alpha"] != 1:
@@ -160,12 +146,11 @@ def add_to_linear(node: Apply) -> Rewrite:
             return Declined("the summand does not have one number per output", found)
         if not have_dtype_of(node.outputs[0], bias, *found.inputs):
             return Declined("the dtypes differ", found)
-        return replace_with(node, call(aten.linear.default, *found.inputs, bias, location=node.location))
+        return replace_with(node, call(aten.linear.default, *found.inputs, bias))
     return False
 
 
-@register_specialize
-@node_rewriter([aten.add.Tensor])
+@special.rule([aten.add.Tensor])
 def sum_of_slices(node: Apply) -> Rewrite:
     """The sum of all slices of a tensor along an axis is its sum over that axis."""
     if any(client is not None and client.op.target is aten.add.Tensor for client, _ in node.outputs[0].clients):
@@ -189,7 +174,7 @@ def sum_of_slices(node: Apply) -> Rewrite:
         rows.append(part.op["index"] % shape_of(source)[dim])
     if sorted(rows) != list(range(shape_of(source)[dim])):
         return Declined(f"the slices are {sorted(rows)} of {shape_of(source)[dim]}")
-    return replace_with(node, call(aten.sum.dim_IntList, source, [dim], location=node.location))
+    return replace_with(node, call(aten.sum.dim_IntList, source, [dim]))
 
 
 def _terms_of(root: Apply) -> list[Variable]:

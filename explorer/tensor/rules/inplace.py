@@ -15,7 +15,7 @@ from explorer.tensor.ir.ops import Op, apply_op
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.rewriting import LocalRewriter
 from explorer.tensor.rewriting.matching import is_commutative
-from explorer.tensor.rules.families import register_overwrite
+from explorer.tensor.rules.families import overwriting
 
 
 class WriteOverInput(LocalRewriter):
@@ -44,7 +44,7 @@ class WriteOverInput(LocalRewriter):
             return Declined(f"{goal.name or 'its input'} is {what} of the graph")
         if goal.type != node.outputs[0].type:
             return Declined(f"a {node.outputs[0].type} cannot overwrite a {goal.type}", goal.owner)
-        return apply_op(Op(target, node.op.arguments), inputs, node.location).outputs
+        return apply_op(Op(target, node.op.arguments), inputs).outputs
 
 
 @cache
@@ -65,5 +65,5 @@ def inplace_overload(target: OpOverload) -> OpOverload | None:
     return found if same and writes == [first] and str(arguments[0].type) == "Tensor" else None
 
 
-register_overwrite(WriteOverInput())
-register_overwrite(WriteOverInput(second=True))
+overwriting.add(WriteOverInput())
+overwriting.add(WriteOverInput(second=True))

@@ -1,7 +1,7 @@
 """The database of all rewriters, in their order of application.
 
-Source: Theano, optdb structure. `optdb.query(Query(include=["fast_run"]))` is the pipeline for a fast program,
-`fast_compile` the one for a fast compilation. Rewriters that overwrite inputs are tagged `inplace` and come after the
+`optdb.query(Query(include=["fast_run"]))` is the pipeline for a fast program, `fast_compile` the one for a fast
+compilation. Rewriters that overwrite inputs are tagged `inplace` and come after the
 mark; in-place programs are for inference: exclude `inplace` where gradients of inputs are needed. Rules are also tagged
 `exact` or `real`, so `excluding("real")` selects those that keep every bit.
 """

@@ -28,67 +28,55 @@ from explorer.tensor.facts import (
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.rewriting import node_rewriter
-from explorer.tensor.rules.families import register_canonicalize
+from explorer.tensor.rules.families import canonical
 
 aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 
 
-@register_canonicalize
-@node_rewriter([target for target in RESHAPES if target is not aten.reshape.default], exactness=EXACT)
+@canonical.rule([target for target in RESHAPES if target is not aten.reshape.default], exactness=EXACT)
 def to_reshape(node: Apply) -> Rewrite:
     """view, flatten, squeeze and unsqueeze are reshapes."""
-    return replace_with(
-        node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0])), location=node.location)
-    )
+    return replace_with(node, call(aten.reshape.default, node.inputs[0], list(shape_of(node.outputs[0]))))
 
 
-@register_canonicalize
-@node_rewriter([target for target in TRANSPOSES if target is not aten.permute.default], exactness=EXACT)
+@canonical.rule([target for target in TRANSPOSES if target is not aten.permute.default], exactness=EXACT)
 def to_permute(node: Apply) -> Rewrite:
     """transpose, t and movedim are permutations of the axes."""
     order = permutation_of(node.outputs[0])
     if order is None:
         return False
-    return replace_with(node, call(aten.permute.default, node.inputs[0], list(order), location=node.location))
+    return replace_with(node, call(aten.permute.default, node.inputs[0], list(order)))
 
 
-@register_canonicalize
-@node_rewriter([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
+@canonical.rule([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
 def to_expand(node: Apply) -> Rewrite:
     """expand_as and broadcast_to are expand with an explicit shape."""
-    return replace_with(
-        node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0])), location=node.location)
-    )
+    return replace_with(node, call(aten.expand.default, node.inputs[0], list(shape_of(node.outputs[0]))))
 
 
-@register_canonicalize
-@node_rewriter(RESHAPES, exactness=EXACT)
+@canonical.rule(RESHAPES, exactness=EXACT)
 def drop_same_shape(node: Apply) -> Rewrite:
     """A reshape to the same shape is a no-op."""
     return replace_with(node, node.inputs[0]) if shape_of(node.inputs[0]) == shape_of(node.outputs[0]) else False
 
 
-@register_canonicalize
-@node_rewriter([aten.expand.default, aten.repeat.default, aten.tile.default], exactness=EXACT)
+@canonical.rule([aten.expand.default, aten.repeat.default, aten.tile.default], exactness=EXACT)
 def drop_single_tile(node: Apply) -> Rewrite:
     """Repeating once is a no-op."""
     source = node.inputs[0]
     return without_copy(node, source) if shape_of(source) == shape_of(node.outputs[0]) else False
 
 
-@register_canonicalize
-@node_rewriter(TRANSPOSES, exactness=EXACT)
+@canonical.rule(TRANSPOSES, exactness=EXACT)
 def drop_same_order(node: Apply) -> Rewrite:
     """A transpose that keeps every axis is a no-op."""
     order = permutation_of(node.outputs[0])
     return replace_with(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
 
 
-@register_canonicalize
-@node_rewriter(RESHAPES, exactness=EXACT)
+@canonical.rule(RESHAPES, exactness=EXACT)
 def merge_reshapes(node: Apply) -> Rewrite:
     """Consecutive reshapes are the last one."""
     below = owned_by(node.inputs[0], *RESHAPES)
@@ -97,8 +85,7 @@ def merge_reshapes(node: Apply) -> Rewrite:
     return replace_with(node, reshape(below.inputs[0], shape_of(node.outputs[0])))
 
 
-@register_canonicalize
-@node_rewriter(TRANSPOSES, exactness=EXACT)
+@canonical.rule(TRANSPOSES, exactness=EXACT)
 def merge_transposes(node: Apply) -> Rewrite:
     """Two consecutive transposes are one: axis i of the result is axis inner[outer[i]] of the input."""
     outer, inner = permutation_of(node.outputs[0]), permutation_of(node.inputs[0])
@@ -108,8 +95,7 @@ def merge_transposes(node: Apply) -> Rewrite:
     return replace_with(node, permute(below.inputs[0], permuted(inner, outer)))
 
 
-@register_canonicalize
-@node_rewriter([aten.expand.default], exactness=EXACT)
+@canonical.rule([aten.expand.default], exactness=EXACT)
 def merge_expands(node: Apply) -> Rewrite:
     """Consecutive expansions are the last one."""
     below = owned_by(node.inputs[0], aten.expand.default)
@@ -118,8 +104,7 @@ def merge_expands(node: Apply) -> Rewrite:
     return replace_with(node, call(aten.expand.default, below.inputs[0], list(shape_of(node.outputs[0]))))
 
 
-@register_canonicalize
-@node_rewriter(TRANSPOSES, exactness=EXACT)
+@canonical.rule(TRANSPOSES, exactness=EXACT)
 def transpose_into_reshape(node: Apply) -> Rewrite:
     """A transpose that moves only axes of size 1 is a reshape."""
     shape, order = shape_of(node.inputs[0]), permutation_of(node.outputs[0])
@@ -129,8 +114,7 @@ def transpose_into_reshape(node: Apply) -> Rewrite:
     return replace_with(node, reshape(node.inputs[0], shape_of(node.outputs[0]))) if long == sorted(long) else False
 
 
-@register_canonicalize
-@node_rewriter([aten.permute.default], exactness=EXACT)
+@canonical.rule([aten.permute.default], exactness=EXACT)
 def permute_before_reshape(node: Apply) -> Rewrite:
     """Move a reshape that only adds or drops axes of size 1 below a permutation, where reshapes meet."""
     below = owned_by(node.inputs[0], aten.reshape.default)
@@ -152,15 +136,13 @@ def permute_before_reshape(node: Apply) -> Rewrite:
 COPIES = (aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.default)
 
 
-@register_canonicalize
-@node_rewriter(COPIES, exactness=EXACT)
+@canonical.rule(COPIES, exactness=EXACT)
 def drop_copy(node: Apply) -> Rewrite:
     """A copy is its source in a graph without in-place operators."""
     return _asked_layout(node) or without_copy(node, node.inputs[0])
 
 
-@register_canonicalize
-@node_rewriter(COPIES)
+@canonical.rule(COPIES)
 def drop_copy_before_sums(node: Apply) -> Rewrite:
     """Remove a copy even where later sums may then add the same numbers in another order."""
     found = _asked_layout(node) or without_copy(node, node.inputs[0], rounding=True)
@@ -174,8 +156,7 @@ def _asked_layout(node: Apply) -> Declined | None:
     return Declined(f"the copy has the memory format {wanted}, which its users may need to be fast")
 
 
-@register_canonicalize
-@node_rewriter([aten.alias.default, aten.lift_fresh.default, aten.detach.default], exactness=EXACT)
+@canonical.rule([aten.alias.default, aten.lift_fresh.default, aten.detach.default], exactness=EXACT)
 def drop_alias(node: Apply) -> Rewrite:
     """Remove alias and lift_fresh, and detach where no gradient passes."""
     source = node.inputs[0]
@@ -186,8 +167,7 @@ def drop_alias(node: Apply) -> Rewrite:
     return replace_with(node, source)
 
 
-@register_canonicalize
-@node_rewriter([aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.native_dropout], exactness=EXACT)
+@canonical.rule([aten.dropout, aten.feature_dropout, aten.alpha_dropout, aten.native_dropout], exactness=EXACT)
 def drop_dropout(node: Apply) -> Rewrite:
     """Dropout in inference, or with probability 0, is its input."""
     if node.op["train"] is not False and not (node.op["p"] == 0 and node.op.target is aten.dropout.default):
@@ -198,31 +178,27 @@ def drop_dropout(node: Apply) -> Rewrite:
     return found if isinstance(found, Declined) else [*found, *[None] * (len(node.outputs) - 1)]
 
 
-@register_canonicalize
-@node_rewriter(SLICES, exactness=EXACT)
+@canonical.rule(SLICES, exactness=EXACT)
 def drop_whole_slice(node: Apply) -> Rewrite:
     """A slice of the whole axis is its input."""
     part = slice_of(node.outputs[0])
     return replace_with(node, node.inputs[0]) if part is not None and part.is_integer else False
 
 
-@register_canonicalize
-@node_rewriter([aten.cat.default], exactness=EXACT)
+@canonical.rule([aten.cat.default], exactness=EXACT)
 def drop_single_cat(node: Apply) -> Rewrite:
     """The concatenation of one tensor is that tensor."""
     return without_copy(node, node.inputs[0]) if len(node.inputs) == 1 else False
 
 
-@register_canonicalize
-@node_rewriter([aten.index_select.default], exactness=EXACT)
+@canonical.rule([aten.index_select.default], exactness=EXACT)
 def select_a_range(node: Apply) -> Rewrite:
     """Selecting all positions in order is the input; selecting a range of them is a slice, which does not copy."""
     found = _range(node)
     return False if found is None else without_copy(node, found)
 
 
-@register_canonicalize
-@node_rewriter([aten.index_select.default])
+@canonical.rule([aten.index_select.default])
 def select_a_range_before_sums(node: Apply) -> Rewrite:
     """Slice a range even where later sums may then add the same numbers in another order."""
     source = _range(node)
@@ -239,11 +215,10 @@ def _range(node: Apply) -> Variable | None:
     dim = node.op["dim"]
     if len(rows) == shape_of(source)[dim]:
         return source
-    return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows), location=node.location)
+    return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows))
 
 
-@register_canonicalize
-@node_rewriter([aten.index_select.default], exactness=EXACT)
+@canonical.rule([aten.index_select.default], exactness=EXACT)
 def merge_selects(node: Apply) -> Rewrite:
     """Merge two selections along one axis."""
     below = owned_by(node.inputs[0], aten.index_select.default)
@@ -258,13 +233,10 @@ def merge_selects(node: Apply) -> Rewrite:
     if not read_once(node.inputs[0]):
         return Declined("the selection above has other users", below)
     both = Constant(inner.reshape(-1)[outer.reshape(-1)], below.inputs[1].name or node.inputs[1].name)
-    return replace_with(
-        node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both, location=node.location)
-    )
+    return replace_with(node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both))
 
 
-@register_canonicalize
-@node_rewriter(SLICES, exactness=EXACT)
+@canonical.rule(SLICES, exactness=EXACT)
 def merge_slices(node: Apply) -> Rewrite:
     """Merge two slices along one axis, both with step 1."""
     outer, inner = slice_of(node.outputs[0]), slice_of(node.inputs[0])
@@ -273,8 +245,7 @@ def merge_slices(node: Apply) -> Rewrite:
     return replace_with(node, sliced(inner.source, inner.axis, inner.start + outer.start, inner.start + outer.stop))
 
 
-@register_canonicalize
-@node_rewriter([aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf], exactness=EXACT)
+@canonical.rule([aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf], exactness=EXACT)
 def drop_decided_where(node: Apply) -> Rewrite:
     """A where with one known condition is one of its sides."""
     decided = number_of(node.inputs[0])

@@ -44,7 +44,7 @@ def convolution_with_channels_last(node: Apply) -> Rewrite:
         return Declined("it is not in two dimensions, or takes no batch", node)
     if op.attributes.get("transposed"):
         return Declined("it is a transposed convolution, which has no form with channels last here", node)
-    weight = call(aten.permute.default, node.inputs[1], TO_NHWC, location=node.location)
+    weight = call(aten.permute.default, node.inputs[1], TO_NHWC)
     bias = node.input_of("bias")
     settings = (op["stride"], op["padding"], op["dilation"], op["groups"])
     return _framed(node, library.conv2d_nhwc, weight, bias, *settings)
@@ -79,7 +79,7 @@ def adaptive_pool_with_channels_last(node: Apply) -> Rewrite:
     if tuple(size) != (1, 1):
         return _framed(node, library.adaptive_avg_pool2d_nhwc, size)
     last = _channels_last(node)
-    return _reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size, location=node.location))
+    return _reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size))
 
 
 @node_rewriter([aten.mean.dim])
@@ -88,7 +88,7 @@ def mean_with_channels_last(node: Apply) -> Rewrite:
     axes, kind = node.op["dim"], node.inputs[0].tensor_type
     if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
         return Declined("it is not over height and width", node)
-    found = call(aten.mean.dim, _channels_last(node), [1, 2], True, dtype=node.op["dtype"], location=node.location)
+    found = call(aten.mean.dim, _channels_last(node), [1, 2], True, dtype=node.op["dtype"])
     return _reshaped(node, found)
 
 
@@ -98,7 +98,7 @@ def batch_norm_with_axis(node: Apply) -> Rewrite:
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("the statistics that it gives are read too", node)
     parts = [node.input_of(name) for name in ("weight", "bias", "running_mean", "running_var")]
-    found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1, location=node.location)
+    found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1)
     return _named(node, _with_names(found, NCHW))
 
 
@@ -129,17 +129,17 @@ def activation_transposes(graph: FunctionGraph) -> list[Apply]:
 
 def _framed(node: Apply, target: Any, *arguments: Any) -> Mapping[Any, Any]:
     """The operator with channels last between two transposes."""
-    found = call(target, _channels_last(node), *arguments, location=node.location)
-    return _named(node, call(aten.permute.default, found, TO_NCHW, location=node.location))
+    found = call(target, _channels_last(node), *arguments)
+    return _named(node, call(aten.permute.default, found, TO_NCHW))
 
 
 def _channels_last(node: Apply) -> Variable:
     """The first input with channels last."""
-    return _with_names(call(aten.permute.default, node.inputs[0], TO_NHWC, location=node.location), NHWC)
+    return _with_names(call(aten.permute.default, node.inputs[0], TO_NHWC), NHWC)
 
 
 def _reshaped(node: Apply, found: Variable) -> Mapping[Any, Any]:
-    return _named(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape, location=node.location))
+    return _named(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape))
 
 
 def _named(node: Apply, found: Variable) -> Mapping[Any, Any]:
