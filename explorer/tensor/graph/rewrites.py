@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.trace import Refusal
+from explorer.trace import Refusal, RefusalKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,11 @@ class Declined:
 
     reason: str
     node: Apply | None = None
+
+    def refusal(self, rule: str, root: Apply) -> Refusal:
+        """The refusal of a rule that was tried at a root, for the record."""
+        at = self.node if self.node is not None and self.node.id >= 0 else root
+        return Refusal(rule, root.id, 0, at.id, RefusalKind.DECLINED, found=self.reason)
 
 
 Replacements = Sequence[Variable | None] | Mapping[Variable, Variable] | Mapping[Variable | str, object]

@@ -30,7 +30,6 @@ from explorer.trace import (
     Listener,
     Recorder,
     Refusal,
-    RefusalKind,
     RuleDescription,
     RunStarted,
     Trace,
@@ -254,10 +253,5 @@ def _asked(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Ref
     if isinstance(given, Refusal):
         return tuple(checks), given
     if isinstance(given, Declined):
-        at = given.node.id if given.node is not None else node.id
-        reason = Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=given.reason)
-        return tuple(checks), reason
+        return tuple(checks), given.refusal(rewriter.label, node)
     return tuple(checks), None
-
-
-__all__ = ["Pipeline", "described", "explainer", "label_of", "record_module"]

@@ -4,10 +4,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from explorer.rewrite import FromQuery
-from explorer.tensor.graph.features import ChangeTracker, ReplaceValidate
+from explorer.tensor.graph.features import ChangeTracker
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.ops import Op
-from explorer.tensor.rewriting.navigators import members
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
 from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter
@@ -43,13 +42,8 @@ class EquilibriumRewriter(FromQuery, Rewriter):
         self.max_use_ratio = max_use_ratio
         self.policy = policy
 
-    def add_requirements(self, graph: FunctionGraph) -> None:
-        graph.attach_feature(ReplaceValidate())
-        for rewriter in (*self.globals, *self.final, *self.cleanup):
-            rewriter.add_requirements(graph)
-        for rewriter in self.local:
-            for feature in rewriter.requirements():
-                graph.attach_feature(feature)
+    def parts(self) -> Sequence[Rewriter | LocalRewriter]:
+        return (*self.local, *self.globals, *self.final, *self.cleanup)
 
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
@@ -120,16 +114,3 @@ class EquilibriumRewriter(FromQuery, Rewriter):
     def _clean(self, graph: FunctionGraph, profile: Profile) -> None:
         for rewriter in self.cleanup:
             profile.add(rewriter.apply(graph) or Profile())
-
-    def rule_names(self) -> tuple[str, ...]:
-        names = [r.label for r in self.local]
-        names += [name for r in (*self.globals, *self.final, *self.cleanup) for name in r.rule_names()]
-        return tuple(dict.fromkeys(names))
-
-    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        inner = [local for r in (*self.globals, *self.final, *self.cleanup) for local in r.local_rewriters()]
-        return tuple(dict.fromkeys([*(local for r in self.local for local in members(r)), *inner]))
-
-    def global_rewriters(self) -> tuple[Rewriter, ...]:
-        inner = [one for r in (*self.globals, *self.final, *self.cleanup) for one in r.global_rewriters()]
-        return tuple(dict.fromkeys(inner))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from explorer.errors import RuleError, unknown_name
 from explorer.rewrite import FromQuery
-from explorer.tensor.graph.features import Feature, NodeFinder, ReplaceValidate
+from explorer.tensor.graph.features import Feature, NodeFinder
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Replacements, Rewrite
 from explorer.tensor.ir.ops import Op
@@ -81,6 +81,9 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
     def requirements(self) -> Sequence[Feature]:
         return [feature for rewriter in self.rewriters for feature in rewriter.requirements()]
 
+    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
+        return self.rewriters
+
 
 class TopoRewriter(Rewriter):
     """Walks one local rewriter through the graph once.
@@ -109,10 +112,8 @@ class TopoRewriter(Rewriter):
         self.max_use_ratio = max_use_ratio
         self.ignore_newtrees = not local_rewriter.reentrant if ignore_newtrees == "auto" else ignore_newtrees
 
-    def add_requirements(self, graph: FunctionGraph) -> None:
-        graph.attach_feature(ReplaceValidate())
-        for feature in self.local_rewriter.requirements():
-            graph.attach_feature(feature)
+    def parts(self) -> Sequence[LocalRewriter]:
+        return (self.local_rewriter,)
 
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
@@ -136,12 +137,6 @@ class TopoRewriter(Rewriter):
         finally:
             graph.remove_feature(arrivals)
         return processor.profile
-
-    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        return members(self.local_rewriter)
-
-    def rule_names(self) -> tuple[str, ...]:
-        return (self.local_rewriter.label,)
 
 
 def in2out(local_rewriter: LocalRewriter, **options: Any) -> TopoRewriter:
@@ -172,8 +167,10 @@ class OpKeyRewriter(Rewriter):
 
     def add_requirements(self, graph: FunctionGraph) -> None:
         graph.attach_feature(NodeFinder())
-        for feature in self.local_rewriter.requirements():
-            graph.attach_feature(feature)
+        self.local_rewriter.add_requirements(graph)
+
+    def parts(self) -> Sequence[LocalRewriter]:
+        return (self.local_rewriter,)
 
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
@@ -182,11 +179,3 @@ class OpKeyRewriter(Rewriter):
                 if node in graph.nodes:
                     processor.process(self.local_rewriter, node)
         return processor.profile
-
-    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        return members(self.local_rewriter)
-
-
-def members(rewriter: LocalRewriter) -> tuple[LocalRewriter, ...]:
-    """The rewriters of a group, or the rewriter itself."""
-    return rewriter.rewriters if isinstance(rewriter, LocalRewriterGroup) else (rewriter,)

@@ -54,20 +54,12 @@ class PatternSub(LocalRewriter):
         self.allow_cast = allow_cast
         self.exactness = exactness
         self.reentrant = reentrant
-        self._doc = doc
+        self._doc = doc or f"Replace {pattern_text(pattern)} by {pattern_text(replacement)}."
         self._source = source_of_caller()
         self._last: PatternMatch | None = None
         unbound = names_in(replacement) - names_in(pattern) if not callable(replacement) else set[str]()
         if unbound:
             raise RuleError(f"the replacement of {self.name} uses {', '.join(sorted(unbound))}, not in the pattern")
-
-    @property
-    def doc(self) -> str:
-        return self._doc or f"Replace {pattern_text(self.pattern)} by {pattern_text(self.replacement)}."
-
-    @property
-    def source(self) -> str:
-        return self._source
 
     def tracks(self) -> Sequence[Tracked]:
         return (self.pattern[0],)

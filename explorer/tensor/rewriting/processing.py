@@ -93,10 +93,8 @@ class Processor:
         return True
 
     def _refuse(self, rewriter: LocalRewriter, node: Apply, declined: Declined) -> None:
-        observer = self.graph.observer
-        if observer:
-            at = declined.node.id if declined.node is not None and declined.node.id >= 0 else node.id
-            observer.refused(Refusal(rewriter.label, node.id, 0, at, RefusalKind.DECLINED, found=declined.reason))
+        if self.graph.observer:
+            self.graph.observer.refused(declined.refusal(rewriter.label, node))
 
     def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception, is_recorded: bool = False) -> bool:
         """Handle a failure by the policy; `is_recorded`: the graph has already recorded that it was reverted."""

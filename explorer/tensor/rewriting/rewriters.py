@@ -1,25 +1,26 @@
 """Rewriters: global ones change a graph as a whole, local ones replace the results of one application."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
 from explorer.rewrite import Exactness, FromQuery, source_of_function
 from explorer.tensor.facts import goes_by_memory
-from explorer.tensor.graph.features import Feature, ReplaceValidate
+from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.graph.strides import KeepStrides
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.profile import Profile
-from explorer.trace import Refusal, RefusalKind
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,13 @@ class FailurePolicy(Enum):
 
 
 class Described(ABC):
-    """What a record says of any rewriter: its name, exactness, docstring and source location."""
+    """The description of a rewriter in a record: its name, exactness, docstring and source location."""
 
     name: str = ""
     exactness: Exactness = Exactness.REAL
-    """What it promises about values, if it does not only apply other rewriters."""
+    """Its promise about values, if it does not only apply other rewriters."""
+    _doc: str | None = None
+    _source: str = ""
 
     @property
     def label(self) -> str:
@@ -86,12 +89,12 @@ class Described(ABC):
     @property
     def doc(self) -> str:
         """The first line of its docstring."""
-        return _first_line(type(self))
+        return _first_line(type(self)) if self._doc is None else self._doc
 
     @property
     def source(self) -> str:
         """`file.py:line` where it was written."""
-        return source_of_function(self._method())
+        return self._source or source_of_function(self._method())
 
     @abstractmethod
     def _method(self) -> Callable[..., Any]:
@@ -105,9 +108,14 @@ class Rewriter(Described):
     with `replace_all`, and reports what it leaves alone with `decline`, so that both are recorded.
     """
 
+    def parts(self) -> "Sequence[Rewriter | LocalRewriter] | None":
+        """The rewriters that it applies; None if it changes the graph itself."""
+        return None
+
     def add_requirements(self, graph: FunctionGraph) -> None:
         """Attach the features that `apply` needs."""
-        graph.attach_feature(ReplaceValidate())
+        for part in self.parts() or ():
+            part.add_requirements(graph)
 
     @abstractmethod
     def apply(self, graph: FunctionGraph) -> Profile | None:
@@ -147,22 +155,24 @@ class Rewriter(Described):
     def decline(self, graph: FunctionGraph, node: Apply, reason: str) -> None:
         """Record why it leaves an application alone."""
         if graph.observer:
-            graph.observer.refused(Refusal(self.label, node.id, 0, node.id, RefusalKind.DECLINED, found=reason))
+            graph.observer.refused(Declined(reason).refusal(self.label, node))
 
     def _method(self) -> Callable[..., Any]:
         return type(self).apply
 
     def rule_names(self) -> tuple[str, ...]:
         """The rules that it tries."""
-        return (self.label,)
+        parts = self.parts()
+        return (self.label,) if parts is None else _unique(name for part in parts for name in part.rule_names())
 
     def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
-        """The local rewriters that it applies, for the description of a record."""
-        return ()
+        """The local rewriters that it applies."""
+        return _unique(local for part in self.parts() or () for local in part.local_rewriters())
 
     def global_rewriters(self) -> "tuple[Rewriter, ...]":
-        """The global rewriters that it applies, itself included, for the description of a record."""
-        return (self,) if self.label in self.rule_names() and not self.local_rewriters() else ()
+        """The rewriters that change the graph themselves: itself, or those that it applies."""
+        parts = self.parts()
+        return (self,) if parts is None else _unique(found for part in parts for found in part.global_rewriters())
 
 
 def changes_bits(graph: FunctionGraph, rule: Described, pairs: Sequence[tuple[Variable, Variable]]) -> str | None:
@@ -205,9 +215,26 @@ class LocalRewriter(Described):
         """The features that it needs."""
         return ()
 
+    def add_requirements(self, graph: FunctionGraph) -> None:
+        """Attach the features that it needs."""
+        for feature in self.requirements():
+            graph.attach_feature(feature)
+
     def matched(self, node: Apply) -> Sequence[Apply]:
         """The applications that the last match at a node covered, the root first; for the record."""
         return (node,)
+
+    def rule_names(self) -> tuple[str, ...]:
+        """Its name, as that of the rule that it is."""
+        return (self.label,)
+
+    def local_rewriters(self) -> "tuple[LocalRewriter, ...]":
+        """Itself, or the members of a group."""
+        return (self,)
+
+    def global_rewriters(self) -> tuple[Rewriter, ...]:
+        """None."""
+        return ()
 
     def _method(self) -> Callable[..., Any]:
         return type(self).transform
@@ -246,6 +273,7 @@ class FunctionRewriter(LocalRewriter):
         self.name = name
         self.exactness = exactness
         self.reentrant = reentrant
+        self._doc = _first_line(function)
         self._function = function
         self._tracks = tracks
         self._requirements = requirements
@@ -259,13 +287,8 @@ class FunctionRewriter(LocalRewriter):
     def requirements(self) -> Sequence[Feature]:
         return [make() for make in self._requirements]
 
-    @property
-    def doc(self) -> str:
-        return _first_line(self._function)
-
-    @property
-    def source(self) -> str:
-        return source_of_function(self._function)
+    def _method(self) -> Callable[..., Any]:
+        return self._function
 
 
 def node_rewriter(
@@ -278,14 +301,14 @@ def node_rewriter(
 ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
     """Decorator: turn a function of an application into a local rewriter. Raises: RuleError for invalid `tracks`."""
 
-    def made(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
+    def decorate(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
         rewriter = FunctionRewriter(
             function, name or function.__name__, tracks, exactness, tuple(requirements), reentrant
         )
         checked_tracks(rewriter)
         return rewriter
 
-    return made
+    return decorate
 
 
 class FunctionGraphRewriter(Rewriter):
@@ -300,6 +323,7 @@ class FunctionGraphRewriter(Rewriter):
     ) -> None:
         self.name = name
         self.exactness = exactness
+        self._doc = _first_line(function)
         self._function = function
         self._requirements = requirements
 
@@ -311,13 +335,8 @@ class FunctionGraphRewriter(Rewriter):
         found = self._function(graph)
         return found if isinstance(found, Profile) else None
 
-    @property
-    def doc(self) -> str:
-        return _first_line(self._function)
-
-    @property
-    def source(self) -> str:
-        return source_of_function(self._function)
+    def _method(self) -> Callable[..., Any]:
+        return self._function
 
 
 def graph_rewriter(
@@ -346,19 +365,16 @@ class SequenceRewriter(FromQuery, Rewriter):
             profile.add(rewriter.rewrite(graph))
         return profile
 
-    def rule_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for rewriter in self.rewriters for name in rewriter.rule_names()))
-
-    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        return tuple(dict.fromkeys(local for rewriter in self.rewriters for local in rewriter.local_rewriters()))
-
-    def global_rewriters(self) -> tuple[Rewriter, ...]:
-        return tuple(dict.fromkeys(inner for rewriter in self.rewriters for inner in rewriter.global_rewriters()))
+    def parts(self) -> Sequence[Rewriter]:
+        return self.rewriters
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.rewriters))
 
 
 def _first_line(described: object) -> str:
-    """The first line of a docstring."""
     return (described.__doc__ or "").strip().split("\n")[0]
+
+
+def _unique(found: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(found))

@@ -20,15 +20,8 @@ class OpSub(LocalRewriter):
         self.name = name or f"{op1.name} -> {op2.name}"
         self.exactness = exactness
         self.reentrant = False
+        self._doc = f"Replace {op1.name} by {op2.name}."
         self._source = source_of_caller()
-
-    @property
-    def doc(self) -> str:
-        return f"Replace {self.op1.name} by {self.op2.name}."
-
-    @property
-    def source(self) -> str:
-        return self._source
 
     def tracks(self) -> Sequence[Tracked]:
         return (self.op1,)
@@ -47,15 +40,8 @@ class OpRemove(LocalRewriter):
         self.name = name or f"remove {op.name}"
         self.exactness = exactness
         self.reentrant = False
+        self._doc = f"Remove {op.name}."
         self._source = source_of_caller()
-
-    @property
-    def doc(self) -> str:
-        return f"Remove {self.op.name}."
-
-    @property
-    def source(self) -> str:
-        return self._source
 
     def tracks(self) -> Sequence[Tracked]:
         return (self.op,)

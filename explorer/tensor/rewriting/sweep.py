@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Sequence
 
 from explorer.rewrite import FromQuery
-from explorer.tensor.graph.features import ReplaceValidate
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.processing import Processor
@@ -55,11 +54,8 @@ class SweepRewriter(FromQuery, Rewriter):
         self.policy = policy
         self.max_use_ratio = max_use_ratio
 
-    def add_requirements(self, graph: FunctionGraph) -> None:
-        graph.attach_feature(ReplaceValidate())
-        for rewriter in self.rewriters:
-            for feature in rewriter.requirements():
-                graph.attach_feature(feature)
+    def parts(self) -> Sequence[LocalRewriter]:
+        return self.rewriters
 
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
@@ -88,9 +84,3 @@ class SweepRewriter(FromQuery, Rewriter):
         finally:
             graph.remove_feature(arrivals)
         return processor.profile
-
-    def rule_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(rewriter.label for rewriter in self.rewriters))
-
-    def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        return self.rewriters
