@@ -10,7 +10,7 @@ from math import inf
 import torch
 
 from explorer.errors import CycleError, InconsistencyError
-from explorer.tensor.graph.features import AlreadyThere, Feature
+from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.aliasing import destroyed_inputs, destroys, memory_roots, memory_views, shared_inputs
 from explorer.tensor.ir.fakes import on_fakes
@@ -25,6 +25,8 @@ class DestroyHandler(Feature):
     shares its memory, if no other input of the application does, if all that reads it can run before, and if no
     gradient may need it. Only what changed since the last agreement is looked at again.
     """
+
+    is_single = True
 
     def __init__(self) -> None:
         self._destroyers: dict[Apply, tuple[Variable, ...]] = {}
@@ -41,8 +43,6 @@ class DestroyHandler(Feature):
     # ------------------------------------------------------------------ notifications
 
     def on_attach(self, graph: FunctionGraph) -> None:
-        if graph.feature(DestroyHandler) is not None:
-            raise AlreadyThere
         for node in graph.nodes:
             self.on_import(graph, node, "attached")
 
@@ -66,13 +66,7 @@ class DestroyHandler(Feature):
         self._positions.pop(node, None)
 
     def on_change_input(
-        self,
-        graph: FunctionGraph,
-        node: Apply | None,
-        index: int,
-        old: Variable,
-        new: Variable,
-        reason: object,
+        self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
     ) -> None:
         if node is None:
             self._suspects.update((self._taken[root], None) for root in memory_roots(new) if root in self._taken)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 from explorer.errors import OperatorError
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.types import TensorType
+from explorer.tensor.ir.variables import Apply, Variable
 
 if TYPE_CHECKING:
     from explorer.tensor.graph.function_graph import FunctionGraph
-    from explorer.tensor.ir.variables import Apply, Variable
 
 
 class AlreadyThere(Exception):  # noqa: N818  # Theano's name; it is not an error
@@ -24,6 +24,8 @@ class Feature:
     """
 
     publishes: ClassVar[tuple[str, ...]] = ()
+    is_single: ClassVar[bool] = False
+    """Whether a graph has at most one feature of this class; another one is ignored."""
 
     def on_attach(self, graph: "FunctionGraph") -> None:
         """It is being attached. Raises: AlreadyThere to be ignored."""
@@ -31,24 +33,18 @@ class Feature:
     def on_detach(self, graph: "FunctionGraph") -> None:
         """It was detached."""
 
-    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+    def on_import(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         """An application came into the graph."""
 
-    def on_prune(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+    def on_prune(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         """An application left the graph."""
 
     def on_change_input(
-        self,
-        graph: "FunctionGraph",
-        node: "Apply | None",
-        index: int,
-        old: "Variable",
-        new: "Variable",
-        reason: object,
+        self, graph: "FunctionGraph", node: Apply | None, index: int, old: Variable, new: Variable, reason: object
     ) -> None:
         """An application (None: the outputs) reads another variable at a position."""
 
-    def on_layout(self, graph: "FunctionGraph", variable: "Variable", old: TensorType) -> None:
+    def on_layout(self, graph: "FunctionGraph", variable: Variable, old: TensorType) -> None:
         """The axes of a variable got another layout name; `old` is the type that it had."""
 
     def on_begin(self, graph: "FunctionGraph") -> None:
@@ -58,9 +54,9 @@ class Feature:
         self,
         graph: "FunctionGraph",
         reason: object,
-        old: "Sequence[Variable]",
-        new: "Sequence[Variable]",
-        matched: "Sequence[Apply]",
+        old: Sequence[Variable],
+        new: Sequence[Variable],
+        matched: Sequence[Apply],
     ) -> None:
         """A transaction replaced `old` by `new`; `matched` are the applications that the rule looked at."""
 
@@ -68,8 +64,8 @@ class Feature:
         self,
         graph: "FunctionGraph",
         reason: object,
-        old: "Sequence[Variable]",
-        matched: "Sequence[Apply]",
+        old: Sequence[Variable],
+        matched: Sequence[Apply],
         error: BaseException,
     ) -> None:
         """A transaction was reverted because of an error."""
@@ -77,7 +73,7 @@ class Feature:
     def on_validate(self, graph: "FunctionGraph") -> None:
         """Raises: InconsistencyError if it refuses the present graph."""
 
-    def orderings(self, graph: "FunctionGraph") -> "Mapping[Apply, Sequence[Apply]]":
+    def orderings(self, graph: "FunctionGraph") -> Mapping[Apply, Sequence[Apply]]:
         """Maps applications to those that must run before them although they do not read them."""
         return {}
 
@@ -85,18 +81,19 @@ class Feature:
 class ReplaceValidate(Feature):
     """Declares that `replace_validate` and its variants are needed. Every graph has them."""
 
+    is_single = True
+
 
 class History(Feature):
     """`checkpoint` and `revert`: marks in the record of changes, and reverting to one."""
 
     publishes = ("revert",)
+    is_single = True
 
     def __init__(self) -> None:
         self._graph: FunctionGraph | None = None
 
     def on_attach(self, graph: "FunctionGraph") -> None:
-        if graph.feature(History) is not None:
-            raise AlreadyThere
         self._graph = graph
 
     def revert(self, mark: int) -> None:
@@ -109,23 +106,22 @@ class NodeFinder(Feature):
     """`get_nodes(op)`: the applications of an operator, in the order in which they came."""
 
     publishes = ("get_nodes",)
+    is_single = True
 
     def __init__(self) -> None:
         self._nodes: dict[Op, dict[Apply, None]] = {}
 
     def on_attach(self, graph: "FunctionGraph") -> None:
-        if graph.feature(NodeFinder) is not None:
-            raise AlreadyThere
         for node in graph.toposort():
             self.on_import(graph, node, "attached")
 
-    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+    def on_import(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         self._nodes.setdefault(node.op, {})[node] = None
 
-    def on_prune(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+    def on_prune(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         self._nodes[node.op].pop(node, None)
 
-    def get_nodes(self, op: Op) -> "tuple[Apply, ...]":
+    def get_nodes(self, op: Op) -> tuple[Apply, ...]:
         """The applications of an operator. Raises: OperatorError if `op` is not an operator."""
         if not isinstance(op, Op):
             raise OperatorError(f"nodes are found by operator; {op!r} is a {type(op).__name__}")
@@ -138,17 +134,11 @@ class ChangeTracker(Feature):
     def __init__(self) -> None:
         self._changed = False
 
-    def on_import(self, graph: "FunctionGraph", node: "Apply", reason: object) -> None:
+    def on_import(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         self._changed = True
 
     def on_change_input(
-        self,
-        graph: "FunctionGraph",
-        node: "Apply | None",
-        index: int,
-        old: "Variable",
-        new: "Variable",
-        reason: object,
+        self, graph: "FunctionGraph", node: Apply | None, index: int, old: Variable, new: Variable, reason: object
     ) -> None:
         self._changed = True
 

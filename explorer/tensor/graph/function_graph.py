@@ -123,10 +123,12 @@ class FunctionGraph:
     # ------------------------------------------------------------------ features
 
     def attach_feature(self, feature: Feature) -> None:
-        """Attach a feature; one that raises `AlreadyThere` is ignored.
+        """Attach a feature; a second one of a class of single features, or one that raises `AlreadyThere`, is ignored.
 
         Raises: InconsistencyError if a name that it publishes is taken.
         """
+        if feature.is_single and self.feature(type(feature)) is not None:
+            return
         with suppress(AlreadyThere):
             feature.on_attach(self)
             for name in feature.publishes:

@@ -1,7 +1,7 @@
 """Which variables depend on trained parameters or inputs, and outputs that must remain so."""
 
 from explorer.errors import InconsistencyError
-from explorer.tensor.graph.features import AlreadyThere, Feature
+from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Apply, Variable
 
@@ -29,14 +29,14 @@ class KeepGradients(Feature):
     Otherwise `backward` would raise where it was possible: `x * 0` has a gradient, and the constant 0 has none.
     """
 
+    is_single = True
+
     def __init__(self) -> None:
         self._positions: tuple[int, ...] = ()
         self._lost = False
         """Whether something that is trained was replaced by something that is not since the last validation."""
 
     def on_attach(self, graph: FunctionGraph) -> None:
-        if graph.feature(KeepGradients) is not None:
-            raise AlreadyThere
         self._positions = tuple(i for i, v in enumerate(graph.outputs) if trained_among(v) is not None)
 
     def on_change_input(

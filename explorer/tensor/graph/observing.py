@@ -30,23 +30,19 @@ class GraphObserver(Protocol):
 
 
 class NoObserver:
-    """The observer of a graph that nobody observes."""
+    """Records nothing: the observer of a graph that nobody observes."""
 
     def __bool__(self) -> bool:
         return False
 
     def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
-        """Record nothing."""
         return nullcontext()
 
-    def limit(self, what: str, limit: int, message: str) -> None:
-        """Record nothing."""
+    def limit(self, what: str, limit: int, message: str) -> None: ...
 
-    def failed(self, error: str) -> None:
-        """Record nothing."""
+    def failed(self, error: str) -> None: ...
 
-    def refused(self, refusal: Refusal) -> None:
-        """Record nothing."""
+    def refused(self, refusal: Refusal) -> None: ...
 
 
 NO_OBSERVER = NoObserver()

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from explorer.errors import InconsistencyError
-from explorer.tensor.graph.features import AlreadyThere, Feature
+from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.ops import Op
@@ -161,6 +161,8 @@ class _Strides:
 class KeepStrides(Feature):
     """Knows the strides in a graph, and refuses changes of those that an operator depends on for its values."""
 
+    is_single = True
+
     def __init__(self) -> None:
         self._strides: tuple[_Strides, ...] = ()
         self._given: WeakKeyDictionary[Apply, list[Strides]] = WeakKeyDictionary()
@@ -170,8 +172,6 @@ class KeepStrides(Feature):
         """Sensitive operators to check again."""
 
     def on_attach(self, graph: FunctionGraph) -> None:
-        if graph.feature(KeepStrides) is not None:
-            raise AlreadyThere
         self._strides = tuple(_Strides(reverse, graph.nodes.__contains__) for reverse in (False, True))
         for node in graph.nodes:
             self.on_import(graph, node, "attached")

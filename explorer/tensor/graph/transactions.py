@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from explorer.errors import CircuitError, CycleError, GraphError, InconsistencyError, RuleError, TypeMismatchError
-from explorer.tensor.graph.wiring import Change, ErrorCollector, make, name_of, number_leaves, read_at, revert_change
+from explorer.tensor.graph.wiring import (
+    Change,
+    ErrorCollector,
+    apply_change,
+    name_of,
+    number_leaves,
+    read_at,
+    revert_change,
+)
 from explorer.tensor.ir.sorting import toposorted
 from explorer.tensor.ir.variables import Apply, Variable
 
@@ -81,7 +89,7 @@ class Transactions:
         try:
             yield
         except BaseException as error:
-            raised = self._take_back(mark)
+            raised = self._revert(mark)
             for feature in graph.features:
                 feature.on_revert(graph, reason, old, matched, error)
             worse = _worse(error, raised)
@@ -113,7 +121,7 @@ class Transactions:
             number_leaves(self._graph, new, coming)
             change = Change(node, index, old, new, reason, coming)
             self.changes.append(change)
-            make(self._graph, change)
+            apply_change(self._graph, change)
 
     def _name(self, variable: Variable, layout: str, reason: object) -> None:
         kind = variable.tensor_type
@@ -165,16 +173,14 @@ class Transactions:
             raise GraphError(f"there are {len(self.changes)} changes; one cannot go back to change {mark}")
         self._begin()
         undone = self.changes[mark:]
-        raised = self._take_back(mark)
+        raised = self._revert(mark)
         if undone:
             edges = [change for change in undone if isinstance(change, Change)]
             self._applied("undo", [edge.new for edge in edges], [edge.old for edge in edges])
-        worst = raised.worst()
-        if worst is not None:
-            raise worst
+        raised.reraise()
 
-    def _take_back(self, mark: int) -> ErrorCollector:
-        """Take back all changes since a mark, and give what features raised as they were told."""
+    def _revert(self, mark: int) -> ErrorCollector:
+        """Revert all changes since a mark; returns the errors of features."""
         raised = ErrorCollector()
         while len(self.changes) > mark:
             change = self.changes[-1]

@@ -6,7 +6,7 @@ is raised, and wherever.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,12 @@ class ErrorCollector(list[BaseException]):
                 worst.add_note(f"besides, a feature raised {type(error).__name__}: {error}")
         return worst
 
+    def reraise(self) -> None:
+        """Raise the worst error, if any."""
+        worst = self.worst()
+        if worst is not None:
+            raise worst
+
 
 def read_at(graph: "FunctionGraph", node: Apply | None, index: int) -> Variable:
     """The variable that an application (None: the outputs) reads at a position."""
@@ -98,20 +104,18 @@ def import_variable(graph: "FunctionGraph", variable: Variable) -> None:
         for feature in graph.features:
             with raised:
                 feature.on_import(graph, node, None)
-    worst = raised.worst()
-    if worst is not None:
-        raise worst
+    raised.reraise()
 
 
-def make(graph: "FunctionGraph", change: Change) -> None:
-    """Make a change whose leaves have numbers. Raises: what features raise, when all were told of all of it."""
-    node, index, old, new = change.node, change.index, change.old, change.new
-    location, below = _place_of(change), graph.order.label(node) if node is not None else None
+def apply_change(graph: "FunctionGraph", change: Change) -> None:
+    """Apply a change whose leaves have numbers. Raises: errors of features, after all features were notified."""
+    node, new = change.node, change.new
+    location, below = _location_of(change), graph.order.label(node) if node is not None else None
     for coming in change.added:
         if coming.id < 0:
             change.named.append(coming)
-        if coming.draw < 0 and old.owner is not None:
-            coming.draw = old.owner.draw if coming.op.is_random else -1
+        if coming.draw < 0 and change.old.owner is not None:
+            coming.draw = change.old.owner.draw if coming.op.is_random else -1
         _number(graph, coming)
         if coming.location == NOWHERE:
             coming.location = location
@@ -123,35 +127,38 @@ def make(graph: "FunctionGraph", change: Change) -> None:
         raised = graph.order.raised_above(node, new.owner)
         change.labels.update(graph.order.labels(raised))
         graph.order.restore(raised)
-    _rewire(graph, node, index, old, new)
+    _rewire(graph, change)
     _mark_trained(change)
     _drop(graph, change)
-    told = ErrorCollector()
-    _tell(graph, told, change.added, change.removed, change.reason)
-    _tell_rewired(graph, told, node, index, old, new, change.reason)
-    worst = told.worst()
-    if worst is not None:
-        raise worst
+    errors = ErrorCollector()
+    _notify(graph, change, errors)
+    errors.reraise()
 
 
 def revert_change(graph: "FunctionGraph", change: Change, raised: ErrorCollector) -> None:
-    """Undo the last change that was made, also if it was broken off; what features raise is kept in `raised`."""
-    for gone in reversed(change.removed):
+    """Revert the last change, also if it was applied in part; errors of features are collected in `raised`."""
+    reverse = replace(
+        change,
+        old=change.new,
+        new=change.old,
+        reason=("undo", change.reason),
+        added=change.removed[::-1],
+        removed=list(change.added[::-1]),
+    )
+    for gone in reverse.added:
         _enter(graph, gone)
-    _rewire(graph, change.node, change.index, change.new, change.old)
+    _rewire(graph, reverse)
     for variable in change.requires_grad:
         variable.requires_grad = False
     graph.order.restore(change.labels)
-    for added in reversed(change.added):
+    for added in reverse.removed:
         _leave(graph, added)
     for node in change.named:
         graph.made_by.pop(node, None)
-    reason = ("undo", change.reason)
-    _tell(graph, raised, change.removed[::-1], change.added[::-1], reason)
-    _tell_rewired(graph, raised, change.node, change.index, change.new, change.old, reason)
+    _notify(graph, reverse, raised)
 
 
-def _place_of(change: Change) -> SourceLocation:
+def _location_of(change: Change) -> SourceLocation:
     """The source location of what is replaced; if it has none, that of its user."""
     replaced = change.old.owner.location if change.old.owner is not None else NOWHERE
     return change.node.location if replaced == NOWHERE and change.node is not None else replaced
@@ -179,14 +186,12 @@ def _leave(graph: "FunctionGraph", node: Apply) -> None:
         source.clients.pop((node, i), None)
 
 
-def _rewire(graph: "FunctionGraph", node: Apply | None, index: int, old: Variable, new: Variable) -> None:
-    """Let an application (None: the outputs) read another variable, which is in the graph."""
-    new.clients[(node, index)] = None
-    old.clients.pop((node, index), None)
-    if node is None:
-        graph.outputs[index] = new
-    else:
-        node.inputs[index] = new
+def _rewire(graph: "FunctionGraph", change: Change) -> None:
+    user = (change.node, change.index)
+    change.new.clients[user] = None
+    change.old.clients.pop(user, None)
+    edges = graph.outputs if change.node is None else change.node.inputs
+    edges[change.index] = change.new
 
 
 def _mark_trained(change: Change) -> None:
@@ -214,31 +219,19 @@ def _drop(graph: "FunctionGraph", change: Change) -> None:
         waiting.extend(owner.inputs)
 
 
-def _tell(
-    graph: "FunctionGraph", raised: ErrorCollector, added: Iterable[Apply], removed: Iterable[Apply], reason: object
-) -> None:
-    for node in added:
+def _notify(graph: "FunctionGraph", change: Change, raised: ErrorCollector) -> None:
+    """Notify all features of a complete change, even if some of them raise."""
+    for node in change.added:
         for feature in graph.features:
             with raised:
-                feature.on_import(graph, node, reason)
-    for node in removed:
+                feature.on_import(graph, node, change.reason)
+    for node in change.removed:
         for feature in graph.features:
             with raised:
-                feature.on_prune(graph, node, reason)
-
-
-def _tell_rewired(
-    graph: "FunctionGraph",
-    raised: ErrorCollector,
-    node: Apply | None,
-    index: int,
-    old: Variable,
-    new: Variable,
-    reason: object,
-) -> None:
+                feature.on_prune(graph, node, change.reason)
     for feature in graph.features:
         with raised:
-            feature.on_change_input(graph, node, index, old, new, reason)
+            feature.on_change_input(graph, change.node, change.index, change.old, change.new, change.reason)
 
 
 def name_of(reason: object) -> str:

@@ -128,8 +128,7 @@ class Rewriter(Described):
 
     def run_on(self, graph: FunctionGraph) -> Profile:
         """The same as part of another step of the record."""
-        if graph.feature(KeepStrides) is None:
-            graph.attach_feature(KeepStrides())
+        graph.attach_feature(KeepStrides())
         self.add_requirements(graph)
         return self.apply(graph) or Profile()
 
