@@ -48,6 +48,7 @@ from explorer.tensor.facts.shapes import (
     TRANSPOSES as TRANSPOSES,
     axes_of as axes_of,
     axis_of as axis_of,
+    axis_order as axis_order,
     channel_kept as channel_kept,
     inverse as inverse,
     permutation_of as permutation_of,

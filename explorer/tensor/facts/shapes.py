@@ -10,7 +10,7 @@ import torch
 from explorer.tensor.facts.owners import owned_by
 from explorer.tensor.ir.ops import Op, call
 from explorer.tensor.ir.schemas import overloads
-from explorer.tensor.ir.variables import Variable
+from explorer.tensor.ir.variables import Apply, Variable
 
 aten = torch.ops.aten
 
@@ -54,7 +54,12 @@ def axes_of(dims: "int | Sequence[int] | None", rank: int) -> tuple[int, ...]:
 def permutation_of(variable: Variable) -> tuple[int, ...] | None:
     """For each axis of a transposed variable the axis of the transpose's input; None if it is not transposed."""
     node = owned_by(variable, *TRANSPOSES)
-    return None if node is None else _permutation(node.op, len(shape_of(node.inputs[0])))
+    return None if node is None else axis_order(node)
+
+
+def axis_order(transpose: Apply) -> tuple[int, ...]:
+    """For each axis of the result of a transpose the axis of its input."""
+    return _permutation(transpose.op, len(shape_of(transpose.inputs[0])))
 
 
 @lru_cache(maxsize=10_000)

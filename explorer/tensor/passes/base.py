@@ -9,11 +9,12 @@ def relu_below_max_pool(node): ...
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from torch._ops import OpOverload
+
 from explorer.errors import DuplicateNameError
 from explorer.rewrite import CompilationMode, Exactness, PassRegistry
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Rewrite
-from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting import LocalRewriter, Profile, Rewriter, SweepRewriter, node_rewriter
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
 from explorer.tensor.rewriting.walking import Order
@@ -34,12 +35,21 @@ class GraphPass:
     rules: list[LocalRewriter] = field(default_factory=list[LocalRewriter])
 
     def rule(
-        self, tracks: Sequence[Tracked] | None, *, name: str = "", exactness: Exactness = Exactness.REAL
-    ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
-        """Decorator: register a function of an application as a rule of this pass. Raises: DuplicateNameError."""
+        self,
+        tracks: Sequence[Tracked] | None,
+        *,
+        name: str = "",
+        above: Sequence[OpOverload] | None = None,
+        sole_user: bool = False,
+        exactness: Exactness = Exactness.REAL,
+    ) -> Callable[[Callable[..., Rewrite]], FunctionRewriter]:
+        """Decorator: register a function as a rule of this pass; the options are those of `node_rewriter`.
 
-        def register(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
-            made = node_rewriter(tracks, name=name or function.__name__, exactness=exactness)(function)
+        Raises: DuplicateNameError.
+        """
+
+        def register(function: Callable[..., Rewrite]) -> FunctionRewriter:
+            made = node_rewriter(tracks, name=name, above=above, sole_user=sole_user, exactness=exactness)(function)
             self.add(made)
             return made
 

@@ -1,6 +1,6 @@
 """MergePadIntoConvolution: fold zero padding into the convolution after it."""
 
-from explorer.tensor.facts import owned_by, reapplied, replace_with, shape_of
+from explorer.tensor.facts import reapplied, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
@@ -10,13 +10,10 @@ from explorer.tensor.passes.sinking import PADS, padding_value, pads_by_axis
 pad_into_conv = passes.new("MergePadIntoConvolution", "Fold zero padding into the convolution after it.")
 
 
-@pad_into_conv.rule(None)
-def pad_into_convolution(node: Apply) -> Rewrite:
+@pad_into_conv.rule(None, above=PADS)
+def pad_into_convolution(node: Apply, pad: Apply) -> Rewrite:
     """A convolution of a tensor that is zero-padded symmetrically on its inner axes pads by itself."""
     if not is_convolution(node) or is_transposed(node):
-        return False
-    pad = owned_by(node.inputs[0], *PADS)
-    if pad is None:
         return False
     rank = len(shape_of(node.inputs[0]))
     if rank != len(shape_of(node.inputs[1])):

@@ -2,7 +2,7 @@
 
 import torch
 
-from explorer.tensor.facts import CLIPS, RELUS, gradient_on_ties, may_hold_padding_only, owned_by, read_once
+from explorer.tensor.facts import CLIPS, RELUS, gradient_on_ties, may_hold_padding_only, read_once
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.variables import Apply
@@ -14,13 +14,10 @@ aten = torch.ops.aten
 pool = passes.new("OptimizePool", "Move a relu below max pooling, where there are fewer numbers.")
 
 
-@pool.rule(None)
-def relu_below_max_pool(node: Apply) -> Rewrite:
+@pool.rule(None, above=(*RELUS, *CLIPS))
+def relu_below_max_pool(node: Apply, above: Apply) -> Rewrite:
     """max_pool(relu(x)) is relu(max_pool(x)), also for NaN, except for the sign of zeros."""
     if schema_name(node) not in MAX_POOLS:
-        return False
-    above = owned_by(node.inputs[0], *RELUS, *CLIPS)
-    if above is None:
         return False
     if not read_once(node.inputs[0]):
         return Declined("the relu has other users", above)

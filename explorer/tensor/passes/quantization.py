@@ -28,7 +28,7 @@ from explorer.tensor.ir.result_types import MOVES_DATA
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import GraphPass, passes
-from explorer.tensor.passes.quantized_facts import PICKING, read_once_from
+from explorer.tensor.passes.quantized_facts import PICKING
 from explorer.tensor.rewriting import LocalRewriter, node_rewriter
 
 aten = torch.ops.aten
@@ -38,59 +38,45 @@ NOT_8_BITS = "its integers do not have 8 bits, and float32 does not represent al
 # ---------------------------------------------------------------------- pairs of conversions
 
 
-@node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_of_dequantize(node: Apply) -> Rewrite:
+@node_rewriter([q.quantize_op], above=[q.dequantize_op], exactness=Exactness.EXACT)
+def quantize_of_dequantize(node: Apply, above: Apply) -> Rewrite:
     """quantize(dequantize(x)) is x if scale and offset are the same, else rescale(x)."""
-    above = owned_by(node.inputs[0], q.dequantize_op)
-    if above is None:
-        return False
     source = above.inputs[0]
     if not q.is_quantized_in_8_bits(source) or not q.is_quantized_in_8_bits(node.outputs[0]):
         return Declined(NOT_8_BITS, node)
     return replace_unless_aliased(node, q.rescale(source, q.quantization_of(node.outputs[0])))
 
 
-@node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
-def dequantize_of_quantize(node: Apply) -> Rewrite:
+@node_rewriter([q.dequantize_op], above=[q.quantize_op], exactness=Exactness.LOSSY)
+def dequantize_of_quantize(node: Apply, above: Apply) -> Rewrite:
     """dequantize(quantize(x)) is x: removes the rounding, and the clipping, whose error is unbounded."""
-    above = owned_by(node.inputs[0], q.quantize_op)
-    return False if above is None else replace_unless_aliased(node, above.inputs[0])
+    return replace_unless_aliased(node, above.inputs[0])
 
 
-@node_rewriter([q.dequantize_op], exactness=Exactness.LOSSY)
-def dequantize_of_rescale(node: Apply) -> Rewrite:
+@node_rewriter([q.dequantize_op], above=[q.rescale_op], exactness=Exactness.LOSSY)
+def dequantize_of_rescale(node: Apply, above: Apply) -> Rewrite:
     """dequantize(rescale(x)) is dequantize(x): removes the rounding and the clipping of the rescale."""
-    above = owned_by(node.inputs[0], q.rescale_op)
-    return False if above is None else replace_with(node, q.dequantize(above.inputs[0]))
+    return replace_with(node, q.dequantize(above.inputs[0]))
 
 
 @node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
 def rescale_to_the_same(node: Apply) -> Rewrite:
     """A rescale to the same scale and offset is a no-op."""
-    if node.inputs[0].type != node.outputs[0].type:
+    source = node.inputs[0]
+    if source.type != node.outputs[0].type:
         return False
-    return (
-        replace_unless_aliased(node, node.inputs[0])
-        if q.is_quantized_in_8_bits(node.inputs[0])
-        else Declined(NOT_8_BITS, node)
-    )
+    return replace_unless_aliased(node, source) if q.is_quantized_in_8_bits(source) else Declined(NOT_8_BITS, node)
 
 
-@node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
-def rescale_of_rescale(node: Apply) -> Rewrite:
+@node_rewriter([q.rescale_op], above=[q.rescale_op], sole_user=True, exactness=Exactness.LOSSY)
+def rescale_of_rescale(node: Apply, above: Apply) -> Rewrite:
     """rescale(rescale(x)) is one rescale: removes the rounding and the clipping in between."""
-    above = read_once_from(node.inputs[0], (q.rescale_op,))
-    if not isinstance(above, Apply):
-        return above
     return replace_with(node, q.rescale(above.inputs[0], q.quantization_of(node.outputs[0])))
 
 
-@node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
-def rescale_of_quantize(node: Apply) -> Rewrite:
+@node_rewriter([q.rescale_op], above=[q.quantize_op], sole_user=True, exactness=Exactness.LOSSY)
+def rescale_of_quantize(node: Apply, above: Apply) -> Rewrite:
     """rescale(quantize(x)) is quantize(x) to the last scale: removes the first rounding and clipping."""
-    above = read_once_from(node.inputs[0], (q.quantize_op,))
-    if not isinstance(above, Apply):
-        return above
     return replace_with(node, q.quantize(above.inputs[0], q.quantization_of(node.outputs[0]), location=above.location))
 
 
@@ -121,12 +107,9 @@ def convert_splat(node: Apply) -> Rewrite:
 # ---------------------------------------------------------------------- maximum and relu
 
 
-@node_rewriter([q.rescale_op], exactness=Exactness.EXACT)
-def rescale_above_max(node: Apply) -> Rewrite:
+@node_rewriter([q.rescale_op], above=[q.maximum], sole_user=True, exactness=Exactness.EXACT)
+def rescale_above_max(node: Apply, above: Apply) -> Rewrite:
     """rescale(max(x, y)) is max(rescale(x), rescale(y)) if all have the same scale: a rescale is monotonic."""
-    above = read_once_from(node.inputs[0], (q.maximum,))
-    if not isinstance(above, Apply):
-        return above
     if any(v.tensor_type.quantization != above.outputs[0].tensor_type.quantization for v in above.inputs):
         return Declined("the maximum is rounded too: its inputs have other scales than its result", above)
     to = q.quantization_of(node.outputs[0])
@@ -172,12 +155,9 @@ INPUTS_OF_ANY_SCALE = (*RESULT_OF_ANY_SCALE, q.relu)
 """Operators that accept inputs of any scale: a rescale above them can be removed."""
 
 
-@node_rewriter([q.rescale_op], exactness=Exactness.LOSSY)
-def rescale_into_result(node: Apply) -> Rewrite:
+@node_rewriter([q.rescale_op], above=RESULT_OF_ANY_SCALE, sole_user=True, exactness=Exactness.LOSSY)
+def rescale_into_result(node: Apply, above: Apply) -> Rewrite:
     """rescale(op(x)) is op(x) with another scale of its result: removes a rounding and a clipping."""
-    above = read_once_from(node.inputs[0], RESULT_OF_ANY_SCALE)
-    if not isinstance(above, Apply):
-        return above
     return replace_with(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
 
 
@@ -194,24 +174,18 @@ def rescale_into_input(node: Apply) -> Rewrite:
 # ---------------------------------------------------------------------- below operators
 
 
-@node_rewriter(PICKING, exactness=Exactness.EXACT)
-def rescale_below_picks(node: Apply) -> Rewrite:
+@node_rewriter(PICKING, above=[q.rescale_op], sole_user=True, exactness=Exactness.EXACT)
+def rescale_below_picks(node: Apply, above: Apply) -> Rewrite:
     """Move a rescale below operators that select and move numbers; a rescale is monotonic, so max pooling does too."""
-    above = read_once_from(node.inputs[0], (q.rescale_op,))
-    if not isinstance(above, Apply):
-        return above
     if node.op.name not in MOVES_DATA:
         return False
     moved = reapplied(node, [above.inputs[0]])
     return replace_with(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.location))
 
 
-@node_rewriter([q.avg_pool2d], exactness=Exactness.LOSSY)
-def rescale_below_average(node: Apply) -> Rewrite:
+@node_rewriter([q.avg_pool2d], above=[q.rescale_op], sole_user=True, exactness=Exactness.LOSSY)
+def rescale_below_average(node: Apply, above: Apply) -> Rewrite:
     """average(rescale(x)) is rescale(average(x)), which is first rounded to the scale of x."""
-    above = read_once_from(node.inputs[0], (q.rescale_op,))
-    if not isinstance(above, Apply):
-        return above
     if node.inputs[0].tensor_type.quantization != node.outputs[0].tensor_type.quantization:
         return Declined("its result has another scale than its input", node)
     source = above.inputs[0]

@@ -21,7 +21,6 @@ from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import GraphPass, passes
 from explorer.tensor.passes.clips import identity_clip, identity_relu
 from explorer.tensor.passes.quantization import relu_of_never_negative
-from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.rewriting import LocalRewriter, node_rewriter
 
 identity_relu.add(relu_of_never_negative)
@@ -46,24 +45,22 @@ def _includes(node: Apply, of: Quantization) -> "bool | None":
     return bounds[0] <= low and high <= bounds[1]
 
 
-@node_rewriter([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_without_clip(node: Apply) -> Rewrite:
+@node_rewriter([q.quantize_op], above=(*CLIPS, *RELUS), exactness=Exactness.EXACT)
+def quantize_without_clip(node: Apply, above: Apply) -> Rewrite:
     """quantize(clip(x)) is quantize(x) if the bounds include all numbers that the integers represent."""
-    above = owned_by(node.inputs[0], *CLIPS, *RELUS)
     to = q.quantization_of(node.outputs[0])
-    around = _includes(above, to) if above is not None else None
-    if above is None or around is None or node.outputs[0].tensor_type.dtype is not torch.int8:
+    around = _includes(above, to)
+    if around is None or node.outputs[0].tensor_type.dtype is not torch.int8:
         return False
     if not around:
         return Declined("the clip is narrower than the range of the integers", above)
     return replace_with(node, q.quantize(above.inputs[0], to))
 
 
-@node_rewriter((*CLIPS, *RELUS), exactness=Exactness.EXACT)
-def clip_of_dequantize(node: Apply) -> Rewrite:
+@node_rewriter((*CLIPS, *RELUS), above=[q.dequantize_op], exactness=Exactness.EXACT)
+def clip_of_dequantize(node: Apply, above: Apply) -> Rewrite:
     """clip(dequantize(x)) is dequantize(x) if the bounds include all numbers that x can represent."""
-    above = owned_by(node.inputs[0], q.dequantize_op)
-    if above is None or not q.is_quantized_in_8_bits(above.inputs[0]):
+    if not q.is_quantized_in_8_bits(above.inputs[0]):
         return False
     if not _includes(node, q.quantization_of(above.inputs[0])):
         return Declined("the clip is narrower than the range of the integers", node)
@@ -82,12 +79,11 @@ def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
         return Declined(str(error), node)
 
 
-@node_rewriter([q.quantize_op], exactness=Exactness.LOSSY)
-def quantize_to_range_of_clip(node: Apply) -> Rewrite:
+@node_rewriter([q.quantize_op], above=(*CLIPS, *RELUS), sole_user=True, exactness=Exactness.LOSSY)
+def quantize_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
     """quantize(clip(x)) is quantize(x) with integers for the range of the clip, which then clip by themselves."""
-    above = read_once_from(node.inputs[0], (*CLIPS, *RELUS))
-    if not isinstance(above, Apply) or node.outputs[0].tensor_type.dtype is not torch.int8:
-        return False if isinstance(above, Apply) else above
+    if node.outputs[0].tensor_type.dtype is not torch.int8:
+        return False
     reader = only_user(node.outputs[0])
     if reader is None or reader.op.target not in (*q.QUANTIZED, q.dequantize_op, q.rescale_op):
         return Declined("the user of the integers does not accept another scale", reader or node)
@@ -98,12 +94,9 @@ def quantize_to_range_of_clip(node: Apply) -> Rewrite:
     return {reader.outputs[0]: q.requantized(reader, [made if v is node.outputs[0] else v for v in reader.inputs])}
 
 
-@node_rewriter((*CLIPS, *RELUS), exactness=Exactness.LOSSY)
-def operator_to_range_of_clip(node: Apply) -> Rewrite:
+@node_rewriter((*CLIPS, *RELUS), above=[q.dequantize_op], sole_user=True, exactness=Exactness.LOSSY)
+def operator_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
     """clip(dequantize(op(x))) is dequantize(op(x)) with integers for the range of the clip."""
-    above = read_once_from(node.inputs[0], (q.dequantize_op,))
-    if not isinstance(above, Apply):
-        return above
     operator = owned_by(above.inputs[0], *q.QUANTIZED, q.quantize_op, q.rescale_op)
     if operator is None or not read_once(above.inputs[0]):
         return Declined("the integers have other users, or their owner does not accept another scale", above)

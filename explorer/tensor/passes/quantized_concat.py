@@ -14,12 +14,9 @@ concat_quantization = passes.new(
 )
 
 
-@concat_quantization.rule([q.quantize_op], exactness=Exactness.EXACT)
-def quantize_of_concat(node: Apply) -> Rewrite:
+@concat_quantization.rule([q.quantize_op], above=CAT, exactness=Exactness.EXACT)
+def quantize_of_concat(node: Apply, cat: Apply) -> Rewrite:
     """quantize(cat(dequantize(x), dequantize(y))) is cat(rescale(x), rescale(y))."""
-    cat = owned_by(node.inputs[0], *CAT)
-    if cat is None:
-        return False
     above = [owned_by(variable, q.dequantize_op) for variable in cat.inputs]
     sources = [found.inputs[0] for found in above if found is not None]
     if len(sources) < len(above):

@@ -1,27 +1,13 @@
 """Helpers for rules on quantized operators."""
 
-from collections.abc import Sequence
-from typing import Literal
-
-from torch._ops import OpOverload
-
-from explorer.tensor.facts import PARTS, RESHAPES, TRANSPOSES, owned_by, read_once
-from explorer.tensor.graph.rewrites import Declined
+from explorer.tensor.facts import PARTS, RESHAPES, TRANSPOSES
 from explorer.tensor.ir import library, quantized as q
 from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.ir.types import Quantization
-from explorer.tensor.ir.variables import Apply, SourceLocation, Variable
+from explorer.tensor.ir.variables import SourceLocation, Variable
 
 PICKING = (*RESHAPES, *TRANSPOSES, *PARTS, *overloads("clone max_pool2d"), library.max_pool2d_nhwc)
 """Unary operators that select numbers of their input by position, or as the maximum of several."""
-
-
-def read_once_from(variable: Variable, targets: Sequence[OpOverload]) -> "Apply | Declined | Literal[False]":
-    """The owner of a variable if it is one of these operators and has no other users; Declined if it has others."""
-    above = owned_by(variable, *targets)
-    if above is None:
-        return False
-    return above if read_once(variable) else Declined(f"the result of {above.op.name} has other users", above)
 
 
 def quantized_clip(variable: Variable, low: float, high: float, to: Quantization, location: SourceLocation) -> Variable:

@@ -4,10 +4,9 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     RESHAPES,
     TRANSPOSES,
+    axis_order,
     constant_like,
     known_tensor,
-    owned_by,
-    permutation_of,
     permute,
     reapplied,
     replace_with,
@@ -17,7 +16,6 @@ from explorer.tensor.facts import (
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.variables import Apply, Variable
-from explorer.tensor.passes.quantized_facts import read_once_from
 from explorer.tensor.passes.sinking import sink_code
 from explorer.tensor.passes.transposes import constants
 
@@ -29,36 +27,26 @@ def _has_only_such_users(variable: Variable, node: Apply) -> bool:
     return all(reader is not None and reader.op.target is node.op.target for reader, _ in variable.clients)
 
 
-@sink_code.rule(CONVERSIONS, exactness=Exactness.EXACT)
-def transpose_below_conversion(node: Apply) -> Rewrite:
+@sink_code.rule(CONVERSIONS, above=TRANSPOSES, exactness=Exactness.EXACT)
+def transpose_below_conversion(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below a conversion."""
-    above = owned_by(node.inputs[0], *TRANSPOSES)
-    order = permutation_of(node.inputs[0])
-    if above is None or order is None:
-        return False
     if node.op.target is q.quantize_op and not _has_only_such_users(node.inputs[0], node):
         return Declined("the transposed tensor has other users in floating point", above)
-    return replace_with(node, permute(reapplied(node, [above.inputs[0]]), order))
+    return replace_with(node, permute(reapplied(node, [above.inputs[0]]), axis_order(above)))
 
 
-@sink_code.rule([q.quantize_op], exactness=Exactness.EXACT)
-def reshape_below_quantize(node: Apply) -> Rewrite:
+@sink_code.rule([q.quantize_op], above=RESHAPES, exactness=Exactness.EXACT)
+def reshape_below_quantize(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape below a quantize."""
-    above = owned_by(node.inputs[0], *RESHAPES)
-    if above is None:
-        return False
     if not _has_only_such_users(node.inputs[0], node):
         return Declined("the reshaped tensor has other users in floating point", above)
     return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
-@constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
-def transpose_quantized_constant(node: Apply) -> Rewrite:
+@constants.rule(TRANSPOSES, above=[q.quantize_op], sole_user=True, exactness=Exactness.EXACT)
+def transpose_quantized_constant(node: Apply, above: Apply) -> Rewrite:
     """A transpose of a quantized constant is the quantized transposed constant."""
-    above = read_once_from(node.inputs[0], (q.quantize_op,))
-    if not isinstance(above, Apply):
-        return above
-    order, data = permutation_of(node.outputs[0]), known_tensor(above.inputs[0])
-    if order is None or data is None:
+    data = known_tensor(above.inputs[0])
+    if data is None:
         return False
-    return replace_with(node, reapplied(above, [constant_like(above.inputs[0], data.permute(order))]))
+    return replace_with(node, reapplied(above, [constant_like(above.inputs[0], data.permute(axis_order(node)))]))

@@ -182,11 +182,10 @@ def raise_operator(node: Apply) -> Rewrite:
     return replace_with(node, q.quantized(kind.target, sources, to, inner.location, **settings))
 
 
-@raising.rule(PICKING, exactness=Exactness.EXACT)
-def dequantize_below_picks(node: Apply) -> Rewrite:
+@raising.rule(PICKING, above=[q.dequantize_op], exactness=Exactness.EXACT)
+def dequantize_below_picks(node: Apply, above: Apply) -> Rewrite:
     """Select and move integers instead of dequantized numbers."""
-    above = owned_by(node.inputs[0], q.dequantize_op)
-    if above is None or node.op.name not in MOVES_DATA:
+    if node.op.name not in MOVES_DATA:
         return False
     return replace_with(node, q.dequantize(reapplied(node, [above.inputs[0]]), above.location))
 

@@ -8,7 +8,6 @@ from explorer.tensor.facts import (
     constant_like,
     keeps_bits,
     known_tensor,
-    owned_by,
     reapplied,
     replace_with,
     reshape,
@@ -33,22 +32,21 @@ def reshape_constant(node: Apply) -> Rewrite:
     return replace_with(node, constant_like(node.inputs[0], data.reshape(shape_of(node.outputs[0]))))
 
 
-def _sink(node: Apply) -> Rewrite:
-    above = owned_by(node.inputs[0], *RESHAPES)
-    if above is None or node.op.attributes.get("memory_format") is not None:
+def _sink(node: Apply, above: Apply) -> Rewrite:
+    if node.op.attributes.get("memory_format") is not None:
         return False
     if len(above.outputs[0].clients) > 1:
         return Declined("the reshape has other users, and would be repeated below each of them", above)
     return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
-@sink_reshapes.rule(SELECTING, exactness=Exactness.EXACT)
-def reshape_below_elementwise(node: Apply) -> Rewrite:
+@sink_reshapes.rule(SELECTING, above=RESHAPES, exactness=Exactness.EXACT)
+def reshape_below_elementwise(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape below an elementwise operator."""
-    return _sink(node) if keeps_bits(node) else False
+    return _sink(node, above) if keeps_bits(node) else False
 
 
-@sink_reshapes.rule((*SELECTING, *COMPUTING))
-def reshape_below_function(node: Apply) -> Rewrite:
+@sink_reshapes.rule((*SELECTING, *COMPUTING), above=RESHAPES)
+def reshape_below_function(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape below an elementwise function whose rounding depends on positions."""
-    return False if keeps_bits(node) else _sink(node)
+    return False if keeps_bits(node) else _sink(node, above)

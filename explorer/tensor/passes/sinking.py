@@ -18,7 +18,9 @@ from explorer.tensor.facts import (
     SELECTING,
     SLICES,
     SPLITS,
+    TRANSPOSES,
     axis_of,
+    axis_order,
     clip,
     clip_bounds,
     constant_like,
@@ -62,60 +64,42 @@ sink_code = passes.new(
 sink_code.add(drop_same_order, merge_transposes)
 
 
-def _above(node: Apply) -> tuple[Variable, tuple[int, ...]] | None:
-    """The input and the permutation of a transpose that is the first input of a node."""
-    order = permutation_of(node.inputs[0]) if node.inputs else None
-    owner = node.inputs[0].owner if node.inputs else None
-    return (owner.inputs[0], order) if order is not None and owner is not None else None
-
-
-def _below_one(node: Apply) -> Rewrite:
-    found = _above(node)
-    if found is None:
-        return False
-    source, order = found
+def _below_one(node: Apply, above: Apply) -> Rewrite:
     if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
         return Declined("it requests a memory format, which a transpose changes", node)
-    return replace_with(node, permute(reapplied(node, [source]), order))
+    return replace_with(node, permute(reapplied(node, [above.inputs[0]]), axis_order(above)))
 
 
-@sink_code.rule(SELECTING, exactness=Exactness.EXACT)
-def transpose_below_elementwise(node: Apply) -> Rewrite:
+@sink_code.rule(SELECTING, above=TRANSPOSES, exactness=Exactness.EXACT)
+def transpose_below_elementwise(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below an elementwise operator."""
-    return _below_one(node) if keeps_bits(node) else False
+    return _below_one(node, above) if keeps_bits(node) else False
 
 
-@sink_code.rule((*SELECTING, *COMPUTING))
-def transpose_below_function(node: Apply) -> Rewrite:
+@sink_code.rule((*SELECTING, *COMPUTING), above=TRANSPOSES)
+def transpose_below_function(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below an elementwise function whose rounding depends on positions."""
-    return False if keeps_bits(node) else _below_one(node)
+    return False if keeps_bits(node) else _below_one(node, above)
 
 
-@sink_code.rule([aten.prelu.default], exactness=Exactness.EXACT)
-def transpose_below_prelu(node: Apply) -> Rewrite:
+@sink_code.rule([aten.prelu.default], above=TRANSPOSES, exactness=Exactness.EXACT)
+def transpose_below_prelu(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below PReLU with one slope, or with slopes along an axis that the transpose keeps."""
-    found = _above(node)
-    if found is None:
-        return False
-    source, order = found
-    slopes = node.inputs[1].tensor_type.size
+    order, slopes = axis_order(above), node.inputs[1].tensor_type.size
     if slopes != 1 and order[1] != 1:
         return Declined(f"it has {slopes} slopes along axis 1, which the transpose moves", node)
-    return replace_with(node, permute(reapplied(node, [source, node.inputs[1]]), order))
+    return replace_with(node, permute(reapplied(node, [above.inputs[0], node.inputs[1]]), order))
 
 
-@sink_code.rule(None)
-def transpose_below_batch_norm(node: Apply) -> Rewrite:
+@sink_code.rule(None, above=TRANSPOSES)
+def transpose_below_batch_norm(node: Apply, above: Apply) -> Rewrite:
     """A batch norm along axis c of a transposed tensor is one along axis order[c] of the tensor."""
     if schema_name(node) not in (ATEN_BATCH_NORM, BATCH_NORM):
         return False
-    found, old = _above(node), batch_norm_of(node)
-    if found is None:
-        return False
+    order, old = axis_order(above), batch_norm_of(node)
     if old is None:
         return Declined("its statistics are used too", node)
-    source, order = found
-    return batch_norm_results(node, permute(batch_norm_on(old, source, order[old.axis]), order))
+    return batch_norm_results(node, permute(batch_norm_on(old, above.inputs[0], order[old.axis]), order))
 
 
 @sink_code.rule(BINARY, exactness=Exactness.EXACT)
@@ -180,30 +164,24 @@ def transpose_below_concat(node: Apply) -> Rewrite:
     return replace_with(node, permute(reapplied(node, sources, dim=axis), order))
 
 
-@sink_code.rule([*SPLITS, *SLICES], exactness=Exactness.EXACT)
-def transpose_below_slice(node: Apply) -> Rewrite:
+@sink_code.rule([*SPLITS, *SLICES], above=TRANSPOSES, exactness=Exactness.EXACT)
+def transpose_below_slice(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below slices and splits."""
-    found = _above(node)
-    if found is None:
-        return False
-    source, order = found
+    order = axis_order(above)
     axis = order[axis_of(node.op["dim"], len(order))]
-    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), [source]).outputs]
+    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), above.inputs).outputs]
 
 
-@sink_code.rule([aten.repeat.default, aten.tile.default])
-def transpose_below_tile(node: Apply) -> Rewrite:
+@sink_code.rule([aten.repeat.default, aten.tile.default], above=TRANSPOSES)
+def transpose_below_tile(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below a repetition along the corresponding axes."""
-    found = _above(node)
-    if found is None:
-        return False
-    source, order = found
+    order = axis_order(above)
     name = "repeats" if node.op.target is aten.repeat.default else "dims"
     counts = node.op[name]
     if len(counts) > len(order):
         return Declined("it adds axes", node)
-    counts = (1,) * (len(order) - len(counts)) + tuple(counts)
-    return replace_with(node, permute(reapplied(node, [source], **{name: permuted(counts, inverse(order))}), order))
+    counts = permuted((1,) * (len(order) - len(counts)) + tuple(counts), inverse(order))
+    return replace_with(node, permute(reapplied(node, above.inputs, **{name: counts}), order))
 
 
 def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -231,40 +209,35 @@ def padding_value(node: Apply) -> float | None:
 PADS = (aten.constant_pad_nd.default, aten.pad.default)
 
 
-@sink_code.rule(PADS)
-def transpose_below_pad(node: Apply) -> Rewrite:
+@sink_code.rule(PADS, above=TRANSPOSES)
+def transpose_below_pad(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below the padding of the corresponding axes."""
-    found = _above(node)
-    if found is None:
-        return False
-    source, order = found
     if padding_value(node) is None:
         return Declined(f"{node.op['mode']} padding works on the last axes only", node)
+    order = axis_order(above)
     pads = permuted(pads_by_axis(node.op["pad"], len(order)), inverse(order))
-    return replace_with(node, permute(reapplied(node, [source], pad=pad_list(pads)), order))
+    return replace_with(node, permute(reapplied(node, above.inputs, pad=pad_list(pads)), order))
 
 
-@sink_code.rule(None)
-def transpose_below_channel_shuffle(node: Apply) -> Rewrite:
+@sink_code.rule(None, above=TRANSPOSES)
+def transpose_below_channel_shuffle(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below a channel shuffle along the corresponding axis."""
     if node.op.name != "channel_shuffle":
         return False
-    found = _above(node)
-    if found is None:
-        return False
-    source, order = found
+    order = axis_order(above)
     groups, axis = shuffle_of(node)
-    if axis >= len(order):
-        return False
-    return replace_with(node, permute(shuffle(source, groups, order[axis]), order))
+    return (
+        False
+        if axis >= len(order)
+        else replace_with(node, permute(shuffle(above.inputs[0], groups, order[axis]), order))
+    )
 
 
-@sink_code.rule(None)
-def reshape_below_batch_norm(node: Apply) -> Rewrite:
+@sink_code.rule(None, above=RESHAPES)
+def reshape_below_batch_norm(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape of the axes other than batch and channels below a batch norm."""
     old = batch_norm_of(node)
-    above = owned_by(node.inputs[0], *RESHAPES) if old is not None else None
-    if old is None or above is None:
+    if old is None:
         return False
     source = above.inputs[0]
     before, after = shape_of(source), shape_of(node.inputs[0])
@@ -274,12 +247,11 @@ def reshape_below_batch_norm(node: Apply) -> Rewrite:
     return batch_norm_results(node, reshape(batch_norm_on(old, source, axis_of(axis, len(before))), after))
 
 
-@sink_code.rule(RELUS, exactness=Exactness.EXACT)
-def clip_below_relu(node: Apply) -> Rewrite:
+@sink_code.rule(RELUS, above=CLIPS, exactness=Exactness.EXACT)
+def clip_below_relu(node: Apply, above: Apply) -> Rewrite:
     """relu(clip(x, a, b)) is clip(relu(x), max(a, 0), b) if b is not below 0."""
-    above = owned_by(node.inputs[0], *CLIPS)
-    bounds = clip_bounds(above) if above is not None else None
-    if above is None or bounds is None:
+    bounds = clip_bounds(above)
+    if bounds is None:
         return False
     low, high = bounds
     if high < 0:

@@ -1,12 +1,7 @@
 """Transposes that are reshapes, and transposes of constants."""
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import (
-    TRANSPOSES,
-    known_tensor,
-    permutation_of,
-    replace_with,
-)
+from explorer.tensor.facts import TRANSPOSES, axis_order, known_tensor, replace_with
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
@@ -25,8 +20,8 @@ constants = passes.new("TransposeConstants", "Evaluate transposes of constants."
 @constants.rule(TRANSPOSES, exactness=Exactness.EXACT)
 def transpose_constant(node: Apply) -> Rewrite:
     """A transpose of a constant is a constant with the same strides, on which kernels depend."""
-    data, order, kind = known_tensor(node.inputs[0]), permutation_of(node.outputs[0]), node.outputs[0].tensor_type
-    if data is None or order is None:
+    data, kind = known_tensor(node.inputs[0]), node.outputs[0].tensor_type
+    if data is None:
         return False
-    made = Constant(data.permute(order), node.inputs[0].name, False, kind.layout, kind.quantization)
-    return replace_with(node, made)
+    turned = data.permute(axis_order(node))
+    return replace_with(node, Constant(turned, node.inputs[0].name, False, kind.layout, kind.quantization))

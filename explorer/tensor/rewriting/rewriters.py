@@ -11,7 +11,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
 from explorer.rewrite import Exactness, FromQuery, source_of_function
-from explorer.tensor.facts import goes_by_memory
+from explorer.tensor.facts import goes_by_memory, owned_by, read_once
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Rewrite
@@ -262,12 +262,14 @@ class FunctionRewriter(LocalRewriter):
 
     def __init__(
         self,
-        function: Callable[[Apply], Rewrite],
+        function: Callable[..., Rewrite],
         name: str,
         tracks: Sequence[Tracked] | None,
         exactness: Exactness,
         requirements: Sequence[Callable[[], Feature]],
         reentrant: bool,
+        above: Sequence[OpOverload] | None,
+        sole_user: bool,
     ) -> None:
         self.name = name
         self.exactness = exactness
@@ -276,9 +278,18 @@ class FunctionRewriter(LocalRewriter):
         self._function = function
         self._tracks = tracks
         self._requirements = requirements
+        self._above = above
+        self._sole_user = sole_user
 
     def transform(self, node: Apply) -> Rewrite:
-        return self._function(node)
+        if self._above is None:
+            return self._function(node)
+        above = owned_by(node.inputs[0], *self._above) if node.inputs else None
+        if above is None:
+            return False
+        if self._sole_user and not read_once(node.inputs[0]):
+            return Declined(f"the result of {above.op.name} has other users", above)
+        return self._function(node, above)
 
     def tracks(self) -> Sequence[Tracked] | None:
         return self._tracks
@@ -297,12 +308,20 @@ def node_rewriter(
     exactness: Exactness = Exactness.REAL,
     requirements: Sequence[Callable[[], Feature]] = (),
     reentrant: bool = True,
-) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
-    """Decorator: turn a function of an application into a local rewriter. Raises: RuleError for invalid `tracks`."""
+    above: Sequence[OpOverload] | None = None,
+    sole_user: bool = False,
+) -> Callable[[Callable[..., Rewrite]], FunctionRewriter]:
+    """Decorator: turn a function of an application into a local rewriter.
 
-    def decorate(function: Callable[[Apply], Rewrite]) -> FunctionRewriter:
+    With `above` it is a function of the application and the owner of its first input, called only if that applies one
+    of these overloads; with `sole_user` it is declined if that input has other users.
+    Raises: RuleError for invalid `tracks`.
+    """
+
+    def decorate(function: Callable[..., Rewrite]) -> FunctionRewriter:
+        label = name or function.__name__
         rewriter = FunctionRewriter(
-            function, name or function.__name__, tracks, exactness, tuple(requirements), reentrant
+            function, label, tracks, exactness, tuple(requirements), reentrant, above, sole_user
         )
         checked_tracks(rewriter)
         return rewriter

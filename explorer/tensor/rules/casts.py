@@ -3,7 +3,7 @@
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import owned_by, replace_with, without_copy
+from explorer.tensor.facts import replace_with, without_copy
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
@@ -37,23 +37,20 @@ def drop_same_cast(node: Apply) -> Rewrite:
     return Declined(moved) if moved else without_copy(node, source)
 
 
-@canonical.rule([aten._to_copy.default], exactness=EXACT)
-def merge_casts(node: Apply) -> Rewrite:
+@canonical.rule([aten._to_copy.default], above=[aten._to_copy.default], exactness=EXACT)
+def merge_casts(node: Apply, above: Apply) -> Rewrite:
     """Two casts are the last one if the first loses nothing."""
-    below = owned_by(node.inputs[0], aten._to_copy.default)
-    if below is None:
-        return False
-    moved = _moves(node) or _moves(below)
+    moved = _moves(node) or _moves(above)
     if moved:
         return Declined(moved)
-    first, middle, last = (v.tensor_type.dtype for v in (below.inputs[0], node.inputs[0], node.outputs[0]))
+    first, middle, last = (v.tensor_type.dtype for v in (above.inputs[0], node.inputs[0], node.outputs[0]))
     if not _holds(middle, first):
-        return Declined(f"{middle} does not represent every {first}", below)
+        return Declined(f"{middle} does not represent every {first}", above)
     if not _holds(last, first) and first != torch.bool and _kind(middle) != _kind(first):
-        return Declined(f"from {first} to {last} via {middle} may round differently", below)
+        return Declined(f"from {first} to {last} via {middle} may round differently", above)
     if last == first:
-        return without_copy(node, below.inputs[0])
-    return replace_with(node, call(aten._to_copy.default, below.inputs[0], dtype=last))
+        return without_copy(node, above.inputs[0])
+    return replace_with(node, call(aten._to_copy.default, above.inputs[0], dtype=last))
 
 
 def _moves(node: Apply) -> str:

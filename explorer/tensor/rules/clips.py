@@ -3,7 +3,7 @@
 import torch
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, owned_by, replace_with
+from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.variables import Apply
@@ -29,12 +29,9 @@ def to_clamp(node: Apply) -> Rewrite:
     return (gradient_on_ties(node) if flat else None) or replace_with(node, made)
 
 
-@canonical.rule((*CLIPS, *RELUS), exactness=EXACT)
-def merge_clips(node: Apply) -> Rewrite:
+@canonical.rule((*CLIPS, *RELUS), above=(*CLIPS, *RELUS), exactness=EXACT)
+def merge_clips(node: Apply, above: Apply) -> Rewrite:
     """clip(clip(x, a, b), c, d) is clip(x, clip(a, c, d), clip(b, c, d)), where a relu is clip(x, 0, inf)."""
-    above = owned_by(node.inputs[0], *CLIPS, *RELUS)
-    if above is None:
-        return False
     outer, inner = clip_bounds(node), clip_bounds(above)
     if outer is None or inner is None:
         return Declined("a bound is NaN, -0 or beyond its dtype, or the lower one is above the upper one", above)

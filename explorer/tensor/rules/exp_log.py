@@ -30,15 +30,12 @@ LOG_OF_EXP = (aten.log.default, (aten.exp.default, REAL))
 canonical.pattern("log_of_exp", LOG_OF_EXP, "x", "log(exp(x)) is x.", allow_multiple_clients=True)
 
 
-@canonical.rule([aten.exp.default])
-def exp_of_log(node: Apply) -> Rewrite:
+@canonical.rule([aten.exp.default], above=[aten.log.default])
+def exp_of_log(node: Apply, above: Apply) -> Rewrite:
     """exp(log(x)) is x where x is not negative."""
-    below = owned_by(node.inputs[0], aten.log.default)
-    if below is None:
-        return False
-    if not never_negative(below.inputs[0]):
-        return Declined("the number may be negative, and its log NaN", below)
-    return replace_with(node, below.inputs[0])
+    if not never_negative(above.inputs[0]):
+        return Declined("the number may be negative, and its log NaN", above)
+    return replace_with(node, above.inputs[0])
 
 
 @canonical.rule([aten._softmax.default, aten._log_softmax.default], exactness=Exactness.EXACT)
@@ -53,33 +50,26 @@ def to_softmax(node: Apply) -> Rewrite:
 # ---------------------------------------------------------------------- softmax and logsumexp
 
 
-@stable.rule([aten.log.default])
-def log_of_softmax(node: Apply) -> Rewrite:
+@stable.rule([aten.log.default], above=[aten.softmax.int])
+def log_of_softmax(node: Apply, above: Apply) -> Rewrite:
     """log(softmax(x)) is log_softmax(x), which does not take the log of an underflow."""
-    below = owned_by(node.inputs[0], aten.softmax.int)
-    if below is None:
-        return False
-    made = call(aten.log_softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"])
-    return replace_with(node, made)
+    return replace_with(node, call(aten.log_softmax.int, above.inputs[0], above.op["dim"], above.op["dtype"]))
 
 
-@stable.rule([aten.exp.default])
-def exp_of_log_softmax(node: Apply) -> Rewrite:
+@stable.rule([aten.exp.default], above=[aten.log_softmax.int])
+def exp_of_log_softmax(node: Apply, above: Apply) -> Rewrite:
     """exp(log_softmax(x)) is softmax(x)."""
-    below = owned_by(node.inputs[0], aten.log_softmax.int)
-    if below is None:
-        return False
-    return replace_with(node, call(aten.softmax.int, below.inputs[0], below.op["dim"], below.op["dtype"]))
+    return replace_with(node, call(aten.softmax.int, above.inputs[0], above.op["dim"], above.op["dtype"]))
 
 
-@stable.rule([aten.log.default])
-def log_of_sum_of_exp(node: Apply) -> Rewrite:
+@stable.rule([aten.log.default], above=SUMS)
+def log_of_sum_of_exp(node: Apply, above: Apply) -> Rewrite:
     """log(sum(exp(x))) is logsumexp(x), which subtracts the maximum first."""
-    total = owned_by(node.inputs[0], *SUMS)
-    powers = owned_by(total.inputs[0], aten.exp.default) if total is not None else None
-    if total is None or powers is None or not shape_of(powers.inputs[0]) or not is_real(powers.inputs[0]):
+    powers = owned_by(above.inputs[0], aten.exp.default)
+    if powers is None or not shape_of(powers.inputs[0]) or not is_real(powers.inputs[0]):
         return False
-    return replace_with(node, _logsumexp(powers.inputs[0], total, node))
+    keep = above.op.attributes.get("keepdim", False)
+    return replace_with(node, call(aten.logsumexp.default, powers.inputs[0], list(_dims(above)), keep))
 
 
 @stable.rule([aten.add.Tensor])
@@ -121,18 +111,14 @@ def exp_over_sum(node: Apply) -> Rewrite:
     return replace_with(node, call(aten.softmax.int, powers.inputs[0], dims[0]))
 
 
-@stable.rule([aten.softmax.int, aten.log_softmax.int])
-def softmax_of_shifted(node: Apply) -> Rewrite:
+@stable.rule([aten.softmax.int, aten.log_softmax.int], above=[aten.sub.Tensor, aten.add.Tensor])
+def softmax_of_shifted(node: Apply, above: Apply) -> Rewrite:
     """softmax(x - m) is softmax(x) if m is constant along the axis; softmax subtracts the maximum by itself."""
-    moved = owned_by(node.inputs[0], aten.sub.Tensor, aten.add.Tensor)
-    if moved is None:
-        return False
-    source, shift = moved.inputs
+    source, shift = above.inputs
     if shape_of(source) != shape_of(node.outputs[0]) or not is_real(source):
         return False
-    dims = axes_of(node.op["dim"], len(shape_of(source)))
-    if not _constant_along(shift, source, dims):
-        return Declined("the shift varies along the axis", moved)
+    if not _constant_along(shift, source, axes_of(node.op["dim"], len(shape_of(source)))):
+        return Declined("the shift varies along the axis", above)
     return replace_with(node, call(node.op.target, source, node.op["dim"], node.op["dtype"]))
 
 
@@ -210,12 +196,6 @@ def one_over_to_reciprocal(node: Apply) -> Rewrite:
 def _dims(node: Apply) -> tuple[int, ...]:
     """The reduced axes of a sum."""
     return axes_of(node.op.attributes.get("dim"), len(shape_of(node.inputs[0])))
-
-
-def _logsumexp(source: Variable, total: Apply, node: Apply) -> Variable:
-    """Build the logsumexp over the axes of a sum."""
-    keep = total.op.attributes.get("keepdim", False)
-    return call(aten.logsumexp.default, source, list(_dims(total)), keep)
 
 
 def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) -> bool:

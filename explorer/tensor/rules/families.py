@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from torch._ops import OpOverload
+
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.rewrites import Rewrite
-from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting import EquilibriumDB, LocalRewriter, PatternSub, SweepDB, node_rewriter
 from explorer.tensor.rewriting.rewriters import FunctionRewriter, Tracked
 
@@ -21,10 +22,14 @@ class RuleFamily:
     tags: tuple[str, ...]
 
     def rule(
-        self, tracks: Sequence[Tracked] | None, *, exactness: Exactness = Exactness.REAL
-    ) -> Callable[[Callable[[Apply], Rewrite]], FunctionRewriter]:
-        """Decorator: register a function of an application as a rule."""
-        return lambda function: self.add(node_rewriter(tracks, exactness=exactness)(function))
+        self,
+        tracks: Sequence[Tracked] | None,
+        *,
+        above: Sequence[OpOverload] | None = None,
+        exactness: Exactness = Exactness.REAL,
+    ) -> Callable[[Callable[..., Rewrite]], FunctionRewriter]:
+        """Decorator: register a function as a rule; `above` is as in `node_rewriter`."""
+        return lambda function: self.add(node_rewriter(tracks, above=above, exactness=exactness)(function))
 
     def pattern(
         self,

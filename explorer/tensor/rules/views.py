@@ -10,10 +10,10 @@ from explorer.tensor.facts import (
     RESHAPES,
     SLICES,
     TRANSPOSES,
+    axis_order,
     known_tensor,
     number_of,
     owned_by,
-    permutation_of,
     permute,
     permuted,
     read_once,
@@ -44,10 +44,7 @@ def to_reshape(node: Apply) -> Rewrite:
 @canonical.rule([target for target in TRANSPOSES if target is not aten.permute.default], exactness=EXACT)
 def to_permute(node: Apply) -> Rewrite:
     """transpose, t and movedim are permutations of the axes."""
-    order = permutation_of(node.outputs[0])
-    if order is None:
-        return False
-    return replace_with(node, call(aten.permute.default, node.inputs[0], list(order)))
+    return replace_with(node, call(aten.permute.default, node.inputs[0], list(axis_order(node))))
 
 
 @canonical.rule([aten.expand_as.default, aten.broadcast_to.default], exactness=EXACT)
@@ -72,63 +69,50 @@ def drop_single_tile(node: Apply) -> Rewrite:
 @canonical.rule(TRANSPOSES, exactness=EXACT)
 def drop_same_order(node: Apply) -> Rewrite:
     """A transpose that keeps every axis is a no-op."""
-    order = permutation_of(node.outputs[0])
-    return replace_with(node, node.inputs[0]) if order is not None and order == tuple(range(len(order))) else False
+    order = axis_order(node)
+    return replace_with(node, node.inputs[0]) if order == tuple(range(len(order))) else False
 
 
-@canonical.rule(RESHAPES, exactness=EXACT)
-def merge_reshapes(node: Apply) -> Rewrite:
+@canonical.rule(RESHAPES, above=RESHAPES, exactness=EXACT)
+def merge_reshapes(node: Apply, above: Apply) -> Rewrite:
     """Consecutive reshapes are the last one."""
-    below = owned_by(node.inputs[0], *RESHAPES)
-    if below is None:
-        return False
-    return replace_with(node, reshape(below.inputs[0], shape_of(node.outputs[0])))
+    return replace_with(node, reshape(above.inputs[0], shape_of(node.outputs[0])))
 
 
-@canonical.rule(TRANSPOSES, exactness=EXACT)
-def merge_transposes(node: Apply) -> Rewrite:
+@canonical.rule(TRANSPOSES, above=TRANSPOSES, exactness=EXACT)
+def merge_transposes(node: Apply, above: Apply) -> Rewrite:
     """Two consecutive transposes are one: axis i of the result is axis inner[outer[i]] of the input."""
-    outer, inner = permutation_of(node.outputs[0]), permutation_of(node.inputs[0])
-    below = node.inputs[0].owner
-    if outer is None or inner is None or below is None:
-        return False
-    return replace_with(node, permute(below.inputs[0], permuted(inner, outer)))
+    return replace_with(node, permute(above.inputs[0], permuted(axis_order(above), axis_order(node))))
 
 
-@canonical.rule([aten.expand.default], exactness=EXACT)
-def merge_expands(node: Apply) -> Rewrite:
+@canonical.rule([aten.expand.default], above=[aten.expand.default], exactness=EXACT)
+def merge_expands(node: Apply, above: Apply) -> Rewrite:
     """Consecutive expansions are the last one."""
-    below = owned_by(node.inputs[0], aten.expand.default)
-    if below is None:
-        return False
-    return replace_with(node, call(aten.expand.default, below.inputs[0], list(shape_of(node.outputs[0]))))
+    return replace_with(node, call(aten.expand.default, above.inputs[0], list(shape_of(node.outputs[0]))))
 
 
 @canonical.rule(TRANSPOSES, exactness=EXACT)
 def transpose_into_reshape(node: Apply) -> Rewrite:
     """A transpose that moves only axes of size 1 is a reshape."""
-    shape, order = shape_of(node.inputs[0]), permutation_of(node.outputs[0])
-    if order is None or order == tuple(range(len(order))):
+    shape, order = shape_of(node.inputs[0]), axis_order(node)
+    if order == tuple(range(len(order))):
         return False
     long = [axis for axis in order if shape[axis] != 1]
     return replace_with(node, reshape(node.inputs[0], shape_of(node.outputs[0]))) if long == sorted(long) else False
 
 
-@canonical.rule([aten.permute.default], exactness=EXACT)
-def permute_before_reshape(node: Apply) -> Rewrite:
+@canonical.rule([aten.permute.default], above=[aten.reshape.default], exactness=EXACT)
+def permute_before_reshape(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape that only adds or drops axes of size 1 below a permutation, where reshapes meet."""
-    below = owned_by(node.inputs[0], aten.reshape.default)
-    if below is None:
-        return False
-    source = below.inputs[0]
+    source = above.inputs[0]
     inner, middle = shape_of(source), shape_of(node.inputs[0])
     if [size for size in inner if size != 1] != [size for size in middle if size != 1]:
-        return Declined("the reshape above changes more than axes of size 1", below)
+        return Declined("the reshape above changes more than axes of size 1", above)
     if not read_once(node.inputs[0]):
-        return Declined("the reshape above has other users", below)
+        return Declined("the reshape above has other users", above)
     long = [axis for axis, size in enumerate(inner) if size != 1]
     location = {axis: long[i] for i, axis in enumerate(axis for axis, size in enumerate(middle) if size != 1)}
-    order = [location[dim] for dim in permutation_of(node.outputs[0]) or () if dim in location]
+    order = [location[dim] for dim in axis_order(node) if dim in location]
     order += [axis for axis, size in enumerate(inner) if size == 1]
     return replace_with(node, reshape(permute(source, order), shape_of(node.outputs[0])))
 
@@ -218,22 +202,19 @@ def _range(node: Apply) -> Variable | None:
     return call(aten.slice.Tensor, source, dim, rows[0], rows[0] + len(rows))
 
 
-@canonical.rule([aten.index_select.default], exactness=EXACT)
-def merge_selects(node: Apply) -> Rewrite:
+@canonical.rule([aten.index_select.default], above=[aten.index_select.default], exactness=EXACT)
+def merge_selects(node: Apply, above: Apply) -> Rewrite:
     """Merge two selections along one axis."""
-    below = owned_by(node.inputs[0], aten.index_select.default)
-    if below is None:
-        return False
     rank = len(shape_of(node.outputs[0]))
-    if below.op["dim"] % rank != node.op["dim"] % rank:
-        return Declined("the two select along different axes", below)
-    inner, outer = known_tensor(below.inputs[1]), known_tensor(node.inputs[1])
+    if above.op["dim"] % rank != node.op["dim"] % rank:
+        return Declined("the two select along different axes", above)
+    inner, outer = known_tensor(above.inputs[1]), known_tensor(node.inputs[1])
     if inner is None or outer is None:
-        return Declined("one of the two selections is unknown", below)
+        return Declined("one of the two selections is unknown", above)
     if not read_once(node.inputs[0]):
-        return Declined("the selection above has other users", below)
-    both = Constant(inner.reshape(-1)[outer.reshape(-1)], below.inputs[1].name or node.inputs[1].name)
-    return replace_with(node, call(aten.index_select.default, below.inputs[0], node.op["dim"], both))
+        return Declined("the selection above has other users", above)
+    both = Constant(inner.reshape(-1)[outer.reshape(-1)], above.inputs[1].name or node.inputs[1].name)
+    return replace_with(node, call(aten.index_select.default, above.inputs[0], node.op["dim"], both))
 
 
 @canonical.rule(SLICES, exactness=EXACT)
