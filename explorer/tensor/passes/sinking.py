@@ -226,11 +226,9 @@ def transpose_below_channel_shuffle(node: Apply, above: Apply) -> Rewrite:
         return False
     order = axis_order(above)
     groups, axis = shuffle_of(node)
-    return (
-        False
-        if axis >= len(order)
-        else replace_with(node, permute(shuffle(above.inputs[0], groups, order[axis]), order))
-    )
+    if axis >= len(order):
+        return False
+    return replace_with(node, permute(shuffle(above.inputs[0], groups, order[axis]), order))
 
 
 @sink_code.rule(None, above=RESHAPES)
