@@ -2,10 +2,6 @@
 
 from explorer.tensor.facts.bounds import (
     CLIPS as CLIPS,
-    KEEP_SIGN as KEEP_SIGN,
-    MAX_STEPS as MAX_STEPS,
-    NOT_NEGATIVE as NOT_NEGATIVE,
-    PICKS as PICKS,
     RELUS as RELUS,
     UNIT as UNIT,
     bounded as bounded,
@@ -16,10 +12,10 @@ from explorer.tensor.facts.bounds import (
     value_range as value_range,
 )
 from explorer.tensor.facts.copies import (
-    SAME_STRIDES as SAME_STRIDES,
     goes_by_memory as goes_by_memory,
     replace_unless_aliased as replace_unless_aliased,
     without_copy as without_copy,
+    would_alias as would_alias,
 )
 from explorer.tensor.facts.dtypes import (
     have_dtype_of as have_dtype_of,
@@ -42,14 +38,12 @@ from explorer.tensor.facts.owners import only_user as only_user, owned_by as own
 from explorer.tensor.facts.replacing import reapplied as reapplied, replace_with as replace_with
 from explorer.tensor.facts.shapes import (
     COPIES as COPIES,
-    MOVES as MOVES,
     PARTS as PARTS,
     RESHAPES as RESHAPES,
     TRANSPOSES as TRANSPOSES,
     axes_of as axes_of,
     axis_of as axis_of,
     axis_order as axis_order,
-    channel_kept as channel_kept,
     inverse as inverse,
     permutation_of as permutation_of,
     permute as permute,
@@ -69,7 +63,6 @@ from explorer.tensor.facts.values import (
     FULLS as FULLS,
     constant_like as constant_like,
     full_like as full_like,
-    is_known as is_known,
     known_tensor as known_tensor,
     number_of as number_of,
     plain as plain,

@@ -79,9 +79,15 @@ def _is_view(variable: Variable) -> bool:
 def replace_unless_aliased(node: Apply, source: Variable) -> "list[Variable] | Declined":
     """Replace a copy by its source unless an output of the graph would then share memory with an input or constant."""
     copied = all(node.inputs[i] is not source for i in shared_inputs(node)[0])
-    if copied and any(client is None for view in memory_views(node.outputs[0]) for client, _ in view.clients):
-        root = next((v for v in memory_roots(source) if v.owner is None), None)
-        if root is not None:
-            what = root.name or ("a constant" if isinstance(root, Constant) else "an input")
-            return Declined(f"an output of the graph would share its memory with {what}")
-    return replace_with(node, source)
+    return (would_alias(node.outputs[0], source) if copied else None) or replace_with(node, source)
+
+
+def would_alias(old: Variable, new: Variable) -> Declined | None:
+    """The reason not to replace `old` by `new`: an output of the graph would share memory with an input or constant."""
+    if not any(client is None for view in memory_views(old) for client, _ in view.clients):
+        return None
+    root = next((root for root in memory_roots(new) if root.owner is None), None)
+    if root is None:
+        return None
+    what = root.name or ("a constant" if isinstance(root, Constant) else "an input")
+    return Declined(f"an output of the graph would share its memory with {what}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 import torch
@@ -92,12 +91,3 @@ def reshape(variable: Variable, shape: Sequence[int]) -> Variable:
     if shape_of(variable) == tuple(shape):
         return variable
     return call(aten.reshape.default, variable, list(shape))
-
-
-def channel_kept(before: Sequence[int], after: Sequence[int], axis: int) -> int | None:
-    """The axis of the shape `after` that runs as `axis` of the shape `before` does, with a reshape between; or None."""
-    lead, trail = prod(before[:axis]), prod(before[axis + 1 :])
-    for i, size in enumerate(after):
-        if size == before[axis] and prod(after[:i]) == lead and prod(after[i + 1 :]) == trail:
-            return i
-    return None

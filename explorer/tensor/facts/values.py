@@ -14,11 +14,6 @@ FULLS = overloads("full full_like zeros zeros_like ones ones_like scalar_tensor"
 """Operators that fill a tensor with one number."""
 
 
-def is_known(variable: Variable | None) -> bool:
-    """Whether it is a constant that is not trained."""
-    return isinstance(variable, Constant) and not variable.trainable
-
-
 def known_tensor(variable: Variable | None) -> torch.Tensor | None:
     """The content of a constant that is not trained; None for anything else."""
     if isinstance(variable, Constant) and not variable.trainable:

@@ -14,6 +14,7 @@ import torch
 from explorer.errors import InconsistencyError
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.interface import same_strides
 from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.schemas import KERNEL_ERRORS, flat_results
@@ -228,9 +229,7 @@ def _types(node: Apply) -> tuple[ValueType, ...]:
 
 
 def _same(variable: Variable, one: Strides, other: Strides) -> bool:
-    """Whether two strides are the same for a tensor, where axes of one number, and tensors of none, have no stride."""
-    shape = variable.tensor_type.shape
-    return 0 in shape or all(a == b for size, a, b in zip(shape, one, other, strict=True) if size != 1)
+    return same_strides(variable.tensor_type.shape, one, other)
 
 
 def _dense(kind: ValueType, reverse: bool) -> Strides:

@@ -64,119 +64,69 @@ regression_op: OpOverload = torch.ops.explorer.regression.default
 channel_shuffle_op: OpOverload = torch.ops.explorer.channel_shuffle.default
 
 
-# ---------------------------------------------------------------------- operators whose channels come last
+# ---------------------------------------------------------------------- operators with channels last
 #
-# These are made of PyTorch's operators for every backend, mode and level ("composite implicit"): so they have
-# gradients and fake kernels, `torch.compile` looks into them, and the core level of an import takes them apart. A
-# tensor (B, H, W, C) seen as (B, C, H, W) is what PyTorch calls channels_last: its kernels take it without a copy.
-
-Sizes = list[int] | tuple[int, ...]
+# These are composite ("composite implicit"): they have gradients and fake kernels, `torch.compile` traces through them,
+# and importing at the core level decomposes them. A tensor (B, H, W, C) seen as (B, C, H, W) is what PyTorch calls
+# channels_last: its kernels accept it without a copy.
 
 _TO_NCHW, _TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 _COMPOSED = torch.library.Library("explorer", "FRAGMENT")
 
 
-def _composed(schema: str) -> Callable[[Callable[..., Tensor]], OpOverload]:
-    """Decorator: a composite operator with this schema."""
+def _composite(schema: str, function: Callable[..., Tensor]) -> OpOverload:
+    name = schema.partition("(")[0]
+    _COMPOSED.define(schema)
+    _COMPOSED.impl(name, function, "CompositeImplicitAutograd")
+    return getattr(torch.ops.explorer, name).default
+
+
+def _channels_last(schema: str, kernel: Callable[..., Tensor]) -> OpOverload:
+    """Register a kernel of PyTorch for (batch, height, width, channels); a weight has its input channels last too."""
     name = schema.partition("(")[0]
 
-    def register(function: Callable[..., Tensor]) -> OpOverload:
-        _COMPOSED.define(schema)
-        _COMPOSED.impl(name, function, "CompositeImplicitAutograd")
-        return getattr(torch.ops.explorer, name).default
+    def run(input: Tensor, *args: Any) -> Tensor:
+        if input.dim() != 4:
+            raise RuntimeError(f"{name} accepts (batch, height, width, channels); got a tensor of {input.dim()} axes")
+        if "Tensor weight" in schema:
+            args = (args[0].permute(_TO_NCHW), *args[1:])
+        return kernel(input.permute(_TO_NCHW), *args).permute(_TO_NHWC)
 
-    return register
+    return _composite(schema, run)
 
 
-@_composed(
+conv2d_nhwc = _channels_last(
     "conv2d_nhwc(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=[1, 1], int[2] padding=[0, 0], "
-    "int[2] dilation=[1, 1], int groups=1) -> Tensor"
+    "int[2] dilation=[1, 1], int groups=1) -> Tensor",
+    torch.conv2d,
 )
-def conv2d_nhwc(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-) -> Tensor:
-    """Convolution of (batch, height, width, channels) with a weight (outputs, height, width, inputs / groups)."""
-    _four_axes("conv2d_nhwc", input)
-    found = torch.conv2d(input.permute(_TO_NCHW), weight.permute(_TO_NCHW), bias, stride, padding, dilation, groups)
-    return found.permute(_TO_NHWC)
-
-
-@_composed(
+max_pool2d_nhwc = _channels_last(
     "max_pool2d_nhwc(Tensor input, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], "
-    "int[2] dilation=[1, 1], bool ceil_mode=False) -> Tensor"
+    "int[2] dilation=[1, 1], bool ceil_mode=False) -> Tensor",
+    torch.max_pool2d,
 )
-def max_pool2d_nhwc(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes = (),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    ceil_mode: bool = False,
-) -> Tensor:
-    """The greatest number of each window of (batch, height, width, channels)."""
-    _four_axes("max_pool2d_nhwc", input)
-    found = torch.max_pool2d(input.permute(_TO_NCHW), kernel_size, stride, padding, dilation, ceil_mode)
-    return found.permute(_TO_NHWC)
-
-
-@_composed(
+avg_pool2d_nhwc = _channels_last(
     "avg_pool2d_nhwc(Tensor input, int[2] kernel_size, int[2] stride=[], int[2] padding=[0, 0], "
-    "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"
+    "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+    torch.ops.aten.avg_pool2d,
 )
-def avg_pool2d_nhwc(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes = (),
-    padding: Sizes = (0, 0),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """The mean of each window of (batch, height, width, channels)."""
-    _four_axes("avg_pool2d_nhwc", input)
-    found = torch.ops.aten.avg_pool2d(
-        input.permute(_TO_NCHW), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-    return found.permute(_TO_NHWC)
-
-
-@_composed("adaptive_avg_pool2d_nhwc(Tensor input, SymInt[2] output_size) -> Tensor")
-def adaptive_avg_pool2d_nhwc(input: Tensor, output_size: Sizes) -> Tensor:
-    """Means of as many windows of (batch, height, width, channels) as the result has places."""
-    _four_axes("adaptive_avg_pool2d_nhwc", input)
-    return torch.ops.aten.adaptive_avg_pool2d(input.permute(_TO_NCHW), output_size).permute(_TO_NHWC)
-
-
-@_composed(
-    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float eps, "
-    "int axis) -> Tensor"
+adaptive_avg_pool2d_nhwc = _channels_last(
+    "adaptive_avg_pool2d_nhwc(Tensor input, SymInt[2] output_size) -> Tensor", torch.ops.aten.adaptive_avg_pool2d
 )
-def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor,
-    running_var: Tensor,
-    eps: float,
-    axis: int,
-) -> Tensor:
+
+
+def _batch_norm(input: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float, axis: int) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias with known statistics, the channels along any axis."""
-    moved = input.movedim(axis, 1)
-    found = torch.batch_norm(
-        moved, weight, bias, running_mean, running_var, False, 0.0, eps, torch.backends.cudnn.enabled
-    )
+    moved, enabled = input.movedim(axis, 1), torch.backends.cudnn.enabled
+    found = torch.batch_norm(moved, weight, bias, mean, var, False, 0.0, eps, enabled)
     # PyTorch's rule for fake tensors says that the result has the strides of the input, but on the CPU it is dense.
     # Compiled code would make views that its memory forbids. Where nothing is compiled, this copies nothing.
     return found.contiguous(memory_format=suggest_memory_format(moved)).movedim(1, axis)
 
 
-def _four_axes(name: str, input: Tensor) -> None:
-    if input.dim() != 4:
-        raise RuntimeError(f"{name} takes (batch, height, width, channels); a tensor of {input.dim()} axes was given")
+batch_norm = _composite(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float eps, "
+    "int axis) -> Tensor",
+    _batch_norm,
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import torch
@@ -15,23 +16,16 @@ from explorer.tensor.ir.types import ValueType
 from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
 
-class Slot:
-    """Placeholder of a tensor among the arguments. There is one slot, `SLOT`."""
+class Slot(Enum):
+    """Placeholder of a tensor among the arguments."""
+
+    SLOT = "SLOT"
 
     def __repr__(self) -> str:
         return "SLOT"
 
-    def __copy__(self) -> "Slot":
-        return self
 
-    def __deepcopy__(self, memo: object) -> "Slot":
-        return self
-
-    def __reduce__(self) -> str:
-        return "SLOT"
-
-
-SLOT = Slot()
+SLOT = Slot.SLOT
 Arguments = tuple[tuple[str, Any], ...]
 """All arguments by the names of the schema; tensors are `SLOT`, lists are tuples."""
 
@@ -66,19 +60,9 @@ class Op:
 
         Raises: OperatorError for an attribute that the schema does not have, or one that it needs and is not given.
         """
-        found: dict[str, Any] = {}
-        for argument in target._schema.arguments:
-            if argument.name in attributes:
-                found[argument.name] = frozen(attributes.pop(argument.name))
-            elif str(argument.type) == "Tensor":
-                found[argument.name] = SLOT
-            elif argument.has_default_value():
-                found[argument.name] = frozen(argument.default_value)
-            else:
-                raise OperatorError(f"{target} needs the argument {argument.name!r}; its schema is {target._schema}")
-        if attributes:
-            raise OperatorError(f"{target} has no argument {', '.join(attributes)}; its schema is {target._schema}")
-        return cls(target, tuple(found.items()))
+        slots = {argument.name: SLOT for argument in target._schema.arguments if str(argument.type) == "Tensor"}
+        found = bound(target, (), {**slots, **attributes})
+        return cls(target, tuple((name, frozen(value)) for name, value in found.items()))
 
     @property
     def name(self) -> str:

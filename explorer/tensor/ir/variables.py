@@ -122,13 +122,9 @@ class Constant(Variable):
         raw = flat.view(torch.uint8).numpy().tobytes()
         return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
-    @property
+    @cached_property
     def number(self) -> Any:
         """The number that all its elements are; None if they differ, if there is none, or if it is trainable."""
-        return self._number
-
-    @cached_property
-    def _number(self) -> Any:
         if self.trainable or not self.data.numel():
             return None
         if isinstance(self.data, PythonNumber):

@@ -23,9 +23,9 @@ from explorer.tensor.facts import (
     slice_of,
     sliced,
     without_copy,
+    would_alias,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
-from explorer.tensor.ir.aliasing import memory_roots, memory_views
 from explorer.tensor.ir.ops import Op, apply_op, slots
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
@@ -148,17 +148,10 @@ def slice_of_concat(node: Apply) -> Rewrite:
             return Declined("it spans several inputs of the concat", outer)
         if new is not None and new.type != variable.type:
             return Declined("the concat changes the type of its inputs", outer)
-        if new is not None and (root := _becomes_an_output(variable, new)) is not None:
-            return Declined(f"an output of the graph would share its memory with {root.name or 'a constant'}", node)
+        if new is not None and (reason := would_alias(variable, new)) is not None:
+            return reason
         given.append(new)
     return given
-
-
-def _becomes_an_output(old: Variable, new: Variable) -> Variable | None:
-    """The input or constant with which an output would share memory if `new` replaced `old`; None if there is none."""
-    if not any(client is None for view in memory_views(old) for client, _ in view.clients):
-        return None
-    return next((root for root in memory_roots(new) if root.owner is None), None)
 
 
 def _part_of_concat(outer: Apply, axis: int, part: Slice) -> Variable | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, Literal
 
@@ -35,6 +36,7 @@ aten = torch.ops.aten
 PLAIN = (aten.mm.default, aten.matmul.default, aten.bmm.default)
 PRODUCTS = (*PLAIN, aten.linear.default, aten.addmm.default)
 Side = Literal["lhs", "rhs"]
+SIDES: dict[Side, str] = {"lhs": "left", "rhs": "right"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class MergeMatMul(Rewriter):
 
     def __init__(self, side: Side) -> None:
         self.side: Side = side
-        self.name = f"merge products with the same {'left' if side == 'lhs' else 'right'} factor"
+        self.name = f"merge products with the same {SIDES[side]} factor"
 
     def apply(self, graph: FunctionGraph) -> Profile:
         profile = Profile()
@@ -167,18 +169,13 @@ def _concatenated(variables: Sequence[Variable], axis: int) -> Variable:
     return concat(variables, axis)
 
 
-passes.new(
-    "MergeMatMulOnLHS",
-    "Merge products that share their left factor.",
-    whole=lambda: MergeMatMul("lhs"),
-    exactness=Exactness.REAL,
-)
-passes.new(
-    "MergeMatMulOnRHS",
-    "Merge products that share their right factor.",
-    whole=lambda: MergeMatMul("rhs"),
-    exactness=Exactness.REAL,
-)
+for _side, _name in SIDES.items():
+    passes.new(
+        f"MergeMatMulOn{_side.upper()}",
+        f"Merge products that share their {_name} factor.",
+        whole=partial(MergeMatMul, _side),
+        exactness=Exactness.REAL,
+    )
 
 
 into_linear = passes.new("FoldMatMulAddIntoFullyConnected", "Replace a matrix product and a sum by a linear layer.")

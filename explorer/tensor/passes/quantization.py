@@ -13,7 +13,6 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
-    is_known,
     owned_by,
     read_once,
     reapplied,
@@ -87,7 +86,7 @@ def rescale_of_quantize(node: Apply, above: Apply) -> Rewrite:
 def quantize_constant(node: Apply) -> Rewrite:
     """A quantized constant is a constant of integers; the real constant stays for its other users."""
     source = node.inputs[0]
-    if not isinstance(source, Constant) or not is_known(source):
+    if not isinstance(source, Constant) or source.trainable:
         return False
     kind = node.outputs[0].tensor_type
     return replace_with(node, q.quantized_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))

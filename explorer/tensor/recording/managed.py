@@ -39,21 +39,19 @@ class ManagedPipeline:
         return tuple(dict.fromkeys(name for made in self._made() for name in made.rule_names()))
 
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        """Those of them that look at one application."""
-        found: dict[str, LocalRewriter] = {}
-        for made in self._made():
-            for rule in getattr(made, "local_rewriters", tuple)():
-                found.setdefault(rule.label, rule)
-        return tuple(found.values())
+        """The local rewriters of all its passes, each once."""
+        return tuple(dict.fromkeys(local for rewriter in self._rewriters() for local in rewriter.local_rewriters()))
 
     def global_rewriters(self) -> tuple[Rewriter, ...]:
-        """Those of them that look at the whole graph."""
-        made = [made for made in self._made() if isinstance(made, GraphPass)]
-        return tuple(dict.fromkeys(rule for one in made for rule in one.rewriter().global_rewriters()))
+        """The global rewriters of all its passes, each once."""
+        return tuple(dict.fromkeys(found for rewriter in self._rewriters() for found in rewriter.global_rewriters()))
 
     def entries(self) -> list[str]:
         """The names of its passes in order, as a record keeps them."""
         return [str(config) for config in self.pipeline]
+
+    def _rewriters(self) -> list[Rewriter]:
+        return [made.rewriter() for made in self._made() if isinstance(made, GraphPass)]
 
     def _made(self) -> list[Pass[FunctionGraph]]:
         return [self._passes[name] for name in self.pipeline.pass_ids if name in self._passes.passes]

@@ -15,7 +15,6 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.stats import stats
 from explorer.tensor.torch_io.exporting import to_module
 from explorer.trace import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 
@@ -199,14 +198,23 @@ class TensorSnapshot:
         """Nothing is folded at this level."""
         return {}
 
-    @cached_property
-    def _stats(self) -> Mapping[str, int]:
-        return stats(self.state)
-
     @property
     def stats(self) -> Mapping[str, int]:
-        """Operators, constants, bytes."""
+        """Operators, constants, parameters (numbers in constants) and bytes that operators write."""
         return self._stats
+
+    @cached_property
+    def _stats(self) -> Mapping[str, int]:
+        values = [node.value for node in self.state.nodes.values()]
+        applied = [value for value in values if isinstance(value, Apply)]
+        constants = [value for value in values if isinstance(value, Constant)]
+        written = [v.type.size_bytes for node in applied for v in node.outputs if isinstance(v.type, TensorType)]
+        return {
+            "operators": len(applied),
+            "constants": len(constants),
+            "parameters": sum(value.data.numel() for value in constants),
+            "activation_bytes": sum(written),
+        }
 
     def circuit(self) -> Any:
         """A module that computes this state."""

@@ -112,57 +112,41 @@ class EquilibriumDB(RewriteDatabase["Rewriter | LocalRewriter"]):
         return [entry.item for entry in entries if entry.role == role and isinstance(entry.item, Rewriter)]
 
 
-class LocalGroupDB(RewriteDatabase[LocalRewriter]):
-    """Local rewriters as one: applies the first that matches, or with `apply_all` all of them."""
+class LocalRewriterDB(RewriteDatabase[LocalRewriter]):
+    """Base of the databases of local rewriters, which are ordered by position."""
 
     ordered: ClassVar[bool] = True
+
+    def register(
+        self, name: str, rewriter: "LocalRewriter | LocalGroupDB", *tags: str, position: Position = "last"
+    ) -> None:
+        """Register a local rewriter. Raises: RuleError if it is not one; DuplicateNameError."""
+        self._register(name, rewriter, tags, position)
+
+    def _accepts(self, item: object) -> bool:
+        return isinstance(item, LocalRewriter | LocalGroupDB)
+
+
+class LocalGroupDB(LocalRewriterDB):
+    """Local rewriters as one: applies the first that matches, or with `apply_all` all of them."""
 
     def __init__(self, name: str = "", *, apply_all: bool = False) -> None:
         super().__init__(name)
         self.apply_all = apply_all
 
-    def register(
-        self,
-        name: str,
-        rewriter: "LocalRewriter | LocalGroupDB",
-        *tags: str,
-        position: Position = "last",
-    ) -> None:
-        """Register a local rewriter. Raises: RuleError if it is not one; DuplicateNameError."""
-        self._register(name, rewriter, tags, position)
-
-    def _accepts(self, item: object) -> bool:
-        return isinstance(item, LocalRewriter | LocalGroupDB)
-
     def _wants(self) -> str:
         return "a group accepts local rewriters"
 
     def _make(self, entries: list[Entry[LocalRewriter]]) -> LocalRewriterGroup:
-        members = [entry.item for entry in entries]
-        return LocalRewriterGroup(*members, apply_all=self.apply_all, name=self.name)
+        return LocalRewriterGroup(*(entry.item for entry in entries), apply_all=self.apply_all, name=self.name)
 
 
-class SweepDB(RewriteDatabase[LocalRewriter]):
+class SweepDB(LocalRewriterDB):
     """Local rewriters for one walk through the graph, tried at every application in the order of their positions."""
-
-    ordered: ClassVar[bool] = True
 
     def __init__(self, name: str = "", *, order: Order = "in_to_out") -> None:
         super().__init__(name)
         self.order: Order = order
-
-    def register(
-        self,
-        name: str,
-        rewriter: "LocalRewriter | LocalGroupDB",
-        *tags: str,
-        position: Position = "last",
-    ) -> None:
-        """Register a local rewriter. Raises: RuleError if it is not one; DuplicateNameError."""
-        self._register(name, rewriter, tags, position)
-
-    def _accepts(self, item: object) -> bool:
-        return isinstance(item, LocalRewriter | LocalGroupDB)
 
     def _wants(self) -> str:
         return "a sweep accepts local rewriters and groups of them"

@@ -28,43 +28,42 @@ MAX_POWER = 8
 """Maximum exponent; higher powers are written as products of powers, and are not flattened."""
 
 
+@dataclass(slots=True, order=True)
+class Cost:
+    """Compared in this order: operators, divisions and subtractions among these, leaves, numbers."""
+
+    operators: int = 0
+    inverses: int = 0
+    leaves: int = 0
+    numbers: int = 0
+
+
 @dataclass(slots=True)
 class Terms:
     """A product as powers of factors and a fraction, or a sum as multiples of terms and a number.
 
-    The fields from `operators` on count what would be removed; see `cost`. `shared` counts operators that stay.
+    `cost` is that of the operators that a rewrite removes; `shared` counts operators that stay.
     """
 
     counts: dict[Variable, Any] = field(default_factory=dict[Variable, Any])
     above: Any = 1
     below: Any = 1
     number: Any = 0
-    operators: int = 0
-    inverses: int = 0
-    leaves: int = 0
-    numbers: int = 0
+    cost: Cost = field(default_factory=Cost)
     shared: int = 0
 
     def add(self, variable: Variable, count: Any) -> None:
         """Add a factor or term that is not flattened."""
         self.counts[variable] = self.counts.get(variable, 0) + count
-        self.leaves += 1
-
-    @property
-    def cost(self) -> tuple[int, int, int, int]:
-        """What a rewrite must reduce: operators, divisions and subtractions among these, leaves, numbers."""
-        return (self.operators, self.inverses, self.leaves, self.numbers)
+        self.cost.leaves += 1
 
 
 @dataclass(slots=True)
 class Builder:
-    """Builds operators and counts them as `Terms.cost` does."""
+    """Builds operators and counts their cost."""
 
     node: Apply
-    operators: int = 0
-    inverses: int = 0
-    leaves: int = 0
-    numbers: int = 0
+    cost: Cost = field(default_factory=Cost)
 
     def holds(self, number: Any) -> bool:
         """Whether the dtype of the node represents a number as a normal one; some kernels convert to it first."""
@@ -72,21 +71,16 @@ class Builder:
 
     def make(self, target: Any, *inputs: Any) -> Variable:
         """Apply an overload to variables and numbers."""
-        self.operators += 1
-        self.inverses += target in INVERSES
-        self.numbers += sum(not isinstance(value, Variable) for value in inputs) if target in BINARY else 0
+        self.cost.operators += 1
+        self.cost.inverses += target in INVERSES
+        self.cost.numbers += sum(not isinstance(value, Variable) for value in inputs) if target in BINARY else 0
         return call(target, *inputs)
-
-    @property
-    def cost(self) -> tuple[int, int, int, int]:
-        """As `Terms.cost`."""
-        return (self.operators, self.inverses, self.leaves, self.numbers)
 
     def finished(self, value: Any) -> Variable:
         """The result in the shape of the node; a lone number becomes a constant."""
         old = self.node.outputs[0]
         if not isinstance(value, Variable):
-            self.numbers += 1
+            self.cost.numbers += 1
             return full_like(old, value)
         if shape_of(value) != shape_of(old):
             return self.make(aten.expand.default, value, list(shape_of(old)))
@@ -160,7 +154,7 @@ def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) ->
         variable, weight, counted = waiting.pop()
         number = number_of(variable)
         if number is not None:
-            terms.numbers += counted
+            terms.cost.numbers += counted
             family.take(terms, number, weight)
             continue
         owner = variable.owner
@@ -171,9 +165,9 @@ def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) ->
             terms.add(variable, weight)
             continue
         terms.shared += not goes
-        terms.operators += goes
-        terms.numbers += goes * (len(owner.inputs) - len(parts))  # the factor of a multiple is not a part
-        terms.inverses += goes and owner.op.target in INVERSES
+        terms.cost.operators += goes
+        terms.cost.numbers += goes * (len(owner.inputs) - len(parts))  # the factor of a multiple is not a part
+        terms.cost.inverses += goes and owner.op.target in INVERSES
         waiting.extend((part, inner, goes) for part, inner in reversed(parts))
 
 
@@ -259,7 +253,7 @@ def _multiply(number: Any, powers: list[tuple[Variable, int]], builder: Builder)
     for variable, power in powers:
         highest, rest = divmod(power, MAX_POWER)
         for part in (*[MAX_POWER] * highest, *[rest] * bool(rest)):
-            builder.leaves += 1
+            builder.cost.leaves += 1
             factor = variable if part == 1 else builder.make(aten.pow.Tensor_Scalar, variable, part)
             one = not isinstance(product, Variable) and product == 1
             product = factor if one else builder.make(aten.mul.Tensor, product, factor)
@@ -307,7 +301,7 @@ def _build_sum(terms: Terms, builder: Builder) -> Any:
     total: Any = None
     number = terms.number
     for variable, factor in ordered:
-        builder.leaves += 1
+        builder.cost.leaves += 1
         size = -factor if _is_negative(factor) else factor
         term = variable if size == 1 else builder.make(aten.mul.Tensor, variable, size)
         if total is not None:
@@ -320,8 +314,8 @@ def _build_sum(terms: Terms, builder: Builder) -> Any:
             total = builder.make(aten.neg.default, term)
         else:
             total = builder.make(aten.mul.Tensor, variable, factor)
-            builder.operators -= 1  # replaces the multiple that was built
-            builder.numbers -= 1
+            builder.cost.operators -= 1  # replaces the multiple that was built
+            builder.cost.numbers -= 1
     if total is None:
         return number
     return builder.make(aten.add.Tensor, total, number) if number else total
