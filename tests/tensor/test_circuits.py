@@ -67,7 +67,7 @@ def views_of_the_same_shape(graph):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.fuzz] if name in SLOW else []) for name in gallery.names()]
 )
-def test_the_graph_of_a_circuit_gives_its_values_before_and_after_the_default_passes(name):
+def test_the_graph_of_a_circuit_has_its_values_before_and_after_the_default_passes(name):
     """One test for both, so that each circuit is exported once."""
     circuit, graph, x = compiled(name), imported(name).clone(), rows(name)
     graph.verify()
@@ -88,7 +88,7 @@ def test_the_graph_of_a_circuit_gives_its_values_before_and_after_the_default_pa
         assert len(graph) <= 0.6 * before
 
 
-def test_core_level_gives_the_values_too():
+def test_core_level_has_the_same_values():
     circuit = compiled("digits")
     graph = from_circuit(circuit, batch_size=2, level="core")
     x = random_inputs(circuit, 2)

@@ -104,7 +104,7 @@ def test_neither_inputs_nor_constants_are_overwritten():
     assert "would overwrite the constant weight" in refused([x], add_(weight, x))
 
 
-def test_what_is_an_output_of_the_graph_is_not_overwritten():
+def test_an_output_of_the_graph_is_not_overwritten():
     base = exp(x)
     assert "an output of the graph, or a view" in refused([x], base, relu_(base))
     assert "an output of the graph, or a view" in refused([x], transposed(base), relu_(base))
@@ -130,7 +130,7 @@ def test_nothing_is_overwritten_twice():
 def test_what_needs_the_result_cannot_run_before_it():
     base = exp(x)
     new = relu_(base)
-    assert "cannot run before it: it needs its result" in refused([x], add(new, mul(base, new)))
+    assert "cannot run before it, because it needs its result" in refused([x], add(new, mul(base, new)))
     assert "cannot run before it" in refused([x], add(new, mul(transposed(base), new)))
 
 
@@ -156,14 +156,14 @@ def test_a_long_circle_of_such_is_found():
     assert torch.isfinite(values(found, [torch.ones(3, 3)])[0]).all()
 
 
-def test_a_view_whose_elements_are_one_place_is_not_overwritten():
+def test_a_view_whose_elements_share_a_location_is_not_overwritten():
     small = tensor("row", 3)
     row = exp(small)
     wide = call(aten.expand.default, row, [3, 3])
     assert overlaps_itself(wide)
     assert not overlaps_itself(transposed(exp(x)))
     assert not overlaps_itself(call(aten.slice.Tensor, exp(x), 1, 0, 3, 2))
-    assert "one place in memory" in refused([small], relu_(wide))
+    assert "share a memory location" in refused([small], relu_(wide))
     windows = call(aten.unfold.default, row, 0, 2, 1)
     assert overlaps_itself(windows)
 
@@ -306,7 +306,7 @@ def test_the_pipeline_overwrites_what_nothing_needs_any_more():
     assert repr(apply(optdb.query("+inplace"), [x, y], second, exact=True)) == "[add_(exp(x), y)]"
 
 
-def test_why_an_input_is_not_overwritten_is_told():
+def test_the_reason_why_an_input_is_not_overwritten_is_recorded():
     rule = WriteOverInput()
     refused = rule.transform(exp(x).owner)
     assert isinstance(refused, Declined)

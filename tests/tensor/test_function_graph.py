@@ -16,7 +16,7 @@ def graph_of_products():
     return FunctionGraph([x, y], [add(mul(x, y), x)])
 
 
-def test_undo_takes_back_the_names_of_axes():
+def test_undo_reverts_the_names_of_axes():
     graph = from_module(nn.Conv2d(3, 4, 3), (torch.randn(1, 3, 8, 8),))
     before, mark = graph.text(), graph.checkpoint()
     to_nhwc(graph)
@@ -37,7 +37,7 @@ def test_the_names_of_axes_are_taken_back_with_a_replacement_that_fails():
     assert image.checkpoint() == 0
 
 
-def test_what_undo_brought_back_is_no_longer_removed_for_good():
+def test_nodes_restored_by_undo_are_no_longer_removed_for_good():
     graph = graph_of_products()
     total = graph.outputs[0]
     mark = graph.checkpoint()

@@ -140,13 +140,13 @@ def test_merging_passes_over_what_a_feature_refuses_and_nothing_else(monkeypatch
         merge_rewriter.rewrite(broken)
 
 
-def test_a_rewriter_of_whole_graphs_that_gives_another_type_ends_the_record_with_its_name():
+def test_a_global_rewriter_that_returns_another_type_ends_the_record_with_its_name():
     wrong = Variable(TensorType(torch.float32, ()), name="wrong")
-    with pytest.raises(RuleError, match=r"the rule Replaces .* cannot stand for") as error:
+    with pytest.raises(RuleError, match=r"the rule Replaces .* cannot replace") as error:
         record_module(FunctionGraph([x, y], [add(x, y)]), DATA, Replaces(call(aten.neg.default, wrong)))
     kept = error.value.trace
     assert isinstance(kept, Trace)
-    assert "cannot stand for" in str(kept.steps[-1].error)
+    assert "cannot replace" in str(kept.steps[-1].error)
 
 
 class Circular(LocalRewriter):
@@ -176,7 +176,7 @@ def test_a_rule_that_would_make_a_cycle_fails_as_the_policy_says():
 
 
 @pytest.mark.parametrize("policy", FailurePolicy)
-def test_that_a_feature_refuses_a_replacement_is_not_a_failure_under_any_policy(policy):
+def test_a_replacement_refused_by_a_feature_is_not_a_failure_under_any_policy(policy):
     @node_rewriter([add], requirements=[Objects], name="Products")
     def products(node):
         """Is refused."""

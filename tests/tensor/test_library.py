@@ -41,7 +41,7 @@ def by_hand(target, rest, x):
 
 
 @pytest.mark.parametrize(("op", "target", "rest"), CASES, ids=lambda value: getattr(value, "__name__", ""))
-def test_an_operator_with_channels_last_gives_what_pytorch_gives_between_transposes(op, target, rest):
+def test_an_operator_with_channels_last_equals_the_one_of_pytorch_between_transposes(op, target, rest):
     x = random(2, 7, 8, 6).requires_grad_()
     rest = (*rest, 3) if op is library.batch_norm else rest
     found, wanted = op(x, *rest), by_hand(target, rest, x)
@@ -104,7 +104,7 @@ def test_shapes_follow_and_what_has_no_batch_is_refused():
         "%0 = explorer.conv2d_nhwc.default(%x, %w, stride=[2, 2], padding=[1, 1]) : f32[2,4,4,4] NHWC"
     )
     flat = Variable(TensorType(torch.float32, (7, 8, 6)))
-    with pytest.raises(OperatorError, match=r"takes .batch, height, width, channels.; a tensor of 3 axes"):
+    with pytest.raises(OperatorError, match=r"accepts .batch, height, width, channels.; got a tensor of 3 axes"):
         call(library.max_pool2d_nhwc, flat, [2, 2])
 
 

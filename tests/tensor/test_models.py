@@ -72,14 +72,14 @@ def test_a_core_graph_computes_what_the_model_does(name):
         assert torch.allclose(computed.double()(x.double()), original.double()(x.double()), rtol=1e-12, atol=1e-13)
 
 
-def test_an_import_takes_the_types_that_the_export_found(monkeypatch):
+def test_an_import_uses_the_types_that_the_export_inferred(monkeypatch):
     """To run every operator on fake tensors once more would take a quarter of it; `verify` compares the two."""
     monkeypatch.setattr(ops, "infer_types", None)
     graph = from_module(nn.Sequential(nn.Linear(3, 4), nn.ReLU()).eval(), (torch.randn(2, 3),))
     assert [str(v.type) for node in graph.toposort() for v in node.outputs] == ["f32[2,4]", "f32[2,4]"]
 
 
-def test_a_module_of_doubles_gives_a_graph_of_doubles():
+def test_a_module_of_doubles_becomes_a_graph_of_doubles():
     made, x = model("transformer").double(), example("transformer").double()
     program = torch.export.export(made, (x,))
     for level in ("functional", "core"):
@@ -146,7 +146,7 @@ def test_query_key_and_value_read_one_input(name):
     assert [len(nodes) for nodes in readers.values()] == [3, 1, 1, 1]
 
 
-def test_what_core_level_takes_apart():
+def test_core_level_decomposes_operators():
     assert counts(imported("resnet_small")) == {
         "conv2d": 6,
         "_native_batch_norm_legit_no_training": 6,
@@ -335,7 +335,7 @@ def line_in(module):
     ("module", "says"),
     [
         (Branches(), "PyTorch cannot export Branches .*data-dependent"),
-        (Chooses(), "cond .* is no operator .*without control flow"),
+        (Chooses(), "cond .* is not an operator .*without control flow"),
         (Counts(), "the shape of nonzero is not fixed"),
         (Reads(), "depends on the data"),
     ],
@@ -368,11 +368,11 @@ def test_an_unknown_level_is_refused():
 @pytest.mark.parametrize(
     ("args", "kwargs", "says"),
     [
-        ((), {}, "takes 1 positional arguments .*; 0 positional arguments"),
-        ((torch.zeros(2, 10, 64), torch.zeros(1)), {}, "takes 1 positional arguments .*; 2 positional"),
-        ((), {"x": torch.zeros(2, 10, 64)}, "takes 1 positional .*; 0 positional arguments and the keywords x"),
+        ((), {}, "accepts 1 positional arguments .*, got 0 positional arguments"),
+        ((torch.zeros(2, 10, 64), torch.zeros(1)), {}, "accepts 1 positional arguments .*, got 2 positional"),
+        ((), {"x": torch.zeros(2, 10, 64)}, "accepts 1 positional .*, got 0 positional arguments and the keywords x"),
         ((torch.zeros(3, 10, 64),), {}, r"x has the shape \(3, 10, 64\); the graph was made for \(2, 10, 64\)"),
-        ((3,), {}, "x must be a tensor .*; a int was given"),
+        ((3,), {}, "x must be a tensor .*, got a int"),
     ],
 )
 def test_a_call_with_other_arguments_is_refused(args, kwargs, says):
@@ -384,14 +384,14 @@ def test_a_number_that_was_fixed_cannot_be_another_one():
     x = torch.randn(2, 3)
     named_pair = {"a": x, "b": x}
     module = to_module(from_module(Dressed(), ((x, x),), {"scale": 3, "named": named_pair}))
-    with pytest.raises(OperatorError, match="was 3 when the module was exported, and is fixed; 4 was given"):
+    with pytest.raises(OperatorError, match="was 3 when the module was exported, and is fixed, got 4"):
         module((x, x), scale=4, named=named_pair)
 
 
-def test_a_graph_by_hand_takes_as_many_tensors_as_it_has_inputs():
+def test_a_graph_by_hand_accepts_as_many_tensors_as_it_has_inputs():
     graph = imported("transformer")
     plain = FunctionGraph(graph.inputs, graph.outputs)
-    with pytest.raises(OperatorError, match="takes 1 tensors; 2 were given"):
+    with pytest.raises(OperatorError, match="accepts 1 tensors, got 2"):
         to_module(plain)(torch.zeros(2, 10, 64), torch.zeros(1))
 
 

@@ -118,7 +118,7 @@ def test_arguments_of_another_dtype_are_refused():
         made(torch.zeros(2, 3, dtype=torch.float64))
 
 
-def test_a_module_that_is_converted_takes_arguments_that_are():
+def test_a_converted_module_accepts_converted_arguments():
     plain = nn.Linear(3, 2)
     made = to_module(from_module(plain, (torch.zeros(2, 3),)))
     made = nn.Sequential(made).double()
@@ -160,7 +160,7 @@ def test_a_module_without_a_tensor_among_its_results_is_refused():
         def forward(self, x):
             return 3
 
-    with pytest.raises(ExportError, match="gives no tensors"):
+    with pytest.raises(ExportError, match="does not return tensors"):
         from_module(Nothing(), (torch.ones(2),))
 
 

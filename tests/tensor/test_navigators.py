@@ -98,7 +98,7 @@ def test_an_ambiguous_pattern_leaves_one():
     assert led(ops((A, (A, "1"))), ops((A, "1")), [x], chain(5)) == "[op1(x)]"
 
 
-def test_what_is_read_elsewhere_is_not_a_inside_of_a_match():
+def test_nodes_with_other_users_are_not_inside_a_match():
     inner = op2(x, y)
     output = op5(op1(inner, z), inner)
     pattern, replacement = ops((A, (B, "1", "2"), "3")), ops((D, "3", "2"))
@@ -157,7 +157,7 @@ def test_an_equilibrium_of_two_rules():
     assert repr(graph) == "[op2(x, y)]"
 
 
-def test_an_equilibrium_takes_as_many_rounds_as_it_needs():
+def test_an_equilibrium_runs_as_many_rounds_as_it_needs():
     graph = FunctionGraph([x, y, z], [op1(op1(op3(x, y)))])
     rules = [
         rule((A, (B, "x", "y")), (D, "x", "y")),
@@ -247,7 +247,7 @@ def test_a_cleanup_runs_after_every_change():
     assert repr(graph) == "[op3(*1 -> op2(x), *1)]"
 
 
-def test_a_group_takes_the_first_that_applies_or_all_in_turn():
+def test_a_group_applies_the_first_rule_that_matches_or_all_in_turn():
     rules = [rule((A, "x"), (B, "x")), rule((B, "x"), (C, "x")), rule((A, "x"), (D, "x"))]
     for apply_all, expected in ((False, "[op2(x)]"), (True, "[op3(x)]")):
         graph = FunctionGraph([x], [op1(x)])

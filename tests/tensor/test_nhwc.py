@@ -81,7 +81,7 @@ def test_types_name_the_order_of_their_axes():
     graph = sunk(to_nhwc(imported("resnet_small").clone()))
     assert graph.inputs[0].tensor_type.layout == "NCHW"
     layouts = {v.tensor_type.layout for node in graph.nodes for v in node.outputs if v.tensor_type.rank == 4}
-    assert layouts == {"NHWC", ""}  # the last reshape, to one place for each channel, has no name
+    assert layouts == {"NHWC", ""}  # the last reshape, to one number per channel, has no name
     convolutions = [node for node in graph.nodes if node.op.name == "conv2d_nhwc"]
     assert {node.inputs[0].tensor_type.layout for node in convolutions} == {"NHWC"}
 
@@ -131,8 +131,8 @@ def test_what_has_no_form_with_channels_last_stays_and_says_why():
     assert sorted(reasons) == sorted(
         [
             "it is a transposed convolution, which has no form with channels last here",
-            "the places of the greatest numbers are read too",
-            "it is not in two dimensions, or takes no batch",
+            "its indices are used too",
+            "it is not in two dimensions, or has no batch axis",
             "it is not over height and width",
         ]
     )

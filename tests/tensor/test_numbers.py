@@ -40,7 +40,7 @@ def numbers_up_to(*shape, dtype):
 @pytest.mark.parametrize("shape", [(), (3,)])
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_number_gives_what_pytorch_gives(dtype, number, shape):
+def test_a_number_acts_as_in_pytorch(dtype, number, shape):
     given = numbers_up_to(*shape, dtype=dtype)
     for target in (aten.mul.Tensor, aten.add.Tensor, aten.div.Tensor):
         x = tensor("x", *shape, dtype=dtype)
@@ -72,7 +72,7 @@ def test_a_number_is_written_as_it_is():
     assert not list(to_module(graph).buffers())
 
 
-def test_a_number_that_is_an_output_or_stands_alone_is_a_tensor():
+def test_a_number_that_is_an_output_or_the_only_operand_is_a_tensor():
     x = tensor("x", 3, dtype=torch.float16)
     product = call(aten.mul.Tensor, x, 2.5)
     number = product.owner.inputs[1]
@@ -83,7 +83,7 @@ def test_a_number_that_is_an_output_or_stands_alone_is_a_tensor():
     assert all(type(value) is torch.Tensor for value in to_module(graph).buffers())
 
 
-def test_an_operator_that_takes_no_number_gets_a_tensor():
+def test_an_operator_that_does_not_accept_numbers_gets_a_tensor():
     x = tensor("x", 3, dtype=torch.bfloat16)
     number = call(aten.mul.Tensor, x, 2.3).owner.inputs[1]
     for second in (2.3, number):

@@ -40,7 +40,7 @@ def test_lists_are_compared_number_by_number():
     assert Op.of(aten.constant_pad_nd.default, pad=[1, 1], value=0) == ops[0]
 
 
-def test_what_is_no_default_is_said():
+def test_only_settings_other_than_defaults_are_printed():
     assert str(Op.of(aten.constant_pad_nd.default, pad=(1, 1), value=-0.0)).endswith("value=-0.0")
 
 
@@ -61,7 +61,7 @@ def test_copies_are_equal():
     ],
 )
 @pytest.mark.parametrize("pipeline", [None, DEFAULT_PIPELINE])
-def test_what_differs_in_the_kind_of_a_number_is_not_merged(function, pipeline):
+def test_operators_with_numbers_of_different_types_are_not_merged(function, pipeline):
     x = torch.arange(-3, 4)
     module = Calling(function)
     made = to_module(from_module(module, (x,)))

@@ -176,7 +176,7 @@ def test_nor_last_where_the_last_place_is_before_the_mark():
     assert [entry.name for entry in found.entries()] == ["first", "inside", "mark", "bold"]
 
 
-def test_nor_into_a_database_that_stands_before_it(mine):
+def test_nor_into_a_database_before_it(mine):
     inner = mine["canonicalize"]
     assert inner is mine.database("canonicalize")
     with pytest.raises(RuleError, match="tagged 'inplace': entries with this tag must come after"):
@@ -191,7 +191,7 @@ def test_nor_into_a_database_that_stands_before_it(mine):
 # ---------------------------------------------------------------------- the kinds of databases
 
 
-def test_what_each_database_takes_and_gives():
+def test_items_and_results_of_each_database():
     sequence, equilibrium, group, sweep = SequenceDB(), EquilibriumDB(), LocalGroupDB(), SweepDB()
     with pytest.raises(RuleError, match=r"wrap a local rewriter in a walker: in2out\(rule\)"):
         sequence.register("a", local(), 1, "t")  # pyright: ignore[reportArgumentType]

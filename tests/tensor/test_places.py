@@ -55,7 +55,7 @@ def test_what_a_pattern_makes_comes_from_where_its_root_does():
     assert [(node.op.name, node.location) for node in graph.toposort()] == [("exp", HERE), ("reciprocal", HERE)]
 
 
-def test_a_place_that_was_told_stays_and_is_kept_by_undo():
+def test_an_explicit_location_is_kept_also_by_undo():
     graph = two_places()
     exp = graph.outputs[0]
     new = neg(call(aten.tanh.default, graph.toposort()[0].outputs[0], location=ELSEWHERE))
@@ -68,7 +68,7 @@ def test_a_place_that_was_told_stays_and_is_kept_by_undo():
     assert [(node.op.name, node.location) for node in graph.toposort()] == wanted
 
 
-def test_what_stands_for_an_input_or_a_constant_comes_from_where_it_is_read():
+def test_the_replacement_of_an_input_or_constant_has_the_location_of_its_user():
     graph = two_places()
     graph.replace_validate(graph.inputs[0], neg(graph.inputs[0]))
     assert [node.location for node in graph.toposort()] == [THERE, THERE, HERE]

@@ -117,7 +117,7 @@ def test_a_rewrite_of_what_the_step_made_begins_another_step():
     assert all(check.ok for check in trace.check())
 
 
-def test_every_step_gives_the_same_values(trace):
+def test_every_step_has_the_same_values(trace):
     assert [(check.max_difference, check.ok) for check in trace.check()] == [(0.0, True)] * 4
     assert [float(v) for v in trace.circuit_at(1)(*DATA)] == [float(v) for v in trace.compiled(*DATA)]
 
@@ -136,7 +136,7 @@ def test_why_not_asks_the_pattern_again(trace):
         trace.why_not("Simplify", 10)
 
 
-def test_lineage_names_what_was_there_before_and_stands_now(trace):
+def test_lineage_names_the_nodes_before_and_now(trace):
     assert str(trace.lineage(4)).splitlines() == [
         "node 4: exists from step 0 to step 1",
         "  imported as: 4",
@@ -256,7 +256,7 @@ def test_a_rule_that_raises_ends_the_record_and_keeps_it_up_to_there():
 
 
 @pytest.mark.parametrize("give", [lambda node: [], lambda node: [node.inputs[0], None], lambda node: node.nothing])
-def test_what_a_rule_gives_wrong_is_recorded_where_it_is_passed_over(give):
+def test_an_invalid_result_of_a_rule_is_recorded_where_it_is_ignored(give):
     @node_rewriter([add], name="Wrong")
     def wrong(node):
         """Gives what it must not."""
@@ -275,7 +275,7 @@ def test_an_unknown_mode_is_an_error():
         record_module(example(), DATA, (), mode="test")
 
 
-def test_a_match_says_what_it_stands_for():
+def test_a_match_names_its_rule_and_nodes():
     graph = FunctionGraph([x, y], [div(mul(x, y), x)])
     found = SIMPLIFY.match(graph.toposort()[-1])
     assert not isinstance(found, Refusal)
@@ -283,7 +283,7 @@ def test_a_match_says_what_it_stands_for():
     assert [node.op.name for node in found.nodes] == ["div", "mul"]
 
 
-def test_undo_is_a_step_and_gives_the_same_text():
+def test_undo_is_a_step_and_restores_the_text():
     events = []
     graph = FunctionGraph([x, y, z], [div(mul(x, y), x)], features=[Observer([events.append])])
     before, mark = graph.text(), graph.checkpoint()
@@ -317,7 +317,7 @@ def test_why_not_of_a_rule_at_an_operator_that_it_does_not_look_for():
     )
 
 
-def test_a_difference_in_the_sign_of_zero_is_told_in_words():
+def test_a_difference_in_the_sign_of_zero_is_reported_in_words():
     minus = PatternSub((add, "a", 0.0), "a", name="DropZero", exactness=Exactness.EXACT)
     given = (torch.tensor(-0.0, dtype=torch.float64),)
     trace = record_module(FunctionGraph([x], [add(x, 0.0)]), given, TopoRewriter(minus))

@@ -49,11 +49,11 @@ def test_a_pipeline_may_be_given_by_the_names_of_passes(pipeline, entries):
     ("pipeline", "error", "says"),
     [
         ("Nonsense", UnknownNameError, "no pass named 'Nonsense'"),
-        (["DCE", 3], DataTypeError, "a pipeline cannot be 3: give passes or their names, rewriters, or a list"),
-        (SIMPLIFY, DataTypeError, r"the rule Simplify: lead it through the graph: in2out\(rule\)"),
+        (["DCE", 3], DataTypeError, "a pipeline cannot be 3: expected passes or their names, rewriters, or a list"),
+        (SIMPLIFY, DataTypeError, r"the rule Simplify: wrap it in a graph walker, e.g. in2out\(rule\)"),
     ],
 )
-def test_what_is_no_pipeline_is_refused(pipeline, error, says):
+def test_an_invalid_pipeline_is_refused(pipeline, error, says):
     with pytest.raises(error, match=says):
         explorer.record(Twice(), (X,), pipeline=pipeline)
 
@@ -110,7 +110,7 @@ class Sparse(nn.Module):
 
 
 def test_a_sparse_result_is_refused_with_its_place():
-    with pytest.raises(ExportError, match=r"gives a sparse tensor \(torch.sparse_coo\).*test_record_inputs.py"):
+    with pytest.raises(ExportError, match=r"returns a sparse tensor \(torch.sparse_coo\).*test_record_inputs.py"):
         explorer.record(Sparse(), (torch.eye(3),))
 
 
@@ -120,5 +120,5 @@ def test_a_tensor_in_place_of_a_tuple_of_arguments_is_refused():
 
 
 def test_a_class_in_place_of_a_pipeline_is_refused():
-    with pytest.raises(DataTypeError, match="cannot be the class EquilibriumRewriter: give an object of it"):
+    with pytest.raises(DataTypeError, match="cannot be the class EquilibriumRewriter: pass an object of it"):
         explorer.record(nn.ReLU(), (torch.randn(3),), EquilibriumRewriter)

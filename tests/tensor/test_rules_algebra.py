@@ -76,7 +76,7 @@ def test_a_result_keeps_its_shape():
     assert canonical([row, column], sub(add(row, column), row)) == "[expand(column, size=[3, 4])]"
 
 
-def test_what_is_read_elsewhere_is_not_computed_again():
+def test_nodes_with_other_users_are_not_computed_twice():
     product = mul(x, y)
     text = canonical([x, y, z], product, div(div(product, z), y))
     assert text == "[mul(x, y), div(x, z)]", "the quotient needs one operator instead of two"

@@ -112,7 +112,7 @@ LARGE = torch.tensor([[1000.0, 1000.0, 999.0, -1000.0], [-2000.0] * 4, [0.0, 1e-
         div(powers, total(powers, 1, keepdim=True)),
     ],
 )
-def test_a_stabilized_operator_is_finite_where_the_written_one_is_not(expression):
+def test_a_stabilized_operator_is_finite_where_the_original_is_not(expression):
     graph = graph_of([x], expression)
     assert not torch.isfinite(values(graph, [LARGE])[0]).all()
     stabilize.query("+fast_run").rewrite(graph)

@@ -83,7 +83,7 @@ def test_a_reshape_with_two_users_stays_below_the_permutation():
         ),
     ],
 )
-def test_what_is_not_done_to_views_and_why(rule, calls, reason):
+def test_rules_on_views_are_declined_with_a_reason(rule, calls, reason):
     made = ops(x, *calls) if calls else call(aten.cat.default, [x])
     assert reason in declined(rule, [x], made)
 
@@ -129,7 +129,7 @@ def test_selections_by_known_positions():
     assert declined(views.merge_selects, [x, unknown], both) == "one of the two selections is unknown"
 
 
-def test_where_with_a_known_condition_takes_one_side():
+def test_where_with_a_known_condition_is_one_side():
     true = Constant(torch.ones(3, 4, dtype=torch.bool))
     other = tensor("o", 3, 4)
     both = call(aten.where.self, true, matrix, other)

@@ -43,8 +43,8 @@ def test_what_a_rewrite_brings_in_is_marked_in_all_that_depends_on_it():
 
 def test_clips_above_what_is_trained_stay():
     x = tensor(2, 2)
-    told = reasons([x], clips_of(call(aten.mul.Tensor, x, parameter(2, 2)), 1), "OptimizeClips")
-    assert told == ["w is trained, and its gradient would change where numbers are equal"]
+    declined = reasons([x], clips_of(call(aten.mul.Tensor, x, parameter(2, 2)), 1), "OptimizeClips")
+    assert declined == ["w is trained, and its gradient would change where numbers are equal"]
 
 
 def test_strides_stay_in_whatever_leads_the_rules():

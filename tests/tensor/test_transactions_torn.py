@@ -121,7 +121,7 @@ def test_changes_that_are_not_validated_are_taken_back_too(hook):
     assert state(graph) == before
 
 
-def test_a_refusal_while_a_feature_breaks_is_told_as_the_error_of_the_feature():
+def test_a_refusal_while_a_feature_fails_raises_the_error_of_the_feature():
     class Broken(Feature):
         def on_prune(self, graph, node, reason):
             if isinstance(reason, tuple):
@@ -148,7 +148,7 @@ def test_an_error_says_what_else_was_raised_as_it_was_taken_back():
     raising.armed = True
     with pytest.raises(ValueError, match="no luck") as raised:
         graph.replace_all_validate(replaced(graph))
-    assert any("as it was taken back, a feature raised ZeroDivisionError: broken" in n for n in raised.value.__notes__)
+    assert any("while it was reverted, a feature raised ZeroDivisionError: broken" in n for n in raised.value.__notes__)
 
 
 @pytest.mark.parametrize("hook", HOOKS[:-1])
@@ -165,7 +165,7 @@ def test_undo_goes_to_its_end_whatever_a_feature_raises(hook):
     graph.verify()
 
 
-def test_undo_gives_back_edges_labels_and_makers():
+def test_undo_restores_edges_labels_and_makers():
     graph = graph_with()
     states = [state(graph)]
     for _ in range(3):
@@ -210,7 +210,7 @@ def test_a_change_that_is_broken_off_anywhere_is_put_back():
     assert broken_off > 50
 
 
-def test_a_variable_that_is_not_among_the_inputs_leaves_nothing_behind():
+def test_a_variable_that_is_not_among_the_inputs_changes_nothing():
     graph = graph_with()
     before, numbers = state(graph), dict(graph.ids)
     foreign = Variable(graph.inputs[0].type, name="foreign")
@@ -220,7 +220,7 @@ def test_a_variable_that_is_not_among_the_inputs_leaves_nothing_behind():
     assert graph.ids == numbers
 
 
-def test_what_was_marked_as_trained_is_not_when_it_is_taken_back():
+def test_reverting_a_change_reverts_requires_grad():
     graph = FunctionGraph([x], [neg(neg(x))])
     before = state(graph)
     weight = Constant(torch.nn.Parameter(torch.ones((), dtype=torch.float64)), "w", trainable=True)

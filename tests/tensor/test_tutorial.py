@@ -196,7 +196,7 @@ class Gives(LocalRewriter):
         (lambda node: node.nothing, "AttributeError"),
     ],
 )
-def test_a_transform_that_gives_what_it_must_not_ends_with_an_error_and_changes_nothing(give, message):
+def test_an_invalid_result_of_a_transform_is_an_error_and_changes_nothing(give, message):
     graph = FunctionGraph([x, y], [div(x, y)])
     with pytest.raises(RuleError, match=message):
         TopoRewriter(Gives(give)).rewrite(graph)
@@ -204,7 +204,7 @@ def test_a_transform_that_gives_what_it_must_not_ends_with_an_error_and_changes_
     graph.verify()
 
 
-def test_none_stands_for_a_result_that_is_not_used():
+def test_none_replaces_an_unused_result():
     inputs = call(aten.stack.default, [x, y])
     largest, _ = call(aten.max.dim, inputs, 0)
     graph = FunctionGraph([x, y], [largest])
@@ -250,7 +250,7 @@ def test_nodes_are_found_by_operator_only():
     graph = first_example()
     graph.attach_feature(NodeFinder())
     assert [repr(node) for node in graph.get_nodes(div)] == ["div(mul(y, x), y)", "div(z, x)"]
-    with pytest.raises(OperatorError, match="nodes are found by operator"):
+    with pytest.raises(OperatorError, match="expected an operator, got"):
         graph.get_nodes("div")
     found = OpKeyRewriter(LocalSimplify())
     found.rewrite(graph)
@@ -294,6 +294,6 @@ def test_a_navigator_ends_with_a_warning_where_a_rule_goes_on_for_ever():
         ((torch.ops.aten.linear.default, "x"), "linear accepts 2 to 3 inputs; got 1 in linear(x)"),
     ],
 )
-def test_a_pattern_gives_each_operator_as_many_inputs_as_it_takes(pattern, says):
+def test_each_operator_of_a_pattern_needs_as_many_inputs_as_it_accepts(pattern, says):
     with pytest.raises(RuleError, match=re.escape(says)):
         PatternSub(pattern, "x")

@@ -78,7 +78,7 @@ def test_where_no_rule_is_tried_a_pass_says_at_which_operators_it_is(trace):
     )
 
 
-def test_a_rule_without_a_reason_says_what_it_looks_for_and_what_stands_there(trace):
+def test_a_rule_without_a_reason_names_the_expected_and_the_actual_operator(trace):
     relu = node_of(trace, "relu")
     assert trace.why_not("silent", relu).reason == (
         f"it does not apply here, and reports no reason: it is tried at relu or neg, and node {relu} is relu, "

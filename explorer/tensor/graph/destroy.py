@@ -22,23 +22,23 @@ class DestroyHandler(Feature):
     """Checks the applications that overwrite an input, and orders what must run before them.
 
     A value may be overwritten once, if it is neither an input of the graph nor a constant, if no output of the graph
-    shares its memory, if no other input of the application does, if all that reads it can run before, and if no
-    gradient may need it. Only what changed since the last agreement is looked at again.
+    shares its memory, if no other input of the application does, if all its other users can run before, and if no
+    gradient may need it. Only changes since the last validation are checked.
     """
 
     is_single = True
 
     def __init__(self) -> None:
         self._destroyers: dict[Apply, tuple[Variable, ...]] = {}
-        """What overwrites, and the roots of the memory that it overwrites, once they were checked."""
+        """Maps destroyers to the roots of the memory that they overwrite, once these were checked."""
         self._taken: dict[Variable, Apply] = {}
         self._trained: dict[Constant, None] = {}
         self._suspects: dict[Apply, None] = {}
         """Destroyers to check again."""
         self._changed: dict[Apply, None] = {}
-        """Applications that came or read something else."""
+        """Applications that are new or have another input."""
         self._positions: dict[Apply, float] = {}
-        """Places in an order that was agreed on: an application that fits between its neighbours needs no new one."""
+        """Positions in a valid order; an application that fits between its neighbours needs no new order."""
 
     # ------------------------------------------------------------------ notifications
 
@@ -80,7 +80,7 @@ class DestroyHandler(Feature):
             self._suspect_readers(node)
 
     def _suspect_readers(self, view: Apply) -> None:
-        """What overwrites the memory that a view shares is to be checked again."""
+        """Check the destroyers of the memory that a view shares again."""
         for output in view.outputs:
             for root in memory_roots(output):
                 if root in self._taken:
@@ -115,7 +115,7 @@ class DestroyHandler(Feature):
         self._destroyers[node] = ()
 
     def _refuse_gradients(self) -> None:
-        """Raises: InconsistencyError if a gradient may need what is overwritten."""
+        """Raises: InconsistencyError if a gradient may need an overwritten value."""
         for constant in self._trained:
             if constant.clients:
                 raise InconsistencyError(
@@ -124,7 +124,7 @@ class DestroyHandler(Feature):
                 )
 
     def _check(self, graph: FunctionGraph, node: Apply) -> None:
-        """Raises: InconsistencyError if an application must not overwrite what it does."""
+        """Raises: InconsistencyError if an application must not overwrite its input."""
         who = f"%{node.id} {node.op.name}"
         roots: list[Variable] = []
         for position in destroyed_inputs(node.op):
@@ -141,19 +141,19 @@ class DestroyHandler(Feature):
                 self._destroyers[node] = tuple(roots)
             if overlaps_itself(node.inputs[position]):
                 raise InconsistencyError(
-                    f"{who} would overwrite a view in which several elements are one place in memory"
+                    f"{who} would overwrite a view in which several elements share a memory location"
                 )
         for reader in _readers(node):
             if any(graph.order.path(output, [node]) is not None for output in reader.outputs):
                 raise InconsistencyError(
-                    f"%{reader.id} {reader.op.name} reads what {who} would overwrite, and cannot run before it: "
-                    "it needs its result"
+                    f"%{reader.id} {reader.op.name} reads a value that {who} would overwrite, and cannot run before "
+                    "it, because it needs its result"
                 )
 
     # ------------------------------------------------------------------ the order
 
     def _fits(self) -> bool:
-        """Whether what changed has a place in the order that was agreed on; if not, another order may have one."""
+        """Whether all changed applications fit into the known order; if not, there may be another order."""
         if not self._positions:
             return False
         for node in (*self._changed, *self._suspects):
@@ -178,18 +178,16 @@ class DestroyHandler(Feature):
             yield from (self._taken[r] for r in memory_roots(source) if self._taken.get(r, node) is not node)
 
     def _sort(self, graph: FunctionGraph) -> None:
-        """Agree on an order. Raises: InconsistencyError if there is none."""
+        """Find an order. Raises: InconsistencyError if there is none."""
         try:
             order = graph.toposort()
         except CycleError as error:
-            raise InconsistencyError(
-                f"what reads a value must run before it is overwritten, and cannot: {error}"
-            ) from error
+            raise InconsistencyError(f"users of a value cannot all run before it is overwritten: {error}") from error
         self._positions = {node: float(location) for location, node in enumerate(order, start=1)}
 
 
 def _readers(node: Apply) -> dict[Apply, None]:
-    """What reads the memory that an application overwrites, itself left out."""
+    """The applications that read memory that another application overwrites."""
     readers: dict[Apply, None] = {}
     for position in destroyed_inputs(node.op):
         for root in memory_roots(node.inputs[position]):
@@ -209,11 +207,11 @@ def _check_root(node: Apply, position: int, root: Variable) -> None:
             raise InconsistencyError(f"{who} would overwrite its input {position}, whose memory input {i} shares")
     for view in memory_views(root):
         if any(client is None for client, _ in view.clients):
-            raise InconsistencyError(f"{who} would overwrite what is an output of the graph, or a view of one")
+            raise InconsistencyError(f"{who} would overwrite an output of the graph, or a view of one")
 
 
 def overlaps_itself(variable: Variable) -> bool:
-    """Whether two elements of a view may be one place in memory, as in what `expand` gives."""
+    """Whether two elements of a view may share a memory location, as in a result of `expand`."""
     if not _is_view(variable):
         return False
     with on_fakes():
@@ -232,7 +230,7 @@ def _is_view(variable: Variable) -> bool:
 
 
 def _strided(variable: Variable) -> torch.Tensor:
-    """A fake tensor with the strides that a view of contiguous memory has."""
+    """A fake tensor with the strides of a view of contiguous memory."""
     owner = variable.owner
     if owner is None or not _is_view(variable):
         kind = variable.tensor_type

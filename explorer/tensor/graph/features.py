@@ -1,4 +1,4 @@
-"""Features of a graph: they are notified of every change, and may refuse one."""
+"""Features of a graph are notified of every change, and may refuse it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -19,8 +19,8 @@ class AlreadyThere(Exception):  # noqa: N818  # Theano's name; it is not an erro
 class Feature:
     """Base of all features; override the notifications that you need.
 
-    `publishes` names methods that the graph then offers as its own. A feature is not notified of what was in the graph
-    before it was attached: it reads the graph in `on_attach`.
+    `publishes` names methods that the graph then offers as its own. A feature is not notified of
+    applications that are in the graph before: it reads the graph in `on_attach`.
     """
 
     publishes: ClassVar[tuple[str, ...]] = ()
@@ -28,13 +28,13 @@ class Feature:
     """Whether a graph has at most one feature of this class; another one is ignored."""
 
     def on_attach(self, graph: "FunctionGraph") -> None:
-        """It is being attached. Raises: AlreadyThere to be ignored."""
+        """Called before it is attached. Raises: AlreadyThere to be ignored."""
 
     def on_detach(self, graph: "FunctionGraph") -> None:
-        """It was detached."""
+        """Called after it was detached."""
 
     def on_import(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
-        """An application came into the graph."""
+        """An application entered the graph."""
 
     def on_prune(self, graph: "FunctionGraph", node: Apply, reason: object) -> None:
         """An application left the graph."""
@@ -58,7 +58,7 @@ class Feature:
         new: Sequence[Variable],
         matched: Sequence[Apply],
     ) -> None:
-        """A transaction replaced `old` by `new`; `matched` are the applications that the rule looked at."""
+        """A transaction replaced `old` by `new`; `matched` are the applications that the rule matched."""
 
     def on_revert(
         self,
@@ -71,10 +71,10 @@ class Feature:
         """A transaction was reverted because of an error."""
 
     def on_validate(self, graph: "FunctionGraph") -> None:
-        """Raises: InconsistencyError if it refuses the present graph."""
+        """Raises: InconsistencyError if it refuses the current graph."""
 
     def orderings(self, graph: "FunctionGraph") -> Mapping[Apply, Sequence[Apply]]:
-        """Maps applications to those that must run before them although they do not read them."""
+        """Map applications to others that must run before them although they do not read their results."""
         return {}
 
 
@@ -103,7 +103,7 @@ class History(Feature):
 
 
 class NodeFinder(Feature):
-    """`get_nodes(op)`: the applications of an operator, in the order in which they came."""
+    """`get_nodes(op)`: the applications of an operator, in the order in which they entered the graph."""
 
     publishes = ("get_nodes",)
     is_single = True
@@ -124,12 +124,12 @@ class NodeFinder(Feature):
     def get_nodes(self, op: Op) -> tuple[Apply, ...]:
         """The applications of an operator. Raises: OperatorError if `op` is not an operator."""
         if not isinstance(op, Op):
-            raise OperatorError(f"nodes are found by operator; {op!r} is a {type(op).__name__}")
+            raise OperatorError(f"expected an operator, got {op!r}, a {type(op).__name__}")
         return tuple(self._nodes.get(op, ()))
 
 
 class ChangeTracker(Feature):
-    """Whether anything changed since it was last asked."""
+    """Tracks whether the graph has changed."""
 
     def __init__(self) -> None:
         self._changed = False

@@ -1,4 +1,4 @@
-"""The graph of a computation: its nodes, its features, and the methods that change it.
+"""`FunctionGraph`: the nodes of a computation, its features, and the methods that change it.
 
 Every change is part of a transaction (transactions.py) that adds and removes nodes (wiring.py), notifies the features,
 and can be undone.
@@ -17,7 +17,7 @@ from explorer.tensor.graph.order import Order
 from explorer.tensor.graph.text import lines
 from explorer.tensor.graph.transactions import Naming, Transactions
 from explorer.tensor.graph.wiring import Change, import_variable
-from explorer.tensor.ir.cloning import cloned
+from explorer.tensor.ir.cloning import clone_variables
 from explorer.tensor.ir.sorting import toposorted
 from explorer.tensor.ir.variables import Apply, Constant, Variable, expression
 
@@ -42,7 +42,7 @@ class FunctionGraph:
         first_id: int = 0,
     ) -> None:
         if clone:
-            copies = cloned(inputs, outputs)
+            copies = clone_variables(inputs, outputs)
             inputs, outputs = [copies[v] for v in inputs], [copies[v] for v in outputs]
         self.inputs: list[Variable] = list(inputs)
         self.outputs: list[Variable] = []
@@ -55,20 +55,20 @@ class FunctionGraph:
         """How the graph is called."""
         self.order = Order()
         self.observer: GraphObserver = NO_OBSERVER
-        """Receives the names of passes, refusals and limits; a recording observer replaces it when it is attached."""
+        """Receives scopes, refusals and limits; a recording observer replaces it when it is attached."""
         self.features: tuple[Feature, ...] = ()
         """The features that are attached."""
         self.declared = set(self.inputs)
         self.next_id = first_id
         """A number above all that were used."""
         self.next_draw = 0
-        """A position behind all random operators."""
+        """A position after all random operators."""
         self._published: dict[str, Callable[..., Any]] = {}
         self._transactions = Transactions(self)
         for feature in features:
             self.attach_feature(feature)
         if len(self.declared) != len(self.inputs):
-            raise GraphError("an input stands twice among the inputs; give each variable once")
+            raise GraphError("a variable occurs twice among the inputs; list each variable once")
         for variable in self.inputs:
             if variable.owner is not None:
                 raise GraphError(f"{variable} is the result of {variable.owner.op.name}; an input has no owner")
@@ -87,11 +87,10 @@ class FunctionGraph:
         return node in self.nodes
 
     def toposort(self) -> list[Apply]:
-        """The applications, each behind all it reads and behind what features ask for; the same for equal graphs.
+        """The applications in topological order, which respects the features and is the same for equal graphs.
 
-        Random operators keep the order of the program as far as what they read allows it.
-
-        Raises: CycleError if what features ask for cannot be kept.
+        Random operators keep the order of the program as far as their inputs allow.
+        Raises: CycleError if the orderings of features are impossible.
         """
         before: dict[Apply, list[Apply]] = {}
         for feature in self.features:
@@ -160,7 +159,7 @@ class FunctionGraph:
 
     @property
     def changes(self) -> Sequence[Change | Naming]:
-        """All changes that were made and not undone, in their order."""
+        """All changes that were not undone, in order."""
         return self._transactions.changes
 
     def change_node_input(self, node: Apply | None, index: int, new: Variable, reason: object = None) -> None:
@@ -195,11 +194,11 @@ class FunctionGraph:
     ) -> None:
         """Several replacements as one: all of them, and all features agree, or none.
 
-        `remove` are applications and variables that must be gone afterwards, and may never come back; `matched` are
-        the applications that a rule looked at, the root first, for the record. `layouts` gives variables of the graph
-        a name for the order of their axes.
+        `remove` are applications and variables that must be removed by this, and for good; `matched` are the
+        applications that a rule matched, the root first, for the record. `layouts` names the order of the axes of
+        variables of the graph.
         Raises: TypeMismatchError, CycleError, GraphError; InconsistencyError if a feature refuses it;
-        RuleError if something is still there that must be gone.
+        RuleError if something in `remove` is still in the graph.
         """
         self._transactions.replace_all_validate(pairs, reason, remove, matched, layouts)
 
@@ -217,7 +216,7 @@ class FunctionGraph:
         self._transactions.undo(mark)
 
     def number(self, variable: Variable) -> None:
-        """Give an input or a constant its number, as it enters the graph."""
+        """Assign a number to an input or constant that enters the graph."""
         self.ids[variable] = self.next_id
         self.next_id += 1
 
@@ -227,31 +226,31 @@ class FunctionGraph:
         """Check the invariants of the graph. Raises: GraphError with the first violation."""
         for node in toposorted(self.outputs):
             if node not in self.nodes:
-                raise GraphError(f"{node.op.name} is needed, and is not among the nodes")
+                raise GraphError(f"{node.op.name} is needed by an output, but is not among the nodes")
             for i, source in enumerate(node.inputs):
                 if (node, i) not in source.clients:
                     raise GraphError(f"%{node.id} {node.op.name} is not among the clients of its input {i}")
                 if source.owner is None and source not in self.ids:
-                    raise GraphError(f"%{node.id} {node.op.name} reads {source.name!r}, which is no input")
+                    raise GraphError(f"%{node.id} {node.op.name} reads {source.name!r}, which is not an input")
             found = node.op.result_types([v.type for v in node.inputs])
             if len(found) != len(node.outputs):
                 raise GraphError(f"%{node.id} {node.op.name} has {len(node.outputs)} results; expected {len(found)}")
             for variable, kind in zip(node.outputs, found, strict=True):
-                # what nothing reads may be of any type: embedding_bag with gradients has other auxiliary results
+                # unused results may have any type: embedding_bag with gradients has other auxiliary results
                 if variable.clients and variable.type != kind:
                     raise GraphError(
-                        f"result {variable.index} of %{node.id} {node.op.name} is a {kind}, and the graph says "
-                        f"{variable.type}"
+                        f"result {variable.index} of %{node.id} {node.op.name} is a {kind}, but its variable has the "
+                        f"type {variable.type}"
                     )
         needed = set(toposorted(self.outputs))
         for node in self.nodes:
             if node not in needed:
-                raise GraphError(f"%{node.id} {node.op.name} is in the graph, and no output needs it")
+                raise GraphError(f"%{node.id} {node.op.name} is in the graph, but no output needs it")
 
     def text(self, *, ids: bool = False) -> str:
         """One line per application, numbered from the inputs on: equal for equal graphs.
 
-        With `ids` they have the numbers by which `why_not` and errors name them, as in `print(trace.graph_at(step))`.
+        With `ids` they have the numbers that `why_not`, errors and `print(trace.graph_at(step))` use.
         """
         return lines(self, ids)
 

@@ -1,4 +1,4 @@
-"""Which variables depend on trained parameters or inputs, and outputs that must remain so."""
+"""Dependence of variables on trained parameters and inputs, and a feature that preserves it for outputs."""
 
 from explorer.errors import InconsistencyError
 from explorer.tensor.graph.features import Feature
@@ -7,9 +7,9 @@ from explorer.tensor.ir.variables import Apply, Variable
 
 
 def trained_among(*variables: Variable) -> Variable | None:
-    """A constant or input that gets a gradient, on which one of some variables depends; None if there is none.
+    """The first constant or input with a gradient on which one of some variables depends; None if there is none.
 
-    Only variables marked as trained are visited: none where nothing is trained.
+    Only variables with `requires_grad` are visited.
     """
     waiting = [variable for variable in reversed(variables) if variable.requires_grad]
     seen = set(waiting)
@@ -24,9 +24,9 @@ def trained_among(*variables: Variable) -> Variable | None:
 
 
 class KeepGradients(Feature):
-    """Outputs that depend on trained parameters or inputs continue to do so.
+    """Preserves the dependence of outputs on trained parameters and inputs.
 
-    Otherwise `backward` would raise where it was possible: `x * 0` has a gradient, and the constant 0 has none.
+    Without it `backward` might raise where it was possible: `x * 0` has a gradient, and the constant 0 has none.
     """
 
     is_single = True
@@ -34,7 +34,7 @@ class KeepGradients(Feature):
     def __init__(self) -> None:
         self._positions: tuple[int, ...] = ()
         self._lost = False
-        """Whether something that is trained was replaced by something that is not since the last validation."""
+        """Whether a variable with `requires_grad` was replaced by one without since the last validation."""
 
     def on_attach(self, graph: FunctionGraph) -> None:
         self._positions = tuple(i for i, v in enumerate(graph.outputs) if trained_among(v) is not None)

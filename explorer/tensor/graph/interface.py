@@ -19,34 +19,34 @@ class Mutation:
 
 
 class Arguments(tuple[Any, ...]):
-    """The positional arguments of a call, and with them its keyword arguments."""
+    """The positional arguments of a call, with its keyword arguments."""
 
     by_name: Mapping[str, Any]
 
-    def __new__(cls, in_a_row: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> "Arguments":
-        made = super().__new__(cls, in_a_row)
+    def __new__(cls, positional: Sequence[Any], by_name: Mapping[str, Any] | None = None) -> "Arguments":
+        made = super().__new__(cls, positional)
         made.by_name = dict(by_name or {})
         return made
 
 
-def _taken_apart(arguments: Arguments) -> tuple[list[Any], tuple[str, ...]]:
+def _flatten(arguments: Arguments) -> tuple[list[Any], tuple[str, ...]]:
     return [*arguments, *arguments.by_name.values()], tuple(arguments.by_name)
 
 
-def _put_together(values: Iterable[Any], names: tuple[str, ...]) -> Arguments:
+def _unflatten(values: Iterable[Any], names: tuple[str, ...]) -> Arguments:
     given = list(values)
     split = len(given) - len(names)
     return Arguments(given[:split], dict(zip(names, given[split:], strict=True)))
 
 
 pytree.register_pytree_node(
-    Arguments, _taken_apart, _put_together, serialized_type_name="explorer.tensor.graph.interface.Arguments"
+    Arguments, _flatten, _unflatten, serialized_type_name="explorer.tensor.graph.interface.Arguments"
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """A parameter, buffer or other tensor of the module that a graph was made of.
+    """A parameter, buffer or other tensor of the module that a graph was imported from.
 
     `saved`: it is in the module's state dict. `spare`: the graph never read it, so no rewrite can have replaced it.
     """
@@ -60,14 +60,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Sharing:
-    """The memory that an output shares: that of inputs, of any constant, of earlier outputs."""
+    """The inputs, constants and earlier outputs with which an output shares memory."""
 
     inputs: frozenset[int] = frozenset()
     constants: bool = False
     outputs: frozenset[int] = frozenset()
 
     def is_within(self, other: "Sharing") -> bool:
-        """Whether it shares nothing that the other does not."""
+        """Whether the other shares at least as much."""
         return self.inputs <= other.inputs and self.constants <= other.constants and self.outputs <= other.outputs
 
 
@@ -75,31 +75,31 @@ class Sharing:
 class Interface:
     """Structure of arguments and results; None: positional tensors, and one tensor or a tuple of them.
 
-    `mutations` are the buffers that a call gives new values; those values are the first outputs of the graph.
+    `mutations` are the buffers that a call updates; their new values are the first outputs of the graph.
     """
 
     arguments: pytree.TreeSpec | None = None
     results: pytree.TreeSpec | None = None
     mutations: tuple[Mutation, ...] = ()
     fixed: tuple[tuple[int, Any], ...] = ()
-    """Flat arguments other than tensors, and their values: the graph was made for these, and does not accept them."""
+    """Positions and values of flat arguments other than tensors, for which the graph is specialized."""
     shared: tuple[Sharing, ...] | None = None
-    """For each output of the graph whose memory it shared when the graph was made."""
+    """The sharing of each output of the graph at import."""
     state: tuple[Held, ...] = ()
-    """All that the module held."""
+    """All tensors of the module."""
     fixed_results: tuple[tuple[int, Any], ...] = ()
-    """Flat results other than tensors, and their values, which are the same in each call."""
+    """Positions and values of flat results other than tensors, which are the same in each call."""
 
     argument_strides: tuple[tuple[int, ...], ...] = ()
     """Strides of the tensors that the module was exported with."""
     result_strides: tuple[tuple[int, ...], ...] = ()
-    """Strides of the tensors that it returned for them."""
+    """Strides of the tensors that it returned."""
 
     def __deepcopy__(self, memo: object) -> "Interface":
         return self
 
     def with_strides(self, results: Sequence[torch.Tensor], arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Copy results that a caller could not write into, or read as fast, as those of the module.
+        """Copy results unless a caller can write into them, and read them as fast, as those of the module.
 
         Arguments with the strides of the export have results with the strides of the module, if these are dense. For
         other arguments it is only known whether a result of the module has overlapping elements.
@@ -114,19 +114,19 @@ class Interface:
         """The tensors that the graph accepts. Raises: OperatorError for arguments of another structure or value."""
         if self.arguments is None:
             if kwargs:
-                raise OperatorError(f"the graph takes tensors in a row; {', '.join(kwargs)} was given by name")
+                raise OperatorError(f"the graph accepts positional tensors only, got the keywords {', '.join(kwargs)}")
             return list(args)
         names = [name for name in self.arguments.child(1).context if name in kwargs]
         ordered = {name: kwargs[name] for name in [*names, *(name for name in kwargs if name not in names)]}
         flat, spec = pytree.tree_flatten((args, ordered))
         if spec != self.arguments:
-            wanted, found = _described(self.arguments), _described(spec)
-            raise OperatorError(f"the module takes {wanted}, as when it was exported; {found} were given")
+            wanted, found = _describe(self.arguments), _describe(spec)
+            raise OperatorError(f"the module accepts {wanted}, as when it was exported, got {found}")
         for position, value in self.fixed:
             if flat[position] != value:
                 raise OperatorError(
-                    f"argument {position} was {value!r} when the module was exported, and is fixed; "
-                    f"{flat[position]!r} was given"
+                    f"argument {position} was {value!r} when the module was exported, and is fixed, "
+                    f"got {flat[position]!r}"
                 )
         known = {position for position, _ in self.fixed}
         return [value for position, value in enumerate(flat) if position not in known]
@@ -141,8 +141,7 @@ class Interface:
         return pytree.tree_unflatten(flat, self.results)
 
 
-def _described(spec: pytree.TreeSpec) -> str:
-    """A structure of arguments in words."""
+def _describe(spec: pytree.TreeSpec) -> str:
     positional, named = spec.children()
     parts = [f"{positional.num_children} positional arguments"]
     if named.num_children:

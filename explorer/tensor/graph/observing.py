@@ -1,4 +1,4 @@
-"""What rewriters report about a graph besides its changes: passes, refusals, limits."""
+"""Reports of rewriters in addition to the changes of a graph: scopes, refusals, limits."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,16 +8,16 @@ from explorer.trace import Refusal
 
 
 class GraphObserver(Protocol):
-    """Receives the reports; false if nobody listens, so that a report need not be made."""
+    """Receives the reports; false if nobody listens, so that reports can be skipped."""
 
     def __bool__(self) -> bool: ...
 
     def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
-        """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
+        """A part of the pipeline: all changes inside are recorded under its name; `rules` are those that it tries."""
         ...
 
     def limit(self, what: str, limit: int, message: str) -> None:
-        """A bound was reached while more was possible."""
+        """A limit was reached."""
         ...
 
     def failed(self, error: str) -> None:

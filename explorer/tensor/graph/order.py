@@ -1,8 +1,8 @@
-"""An order of the applications of a graph that changes with it, by which a cycle is found before it is made.
+"""A topological order of the applications of a graph, updated with every change, which detects cycles in advance.
 
-Every application has a label, and each one reads only applications with smaller labels. An edge that agrees with the
-labels costs nothing to check. For one that does not, what lies between its two ends is found once: what must come
-first takes the smallest of their labels, what must come last the largest, and no other label changes.
+Every application has a label, and reads only applications with smaller labels. An edge that agrees with the labels
+costs nothing to check. For an edge that does not, the applications between its ends exchange their labels: those that
+must come first get the smallest, those that must come last the largest, and no other label changes.
 Source: Pearce and Kelly 2007, A dynamic topological sort algorithm for directed acyclic graphs.
 """
 
@@ -14,7 +14,7 @@ GAP = 1.0
 TOO_CLOSE = 1e-9
 
 Label = tuple[float, int]
-"""A place, and a number that no other label has: places may be equal, labels are not."""
+"""A position and a unique number: positions may be equal, labels are not."""
 
 
 class Order:
@@ -26,7 +26,7 @@ class Order:
         self._given = 0
 
     def add(self, node: Apply, below: float | None = None) -> None:
-        """Give a new application a label above all it reads, if possible below a given place."""
+        """Assign a new application a label above all that it reads, if possible below a position."""
         low = max((self._label[source][0] for source in _sources(node)), default=0.0)
         if below is not None and below - low > TOO_CLOSE:
             location = (low + below) / 2
@@ -37,19 +37,19 @@ class Order:
         self._label[node] = (location, self._given)
 
     def remove(self, node: Apply) -> None:
-        """Forget an application, if it is known."""
+        """Remove an application, if it has a label."""
         self._label.pop(node, None)
 
     def label(self, node: Apply) -> float:
-        """The place of an application; not smaller than those of all it reads."""
+        """The position of an application; not smaller than those of all that it reads."""
         return self._label[node][0]
 
     def labels(self, nodes: Iterable[Apply]) -> dict[Apply, Label]:
-        """The labels of some applications, to give them back with `restore`."""
+        """The labels of some applications, to be restored with `restore`."""
         return {node: self._label[node] for node in nodes}
 
     def restore(self, labels: Mapping[Apply, Label]) -> None:
-        """Give some applications these labels."""
+        """Set the labels of some applications."""
         self._label.update(labels)
 
     def path(self, source: Variable, targets: Iterable[Apply]) -> Apply | None:
@@ -74,8 +74,8 @@ class Order:
     def raised_above(self, node: Apply, source: Apply) -> dict[Apply, Label]:
         """The labels that must change for `node` to read `source`, which does not depend on it.
 
-        The affected region: what needs `node` and stands before `source`, and what `source` needs and stands behind
-        `node`. It keeps its labels, and gets them in another order.
+        The affected region are the users of `node` before `source`, and the applications after `node` that `source`
+        needs. They exchange their labels.
         """
         low, high = self._label[node], self._label[source]
         if high < low:
@@ -86,7 +86,7 @@ class Order:
         return dict(zip(moved, sorted([*first.values(), *last.values()]), strict=True))
 
     def sorted(self, nodes: Iterable[Apply]) -> list[Apply]:
-        """Applications, each behind all that it reads."""
+        """Applications in topological order."""
         return sorted(nodes, key=self._label.__getitem__)
 
     def _reached(

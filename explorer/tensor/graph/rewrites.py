@@ -1,4 +1,4 @@
-"""What a local rewriter returns: the replacements of results, or why it leaves an application alone."""
+"""Return values of local rewriters: the replacements of results, or the reason to leave an application alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from explorer.trace import Refusal, RefusalKind
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Returned in place of False to say why a rule does not apply, and at which application."""
+    """The reason why a rule does not apply, and at which application; returned instead of False."""
 
     reason: str
     node: Apply | None = None
@@ -24,8 +24,8 @@ class Declined:
 Replacements = Sequence[Variable | None] | Mapping[Variable, Variable] | Mapping[Variable | str, object]
 """One variable per result of the node, None for an unused result; or a mapping from variables to their replacements.
 
-In a mapping the key "remove" may list what must be gone afterwards, and "layouts" map variables to names of their axes.
+In a mapping, "remove" may list applications and variables that this removes, and "layouts" map variables to layouts.
 """
 
 Rewrite = Replacements | Declined | Refusal | Literal[False] | None
-"""What a rule returns: replacements, or the reason why there are none; False and None if it is not concerned."""
+"""Replacements, or the reason why there are none; False and None if the rule is about something else."""

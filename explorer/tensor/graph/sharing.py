@@ -1,7 +1,7 @@
-"""Whose memory the outputs of a graph share: a caller may write into a result.
+"""Memory that the outputs of a graph share with inputs, constants and each other: a caller may write into a result.
 
-A rewrite may make an output the memory of an argument, of a constant or of another output; a module that is made of the
-graph copies such an output, unless the module that the graph was made of shared it too.
+A rewrite may make an output an alias of an argument, a constant or another output. The exported module copies such an
+output, unless the imported module shared its memory too.
 """
 
 from explorer.tensor.graph.function_graph import FunctionGraph
@@ -11,14 +11,14 @@ from explorer.tensor.ir.variables import Constant, Variable
 
 
 def sharing_of(graph: FunctionGraph) -> tuple[Sharing, ...]:
-    """What each output of a graph shares."""
+    """The sharing of each output of a graph."""
     positions = {variable: i for i, variable in enumerate(graph.inputs)}
     roots = [frozenset(memory_roots(output)) for output in graph.outputs]
     return tuple(_sharing(position, roots, positions) for position in range(len(roots)))
 
 
 def outputs_to_copy(graph: FunctionGraph) -> frozenset[int]:
-    """The positions of outputs that share memory which they did not share at import; none if that is unknown."""
+    """The positions of outputs that share more memory than at import; none if that is unknown."""
     known = graph.interface.shared
     if known is None:
         return frozenset()

@@ -1,8 +1,8 @@
-"""Strides of the tensors of a graph, and which operators and outputs depend on them.
+"""Strides of the tensors of a graph, and the operators and outputs that depend on them.
 
-A replacement has the values of what it replaces, and may have other strides. Its users are run on fake tensors with the
-strides before and after, until these agree. Inputs are assumed to be dense in the order of their axes, and, where
-values are concerned, in the reverse order too.
+A replacement has the values of the variable it replaces, but maybe other strides. Its users are run on fake tensors
+with the strides before and after, until these agree. Inputs are assumed to be dense in the order of their axes, and,
+where values are concerned, in the reverse order too.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ aten = torch.ops.aten
 
 Strides = tuple[int, ...]
 
-LOOKS_AT_STRIDES = frozenset(
+STRIDE_SENSITIVE = frozenset(
     (
         *(aten.as_strided, aten.as_strided_copy, aten.as_strided_scatter, aten._reshape_alias, aten.view_as_complex),
         *(aten.native_group_norm, aten._cdist_forward, aten._pdist_forward),
@@ -34,28 +34,28 @@ LOOKS_AT_STRIDES = frozenset(
 """Operators of PyTorch whose values, or whose acceptance of a tensor, depend on its strides."""
 
 OWN = ("aten", "explorer", "prims", "quantized_decomposed")
-"""Namespaces of operators that are known not to look at strides, but for those above."""
+"""Namespaces whose operators do not depend on strides, except those above."""
 
-MOST_ABOVE = 64
-"""Without a graph, strides are followed through this many applications; farther up they count as dense."""
+MAX_ABOVE = 64
+"""Maximum number of applications through which strides are followed without a graph; beyond, they count as dense."""
 
-MOST_BELOW = 256
-"""Users of a result are followed through this many applications; with more, one of them counts as sensitive."""
+MAX_BELOW = 256
+"""Maximum number of applications through which users of a result are followed; beyond, one counts as sensitive."""
 
 
 def is_stride_sensitive(op: Op) -> bool:
     """Whether the values of an operator, or whether it runs at all, depend on the strides of its tensors."""
     other_numbers = op.target is aten.view.dtype
-    return other_numbers or op.packet in LOOKS_AT_STRIDES or op.target.namespace not in OWN
+    return other_numbers or op.packet in STRIDE_SENSITIVE or op.target.namespace not in OWN
 
 
-def first_stride_sensitive_user(copy: Variable, source: Variable, does: Callable[[Apply], bool]) -> str | None:
-    """The first user that would notice if a copy had the strides of its source, an output too; None if there is none.
+def first_stride_sensitive_user(copy: Variable, source: Variable, is_sensitive: Callable[[Apply], bool]) -> str | None:
+    """The first user of a copy, or output, that depends on its strides being other than those of its source; or None.
 
-    `does` tells whether an operator that accepts any strides nevertheless depends on them.
+    `is_sensitive` tells whether an operator that accepts any strides nevertheless depends on them.
     """
     for reverse in (False, True):
-        found = _Strides(reverse).first_user(copy, source, does, outputs=not reverse)
+        found = _Strides(reverse).first_user(copy, source, is_sensitive, outputs=not reverse)
         if found is not None:
             return found
     return None
@@ -64,7 +64,7 @@ def first_stride_sensitive_user(copy: Variable, source: Variable, does: Callable
 class _Strides:
     """The strides of variables, if inputs are dense in the order of their axes, or in the reverse order.
 
-    Those of applications that `is_kept` accepts are kept until they are forgotten or computed again.
+    Those of applications that `is_kept` accepts are kept until they are removed or computed again.
     """
 
     def __init__(self, reverse: bool, is_kept: Callable[[Apply], bool] | None = None) -> None:
@@ -91,7 +91,7 @@ class _Strides:
     def _find(self, owner: Apply | None, found: dict[Apply, tuple[Strides, ...]]) -> None:
         """Find the strides of all results of an application and of those above it."""
         waiting = [] if owner is None else [owner]
-        left = MOST_ABOVE
+        left = MAX_ABOVE
         while waiting:
             node = waiting[-1]
             above = [v.owner for v in node.inputs if v.owner is not None]
@@ -120,15 +120,15 @@ class _Strides:
         return _dense(variable.type, self._reverse) if results is None else results[variable.index]
 
     def first_user(
-        self, old: Variable, new: Variable, does: Callable[[Apply], bool], *, outputs: bool = False
+        self, old: Variable, new: Variable, is_sensitive: Callable[[Apply], bool], *, outputs: bool = False
     ) -> str | None:
-        """The first user that would notice the strides of `new` in place of those of `old`; None if there is none."""
+        """The first user of `old` that is sensitive to the strides of `new`; None if there is none."""
         before, after = self.of(old, new)
         if _same(old, before, after):
             return None
         other = {old: after}
         waiting = [old]
-        for _ in range(MOST_BELOW):
+        for _ in range(MAX_BELOW):
             if not waiting:
                 return None
             for client in dict.fromkeys(client for client, _ in waiting.pop().clients):
@@ -136,15 +136,15 @@ class _Strides:
                     if outputs:
                         return "an output of the graph"
                     continue
-                changed = None if does(client) else self._changed(client, other)
+                changed = None if is_sensitive(client) else self._changed(client, other)
                 if changed is None:
                     return client.op.name
                 other.update(changed)
                 waiting.extend(changed)
-        return "what follows, which was not looked at to the end,"
+        return f"a user beyond the first {MAX_BELOW}"
 
     def _changed(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
-        """The results of an operator whose strides change if those of some variables do; None if it refuses them."""
+        """New strides of the results of a user, if they change; None if it is sensitive, or refuses its inputs."""
         if is_stride_sensitive(client.op) or not _are_tensors(client):
             return None
         strides = tuple(other.get(v, own) for v, own in zip(client.inputs, self.of(*client.inputs), strict=True))
@@ -160,15 +160,15 @@ class _Strides:
 
 
 class KeepStrides(Feature):
-    """Knows the strides in a graph, and refuses changes of those that an operator depends on for its values."""
+    """Tracks the strides in a graph, and refuses to change those on which the values of an operator depend."""
 
     is_single = True
 
     def __init__(self) -> None:
         self._strides: tuple[_Strides, ...] = ()
-        self._given: WeakKeyDictionary[Apply, list[Strides]] = WeakKeyDictionary()
-        """The strides of the inputs of a sensitive operator when it came. Those of one that left are kept as long as it
-        may come back: while changes are reverted, what is above it need not be as it was."""
+        self._inputs: WeakKeyDictionary[Apply, list[Strides]] = WeakKeyDictionary()
+        """The strides of the inputs of a sensitive operator when it entered the graph. They are kept while a removed
+        operator may come back: when changes are reverted, its inputs may not have their strides yet."""
         self._suspects: dict[Apply, None] = {}
         """Sensitive operators to check again."""
 
@@ -180,10 +180,10 @@ class KeepStrides(Feature):
     def on_import(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
         if not is_stride_sensitive(node.op):
             return
-        if node in self._given:
+        if node in self._inputs:
             self._suspects[node] = None
         else:
-            self._given[node] = self._given_to(node)
+            self._inputs[node] = self._strides_of_inputs(node)
 
     def on_prune(self, graph: FunctionGraph, node: Apply, reason: object) -> None:
         self._suspects.pop(node, None)
@@ -198,7 +198,7 @@ class KeepStrides(Feature):
             user = waiting.pop()
             if user is None:
                 continue
-            if user in self._given:
+            if user in self._inputs:
                 self._suspects[user] = None
             changed = [strides.refresh(user) for strides in self._strides]
             if any(changed):
@@ -207,16 +207,16 @@ class KeepStrides(Feature):
     def on_validate(self, graph: FunctionGraph) -> None:
         for node in self._suspects:
             inputs = (*node.inputs, *node.inputs)  # in both orders
-            if not all(map(_same, inputs, self._given_to(node), self._given[node])):
+            if not all(map(_same, inputs, self._strides_of_inputs(node), self._inputs[node])):
                 raise InconsistencyError(f"%{node.id} {node.op.name} depends on the strides of its inputs")
         self._suspects.clear()
 
-    def first_user(self, old: Variable, new: Variable, does: Callable[[Apply], bool]) -> str | None:
-        """The first application of which `does` tells that it notices other strides of `new`; None if there is none."""
-        found = (strides.first_user(old, new, does) for strides in self._strides)
+    def first_user(self, old: Variable, new: Variable, is_sensitive: Callable[[Apply], bool]) -> str | None:
+        """The first user of `old` that is sensitive to the strides of `new`; None if there is none."""
+        found = (strides.first_user(old, new, is_sensitive) for strides in self._strides)
         return next((user for user in found if user is not None), None)
 
-    def _given_to(self, node: Apply) -> list[Strides]:
+    def _strides_of_inputs(self, node: Apply) -> list[Strides]:
         return [found for strides in self._strides for found in strides.of(*node.inputs)]
 
 
@@ -245,11 +245,11 @@ def _dense(kind: ValueType, reverse: bool) -> Strides:
 
 @lru_cache(maxsize=100_000)
 def _results(op: Op, kinds: tuple[ValueType, ...], strides: tuple[Strides, ...]) -> tuple[Strides, ...] | None:
-    """How the results of an operator lie for tensors that lie so; None if it refuses them."""
-    given = [(kind, lies) for kind, lies in zip(kinds, strides, strict=True) if isinstance(kind, TensorType)]
+    """The strides of the results of an operator for inputs of these strides; None if it refuses them."""
+    given = [(kind, stride) for kind, stride in zip(kinds, strides, strict=True) if isinstance(kind, TensorType)]
     try:
         with on_fakes():
-            tensors = [torch.empty_strided(kind.shape, lies, dtype=kind.dtype) for kind, lies in given]
+            tensors = [torch.empty_strided(kind.shape, stride, dtype=kind.dtype) for kind, stride in given]
             return tuple(tuple(result.stride()) for result in flat_results(op.run(tensors)))
     except KERNEL_ERRORS:
         return None

@@ -39,9 +39,9 @@ class Transactions:
         self._graph = graph
         self.changes: list[Change | Naming] = []
         self._gone: dict[Apply, int] = {}
-        """Applications that must not come back, with the number of changes after which that was said."""
+        """Applications that were removed for good, with the number of changes at that time."""
 
-    # ------------------------------------------------------------------ making changes
+    # ------------------------------------------------------------------ applying changes
 
     def change_input(self, node: Apply | None, index: int, new: Variable, reason: object) -> None:
         """Change one edge. Raises: as `replace_all`."""
@@ -66,7 +66,7 @@ class Transactions:
     ) -> None:
         """Several replacements as one, if all features agree.
 
-        Raises: as `replace_all`; RuleError if what must be gone is still there.
+        Raises: as `replace_all`; RuleError if something in `remove` is still in the graph.
         """
         with self._transaction(reason, [old for old, _ in pairs], [new for _, new in pairs], matched):
             for variable, layout in layouts.items():
@@ -80,9 +80,9 @@ class Transactions:
     def _transaction(
         self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
     ) -> Iterator[None]:
-        """Everything that happens inside, or nothing, whatever is raised; features are notified of either.
+        """Keep all changes made inside, or revert all of them if anything is raised; features are notified of either.
 
-        Raises: what is raised inside; or what a feature raises while changes are reverted, if that is worse.
+        Raises: errors from inside; or an error of a feature while changes are reverted, if that is worse.
         """
         graph, mark = self._graph, len(self.changes)
         self._begin()
@@ -97,13 +97,13 @@ class Transactions:
                 raise worse from error
             raise
         if len(self.changes) > mark:
-            self._applied(reason, old, new, matched)
+            self._notify(reason, old, new, matched)
 
     def _begin(self) -> None:
         for feature in self._graph.features:
             feature.on_begin(self._graph)
 
-    def _applied(
+    def _notify(
         self, reason: object, old: Sequence[Variable], new: Sequence[Variable], matched: Sequence[Apply] = ()
     ) -> None:
         for feature in self._graph.features:
@@ -117,7 +117,7 @@ class Transactions:
     def _change(self, node: Apply | None, index: int, new: Variable, reason: object) -> None:
         old = read_at(self._graph, node, index)
         if old is not new:
-            coming = self._checked(node, old, new)
+            coming = self._check(node, old, new)
             number_leaves(self._graph, new, coming)
             change = Change(node, index, old, new, reason, coming)
             self.changes.append(change)
@@ -137,11 +137,11 @@ class Transactions:
 
     # ------------------------------------------------------------------ checks
 
-    def _checked(self, node: Apply | None, old: Variable, new: Variable) -> list[Apply]:
-        """What would come into the graph. Raises: as `replace_all`."""
+    def _check(self, node: Apply | None, old: Variable, new: Variable) -> list[Apply]:
+        """The applications that would enter the graph. Raises: as `replace_all`."""
         graph = self._graph
         if old.type != new.type:
-            raise TypeMismatchError(f"{_short(new)} is a {new.type} and cannot stand for a {old.type}")
+            raise TypeMismatchError(f"{_short(new)} is a {new.type} and cannot replace a {old.type}")
         if node is not None:
             blocked = graph.order.path(new, [node])
             if blocked is not None:
@@ -160,23 +160,23 @@ class Transactions:
         for gone in remove:
             owner = gone if isinstance(gone, Apply) else gone.owner if isinstance(gone, Variable) else None
             if owner in graph.nodes if owner is not None else gone in graph.ids:
-                raise RuleError(f"the replacement by {name_of(reason)} did not remove {gone}, as it said")
+                raise RuleError(f"the replacement by {name_of(reason)} did not remove {gone} as announced")
 
     # ------------------------------------------------------------------ reverting
 
     def undo(self, mark: int) -> None:
         """Revert all changes since a mark.
 
-        Raises: GraphError for a mark in the future; what a feature raises, after everything was reverted.
+        Raises: GraphError for a mark in the future; errors of features, after everything was reverted.
         """
         if not 0 <= mark <= len(self.changes):
-            raise GraphError(f"there are {len(self.changes)} changes; one cannot go back to change {mark}")
+            raise GraphError(f"cannot undo to change {mark}: there are {len(self.changes)} changes")
         self._begin()
         undone = self.changes[mark:]
         raised = self._revert(mark)
         if undone:
             edges = [change for change in undone if isinstance(change, Change)]
-            self._applied("undo", [edge.new for edge in edges], [edge.old for edge in edges])
+            self._notify("undo", [edge.new for edge in edges], [edge.old for edge in edges])
         raised.reraise()
 
     def _revert(self, mark: int) -> ErrorCollector:
@@ -200,13 +200,13 @@ def text_of(error: BaseException) -> str:
 
 
 def _worse(error: BaseException, raised: ErrorCollector) -> BaseException | None:
-    """What features raised besides, if the error is only a refusal, or if it must not be held up; else a note of it."""
+    """The worst error of features if it is not an `Exception`, or `error` only a refusal; else add a note of it."""
     found = raised.worst()
     if found is None:
         return None
     if isinstance(error, InconsistencyError) or not isinstance(found, Exception):
         return found
-    error.add_note(f"as it was taken back, a feature raised {text_of(found)}")
+    error.add_note(f"while it was reverted, a feature raised {text_of(found)}")
     return None
 
 

@@ -1,8 +1,7 @@
-"""How one edge of a graph is changed and restored, with the nodes that enter and leave the graph.
+"""Changing and restoring one edge of a graph, with the nodes that enter and leave the graph.
 
-Nothing else changes `inputs` of an application or `outputs` of a graph, and only a transaction calls it. A change
-records what it is about to do before it does it, and features are notified at the end: so it can be reverted whatever
-is raised, and wherever.
+Nothing else changes `inputs` of an application or `outputs` of a graph, and only transactions call it. A change records
+each of its effects in advance, and features are notified at the end: so it can be reverted wherever an error is raised.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,19 +28,19 @@ class Change:
     new: Variable
     reason: object
     added: Sequence[Apply] = field(default=(), repr=False)
-    """What came into the graph with the new variable, inputs first."""
+    """The applications that entered the graph with the new variable, inputs first."""
     removed: list[Apply] = field(default_factory=list[Apply], repr=False)
-    """What went with the old one, inputs last; filled in while the change is made, as are the next ones."""
+    """The applications that left with the old one, inputs last; filled in during the change, as are the next fields."""
     labels: dict[Apply, Label] = field(default_factory=dict[Apply, Label], repr=False)
-    """The labels that applications had in the order of the graph, where they have none or another one now."""
+    """The previous labels of applications whose label changed or was removed."""
     named: list[Apply] = field(default_factory=list[Apply], repr=False)
-    """What never was in the graph before."""
+    """The applications that were never in the graph before."""
     requires_grad: list[Variable] = field(default_factory=list[Variable], repr=False)
-    """Variables that require a gradient since then."""
+    """Variables that require a gradient because of the change."""
 
 
 class ErrorCollector(list[BaseException]):
-    """What features raised: `with` it goes on behind an error, which it keeps."""
+    """Errors of features: a `with` block suppresses an error and adds it."""
 
     def __enter__(self) -> None:
         pass
@@ -60,7 +59,7 @@ class ErrorCollector(list[BaseException]):
         worst = next((error for error in self if not isinstance(error, Exception)), self[0])
         for error in self:
             if error is not worst:
-                worst.add_note(f"besides, a feature raised {type(error).__name__}: {error}")
+                worst.add_note(f"in addition, a feature raised {type(error).__name__}: {error}")
         return worst
 
     def reraise(self) -> None:
@@ -76,16 +75,16 @@ def read_at(graph: "FunctionGraph", node: Apply | None, index: int) -> Variable:
 
 
 def number_leaves(graph: "FunctionGraph", variable: Variable, coming: Iterable[Apply]) -> None:
-    """Give the inputs and constants that come with a variable their numbers.
+    """Assign numbers to the inputs and constants that enter the graph with a variable.
 
-    Raises: GraphError for a variable without owner that is not among the inputs; then none has got one.
+    Raises: GraphError for a variable without owner that is not among the inputs; then none is assigned.
     """
     found = [leaf for node in coming for leaf in node.inputs if leaf.owner is None]
     leaves = found if variable.owner is not None else [variable]
     for leaf in leaves:
         if leaf not in graph.ids and not isinstance(leaf, Constant) and leaf not in graph.declared:
             name = leaf.name or "a variable without a name"
-            raise GraphError(f"{name} is needed and is not among the inputs of the graph")
+            raise GraphError(f"{name} is needed, but is not among the inputs of the graph")
     for leaf in leaves:
         if leaf not in graph.ids:
             graph.number(leaf)
@@ -195,7 +194,7 @@ def _rewire(graph: "FunctionGraph", change: Change) -> None:
 
 
 def _mark_trained(change: Change) -> None:
-    """If the new variable requires a gradient, so does everything that depends on the application."""
+    """If the new variable requires a gradient, mark all variables that depend on the application."""
     waiting = [change.node] if change.node is not None and change.new.requires_grad else []
     while waiting:
         found = [variable for variable in waiting.pop().outputs if not variable.requires_grad]
@@ -206,7 +205,7 @@ def _mark_trained(change: Change) -> None:
 
 
 def _drop(graph: "FunctionGraph", change: Change) -> None:
-    """Remove applications that have no users any more."""
+    """Remove applications that have no users left."""
     waiting = [change.old]
     while waiting:
         owner = waiting.pop().owner
@@ -235,7 +234,7 @@ def _notify(graph: "FunctionGraph", change: Change, raised: ErrorCollector) -> N
 
 
 def name_of(reason: object) -> str:
-    """The name under which a change is recorded: that of a rewriter, a text as it is."""
+    """The name under which a change is recorded: that of a rewriter, or a string."""
     if isinstance(reason, str):
         return reason
     return str(getattr(reason, "name", "")) or ("a change by hand" if reason is None else type(reason).__name__)

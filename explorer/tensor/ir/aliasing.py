@@ -1,7 +1,7 @@
-"""Which results of an operator share memory with its inputs, and which inputs it overwrites.
+"""Results of operators that share memory with inputs, and inputs that operators overwrite.
 
-The schema of an operator says it of views and of in-place operators; a run on fake tensors finds what a schema does
-not say: dropout in evaluation gives its input itself.
+Schemas declare this for views and in-place operators. A run on fake tensors finds undeclared sharing: dropout in
+evaluation returns its input itself.
 """
 
 from collections.abc import Iterator
@@ -42,41 +42,41 @@ def shared_inputs(node: Apply) -> tuple[tuple[int, ...], ...]:
 
 @lru_cache(maxsize=100_000)
 def _shared(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...]:
-    said = _said(op)
+    declared = _declared(op)
     if not all(isinstance(kind, TensorType) for kind in inputs):
-        return said
+        return declared
     with on_fakes():
         tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
         memory = [tensor.untyped_storage()._cdata for tensor in tensors]
         results = flat_results(op.run(tensors))
         found: list[tuple[int, ...]] = []
         for i, result in enumerate(results):
-            known = said[i] if i < len(said) else ()
+            known = declared[i] if i < len(declared) else ()
             if isinstance(result, torch.Tensor):
-                own = result.untyped_storage()._cdata
-                known += tuple(k for k, other in enumerate(memory) if other == own and k not in known)
+                memory_of_result = result.untyped_storage()._cdata
+                known += tuple(k for k, other in enumerate(memory) if other == memory_of_result and k not in known)
             found.append(known)
     return tuple(found)
 
 
-def _said(op: Op) -> tuple[tuple[int, ...], ...]:
+def _declared(op: Op) -> tuple[tuple[int, ...], ...]:
     """Sharing as the schema declares it; a list of results may share what its elements may share."""
     names = op.input_names()
     marks = {argument.name: argument.alias_info for argument in op.target._schema.arguments}
     found: list[tuple[int, ...]] = []
     for result in op.target._schema.returns:
-        mine = result.alias_info
-        if mine is None:
+        info = result.alias_info
+        if info is None:
             found.append(())
             continue
-        letters = set(mine.before_set) | set(mine.after_set)
+        letters = set(info.before_set) | set(info.after_set)
         shared = [name for name, mark in marks.items() if mark is not None and letters & set(mark.before_set)]
         found.append(tuple(i for i, name in enumerate(names) if name in shared))
     return tuple(found)
 
 
 def memory_roots(variable: Variable) -> Iterator[Variable]:
-    """The variables whose memory a variable may share, up to those that share nobody's; itself if it has its own."""
+    """The variables that own the memory that a variable may share; possibly the variable itself."""
     seen: set[Variable] = set()
     waiting = [variable]
     while waiting:
@@ -91,16 +91,16 @@ def memory_roots(variable: Variable) -> Iterator[Variable]:
 
 
 def _viewed(variable: Variable) -> list[Variable]:
-    """The inputs of its owner whose memory it shares; the result of an in-place operator counts as new."""
+    """The inputs of its owner whose memory it shares; an in-place operator counts as allocating its result."""
     owner = variable.owner
     if owner is None:
         return []
-    gone = destroyed_inputs(owner.op)
-    return [owner.inputs[i] for i in shared_inputs(owner)[variable.index] if i not in gone]
+    overwritten = destroyed_inputs(owner.op)
+    return [owner.inputs[i] for i in shared_inputs(owner)[variable.index] if i not in overwritten]
 
 
 def memory_views(root: Variable) -> Iterator[Variable]:
-    """A variable and all in its graph that may share its memory, but not what in-place operators make of it."""
+    """A variable and the variables of its graph that may share its memory, without results of in-place operators."""
     seen = {root: None}
     waiting = [root]
     while waiting:
@@ -109,8 +109,8 @@ def memory_views(root: Variable) -> Iterator[Variable]:
         for client, position in current.clients:
             if client is None:
                 continue
-            gone = destroyed_inputs(client.op)
+            overwritten = destroyed_inputs(client.op)
             for output, shared in zip(client.outputs, shared_inputs(client), strict=True):
-                if position in shared and position not in gone and output not in seen:
+                if position in shared and position not in overwritten and output not in seen:
                     seen[output] = None
                     waiting.append(output)

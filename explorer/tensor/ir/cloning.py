@@ -6,11 +6,11 @@ from explorer.tensor.ir.sorting import toposorted
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 
-def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, Variable]:
+def clone_variables(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Variable, Variable]:
     """Copies of all variables from inputs to outputs; constants are shared in content, not in identity."""
     copies: dict[Variable, Variable] = {v: Variable(v.type, None, 0, v.name, v.device, v.requires_grad) for v in inputs}
 
-    def copied(variable: Variable) -> Variable:
+    def copy(variable: Variable) -> Variable:
         if variable not in copies:
             if isinstance(variable, Constant):
                 kind = variable.tensor_type
@@ -22,9 +22,9 @@ def cloned(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> dict[Vari
         return copies[variable]
 
     for node in toposorted(outputs):
-        new = Apply(node.op, [copied(v) for v in node.inputs], location=node.location, draw=node.draw)
+        new = Apply(node.op, [copy(v) for v in node.inputs], location=node.location, draw=node.draw)
         new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.requires_grad) for v in node.outputs]
         copies.update(zip(node.outputs, new.outputs, strict=True))
     for variable in outputs:
-        copied(variable)
+        copy(variable)
     return copies

@@ -1,6 +1,6 @@
 """Running operators on fake tensors, which have shapes and no numbers, and exporting modules: one thread at a time.
 
-What PyTorch keeps while it does either belongs to the process. Two readers of the dashboard may ask for both at once.
+PyTorch keeps global state during either, and two users of the dashboard may request both at once.
 """
 
 import logging
@@ -14,12 +14,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 _ONE_AT_A_TIME = RLock()
 LOGGER = logging.getLogger(FakeTensorMode.__module__)
-"""Where PyTorch writes the traceback of each operator that it refuses."""
+"""Logs the traceback of each operator that PyTorch refuses."""
 
 
 @contextmanager
 def on_fakes() -> Iterator[None]:
-    """Tensors made inside are fake, and nothing is written of what PyTorch refuses: the error has its reason."""
+    """Create fake tensors inside; refused operators are not logged, because the error has the reason."""
     with exclusively():
         LOGGER.addFilter(_no_record)
         try:
@@ -31,14 +31,14 @@ def on_fakes() -> Iterator[None]:
 
 @contextmanager
 def exclusively() -> Iterator[None]:
-    """No other thread is inside this or of `on_fakes`."""
+    """Exclude other threads from this and from `on_fakes`."""
     with _ONE_AT_A_TIME:
         yield
 
 
 @cache
 def _mode() -> FakeTensorMode:
-    """Made when it is needed: it imports much of PyTorch."""
+    """Created on demand, because it imports much of PyTorch."""
     return FakeTensorMode(allow_non_fake_inputs=False)
 
 

@@ -17,9 +17,9 @@ NATURAL = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: to
 class PythonNumber(torch.Tensor):
     """A zero-dimensional tensor that represents a Python number, as `nn.Parameter` represents a weight.
 
-    Its dtype is the one in which the number acts; `value` is the number itself. Operators that take numbers are given
-    that: kernels of short dtypes calculate with all its digits, and an integer need not fit into the dtype. What is
-    calculated of it is a plain tensor.
+    Its dtype is the one in which the number acts; `value` is the number itself. Operators that accept numbers receive
+    `value`: kernels of short dtypes compute with all its digits, and an integer need not fit into the dtype. Results
+    are plain tensors.
     """
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # pyright: ignore[reportAssignmentType]
@@ -61,7 +61,7 @@ class PythonNumber(torch.Tensor):
 
 
 @cache
-def takes_numbers(target: OpOverload) -> bool:
+def accepts_numbers(target: OpOverload) -> bool:
     """Whether PyTorch accepts a Python number for a tensor argument of this operator."""
     return torch._C._should_allow_numbers_as_tensors(target._schema.name.rpartition("::")[2])
 
@@ -69,6 +69,6 @@ def takes_numbers(target: OpOverload) -> bool:
 def operands(target: OpOverload, tensors: Sequence[Any]) -> list[Any]:
     """The operands of a kernel: next to a tensor a Python number is passed as that number, alone as a tensor."""
     alone = all(isinstance(tensor, PythonNumber) for tensor in tensors)
-    if alone or not takes_numbers(target):
+    if alone or not accepts_numbers(target):
         return list(tensors)
     return [tensor.value if isinstance(tensor, PythonNumber) else tensor for tensor in tensors]

@@ -1,4 +1,4 @@
-"""An operator, an overload of PyTorch with its arguments other than tensors; and how it is applied to variables."""
+"""Operators (overloads of PyTorch with all their arguments but the tensors), and applying them to variables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +9,17 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import OperatorError, UnknownNameError
-from explorer.tensor.ir.numbers import NATURAL, PythonNumber, operands, takes_numbers
+from explorer.tensor.ir.numbers import NATURAL, PythonNumber, accepts_numbers, operands
 from explorer.tensor.ir.result_types import check_inputs, infer_types, with_names
-from explorer.tensor.ir.schemas import bound, call_kernel, exact, flat_results, frozen, schema_defaults, takes_tensor
+from explorer.tensor.ir.schemas import (
+    accepts_tensor,
+    bind_arguments,
+    call_kernel,
+    exact,
+    flat_results,
+    freeze,
+    schema_defaults,
+)
 from explorer.tensor.ir.types import ValueType
 from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
@@ -32,9 +40,9 @@ Arguments = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An overload with everything fixed but its tensors. Two are equal if they compute the same of equal tensors.
+    """An overload with all arguments fixed but the tensors. Two are equal if they compute the same from equal tensors.
 
-    `target` is a functional overload of PyTorch (`torch.ops.aten.add.Tensor`, or one of our own); `arguments` are all
+    `target` is a functional overload of PyTorch (`torch.ops.aten.add.Tensor`, or a custom one); `arguments` are all
     its arguments, defaults included. To an operator 2, 2.0 and True are different numbers, and so are 0.0 and -0.0.
     """
 
@@ -56,13 +64,13 @@ class Op:
 
     @classmethod
     def of(cls, target: OpOverload, **attributes: Any) -> "Op":
-        """The operator whose tensors are all open, each one given once; a list of tensors is given as `name=slots(n)`.
+        """The operator with one slot for each tensor argument; for a list of tensors pass `name=slots(n)`.
 
-        Raises: OperatorError for an attribute that the schema does not have, or one that it needs and is not given.
+        Raises: OperatorError for an unknown or a missing attribute.
         """
         slots = {argument.name: SLOT for argument in target._schema.arguments if str(argument.type) == "Tensor"}
-        found = bound(target, (), {**slots, **attributes})
-        return cls(target, tuple((name, frozen(value)) for name, value in found.items()))
+        found = bind_arguments(target, (), {**slots, **attributes})
+        return cls(target, tuple((name, freeze(value)) for name, value in found.items()))
 
     @property
     def name(self) -> str:
@@ -91,7 +99,7 @@ class Op:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The attributes that differ from the defaults of the schema, for texts."""
+        """The attributes that differ from the defaults of the schema, for text forms."""
         defaults = schema_defaults(self.target)
         return {k: v for k, v in self.attributes.items() if k not in defaults or exact(defaults[k]) != exact(v)}
 
@@ -105,18 +113,18 @@ class Op:
         )
 
     def changed(self, **attributes: Any) -> "Op":
-        """The same operator with some attributes changed. Raises: OperatorError for one that it does not have."""
+        """The same operator with some attributes changed. Raises: OperatorError for an unknown one."""
         unknown = set(attributes) - {name for name, _ in self.arguments}
         if unknown:
             raise OperatorError(f"{self.target} has no argument {', '.join(sorted(unknown))}")
-        return Op(self.target, tuple((k, frozen(attributes.get(k, v))) for k, v in self.arguments))
+        return Op(self.target, tuple((k, freeze(attributes.get(k, v))) for k, v in self.arguments))
 
     def bind(self, tensors: Sequence[Any]) -> dict[str, Any]:
-        """All arguments by name, with these tensors where the slots are. Raises: OperatorError for another number."""
+        """All arguments by name, with tensors in place of the slots. Raises: OperatorError if their number differs."""
         if len(tensors) != self.num_inputs:
-            raise OperatorError(f"{self.name} takes {self.num_inputs} tensors; {len(tensors)} were given")
+            raise OperatorError(f"{self.name} accepts {self.num_inputs} tensors, got {len(tensors)}")
         waiting = iter(tensors)
-        return {name: _filled(value, waiting) for name, value in self.arguments}
+        return {name: _fill(value, waiting) for name, value in self.arguments}
 
     def __call__(self, *inputs: Any) -> Any:
         """Apply it to variables: the result, or a tuple of several. Numbers become constants. Raises: OperatorError."""
@@ -128,23 +136,24 @@ class Op:
         return tuple(name for name, value in self.arguments for _ in _slots_in(value))
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[Any, ...]:
-        """The results for these tensors, by PyTorch's own kernel."""
+        """The results of PyTorch's kernel for these tensors."""
         return flat_results(call_kernel(self.target, self.bind(operands(self.target, tensors))))
 
     def result_types(
         self, inputs: Sequence[ValueType], known: Sequence[ValueType] | None = None
     ) -> tuple[ValueType, ...]:
-        """Types of the results for inputs of these types, as PyTorch's fake tensors give them.
+        """Types of the results for inputs of these types, inferred with fake tensors.
 
-        `known` are those that they gave for this very call before, dtypes and shapes.
-        Raises: OperatorError if PyTorch refuses them; the message holds its reason.
+        `known` are dtypes and shapes that were inferred for the same call before.
+        Raises: OperatorError if PyTorch refuses the inputs, with its reason.
         """
         if known is None:
             found = infer_types(self, tuple(inputs))
         else:
             check_inputs(self, inputs)
             found = known
-        return tuple(with_names(self, inputs, kind) for kind in found)  # not cached: equal types differ in names
+        # not cached: equal types may have different names
+        return tuple(with_names(self, inputs, kind) for kind in found)
 
     def __str__(self) -> str:
         return self.name + "".join(f" {name}={value!r}" for name, value in self.settings.items())
@@ -165,14 +174,14 @@ def apply_op(
 ) -> Apply:
     """Apply an operator to variables; numbers become constants that act in it as the numbers do.
 
-    `known`, where given, are the types of the results, as PyTorch gave them before.
+    `known` are the types of the results, if they have been inferred before.
     Raises: OperatorError if the number or the types of the inputs do not fit.
     """
     if len(inputs) != op.num_inputs:
-        raise OperatorError(f"{op.name} takes {op.num_inputs} tensors; {len(inputs)} were given")
+        raise OperatorError(f"{op.name} accepts {op.num_inputs} tensors, got {len(inputs)}")
     given = [value for value in inputs if isinstance(value, Variable)]
     variables = [value if isinstance(value, Variable) else number_constant(value, given) for value in inputs]
-    if not takes_numbers(op.target):
+    if not accepts_numbers(op.target):
         variables = [_plain(variable) for variable in variables]
     node = Apply(op, variables, location=location)
     types = op.result_types([variable.type for variable in variables], known)
@@ -188,15 +197,15 @@ def _device(op: Op, inputs: Sequence[Variable]) -> torch.device | None:
 
 
 def number_constant(value: complex, others: Sequence[Variable]) -> Constant:
-    """A zero-dimensional constant that acts in an operator with `others` as the number does. Raises: OperatorError."""
+    """A zero-dimensional constant that acts as the number does in an operator on `others`. Raises: OperatorError."""
     python = next(known for known in NATURAL if isinstance(value, known))
     kinds = [v.tensor_type for v in others if not isinstance(v, Constant) or not isinstance(v.data, PythonNumber)]
-    beside = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
-    return Constant(PythonNumber.of(python(value), torch.result_type(beside, python(1))))
+    other = torch.empty(kinds[0].shape, dtype=kinds[0].dtype, device="meta") if kinds else python(1)
+    return Constant(PythonNumber.of(python(value), torch.result_type(other, python(1))))
 
 
 def _plain(variable: Variable) -> Variable:
-    """A Python number as the tensor that it acts as; any other variable as it is."""
+    """A Python number as the tensor that it acts as; any other variable unchanged."""
     if isinstance(variable, Constant) and isinstance(variable.data, PythonNumber):
         return Constant(variable.data.plain)
     return variable
@@ -220,14 +229,14 @@ def make_apply(
     known: Sequence[ValueType] | None = None,
 ) -> Apply:
     """Apply an overload as one would call it; `known` is as in `apply_op`. Raises: OperatorError."""
-    values = bound(target, args, kwargs)
+    values = bind_arguments(target, args, kwargs)
     variables = [v for value in values.values() for v in _variables_in(value)]
     inputs: list[Variable] = []
     arguments: list[tuple[str, Any]] = []
     for name, value in values.items():
-        if isinstance(value, int | float | complex) and takes_tensor(target, name):
+        if isinstance(value, int | float | complex) and accepts_tensor(target, name):
             value = number_constant(value, variables)
-        arguments.append((name, _opened(value, inputs)))
+        arguments.append((name, _with_slots(value, inputs)))
     return apply_op(Op(target, tuple(arguments)), inputs, location, known)
 
 
@@ -239,14 +248,14 @@ def _variables_in(value: Any) -> list[Variable]:
     return []
 
 
-def _opened(value: Any, inputs: list[Variable]) -> Any:
-    """An argument with slots instead of variables, which are put into `inputs`."""
+def _with_slots(value: Any, inputs: list[Variable]) -> Any:
+    """Replace the variables in an argument by slots, and append them to `inputs`."""
     if isinstance(value, Variable):
         inputs.append(value)
         return SLOT
     if isinstance(value, list | tuple):
-        return tuple(_opened(item, inputs) for item in value)
-    return frozen(value)
+        return tuple(_with_slots(item, inputs) for item in value)
+    return freeze(value)
 
 
 def _slots_in(value: Any) -> Iterator[Slot]:
@@ -257,9 +266,9 @@ def _slots_in(value: Any) -> Iterator[Slot]:
             yield from _slots_in(item)
 
 
-def _filled(value: Any, tensors: Iterator[Any]) -> Any:
+def _fill(value: Any, tensors: Iterator[Any]) -> Any:
     if value is SLOT:
         return next(tensors)
     if isinstance(value, tuple):
-        return [_filled(item, tensors) for item in value]
+        return [_fill(item, tensors) for item in value]
     return value

@@ -25,7 +25,7 @@ from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 from explorer.tensor.ir.ops import apply_op, call
-from explorer.tensor.ir.schemas import bound
+from explorer.tensor.ir.schemas import bind_arguments
 from explorer.tensor.ir.types import Quantization, TensorType
 from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
@@ -274,7 +274,7 @@ def name_quantization(target: OpOverload, args: Sequence[Any], kwargs: Mapping[s
     """
     if target not in QUANTIZED and target not in (dequantize_op, rescale_op):
         return
-    given = bound(target, args, kwargs)
+    given = bind_arguments(target, args, kwargs)
     for name, value in given.items():
         scale = given.get(f"{name}_scale")
         if isinstance(value, Variable) and value.owner is None and scale is not None:

@@ -27,7 +27,7 @@ def infer_types(op: "Op", inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
             results = flat_results(call_kernel(op.target, op.bind(tensors)))
     except (DynamicOutputShapeException, DataDependentOutputException) as error:
         raise OperatorError(
-            f"the shape of {op.name}({shown}) depends on the data; such operators are not taken"
+            f"the shape of {op.name}({shown}) depends on the data; such operators are not supported"
         ) from error
     except KERNEL_ERRORS as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
@@ -35,22 +35,22 @@ def infer_types(op: "Op", inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
 
 
 def check_inputs(op: "Op", inputs: Sequence[ValueType]) -> None:
-    """Whether they are tensors, quantized as the operator needs them. Raises: OperatorError."""
+    """Check that they are tensors, quantized as the operator expects. Raises: OperatorError."""
     for kind in inputs:
         if not isinstance(kind, TensorType):
-            raise OperatorError(f"{op.name} takes tensors; one of its inputs is a {kind}")
+            raise OperatorError(f"{op.name} expects tensors, got a {kind}")
     _check_quantization(op, inputs)
 
 
 def _check_quantization(op: "Op", inputs: Sequence[ValueType]) -> None:
-    """Whether scales and offsets among the arguments are those of the tensors. Raises: OperatorError.
+    """Check that scales and offsets among the arguments are those of the tensors. Raises: OperatorError.
 
-    An operator of ours that takes `x_scale` and `x_offset` takes a tensor `x` that is quantized so (None: a plain
-    one). Operators that move numbers must find all of them quantized alike.
+    A custom operator with the arguments `x_scale` and `x_offset` expects a tensor `x` with this quantization (None: a
+    tensor of plain numbers). Operators that move numbers expect the same quantization of all their inputs.
     """
     kinds = [kind for kind in inputs if isinstance(kind, TensorType)]
     if op.name in MOVES_DATA and any(kind.quantization != kinds[0].quantization for kind in kinds):
-        raise OperatorError(f"{op.name} takes tensors quantized alike; found {', '.join(map(str, kinds))}")
+        raise OperatorError(f"{op.name} expects tensors of the same quantization, got {', '.join(map(str, kinds))}")
     if op.target.namespace != "explorer":
         return
     given = dict(op.arguments)
@@ -60,8 +60,8 @@ def _check_quantization(op: "Op", inputs: Sequence[ValueType]) -> None:
         scale, offset = given[f"{name}_scale"], given[f"{name}_offset"]
         wanted = None if scale is None else Quantization(scale, offset)
         if kind.quantization != wanted:
-            told = f"quantized by {wanted}" if wanted is not None else "of plain numbers"
-            raise OperatorError(f"{op.name} takes a tensor {name} {told}; it is a {kind}")
+            expected = f"quantized by {wanted}" if wanted is not None else "of plain numbers"
+            raise OperatorError(f"{op.name} expects a tensor {name} {expected}, got {kind}")
         if wanted is not None:
             _check_offset(op, kind.dtype, wanted)
 
@@ -69,11 +69,11 @@ def _check_quantization(op: "Op", inputs: Sequence[ValueType]) -> None:
 def _check_offset(op: "Op", dtype: torch.dtype, quantization: Quantization) -> None:
     if dtype.is_floating_point or not torch.iinfo(dtype).min <= quantization.offset <= torch.iinfo(dtype).max:
         name = LETTERS.get(dtype, dtype)
-        raise OperatorError(f"{op.name} has a tensor of {name} with the offset {quantization.offset}, which is none")
+        raise OperatorError(f"the offset {quantization.offset} of a tensor of {op.name} does not fit its dtype {name}")
 
 
 def with_names(op: "Op", inputs: Sequence[ValueType], result: ValueType) -> ValueType:
-    """The type of a result with what fake tensors do not know: layout and quantization."""
+    """The type of a result with the parts that fake tensors do not have: layout and quantization."""
     if not isinstance(result, TensorType) or not inputs or not isinstance(inputs[0], TensorType):
         return result
     first = inputs[0]
@@ -107,7 +107,7 @@ KEEPS_AXES = frozenset(
         *("cat", "slice", "narrow", "split", "split_with_sizes", "chunk", "constant_pad_nd", "pad", "repeat", "mean"),
     )
 )
-"""Operators that change sizes but not which axis is which, as long as there are as many."""
+"""Operators that keep the meaning of each axis if they keep their number; they may change sizes."""
 
 MOVES_DATA = frozenset(
     (
@@ -116,4 +116,4 @@ MOVES_DATA = frozenset(
         *("chunk", "repeat", "max_pool2d", "max_pool2d_nhwc", "alias", "contiguous"),
     )
 )
-"""Operators that give numbers of their input as they are: quantized inputs give results of the same quantization."""
+"""Operators that return numbers of their input unchanged, and so keep the quantization."""

@@ -16,12 +16,12 @@ def overloads(*names: str) -> tuple[OpOverload, ...]:
     return tuple(getattr(getattr(torch.ops.aten, packet), suffix or "default") for packet, _, suffix in parts)
 
 
-def bound(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by their names, defaults included. Raises: OperatorError for those that do not fit."""
+def bind_arguments(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, defaults included. Raises: OperatorError if they do not fit the schema."""
     schema = target._schema.arguments
     positional = [argument for argument in schema if not argument.kwarg_only]
     if len(args) > len(positional):
-        raise OperatorError(f"{target} takes {len(positional)} positional arguments; {len(args)} were given")
+        raise OperatorError(f"{target} accepts {len(positional)} positional arguments, got {len(args)}")
     found: dict[str, Any] = {}
     given = {**{argument.name: value for argument, value in zip(positional, args, strict=False)}, **kwargs}
     for argument in schema:
@@ -37,21 +37,21 @@ def bound(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 
 @cache
-def takes_tensor(target: OpOverload, name: str) -> bool:
+def accepts_tensor(target: OpOverload, name: str) -> bool:
     """Whether an argument of the schema is one tensor, maybe an optional one."""
     kind = next(str(argument.type) for argument in target._schema.arguments if argument.name == name)
     return kind in ("Tensor", "Optional[Tensor]")
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """An argument as a hashable value: lists become tuples."""
     if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
+        return tuple(freeze(item) for item in value)
     return value
 
 
 def exact(value: Any) -> Any:
-    """A value that is equal for arguments that an operator cannot tell apart: same kind of number, same bits."""
+    """A key that is equal for equal arguments: the same kind of number with the same bits."""
     if isinstance(value, tuple):
         return tuple(map(exact, value))
     if isinstance(value, bool):
@@ -91,11 +91,11 @@ def _positional(target: OpOverload) -> tuple[str, ...]:
 @cache
 def schema_defaults(target: OpOverload) -> dict[str, Any]:
     """The default values of the arguments that have one."""
-    return {a.name: frozen(a.default_value) for a in target._schema.arguments if a.has_default_value()}
+    return {a.name: freeze(a.default_value) for a in target._schema.arguments if a.has_default_value()}
 
 
 def split_call(target: OpOverload, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments by name as positional ones and keywords, those that have their default left out at the end."""
+    """Split arguments by name into positional ones and keywords, without defaults at the end."""
     defaults = schema_defaults(target)
     args = [values[name] for name in _positional(target)]
     names = list(_positional(target))
@@ -108,7 +108,7 @@ def split_call(target: OpOverload, values: Mapping[str, Any]) -> tuple[tuple[Any
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    return not isinstance(value, torch.Tensor) and exact(frozen(value)) == exact(default)
+    return not isinstance(value, torch.Tensor) and exact(freeze(value)) == exact(default)
 
 
 def kernel(target: OpOverload) -> OpOverload:
@@ -117,7 +117,7 @@ def kernel(target: OpOverload) -> OpOverload:
 
 
 VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
-"""Operators that PyTorch refuses for some strides, which a rewrite may change."""
+"""Operators that raise for some strides, which a rewrite may change."""
 
 
 def call_kernel(target: OpOverload, values: Mapping[str, Any]) -> Any:
@@ -127,4 +127,4 @@ def call_kernel(target: OpOverload, values: Mapping[str, Any]) -> Any:
 
 
 KERNEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
-"""What a kernel of PyTorch raises for tensors that it does not accept."""
+"""Errors that kernels of PyTorch raise for tensors that they do not accept."""

@@ -1,4 +1,4 @@
-"""In which order applications stand: each behind all it reads, the same for equal graphs."""
+"""The topological order of applications: each after all that it reads; the same for equal graphs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ def toposorted(
     before: "Mapping[Apply, Sequence[Apply]] | None" = None,
     stop: "Mapping[Apply, None] | None" = None,
 ) -> "list[Apply]":
-    """Applications that outputs need, each behind all it reads, depth first in the order of the inputs.
+    """Applications that outputs need, each after all that it reads, depth first in the order of the inputs.
 
-    `before` names more applications that must stand before one; those in `stop` are left out with all below them.
+    `before` maps an application to others that must precede it; those in `stop` are omitted with all that they need.
     Raises: CycleError.
     """
     before, stop = before or {}, stop or {}
@@ -34,7 +34,7 @@ def toposorted(
                 if source in done or source in stop:
                     continue
                 if source in open_:
-                    raise CycleError(f"{source.op.name} and {node.op.name} need each other")
+                    raise CycleError(f"{source.op.name} and {node.op.name} depend on each other")
                 open_.add(source)
                 stack.append((source, _reads(source, before)))
                 break

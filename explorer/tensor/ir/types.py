@@ -25,7 +25,7 @@ LETTERS = {
 
 
 SCALES = (2.0**-100, 2.0**100)
-"""Scales between these can be multiplied with, and divided by, in 32 bits without loss of digits."""
+"""Bounds of scales: products and quotients with them lose no digits in 32 bits."""
 
 OFFSETS = (-(2**31), 2**31 - 1)
 
@@ -34,8 +34,7 @@ OFFSETS = (-(2**31), 2**31 - 1)
 class Quantization:
     """Affine quantization of a whole tensor: real = (stored - offset) * scale.
 
-    Raises: ValueRangeError for a scale that is not positive, or is outside of `SCALES`, and for an offset that is not
-    a whole number of 32 bits.
+    Raises: ValueRangeError for a scale outside of `SCALES`, and for an offset that is not a 32-bit integer.
     """
 
     scale: float
@@ -45,9 +44,9 @@ class Quantization:
         if not SCALES[0] <= self.scale <= SCALES[1]:
             raise ValueRangeError(f"the scale {self.scale:g} is not between {SCALES[0]:.3g} and {SCALES[1]:.3g}")
         if not isinstance(self.offset, numbers.Integral) or isinstance(self.offset, bool):
-            raise ValueRangeError(f"the offset {self.offset!r} is not a whole number")
+            raise ValueRangeError(f"expected an integer as the offset, got {self.offset!r}")
         if not OFFSETS[0] <= self.offset <= OFFSETS[1]:
-            raise ValueRangeError(f"the offset {self.offset} is not one of a number of 32 bits")
+            raise ValueRangeError(f"the offset {self.offset} does not fit into 32 bits")
 
     def __str__(self) -> str:
         return f"s{self.scale:g}o{self.offset}"
@@ -57,8 +56,7 @@ class Quantization:
 class TensorType:
     """Dtype and shape of a tensor; `layout` names the order of its axes where that is explicit ("NHWC").
 
-    Two types are equal if a value of one can stand for a value of the other; the layout is only a name
-    and is not compared.
+    Two types are equal if their values are interchangeable; the layout is only a name and is not compared.
     """
 
     dtype: torch.dtype

@@ -22,7 +22,7 @@ PYTORCH = str(Path(torch.__file__).parent)
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where in the user's program an operator comes from: the innermost frames, and the path of the module."""
+    """Location of an operator in the user's program: the innermost frames, and the path of the module."""
 
     stack: str = ""
     module: str = ""
@@ -65,7 +65,7 @@ class Variable:
         self.device = device
         """Its device; None if unknown, as for a zero-dimensional constant on the CPU."""
         self.requires_grad = requires_grad
-        """Whether it may depend on what gets a gradient: a trainable constant, an input; what does is always marked."""
+        """Whether it may depend on a trainable constant or input; all variables that do are marked."""
         self.owner = owner
         self.index = index
         self.name = name
@@ -76,7 +76,7 @@ class Variable:
     def tensor_type(self) -> TensorType:
         """Its type. Raises: OperatorError if it is not a tensor."""
         if not isinstance(self.type, TensorType):
-            raise OperatorError(f"a tensor is needed; {self} is a {self.type}")
+            raise OperatorError(f"expected a tensor, got {self}, which is a {self.type}")
         return self.type
 
     def __repr__(self) -> str:
@@ -84,10 +84,10 @@ class Variable:
 
 
 class Constant(Variable):
-    """A value that is known: a tensor, with its content as identity; `data` may be a `PythonNumber`.
+    """A tensor, identified by its content; `data` may be a `PythonNumber`.
 
-    `name` is that of the parameter or buffer it comes from. A `trainable` one may change between two calls; passes
-    treat it as unknown, and only it itself is the same.
+    `name` is that of the parameter or buffer it comes from. A `trainable` constant may change between two calls: passes
+    treat it as unknown, and it equals only itself.
     """
 
     __slots__ = ("__dict__", "data", "trainable")
@@ -107,7 +107,7 @@ class Constant(Variable):
 
     @cached_property
     def signature(self) -> tuple[Any, ...]:
-        """Equal for constants that hold the same: type and bytes, so NaN equals NaN and 0 differs from -0."""
+        """Equal for constants of equal type and bytes, so NaN equals NaN and 0 differs from -0."""
         if self.trainable:
             return ("trainable", self.name, id(self.data))
         python = (type(self.data.value), repr(self.data.value)) if isinstance(self.data, PythonNumber) else ()
@@ -137,10 +137,10 @@ class Constant(Variable):
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Apply:
-    """An operator applied to variables. Only the graph that holds it changes `inputs`.
+    """An operator applied to variables. Only the graph that contains it changes `inputs`.
 
     `id` is its number in that graph, -1 before it is in one. `draw` is its position among the random operators, -1 for
-    any other operator: with one seed they draw the same numbers in every graph only if they run in that order.
+    other operators: for a seed to draw the same numbers in every graph, they must run in that order.
     """
 
     op: "Op"
@@ -154,7 +154,7 @@ class Apply:
         return expression(self.outputs[:1])[1:-1]
 
     def input_of(self, argument: str) -> Variable | None:
-        """The tensor of an argument; None if there is none."""
+        """The variable of a tensor argument, or None."""
         for name, variable in zip(self.op.input_names(), self.inputs, strict=True):
             if name == argument:
                 return variable
@@ -168,8 +168,8 @@ class Apply:
         return {variable: value for variable, tensor, value in given if value is not tensor}
 
 
-LONGEST = 200
-"""Expressions of more applications are counted, not written."""
+MAX_APPLICATIONS = 200
+"""Maximum number of applications in an expression; of larger graphs only the number is write."""
 
 
 def expression(outputs: Sequence[Variable]) -> str:
@@ -179,7 +179,7 @@ def expression(outputs: Sequence[Variable]) -> str:
     '[div(mul(add(y, z), x), add(y, z))]'
     """
     nodes = toposorted(outputs)
-    if len(nodes) > LONGEST:
+    if len(nodes) > MAX_APPLICATIONS:
         return f"[a graph of {len(nodes):,} applications; text() has a line for each]"
     reads: dict[Variable, int] = {}
     for variable in [*outputs, *(v for node in nodes for v in node.inputs)]:
@@ -190,7 +190,7 @@ def expression(outputs: Sequence[Variable]) -> str:
             owners[variable.owner] = owners.get(variable.owner, 0) + count
     numbers: dict[Any, int] = {}
 
-    def written(variable: Variable) -> str:
+    def write(variable: Variable) -> str:
         owner = variable.owner
         if owner is None:
             return leaf_text(variable)
@@ -198,15 +198,15 @@ def expression(outputs: Sequence[Variable]) -> str:
         if owner in numbers:
             return f"*{numbers[owner]}{result}"
         if owners.get(owner, 0) < 2:
-            return f"{owner.op.name}({inside(owner)}){result}"
+            return f"{owner.op.name}({write_arguments(owner)}){result}"
         numbers[owner] = len(numbers) + 1
         number = numbers[owner]
-        return f"*{number}{result} -> {owner.op.name}({inside(owner)})"
+        return f"*{number}{result} -> {owner.op.name}({write_arguments(owner)})"
 
-    def inside(owner: Any) -> str:
-        return ", ".join([*map(written, owner.inputs), *settings_text(owner.op.settings)])
+    def write_arguments(owner: Any) -> str:
+        return ", ".join([*map(write, owner.inputs), *settings_text(owner.op.settings)])
 
-    return f"[{', '.join(map(written, outputs))}]"
+    return f"[{', '.join(map(write, outputs))}]"
 
 
 def leaf_text(variable: Variable) -> str:
@@ -217,7 +217,7 @@ def leaf_text(variable: Variable) -> str:
 
 
 def constant_text(constant: Constant) -> str:
-    """A constant in a few characters: its number, if all its elements are one number; else a mark of its content."""
+    """A constant in a few characters: its number if all its elements are equal, else a checksum."""
     if constant.trainable:
         return "parameter"
     number = constant.number

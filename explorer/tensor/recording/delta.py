@@ -1,8 +1,8 @@
-"""What changed in a graph since a step began, so that the state after it is cheap to record at any time.
+"""Changes of a graph since a step began, so that the state after the step is cheap to record at any time.
 
-A change notes which application, constant or output it touched, and no more. What these are is asked only when the
-step ends. It may end because of a transaction that was made already; for this each touched thing keeps, until the next
-transaction begins, what it was before the present one.
+A change only notes which application, constant or output it touched; their states are read when the step ends. The step
+may have to end before the current transaction: so the previous state of everything touched is kept until the next
+transaction begins.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,13 +21,13 @@ class Delta(Feature):
 
     def __init__(self) -> None:
         self.state: GraphState | None = None
-        """The state when the step began; None: nobody asked for it yet."""
+        """The state when the step began; None if it was not needed yet."""
         self.drawn: set[int] = set()
         """The nodes that were drawn when the step began."""
         self._exits: set[Variable] = set()
         """The constants that are outputs now."""
         self._exits_drawn: frozenset[int] = frozenset()
-        self._begin_step()
+        self._start_step()
         self._clear()
 
     # ------------------------------------------------------------------ notifications
@@ -65,7 +65,7 @@ class Delta(Feature):
             self._touched.setdefault(variable.owner, tuple(variable.owner.inputs))
 
     def commit(self) -> None:
-        """Commit the present transaction: what it touched has changed in this step."""
+        """Commit the current transaction: everything it touched has changed in this step."""
         self._nodes.update(self._touched)
         for leaf in self._leaves:
             self._ends[leaf] = bool(leaf.clients)
@@ -78,7 +78,7 @@ class Delta(Feature):
     # ------------------------------------------------------------------ queries
 
     def added_and_removed(self) -> tuple[list[Apply], list[Apply]]:
-        """The applications that came in the present transaction, and those that went, each in order."""
+        """The applications that entered in the current transaction, and those that left, each in order."""
         nodes = self._graph.nodes
         added: list[Apply] = []
         removed: list[Apply] = []
@@ -91,11 +91,11 @@ class Delta(Feature):
         return added, removed
 
     def touched(self) -> list[int]:
-        """The applications that were drawn when the step began, and that the present transaction touched."""
+        """The applications that were drawn when the step began, and that the current transaction touched."""
         return [node.id for node in self._touched if node.id in self.drawn]
 
     def exits(self) -> tuple[list[int], list[int]]:
-        """The constants that became outputs in the present transaction and are not drawn, and those the other way."""
+        """Undrawn constants that became outputs in the current transaction, and drawn ones that are outputs no more."""
         if self._outputs_before:
             self._exits = {variable for variable in self._graph.outputs if isinstance(variable, Constant)}
         if not self._exits and not self._exits_drawn:
@@ -106,7 +106,7 @@ class Delta(Feature):
         return now, [number for is_exit, number in touched if not is_exit and number in self.drawn]
 
     def start(self) -> GraphState:
-        """The state when the step began; the present one, if nobody asked before."""
+        """The state when the step began; the current one if it was not needed before."""
         if self.state is None:
             self.state = GraphState.of(self._graph)
             self.drawn, self._exits_drawn = self.state.drawn(), self.state.exits
@@ -114,7 +114,7 @@ class Delta(Feature):
         return self.state
 
     def end_step(self, before_transaction: bool) -> GraphState:
-        """The state now, or the one before the present transaction; the next step begins there."""
+        """The current state, or the one before the current transaction; the next step begins there."""
         state = self.start()
         if self._nodes or self._ends or self._outputs_changed:
             changed = dict(self._node_states(before_transaction))
@@ -122,19 +122,18 @@ class Delta(Feature):
             after = state.after(changed, outputs)
             self._redraw(after, changed)
             self.state = state = after
-        self._begin_step()
+        self._start_step()
         return state
 
     # ------------------------------------------------------------------ helpers
 
-    def _begin_step(self) -> None:
+    def _start_step(self) -> None:
         self._nodes: dict[Apply, Inputs | None] = {}
         self._ends: dict[Variable, bool] = {}
-        """Inputs and constants, and whether something read them when a transaction touched them last."""
+        """Inputs and constants, and whether they had users when a transaction touched them last."""
         self._outputs_changed = False
 
     def _clear(self) -> None:
-        """Forget what the last transaction touched."""
         self._touched: dict[Apply, Inputs | None] = {}
         self._leaves: dict[Constant, None] = {}
         self._outputs_before: dict[int, Variable] = {}
@@ -147,11 +146,11 @@ class Delta(Feature):
 
     def _node_states(self, before_transaction: bool) -> Iterator[tuple[int, NodeState | None]]:
         graph = self._graph
-        undone = self._touched if before_transaction else {}
+        touched = self._touched if before_transaction else {}
         types = self._types_before if before_transaction else {}
         for node in self._nodes:
-            if node in undone:
-                inputs = undone[node]
+            if node in touched:
+                inputs = touched[node]
             else:
                 inputs = tuple(node.inputs) if node in graph.nodes else None
             yield node.id, None if inputs is None else NodeState.of(node, inputs, graph.ids, types)

@@ -1,7 +1,7 @@
 """Events of a changing graph: transactions become matches and rewrites of steps, refusals become near misses.
 
-A step holds rewrites that look only at what was there when it began; a rewrite of something newer begins another
-step. So every step shows one graph before and one after it, however a rewriter walks.
+A step contains rewrites that match only nodes of the graph when it began; a rewrite of newer nodes begins another step.
+So every step has one graph before and one after it, in whatever order a rewriter walks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,19 +37,19 @@ from explorer.trace import (
 
 
 class Observer(Feature):
-    """Follows the changes of the graph to which it is attached, for its listeners.
+    """Reports the changes of the graph to which it is attached to its listeners.
 
-    With `one_by_one` every rewrite is a step of its own.
+    With `one_by_one` every rewrite is a separate step.
     """
 
     def __init__(self, listeners: Sequence[Listener], one_by_one: bool = False) -> None:
         self.listeners = tuple(listeners)
         self.one_by_one = one_by_one
         self.delta = Delta()
-        """What changed since the last step."""
+        """The changes since the last step."""
         self._stages: list[Stage] = []
         self._rules: list[tuple[str, ...]] = [()]
-        self._told: list[bool] = [False]
+        self._has_steps: list[bool] = [False]
         self._seen: dict[tuple[Stage, ...], int] = {}
         self._parts = 0
         self._started = self._began = perf_counter()
@@ -60,7 +60,7 @@ class Observer(Feature):
 
     def on_attach(self, graph: FunctionGraph) -> None:
         if graph.observer:
-            raise InconsistencyError("the graph has an observer already; give that one all listeners")
+            raise InconsistencyError("the graph already has an observer; pass all listeners to that one")
         self._graph = graph
         graph.attach_feature(self.delta)
         graph.observer = self
@@ -73,43 +73,43 @@ class Observer(Feature):
 
     @contextmanager
     def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Iterator[None]:
-        """A part of the pipeline: what happens inside is recorded under its name; `rules` are those it tries."""
+        """A part of the pipeline: changes inside are recorded under its name; `rules` are those that it tries."""
         self._close()
         self._stages.append(self._unique(Stage(name, number)))
         self._rules.append(tuple(rules))
-        self._told[-1] = True
-        self._told.append(False)
+        self._has_steps[-1] = True
+        self._has_steps.append(False)
         parts, self._parts = self._parts, 0
         self._started = perf_counter()
         try:
             yield
             self._close()
-            if self._later or not self._told[-1]:
+            if self._later or not self._has_steps[-1]:
                 self._close(always=True)
         finally:
             self._stages.pop()
             self._rules.pop()
-            self._told.pop()
+            self._has_steps.pop()
             self._parts = parts
             self._later = []
 
     def first(self, name: str) -> None:
-        """The first step of a record: the graph as it is."""
-        self._tell(StepStarted(StepPath.of(name), TENSOR))
-        self._tell(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
+        """Record the first step: the unchanged graph."""
+        self._emit(StepStarted(StepPath.of(name), TENSOR))
+        self._emit(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
         self._started = perf_counter()
 
     def limit(self, what: str, limit: int, message: str) -> None:
-        """A bound was reached while more was possible."""
+        """A limit was reached."""
         self._close()
-        self._tell(LimitReached(what, limit, message))
+        self._emit(LimitReached(what, limit, message))
 
     def failed(self, error: str) -> None:
         """A rule raised and the compilation ends."""
         self._close()
-        self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
-        self._tell(StepFailed(error, TensorSnapshot(self.delta.start())))
-        self._told[-1] = True
+        self._emit(StepStarted(self._path(), TENSOR, self._rules[-1]))
+        self._emit(StepFailed(error, TensorSnapshot(self.delta.start())))
+        self._has_steps[-1] = True
 
     # ------------------------------------------------------------------ notifications
 
@@ -136,13 +136,13 @@ class Observer(Feature):
             self._close(before_transaction=True)
             looked = [number for number in looked if number in delta.drawn]
             removed = [number for number in removed if number in delta.drawn]
-        if not looked:  # an input of the graph or a constant was replaced: those that read it are meant
+        if not looked:  # an input of the graph or a constant was replaced: record its users
             looked = delta.touched()
         added, gone = delta.exits()
         added = [number for number in added if number not in self._fresh]
         added += [node.id for node in (graph.order.sorted(arrived) if len(arrived) > 1 else arrived)]
         results = [self._id(variable) for variable in new]
-        if len(added) > 1 and results and results[0] in added:  # what stands for the root is the last
+        if len(added) > 1 and results and results[0] in added:  # the replacement of the root is last
             added.remove(results[0])
             added.append(results[0])
         became = [node for node in results if node in delta.drawn and node not in added]
@@ -168,14 +168,14 @@ class Observer(Feature):
             self.refused(Refusal(name_of(reason), root, 0, root, RefusalKind.REVERTED, found=text_of(error)))
 
     def refused(self, refusal: Refusal) -> None:
-        """A rule was tried and does not apply; one at a node that this step made belongs to the next step."""
+        """A rule was tried and does not apply; a refusal at a node that this step made belongs to the next step."""
         newer = refusal.root in self._fresh or refusal.node in self._fresh
         (self._later if newer else self._refusals).append(refusal)
 
     # ------------------------------------------------------------------ helpers
 
     def _unique(self, stage: Stage) -> Stage:
-        """The stage with the number of its run: `CSE (2)` for the second one inside the same stages."""
+        """The stage with the number of its run: `CSE (2)` for the second one in the same scope."""
         stages = (*self._stages, stage)
         run = self._seen[stages] = self._seen.get(stages, 0) + 1
         return replace(stage, run=run)
@@ -195,36 +195,36 @@ class Observer(Feature):
         return StepPath(tuple(self._stages) or (Stage("change"),), self._parts)
 
     def _close(self, always: bool = False, before_transaction: bool = False) -> None:
-        """End the step that is open, if something happened in it; maybe as it was before the present transaction."""
+        """End the open step, if anything happened in it; optionally as it was before the current transaction."""
         delta = self.delta
         if not (always or self._rewrites or self._refusals):
             return
-        self._tell(StepStarted(self._path(), TENSOR, self._rules[-1]))
+        self._emit(StepStarted(self._path(), TENSOR, self._rules[-1]))
         for match in self._matches:
-            self._tell(match)
+            self._emit(match)
         delta.start()
         tried = (*self._refusals, *self._later) if always else self._refusals
         refusals = tuple([r for r in tried if r.root in delta.drawn and r.node in delta.drawn])
         if refusals:
-            self._tell(AttemptsRefused(refusals))
+            self._emit(AttemptsRefused(refusals))
         for rewrite in self._rewrites:
-            self._tell(rewrite)
+            self._emit(rewrite)
         state = delta.end_step(before_transaction)
         now = perf_counter()
-        self._tell(StepEnded(bool(self._rewrites), now - self._started, TensorSnapshot(state)))
+        self._emit(StepEnded(bool(self._rewrites), now - self._started, TensorSnapshot(state)))
         self._started = now
-        self._told[-1] = True
+        self._has_steps[-1] = True
         later = [] if always else self._later
         self._clear()
         self._refusals = later
 
-    def _tell(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
 
 
 def _root(variables: Sequence[Variable]) -> int | None:
-    """The number of the first application that computes one of these."""
+    """The number of the first owner of one of these."""
     for variable in variables:
         if variable.owner is not None:
             return variable.owner.id

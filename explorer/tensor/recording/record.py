@@ -52,11 +52,11 @@ class Pipeline(Protocol):
         ...
 
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
-        """Those of them that look at one application."""
+        """The local rewriters that it applies."""
         ...
 
     def global_rewriters(self) -> tuple[Rewriter, ...]:
-        """Those of them that look at the whole graph."""
+        """The rewriters of whole graphs that it applies."""
         ...
 
 
@@ -81,10 +81,10 @@ def record_module(
 
     `kwargs` are example inputs by name; an exported program has its own. `pipeline` is a pipeline of passes, the name
     of a pass, a rewriter, or several of these; None: the default passes. With `one_by_one` each rewrite is a step of
-    its own; else rewrites that do not look at each other's work share one. A graph is rewritten as a copy. With the
+    its own; else rewrites that do not match each other's results share one. A graph is rewritten as a copy. With the
     layout "nhwc" the first step makes channels last explicit.
-    Raises: ExportError, UnknownNameError, DataTypeError for what is no pipeline, and what a rule raises; the error
-    then carries the trace up to there.
+    Raises: ExportError, UnknownNameError, DataTypeError for an invalid pipeline, and errors of rules; these have the
+    trace up to there.
     """
     if mode not in MODES:
         raise unknown_name("mode", mode, MODES)
@@ -99,7 +99,7 @@ def record_module(
     recorder = Recorder()
     observer = Observer((recorder, *listeners), one_by_one)
     graph.attach_feature(observer)
-    rules = described(steps)
+    rules = describe_rules(steps)
     options = {
         "level": TENSOR,
         "subject": name or type(subject).__name__,
@@ -122,16 +122,16 @@ def record_module(
     return _trace(recorder, steps, to_module(graph), kept, source)
 
 
-def _examples(subject: object, in_a_row: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
-    """The example inputs that were given, or those that an exported program was exported with.
+def _examples(subject: object, positional: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:
+    """The given example inputs, or those of an exported program.
 
     Raises: DataTypeError for a tensor in place of a tuple of arguments.
     """
-    if isinstance(in_a_row, torch.Tensor):
+    if isinstance(positional, torch.Tensor):
         raise DataTypeError("example inputs are a tuple of arguments, as in (x,); found a tensor")
-    if isinstance(subject, ExportedProgram) and subject.example_inputs and not (in_a_row or by_name):
-        in_a_row, by_name = subject.example_inputs
-    return Arguments(in_a_row, by_name)
+    if isinstance(subject, ExportedProgram) and subject.example_inputs and not (positional or by_name):
+        positional, by_name = subject.example_inputs
+    return Arguments(positional, by_name)
 
 
 def _graph_of(subject: "ExportedProgram | FunctionGraph", operators: str, training: bool) -> FunctionGraph:
@@ -141,7 +141,7 @@ def _graph_of(subject: "ExportedProgram | FunctionGraph", operators: str, traini
 
 
 def _run_exported(program: ExportedProgram, x: Any) -> tuple[torch.Tensor, ...]:
-    """The results of an exported program; state that a call changes is a copy."""
+    """The results of an exported program, whose mutable state is copied."""
     module = program.module()
     state = {name: buffer.clone() for name, buffer in module.named_buffers()}
     return run(lambda *args, **kwargs: functional_call(module, state, args, kwargs), x)
@@ -157,7 +157,7 @@ def _pipelines(pipeline: "Chosen | Sequence[Chosen] | None", mode: str) -> tuple
             passes = FunctionPassPipeline.of(*(config for entry in entries for config in _configs(entry)))
             steps.append(ManagedPipeline(passes, CompilationMode(mode)))
         else:
-            steps.extend(map(_checked, entries))
+            steps.extend(map(_check, entries))
     return tuple(steps)
 
 
@@ -169,15 +169,19 @@ def _configs(entry: Any) -> "Iterable[FunctionPassConfig | str]":
     return entry if isinstance(entry, FunctionPassPipeline) else (entry,)
 
 
-def _checked(entry: Any) -> Pipeline:
+def _check(entry: Any) -> Pipeline:
     """Raises: DataTypeError if `entry` is not a pipeline."""
     if isinstance(entry, type):
-        raise DataTypeError(f"a pipeline cannot be the class {entry.__name__}: give an object of it")
+        raise DataTypeError(f"a pipeline cannot be the class {entry.__name__}: pass an object of it")
     if isinstance(entry, Pipeline):
         return entry
     if isinstance(entry, LocalRewriter):
-        raise DataTypeError(f"a pipeline cannot be the rule {entry.label}: lead it through the graph: in2out(rule)")
-    raise DataTypeError(f"a pipeline cannot be {entry!r}: give passes or their names, rewriters, or a list of these")
+        raise DataTypeError(
+            f"a pipeline cannot be the rule {entry.label}: wrap it in a graph walker, e.g. in2out(rule)"
+        )
+    raise DataTypeError(
+        f"a pipeline cannot be {entry!r}: expected passes or their names, rewriters, or a list of these"
+    )
 
 
 def entries_of(pipeline: Pipeline) -> list[str]:
@@ -190,7 +194,7 @@ def label_of(pipeline: Pipeline) -> str:
     return str(getattr(pipeline, "label", "")) or type(pipeline).__name__
 
 
-def described(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
+def describe_rules(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]:
     """Descriptions of the rules of pipelines: local rules, then all others."""
     found: dict[str, RuleDescription] = {}
     for pipeline in pipelines:
@@ -235,12 +239,12 @@ def explainer(
             return (), None
         graph = snapshot.state.function_graph()
         found = next((known for known in graph.nodes if known.id == node), None)
-        return ((), None) if found is None else _asked(rewriter, found)
+        return ((), None) if found is None else _try_again(rewriter, found)
 
     return explain
 
 
-def _asked(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Refusal | None]:
+def _try_again(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...], Refusal | None]:
     checks: list[Check] = []
     if isinstance(rewriter, PatternSub):
         answer = rewriter.match(node, checks)

@@ -19,15 +19,15 @@ from explorer.tensor.torch_io.exporting import to_module
 from explorer.trace import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 
 Read = tuple[int, int]
-"""A result that is read: the number of the node, and which of its results."""
+"""A result: the number of the node, and the index of the result."""
 OPERATOR_KINDS: Mapping[str, NodeKind] = {"add": "sum", "sum": "sum", "mul": "product"}
-"""The kinds of operators that compute what a layer of a circuit does."""
+"""The kinds of operators that correspond to layers of circuits."""
 NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)
 class NodeState:
-    """A node at one state with its inputs and result types; its record is made on demand."""
+    """A node in one state with its inputs and result types; its record is made on demand."""
 
     value: Apply | Variable
     inputs: tuple[Variable, ...]
@@ -44,7 +44,7 @@ class NodeState:
         ids: Mapping[Variable, int],
         types: Mapping[Variable, ValueType] = NO_TYPES,
     ) -> "NodeState":
-        """A node that reads these inputs; `types` are those of variables that have another one now."""
+        """A node with these inputs; `types` are those of variables whose type has changed since."""
         results = value.outputs if isinstance(value, Apply) else (value,)
         return cls(value, inputs, tuple([types.get(v, v.type) if types else v.type for v in results]), ids)
 
@@ -90,7 +90,7 @@ class GraphState:
         return state
 
     def after(self, changed: Mapping[int, NodeState | None], outputs: tuple[Variable, ...]) -> "GraphState":
-        """The state after some nodes changed, came or went (None)."""
+        """The state after some nodes were changed, added or removed (None)."""
         return GraphState(self, changed, outputs, self._ids, self.interface)
 
     @property
@@ -138,7 +138,7 @@ class GraphState:
         return Graph[NodeRecord].ordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
 
     def _order(self) -> list[int]:
-        """All nodes, including constants, each behind its inputs."""
+        """All nodes, including constants, in topological order."""
         inputs = {number: tuple(source for source, _ in state.reads) for number, state in self.nodes.items()}
         return topological_order(self.nodes, inputs)
 
@@ -221,7 +221,7 @@ class TensorSnapshot:
         return to_module(self.state.function_graph())
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """What the module returns for a tuple of arguments; state that a call changes is a copy."""
+        """The results of the module for a tuple of arguments; mutable state is copied."""
         module = self.circuit()
         return run(deepcopy(module) if self.state.interface.mutations else module, x)
 

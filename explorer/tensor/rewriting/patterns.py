@@ -22,7 +22,7 @@ aten = torch.ops.aten
 class PatternSub(LocalRewriter):
     """Replaces all occurrences of one pattern by another; see `pattern_language` for patterns.
 
-    `replacement` is a pattern as well (a string: what the variable is bound to; a number: a constant), or a function of
+    `replacement` is a pattern as well (a string: the variable bound to it; a number: a constant), or a function of
     (root, bindings) that returns a variable, False, or `Declined`. Unless `allow_multiple_clients`, only the root and
     the bound variables may be used outside of a match. With `commutative` the inputs of sums and products are tried in
     both orders, the given one first. A replacement whose dtype differs is cast if `allow_cast`; one of another type is
@@ -109,4 +109,4 @@ class PatternSub(LocalRewriter):
             plain = new.quantization is None and wanted.quantization is None
             if self.allow_cast and plain and new.dtype != wanted.dtype:
                 return apply_op(Op.of(aten._to_copy.default, dtype=wanted.dtype), [given]).outputs[0]
-        return Declined(f"the replacement is a {new}, and what it replaces a {wanted}")
+        return Declined(f"the replacement is a {new}, and the replaced variable a {wanted}")

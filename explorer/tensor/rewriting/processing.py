@@ -115,7 +115,7 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A checked replacement: pairs (old, new), what must be removed, names of the order of axes."""
+    """A checked replacement: pairs (old, new), applications and variables to remove, layouts."""
 
     pairs: list[tuple[Variable, Variable]]
     remove: Sequence[object]
@@ -123,7 +123,7 @@ class _Wanted:
 
 
 def _wanted(node: Apply, given: Any) -> _Wanted:
-    """Check what a transform returned. Raises: RuleError."""
+    """Check the result of a transform. Raises: RuleError."""
     remove: Sequence[object] = ()
     layouts: Mapping[Variable, str] = {}
     if isinstance(given, Mapping):

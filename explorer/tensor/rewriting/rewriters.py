@@ -39,7 +39,7 @@ class OpPattern:
 
 
 Tracked = Op | OpOverload | OpOverloadPacket | OpPattern
-"""What a rule can track: an operator with all its attributes, an overload, all overloads of a name, or a pattern."""
+"""An operator with all its attributes, an overload, all overloads of a name, or a pattern, which a rule can track."""
 
 
 def is_tracked(op: Op, wanted: Tracked) -> bool:
@@ -55,12 +55,12 @@ def is_tracked(op: Op, wanted: Tracked) -> bool:
 
 @lru_cache(maxsize=10_000)
 def tracked_name(wanted: Tracked) -> str:
-    """The name of what is tracked."""
+    """The name of a tracked operator in messages."""
     return wanted.name if isinstance(wanted, Op) else str(wanted).removeprefix("aten.").removesuffix(".default")
 
 
 class FailurePolicy(Enum):
-    """What happens when a rule raises or returns an invalid replacement: raise an error, warn, or only record it.
+    """The reaction to a rule that raises or returns an invalid replacement: raise an error, warn, or only record it.
 
     A replacement is invalid if it depends on what it replaces, has another type, or does not remove what it lists. It
     is not a failure if a feature of the graph refuses a replacement, which is then reverted and recorded, or if PyTorch
@@ -105,7 +105,7 @@ class Rewriter(Described):
     """A global rewriter: changes a graph as a whole.
 
     Subclasses implement `apply`, and `add_requirements` if they need features; users call `rewrite`. `apply` replaces
-    with `replace_all`, and reports what it leaves alone with `decline`, so that both are recorded.
+    with `replace_all`, and reports why it leaves an application alone with `decline`, so that both are recorded.
     """
 
     def parts(self) -> "Sequence[Rewriter | LocalRewriter] | None":
@@ -243,7 +243,7 @@ class LocalRewriter(Described):
 
 
 def checked_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
-    """What a rewriter tracks. Raises: RuleError for an empty list, or for an entry that is not an operator."""
+    """The operators that a rewriter tracks. Raises: RuleError for an empty list, or an entry of another type."""
     found = rewriter.tracks()
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What all navigators share: the order of a walk, the rewriters to try at an operator, new applications, the limit."""
+"""Shared by all navigators: the order of a walk, the rewriters to try at an operator, new applications, the limit."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence

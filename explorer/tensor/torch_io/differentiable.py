@@ -1,4 +1,4 @@
-"""Decompositions of operators that in-place writes become, and whose derivative PyTorch lacks or has wrong."""
+"""Decompositions of operators that replace in-place writes, and whose derivative PyTorch lacks or gets wrong."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def _as_strided_scatter(
     stride: Sequence[int],
     storage_offset: int | None = None,
 ) -> torch.Tensor:
-    """Its derivative in PyTorch keeps the gradient of what was overwritten, and drops that of the rest."""
+    """Its derivative in PyTorch keeps the gradient of the overwritten part, and drops that of the rest."""
     if not target.is_contiguous() or target.storage_offset():
         return NotImplemented
     places = torch.full((), storage_offset or 0, device=target.device)

@@ -23,7 +23,7 @@ CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
 
 
 class TensorModule(nn.Module):
-    """Runs a tensor graph. Called as the module it was made of; goes through `torch.compile` and `torch.export`.
+    """Runs a tensor graph. Called like the imported module; supports `torch.compile` and `torch.export`.
 
     Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced keep their
     names, so that a state dict of the original module can be loaded as long as all of them are present.
@@ -37,18 +37,18 @@ class TensorModule(nn.Module):
         names = hold(self, [*constants, *changed], graph.interface.state, OWN_NAMES)
         self.program = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
         self._interface = replace(graph.interface, mutations=(), state=(), shared=None)
-        self._takes = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
+        self._expected = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
         self._reads = tuple(tuple(names[constant].split(".")) for constant in constants)
         self._changed = tuple(names[constant] for constant in changed)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The results for these arguments; buffers that a call changes are changed. Raises: OperatorError."""
+        """The results for these arguments; mutated buffers are updated. Raises: OperatorError."""
         tensors = self._interface.flat_arguments(args, kwargs)
-        if len(tensors) != len(self._takes):
-            raise OperatorError(f"the graph takes {len(self._takes)} tensors; {len(tensors)} were given")
-        for (name, kind), value in zip(self._takes, tensors, strict=True):
+        if len(tensors) != len(self._expected):
+            raise OperatorError(f"the graph accepts {len(self._expected)} tensors, got {len(tensors)}")
+        for (name, kind), value in zip(self._expected, tensors, strict=True):
             _check_argument(name, kind, value)
-        results = list(self.program(*tensors, *[self._held(path) for path in self._reads]))
+        results = list(self.program(*tensors, *[self._tensor(path) for path in self._reads]))
         for name in self._changed:
             with torch.no_grad():
                 self.get_buffer(name).copy_(results.pop(0))
@@ -57,26 +57,26 @@ class TensorModule(nn.Module):
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         """Move or convert parameters and buffers; a converted module accepts arguments of the new dtype."""
         super()._apply(fn, recurse)
-        self._takes = tuple(
-            (name, replace(kind, dtype=fn(torch.empty(0, dtype=kind.dtype)).dtype)) for name, kind in self._takes
+        self._expected = tuple(
+            (name, replace(kind, dtype=fn(torch.empty(0, dtype=kind.dtype)).dtype)) for name, kind in self._expected
         )
         return self
 
-    def _held(self, path: tuple[str, ...]) -> Any:
+    def _tensor(self, path: tuple[str, ...]) -> Any:
         found: Any = self
         for part in path:
             found = getattr(found, part)
         return found
 
 
-OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_takes", "_reads", "_changed"))
+OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_expected", "_reads", "_changed"))
 """Names that no constant can have in a module."""
 
 
 def _check_argument(name: str, kind: TensorType, value: object) -> None:
     """Raises: OperatorError if `value` is not a tensor of the expected shape and dtype."""
     if not isinstance(value, torch.Tensor):
-        raise OperatorError(f"{name} must be a tensor of the shape {kind.shape}; a {type(value).__name__} was given")
+        raise OperatorError(f"{name} must be a tensor of the shape {kind.shape}, got a {type(value).__name__}")
     if value.shape != kind.shape:
         raise OperatorError(f"{name} has the shape {tuple(value.shape)}; the graph was made for {kind.shape}")
     if value.dtype != kind.dtype:
@@ -84,7 +84,7 @@ def _check_argument(name: str, kind: TensorType, value: object) -> None:
 
 
 def to_module(graph: FunctionGraph) -> TensorModule:
-    """A module that computes the graph, with its own structure around the present constants. Raises: ExportError."""
+    """A module that computes the graph and holds its constants. Raises: ExportError."""
     return TensorModule(graph)
 
 
@@ -104,9 +104,9 @@ def _constants(graph: FunctionGraph) -> list[Constant]:
 
 
 def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
-    """A variable as an input of a program, under its own name if that is free.
+    """An input of a program for a variable, with its name if that is free.
 
-    fx makes names of nodes unique, and valid in Python. The parameters of the code that it generates are the targets.
+    fx makes names of nodes unique and valid in Python. The parameters of the generated code are the targets.
     """
     node = program.placeholder(variable.name or f"input_{len(program.nodes)}")
     node.target = node.name
@@ -118,17 +118,17 @@ def _program(
 ) -> fx.Graph:
     """The program of a graph; `held` makes the node of a constant."""
     program = fx.Graph()
-    program._graph_namespace.create_name("self", None)  # no node may be called as the parameter of generated code
+    program._graph_namespace.create_name("self", None)  # reserved: the parameter of generated code
     made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}
     made |= {constant: held(program, constant) for constant in constants}
     for constant in constants:
         if any(constant.data is mutation.data for mutation in graph.interface.mutations):
-            # a call gives it a new value, and the gradient may need the old one
+            # a call updates it, and the gradient may need the old value
             made[constant] = program.call_function(CLONE, (made[constant],))
     if any(map(destroys, graph.nodes)):
-        graph.attach_feature(DestroyHandler())  # it orders the readers of a value before what overwrites it
+        graph.attach_feature(DestroyHandler())  # it orders the users of a value before the operator that overwrites it
     for node in graph.toposort():
-        _emit(program, node, made)
+        _add(program, node, made)
     copied = outputs_to_copy(graph)
     results = [
         program.call_function(CLONE, (made[v],), CONTIGUOUS) if i in copied else made[v]
@@ -138,7 +138,7 @@ def _program(
     return program
 
 
-def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
+def _add(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None:
     numbers = node.numbers
     values = node.op.bind([numbers[v] if v in numbers else made[v] for v in node.inputs])
     args, kwargs = split_call(node.op.target, values)
@@ -147,13 +147,13 @@ def _emit(program: fx.Graph, node: Apply, made: dict[Variable, fx.Node]) -> None
         result.meta["stack_trace"] = node.location.stack
     if node.location.module:
         result.meta["nn_module_stack"] = {node.location.module: (node.location.module, nn.Module)}
-    _emit_parts(program, result, nested_results(node.op.target, node.outputs), made)
+    _add_parts(program, result, nested_results(node.op.target, node.outputs), made)
 
 
-def _emit_parts(program: fx.Graph, value: fx.Node, parts: Any, made: dict[Variable, fx.Node]) -> None:
+def _add_parts(program: fx.Graph, value: fx.Node, parts: Any, made: dict[Variable, fx.Node]) -> None:
     if isinstance(parts, Variable):
         made[parts] = value
         return
     for i, part in enumerate(parts):
         if not isinstance(part, Variable) or part.clients:
-            _emit_parts(program, program.call_function(operator.getitem, (value, i)), part, made)
+            _add_parts(program, program.call_function(operator.getitem, (value, i)), part, made)

@@ -1,7 +1,7 @@
 """Parts of a program that run without gradients.
 
-`run_decompositions` puts their operators among the others; what leaves such a part is detached before, so that training
-goes on as in the module. An exported program has these parts one after the other, never one inside another.
+`run_decompositions` inlines their operators, so the results of such a part are detached before. In an exported program
+these parts are never nested.
 """
 
 import operator
@@ -18,7 +18,7 @@ DETACH = torch.ops.aten.detach.default
 
 @contextmanager
 def detached_parts(program: ExportedProgram) -> Iterator[None]:
-    """Inside, each tensor that leaves a part without gradients is detached; afterwards the program is as before."""
+    """Detach the results of the parts without gradients inside; restore the program afterwards."""
     added: list[fx.Node] = []
     for node in list(program.graph.nodes):
         if node.target is wrap_with_set_grad_enabled and node.args[0] is False:

@@ -1,4 +1,4 @@
-"""Under which names a module holds the constants of a graph: those that they had in the module it was made of."""
+"""Names of constants in the exported module: those of the imported module, as far as they still apply."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.variables import Constant
 
 REWRITTEN = "_rewritten"
-"""Appended to the name of a parameter or buffer whose value a rewrite replaced: its old values do not belong there."""
+"""Suffix of the name of a parameter or buffer whose value a rewrite replaced: old state dicts must not load into it."""
 
 
 def hold(
@@ -21,9 +21,8 @@ def hold(
 ) -> dict[Constant, str]:
     """Register constants on a module; return their names in it.
 
-    What is still as it was in `state` keeps its names, all of them if it had several; so does what the graph never
-    read, and what is trained although no result depends on it any more: its gradient is zero.
-    `taken` are names that the module needs for something else.
+    A tensor that is unchanged since `state` keeps all its names; so does one that the graph never read, and one that is
+    trained although no result depends on it any more: its gradient is zero. `taken` are reserved names.
     """
     holder = _Holder(root, taken)
     present = {id(constant.data) for constant in constants}
@@ -56,7 +55,7 @@ class _Holder:
         return [name for name, known in self._data.items() if known is data] if id(data) in self._made else []
 
     def put(self, wanted: str, data: torch.Tensor, trainable: bool, saved: bool = True) -> str:
-        """Register a tensor under a name, or one like it if that is taken; return the name."""
+        """Register a tensor under a name, or a similar one if that is taken; return the name."""
         *parents, last = wanted.split(".")
         holder, path = self._root, list[str]()
         for parent in parents:
@@ -86,7 +85,6 @@ class _Holder:
 
 
 def _registered(data: torch.Tensor, trainable: bool) -> torch.Tensor:
-    """The tensor to register: a parameter only if it is trained."""
     if trainable and isinstance(data, nn.Parameter):
         return data
     return data.plain if isinstance(data, PythonNumber) else data.detach()

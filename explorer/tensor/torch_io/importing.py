@@ -46,8 +46,8 @@ def from_module(
 ) -> FunctionGraph:
     """Export a module and import the program as a graph. In training its parameters may change, else they are known.
 
-    With the layout "nhwc" convolutions and pools are made to work with channels last (`to_nhwc`).
-    Raises: ExportError if PyTorch cannot export it, with the reason; UnknownNameError for a level or layout.
+    With the layout "nhwc" convolutions and pools are converted to channels last (`to_nhwc`).
+    Raises: ExportError with the reason if PyTorch cannot export it; UnknownNameError for an unknown level or layout.
     """
     program = export(module, example_inputs, kwargs, training=training)
     return from_exported(program, level=level, layout=layout, training=training)
@@ -82,9 +82,9 @@ def from_exported(
 ) -> FunctionGraph:
     """An exported program as a graph; parameters and buffers are constants with their names.
 
-    With `training` parameters that ask for gradients are constants that may change; `layout` is as in `from_module`.
-    Raises: UnknownNameError for a level or layout; ExportError, with the source line, for shapes that depend on the
-    data, and for nodes that are not operators (control flow, tokens, objects).
+    With `training` parameters that require gradients are constants that may change; `layout` is as in `from_module`.
+    Raises: UnknownNameError for an unknown level or layout; ExportError, with the source line, for shapes that depend
+    on the data, and for nodes that are not operators (control flow, tokens, objects).
     """
     if level not in LEVELS:
         raise unknown_name("level of operators", level, LEVELS)
@@ -122,7 +122,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _decomposed(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
-    """The program in operators of a level; in training nothing gets a gradient that had none."""
+    """The program in operators of a level; in training no tensor gains a gradient."""
     table: dict[Any, Any] = {**(torch.export.default_decompositions() if level == "core" else {}), **DIFFERENTIABLE}
     if not training:
         return program.run_decompositions(table)
@@ -148,9 +148,11 @@ class _Reader:
         self._read_inputs([node for node in nodes if node.op == "placeholder"])
         for node in nodes:
             if node.op == "call_function":
-                self._values[node] = self._called(node)
-            elif node.op not in ("placeholder", "output", "get_attr"):  # what get_attr names, control flow takes
-                raise ExportError(f"the program has a {node.op} node ({node.name}), which is no operator{_where(node)}")
+                self._values[node] = self._apply(node)
+            elif node.op not in ("placeholder", "output", "get_attr"):  # control flow uses get_attr
+                raise ExportError(
+                    f"the program has a {node.op} node ({node.name}), which is not an operator{_where(node)}"
+                )
         outputs, mutations = self._outputs(nodes[-1])
         spec = self._program.call_spec
         graph = FunctionGraph(self._inputs, outputs, clone=False)
@@ -160,18 +162,18 @@ class _Reader:
             mutations,
             tuple(self._fixed),
             sharing_of(graph),
-            self._held(graph),
+            self._tensors(graph),
             tuple(self._fixed_results),
         )
         return graph
 
     def _input(self, node: fx.Node) -> Variable:
-        """An input; one that may ask for a gradient counts as trained where anything is."""
+        """An input; in training it may require a gradient, if its dtype can."""
         kind = _static(node)
         learns = self._training and (kind.dtype.is_floating_point or kind.dtype.is_complex)
         return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
 
-    def _held(self, graph: FunctionGraph) -> tuple[Held, ...]:
+    def _tensors(self, graph: FunctionGraph) -> tuple[Held, ...]:
         """The tensors of the module: its state dict in order, then the rest."""
         program = self._program
         read = {id(constant.data) for constant in graph.constants}
@@ -195,7 +197,7 @@ class _Reader:
                     self._values[node] = spec.arg.value
                     self._fixed.append((position, spec.arg.value))
                 else:
-                    raise ExportError(f"the input {node.name} is no tensor; fix it before exporting")
+                    raise ExportError(f"the input {node.name} is not a tensor; fix its value before exporting")
                 position += 1
             elif spec.kind is InputKind.PARAMETER:
                 data = self._stored(target)
@@ -203,50 +205,52 @@ class _Reader:
             elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
                 self._values[node] = Constant(self._stored(target), target, target in changed)
             else:
-                raise ExportError(f"the program takes a {spec.kind.name.lower()} ({node.name}); only tensors are taken")
+                raise ExportError(
+                    f"the input {node.name} of the program is a {spec.kind.name.lower()}; only tensors are supported"
+                )
 
     def _stored(self, target: str) -> torch.Tensor:
         program = self._program
         data = program.state_dict[target] if target in program.state_dict else program.constants[target]
         if not isinstance(data, torch.Tensor):
-            raise ExportError(f"the program holds {target}, which is no tensor; only tensors are taken")
+            raise ExportError(f"{target} of the program is not a tensor; only tensors are supported")
         if data.layout is not torch.strided:
             raise ExportError(f"{target} is a sparse tensor ({data.layout}); make it dense, as with .to_dense()")
         return data
 
-    def _called(self, node: fx.Node) -> Any:
+    def _apply(self, node: fx.Node) -> Any:
         target = node.target
         if target is not operator.getitem and not isinstance(target, OpOverload):
             raise ExportError(
-                f"{getattr(target, '__name__', target)} ({node.name}) is no operator on tensors{_where(node)}; "
+                f"{getattr(target, '__name__', target)} ({node.name}) is not an operator on tensors{_where(node)}; "
                 "export with fixed shapes and without control flow"
             )
-        args, kwargs = self._mapped(node.args), self._mapped(node.kwargs)
+        args, kwargs = self._map(node.args), self._map(node.kwargs)
         if not isinstance(target, OpOverload):
             return args[0][args[1]]
         _static(node)
         try:
             name_quantization(target, args, kwargs)
-            made = make_apply(target, args, kwargs, _place(node), _result_types(node))
+            made = make_apply(target, args, kwargs, _location(node), _result_types(node))
             results = nested_results(target, made.outputs)
         except OperatorError as error:
             raise ExportError(f"{error} ({node.name}){_where(node)}") from error
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             raise ExportError(
-                f"{made.op.name} gives a sparse tensor ({value.layout}){_where(node)}; only dense ones are taken"
+                f"{made.op.name} returns a sparse tensor ({value.layout}){_where(node)}; only dense ones are supported"
             )
         if made.op.is_random:
             made.draw = self._draws = self._draws + 1
         return results
 
-    def _mapped(self, value: Any) -> Any:
+    def _map(self, value: Any) -> Any:
         if isinstance(value, fx.Node):
             return self._values[value]
         if isinstance(value, list | tuple):
-            return [self._mapped(item) for item in value]
+            return [self._map(item) for item in value]
         if isinstance(value, dict):
-            return {key: self._mapped(item) for key, item in value.items()}
+            return {key: self._map(item) for key, item in value.items()}
         return value
 
     def _outputs(self, node: fx.Node) -> tuple[list[Variable], tuple[Mutation, ...]]:
@@ -256,19 +260,21 @@ class _Reader:
         if not isinstance(results, Iterable):
             raise ExportError("the program has no results")
         for value, spec in zip(results, self._program.graph_signature.output_specs, strict=True):
-            variable = self._mapped(value)
+            variable = self._map(value)
             if not isinstance(variable, Variable) and spec.kind is OutputKind.USER_OUTPUT:
                 self._fixed_results.append((len(found) - len(mutations) + len(self._fixed_results), variable))
                 continue
             if not isinstance(variable, Variable):
-                raise ExportError(f"the program gives {variable!r} where it should give a tensor")
+                raise ExportError(f"expected a tensor as a result of the program, got {variable!r}")
             if spec.kind is OutputKind.BUFFER_MUTATION:
                 mutations.append(Mutation(str(spec.target), self._stored(str(spec.target))))
             elif spec.kind is not OutputKind.USER_OUTPUT:
-                raise ExportError(f"the program has a result of the kind {spec.kind.name.lower()}, which is not taken")
+                raise ExportError(
+                    f"the program has a result of the kind {spec.kind.name.lower()}, which is not supported"
+                )
             found.append(variable)
         if not found:
-            raise ExportError("the program gives no tensors")
+            raise ExportError("the program does not return tensors")
         return found, tuple(mutations)
 
 
@@ -286,12 +292,12 @@ def _static(node: fx.Node) -> TensorType:
 
 
 def _result_types(node: fx.Node) -> list[ValueType] | None:
-    """The types that the export found: to find them again would take a quarter of an import. None if it did not."""
+    """The types that the export inferred, or None; to infer them again would take a quarter of an import."""
     results = flat_results(node.meta.get("val"))
     return list(map(type_of, results)) if all(isinstance(value, torch.Tensor) for value in results) else None
 
 
-def _place(node: fx.Node) -> SourceLocation:
+def _location(node: fx.Node) -> SourceLocation:
     stack = node.meta.get("stack_trace") or ""
     modules = node.meta.get("nn_module_stack") or {}
     paths = [entry[0] for entry in modules.values()]
@@ -299,7 +305,7 @@ def _place(node: fx.Node) -> SourceLocation:
 
 
 def _where(node: fx.Node) -> str:
-    line = _place(node).line
+    line = _location(node).line
     return f" at {line}" if line else ""
 
 

@@ -1,9 +1,9 @@
-"""The order of axes made explicit, channels last: what a loader of Glow does with a model whose channels come second.
+"""Conversion to channels last, as a loader of Glow converts models whose channels are second.
 
 A convolution or a pool of (batch, channels, height, width) becomes a transpose, the operator with channels last, and
-a transpose back; its weight is transposed too. A batch norm names the axis of its channels instead, so that
-transposes can move past it. A mean over height and width needs one transpose only: its result has one place for each
-channel. Most of the transposes then meet and cancel (the pass SinkCode).
+a transpose back; its weight is transposed too. A batch norm gets an explicit channel axis instead, so that transposes
+can move past it. A mean over height and width needs only one transpose, because its result has one number per channel.
+Most of the transposes then meet and cancel (the pass SinkCode).
 """
 
 from collections.abc import Mapping
@@ -33,6 +33,7 @@ def check_layout(layout: str) -> None:
 
 
 NCHW, NHWC = "NCHW", "NHWC"
+NO_BATCH = "it has no batch axis"
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
@@ -41,9 +42,9 @@ def convolution_with_channels_last(node: Apply) -> Rewrite:
     """A convolution in two dimensions accepts its input and its weight with channels last."""
     op = node.op
     if len(op["stride"]) != 2 or node.inputs[0].tensor_type.rank != 4:
-        return Declined("it is not in two dimensions, or takes no batch", node)
+        return Declined("it is not in two dimensions, or has no batch axis", node)
     if op.attributes.get("transposed"):
-        return Declined("it is a transposed convolution, which has no form with channels last here", node)
+        return Declined("it is a transposed convolution, which has no form with channels last", node)
     weight = call(aten.permute.default, node.inputs[1], TO_NHWC)
     bias = node.input_of("bias")
     settings = (op["stride"], op["padding"], op["dilation"], op["groups"])
@@ -54,9 +55,9 @@ def convolution_with_channels_last(node: Apply) -> Rewrite:
 def max_pool_with_channels_last(node: Apply) -> Rewrite:
     """Max pooling with the channels last."""
     if node.inputs[0].tensor_type.rank != 4:
-        return Declined("it takes no batch", node)
+        return Declined(NO_BATCH, node)
     if any(extra.clients for extra in node.outputs[1:]):
-        return Declined("the places of the greatest numbers are read too", node)
+        return Declined("its indices are used too", node)
     settings = (node.op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
     return _framed(node, library.max_pool2d_nhwc, *settings)
 
@@ -65,16 +66,16 @@ def max_pool_with_channels_last(node: Apply) -> Rewrite:
 def average_pool_with_channels_last(node: Apply) -> Rewrite:
     """Average pooling with the channels last."""
     if node.inputs[0].tensor_type.rank != 4:
-        return Declined("it takes no batch", node)
+        return Declined(NO_BATCH, node)
     names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
     return _framed(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))
 
 
 @node_rewriter([aten.adaptive_avg_pool2d.default])
 def adaptive_pool_with_channels_last(node: Apply) -> Rewrite:
-    """Adaptive average pooling with the channels last; one place for each channel is a reshape away from the result."""
+    """Adaptive average pooling with the channels last; a result with one number per channel is only reshaped."""
     if node.inputs[0].tensor_type.rank != 4:
-        return Declined("it takes no batch", node)
+        return Declined(NO_BATCH, node)
     size = node.op["output_size"]
     if tuple(size) != (1, 1):
         return _framed(node, library.adaptive_avg_pool2d_nhwc, size)
@@ -84,7 +85,7 @@ def adaptive_pool_with_channels_last(node: Apply) -> Rewrite:
 
 @node_rewriter([aten.mean.dim])
 def mean_with_channels_last(node: Apply) -> Rewrite:
-    """A mean over height and width with the channels last; the result is a reshape away."""
+    """A mean over height and width with the channels last; the result is only reshaped."""
     axes, kind = node.op["dim"], node.inputs[0].tensor_type
     if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
         return Declined("it is not over height and width", node)
@@ -94,9 +95,9 @@ def mean_with_channels_last(node: Apply) -> Rewrite:
 
 @node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
 def batch_norm_with_axis(node: Apply) -> Rewrite:
-    """A batch norm with known statistics names the axis of its channels, which is 1."""
+    """A batch norm with known statistics gets an explicit channel axis, which is 1."""
     if any(extra.clients for extra in node.outputs[1:]):
-        return Declined("the statistics that it gives are read too", node)
+        return Declined("its statistics are used too", node)
     parts = [node.input_of(name) for name in ("weight", "bias", "running_mean", "running_var")]
     found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1)
     return _named(node, _with_names(found, NCHW))
@@ -113,17 +114,17 @@ nhwc_rewriter = SweepRewriter(
     ),
     name="nhwc",
 )
-"""All of these in one way through a graph, as a step of a pipeline."""
+"""All of these in one walk through a graph, as a step of a pipeline."""
 
 
 def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
-    """Make the order of axes explicit, channels last, in this graph, and give it. The step is recorded as `nhwc`."""
+    """Convert this graph to channels last, and return it. The step is recorded as `nhwc`."""
     nhwc_rewriter.rewrite(graph)
     return graph
 
 
 def activation_transposes(graph: FunctionGraph) -> list[Apply]:
-    """The transposes of what is computed or given; those of constants are done once, before."""
+    """The transposes of inputs and intermediate results; those of constants are evaluated at compile time."""
     return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
 
 
@@ -143,12 +144,12 @@ def _reshaped(node: Apply, found: Variable) -> Mapping[Any, Any]:
 
 
 def _named(node: Apply, found: Variable) -> Mapping[Any, Any]:
-    """What stands for the first result; the order of the axes of the first input is given its name."""
+    """Replace the first result, and name the order of the axes of the first input."""
     return {node.outputs[0]: found, "layouts": {node.inputs[0]: NCHW} if _is_nameless(node.inputs[0]) else {}}
 
 
 def _with_names(new: Variable, layout: str) -> Variable:
-    """A variable that is in no graph yet, with this name for the order of its axes if it has none."""
+    """Name the order of the axes of a variable that is not in a graph yet, if it has no name."""
     if _is_nameless(new):
         new.type = replace(new.tensor_type, layout=layout)
     return new

@@ -187,11 +187,11 @@ def reasons(inputs, outputs, *names):
     from explorer.rewrite import CompilationMode
     from explorer.trace import AttemptsRefused
 
-    told = []
+    declined = []
 
     def listen(event):
         if isinstance(event, AttemptsRefused):
-            told.extend(str(refusal.found) for refusal in event.refusals)
+            declined.extend(str(refusal.found) for refusal in event.refusals)
 
     graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs], features=[Observer([listen])])
     before = graph.text()
@@ -199,4 +199,4 @@ def reasons(inputs, outputs, *names):
     done = manager.run(graph, CompilationMode.INFER)
     assert not any(entry.changed for entry in done)
     assert graph.text() == before
-    return told
+    return declined

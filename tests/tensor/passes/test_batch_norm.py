@@ -47,8 +47,8 @@ def test_the_channels_of_a_transposed_convolution_are_its_second_axis(groups, dt
     if groups == 1:
         assert ops(optimized([x], norm(turned, 6, dtype), "OptimizeBatchNorm")) == ["convolution"]
     else:
-        told = reasons([x], norm(turned, 6, dtype), "OptimizeBatchNorm")
-        assert "it is a transposed convolution with groups" in told
+        declined = reasons([x], norm(turned, 6, dtype), "OptimizeBatchNorm")
+        assert "it is a transposed convolution with groups" in declined
 
 
 def test_a_batch_norm_becomes_part_of_a_linear_layer(dtype):
@@ -69,8 +69,8 @@ def test_in_training_a_batch_norm_stays_where_it_is(dtype):
 def test_a_convolution_with_other_users_keeps_its_weight(dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
     above = conv(x, dtype)
-    told = reasons([x], [norm(above, 4, dtype), above], "OptimizeBatchNorm")
-    assert told == ["the convolution has other users"]
+    declined = reasons([x], [norm(above, 4, dtype), above], "OptimizeBatchNorm")
+    assert declined == ["the convolution has other users"]
 
 
 def test_a_filter_that_two_convolutions_share_is_doubled(dtype):
@@ -111,8 +111,8 @@ def test_parameters_that_may_change_stay(dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
     weight = Constant(torch.nn.Parameter(torch.rand(4, dtype=dtype)), "norm.weight", trainable=True)
     parts = [weight, *(constant(4, dtype=dtype) for _ in range(3))]
-    told = reasons([x], norm(conv(x, dtype), 4, dtype, parts), "OptimizeBatchNorm")
-    assert told == ["the parameters of the batch norm are trained"]
+    declined = reasons([x], norm(conv(x, dtype), 4, dtype, parts), "OptimizeBatchNorm")
+    assert declined == ["the parameters of the batch norm are trained"]
 
 
 NOTHING = [  # var, mean, weight, bias, eps
@@ -231,14 +231,14 @@ def test_a_constant_that_is_divided_stays_out_of_the_batch_norm(dtype):
 def test_a_batch_norm_with_other_users_keeps_its_parameters(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     below = norm(x, 4, dtype)
-    told = reasons([x], [call(aten.add.Tensor, below, per_channel(1.0, dtype)), below], CHAIN)
-    assert told == ["the batch norm has other users"]
+    declined = reasons([x], [call(aten.add.Tensor, below, per_channel(1.0, dtype)), below], CHAIN)
+    assert declined == ["the batch norm has other users"]
 
 
 def test_arithmetic_that_changes_the_shape_stays(dtype):
     x = tensor(1, 4, 5, 6, dtype=dtype)
-    told = reasons([x], call(aten.add.Tensor, norm(x, 4, dtype), full(1.0, 3, 1, 1, 1, dtype=dtype)), CHAIN)
-    assert told == ["the constant changes the shape or the type"]
+    declined = reasons([x], call(aten.add.Tensor, norm(x, 4, dtype), full(1.0, 3, 1, 1, 1, dtype=dtype)), CHAIN)
+    assert declined == ["the constant changes the shape or the type"]
 
 
 def test_a_module_with_batch_norms_is_left_with_convolutions(dtype):
@@ -274,8 +274,8 @@ def test_a_batch_norm_along_another_axis_than_the_channels_stays(dtype):
     x = tensor(2, 5, 6, 3, dtype=dtype)
     above = call(library.conv2d_nhwc, x, constant(4, 3, 3, 3, dtype=dtype))
     parts = [constant(3, dtype=dtype, seed=i) for i in range(4)]
-    told = reasons([x], call(library.batch_norm, above, *parts, 1e-3, 1), "OptimizeBatchNorm")
-    assert told == ["the channels of conv2d_nhwc are at axis 3, those of the batch norm at 1"]
+    declined = reasons([x], call(library.batch_norm, above, *parts, 1e-3, 1), "OptimizeBatchNorm")
+    assert declined == ["the channels of conv2d_nhwc are at axis 3, those of the batch norm at 1"]
 
 
 def test_with_channels_last_a_reshape_between_is_moved_away_too(dtype):

@@ -47,11 +47,11 @@ def test_why_a_division_by_zero_stays():
 def test_a_variance_of_zero_does_not_reach_the_convolution():
     x = tensor(2, 3, 5, 6)
     parts = [constant(4), constant(4), full(0.0, 4), full(0.0, 4)]
-    told = reasons([x], norm(conv(x, torch.float32), 4, torch.float32, parts, eps=0.0), "OptimizeBatchNorm")
-    assert told == ["weight or bias of the convolution would not be finite"]
+    declined = reasons([x], norm(conv(x, torch.float32), 4, torch.float32, parts, eps=0.0), "OptimizeBatchNorm")
+    assert declined == ["weight or bias of the convolution would not be finite"]
 
 
-def test_a_product_with_zero_keeps_what_is_not_a_number():
+def test_a_product_with_zero_keeps_nan():
     x = tensor(2, 3, 5, 6)
     graph = FunctionGraph([x], [call(aten.mul.Tensor, conv(x, torch.float32), full(0.0))])
     given = [torch.full((2, 3, 5, 6), float("inf"))]

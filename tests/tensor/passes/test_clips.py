@@ -105,12 +105,12 @@ def test_the_greater_of_x_and_a_part_of_x_is_a_leaky_relu(slope, swapped, dtype)
     assert ops(graph) == ["leaky_relu"]
 
 
-def test_the_greater_of_two_tensors_is_not_a_leaky_relu_of_one(dtype):
+def test_a_maximum_of_two_tensors_is_not_a_leaky_relu_of_one(dtype):
     """Glow compares an operand with itself here, and loses the other tensor."""
     a, b = tensor(*SHAPE, dtype=dtype, name="a"), tensor(*SHAPE, dtype=dtype, name="b")
     y = call(aten.maximum.default, a, call(aten.mul.Tensor, b, full(0.5, dtype=dtype)))
-    told = reasons([a, b], y, "FoldLeakyRelu")
-    assert told == ["the product is of another tensor"]
+    declined = reasons([a, b], y, "FoldLeakyRelu")
+    assert declined == ["the product is of another tensor"]
     steep = call(aten.maximum.default, a, call(aten.mul.Tensor, a, full(1.5, dtype=dtype)))
     assert "the slope is 1.5" in reasons([a], steep, "FoldLeakyRelu")[0]
 
@@ -118,8 +118,8 @@ def test_the_greater_of_two_tensors_is_not_a_leaky_relu_of_one(dtype):
 @pytest.mark.parametrize("second", [lambda y: clip(y, 0, 10), lambda y: call(aten.relu.default, y)])
 def test_a_bound_that_the_dtype_does_not_hold_wraps_around_and_is_left_alone(second):
     x = tensor(4, dtype=torch.uint8)
-    told = reasons([x], second(clip(x, -5, 100)), "OptimizeClips")
-    assert told == ["a bound is NaN, -0 or beyond its dtype, or the lower one is above the upper one"]
+    declined = reasons([x], second(clip(x, -5, 100)), "OptimizeClips")
+    assert declined == ["a bound is NaN, -0 or beyond its dtype, or the lower one is above the upper one"]
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.int32])

@@ -91,7 +91,7 @@ def test_a_batch_norm_of_a_slice_rounds_otherwise(dtype):
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.int32])
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
-def test_where_a_number_stands_matters_to_the_sign_of_the_greatest_zero(name, kind):
+def test_the_position_of_a_number_matters_to_the_sign_of_a_maximum_of_zeros(name, kind):
     """PyTorch's kernels take another one of two zeros in the middle of a row than at its end."""
     x, y = tensor(*SHAPE, dtype=kind), tensor(*SHAPE, dtype=kind, name="y")
     target = getattr(aten, name).default
@@ -161,8 +161,8 @@ def pooled(x, padding, dilation):
 
 def test_a_relu_stays_above_pooling_whose_windows_may_hold_padding_only(dtype):
     x = tensor(1, 1, 2, 2, dtype=dtype)
-    told = reasons([x], pooled(call(aten.relu.default, x), 1, 3), "OptimizePool")
-    assert told == ["a window may contain only padding, which counts as -inf"]
+    declined = reasons([x], pooled(call(aten.relu.default, x), 1, 3), "OptimizePool")
+    assert declined == ["a window may contain only padding, which counts as -inf"]
     assert ops(optimized([x], pooled(call(aten.relu.default, x), 1, 1), "OptimizePool"))[-1] == "relu"
     apart = tensor(1, 1, 6, 6, dtype=dtype)
     assert ops(optimized([apart], pooled(call(aten.relu.default, apart), 0, 3), "OptimizePool"))[-1] == "relu"
@@ -193,7 +193,7 @@ def test_a_constant_with_a_zero_keeps_its_place_beside_the_greatest_number(name,
 
 
 @pytest.mark.parametrize("factor", [float("inf"), float("nan")])
-def test_zero_times_what_is_not_finite_is_not_nothing(factor):
+def test_zero_times_an_infinite_number_is_nan(factor):
     x = tensor(3)
     assert reasons([x], call(aten.add.Tensor, x, full(0.0), alpha=factor), "OptimizeArithmeticNodes") == []
 
@@ -221,8 +221,8 @@ def test_a_sum_of_another_type_stays_behind_a_product(known, kind, other):
     x, w, b = tensor(2, 3, dtype=kind), tensor(3, 4, dtype=kind, name="w"), tensor(4, dtype=other, name="b")
     weight = Constant(torch.ones(3, 4, dtype=kind)) if known else w
     total = call(aten.add.Tensor, call(aten.matmul.default, x, weight), b)
-    told = reasons([x, w, b], total, "FoldMatMulAddIntoFullyConnected")
-    assert told == ["the other summand has another type than the product"]
+    declined = reasons([x, w, b], total, "FoldMatMulAddIntoFullyConnected")
+    assert declined == ["the other summand has another type than the product"]
     graph = FunctionGraph([x, w, b], [total])
     to_module(graph)(*(torch.ones_like(given) for given in values(graph)))
 
@@ -233,7 +233,7 @@ def test_products_of_integers_and_sums_of_them_run():
     assert ops(optimized([x], call(aten.add.Tensor, product, b), "FoldMatMulAddIntoFullyConnected")) == ["linear"]
 
 
-def test_the_greatest_of_bools_is_not_a_clip():
+def test_a_maximum_of_bools_is_not_a_clip():
     x = tensor(4, dtype=torch.bool)
     y = call(aten.maximum.default, x, Constant(torch.tensor(False)))
     y = call(aten.minimum.default, y, Constant(torch.tensor(True)))

@@ -82,8 +82,10 @@ def test_a_product_and_a_sum_are_a_linear_layer(dtype):
     weight = Constant(torch.nn.Parameter(torch.rand(4, 5, dtype=dtype)), "weight", trainable=True)
     learned = call(aten.add.Tensor, call(aten.mm.default, x, weight), constant(5, dtype=dtype))
     assert ops(optimized([x], learned, "FoldMatMulAddIntoFullyConnected")) == ["addmm"]
-    told = reasons([x], call(aten.add.Tensor, product, constant(3, 1, dtype=dtype)), "FoldMatMulAddIntoFullyConnected")
-    assert told == ["the other summand does not have one number per column"]
+    declined = reasons(
+        [x], call(aten.add.Tensor, product, constant(3, 1, dtype=dtype)), "FoldMatMulAddIntoFullyConnected"
+    )
+    assert declined == ["the other summand does not have one number per column"]
 
 
 def test_a_transpose_before_a_product_is_done_to_the_weight(dtype):
@@ -107,8 +109,8 @@ def test_flattening_channels_last_is_done_to_the_weight_of_a_linear_layer(dtype)
 def test_a_transpose_that_moves_the_batch_stays_before_a_product(dtype):
     x = tensor(2, 2, 3, dtype=dtype)
     flat = call(aten.reshape.default, call(aten.permute.default, x, [1, 0, 2]), [2, 6])
-    told = reasons([x], call(aten.mm.default, flat, constant(6, 4, dtype=dtype)), "MergeTransposeIntoMatMulOrFC")
-    assert told == ["the transpose moves the batch, or the reshape keeps more than the first axis"]
+    declined = reasons([x], call(aten.mm.default, flat, constant(6, 4, dtype=dtype)), "MergeTransposeIntoMatMulOrFC")
+    assert declined == ["the transpose moves the batch, or the reshape keeps more than the first axis"]
 
 
 @pytest.mark.parametrize("form", ["conv2d", "convolution", "conv2d_nhwc"])
@@ -137,8 +139,8 @@ def test_other_padding_stays_before_a_convolution(pad, value, why, dtype):
     x = tensor(2, 3, 6, 7, dtype=dtype)
     padded = call(aten.constant_pad_nd.default, x, pad, value)
     filter = constant(4, padded.tensor_type.shape[1], 3, 3, dtype=dtype)
-    told = reasons([x], call(aten.conv2d.default, padded, filter, None, [1, 1], [2, 2]), "MergePadIntoConvolution")
-    assert told == [why]
+    declined = reasons([x], call(aten.conv2d.default, padded, filter, None, [1, 1], [2, 2]), "MergePadIntoConvolution")
+    assert declined == [why]
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -154,11 +156,11 @@ def test_exponentials_over_another_sum_are_no_softmax(dtype):
     x, y = tensor(3, 4, dtype=dtype), tensor(3, 4, dtype=dtype, name="y")
     exponential = call(aten.exp.default, x)
     other = call(aten.sum.dim_IntList, call(aten.exp.default, y), [1], True)
-    told = reasons([x, y], call(aten.div.Tensor, exponential, other), "FoldExpSumDivIntoSoftmax")
-    assert told == ["the sum is of the exponentials of another tensor"]
+    declined = reasons([x, y], call(aten.div.Tensor, exponential, other), "FoldExpSumDivIntoSoftmax")
+    assert declined == ["the sum is of the exponentials of another tensor"]
     whole = call(aten.sum.dim_IntList, exponential, [0, 1], True)
-    told = reasons([x], call(aten.div.Tensor, exponential, whole), "FoldExpSumDivIntoSoftmax")
-    assert told == ["the sum is not over one axis with keepdim=True"]
+    declined = reasons([x], call(aten.div.Tensor, exponential, whole), "FoldExpSumDivIntoSoftmax")
+    assert declined == ["the sum is not over one axis with keepdim=True"]
 
 
 @pytest.mark.parametrize("axis", [1, 3])
@@ -177,8 +179,8 @@ def test_two_reshapes_and_a_transpose_are_a_channel_shuffle(axis, dtype):
 def test_a_transpose_of_other_axes_is_not_a_channel_shuffle(dtype):
     x = tensor(2, 6, 4, dtype=dtype)
     y = call(aten.permute.default, call(aten.view.default, x, [2, 2, 3, 4]), [0, 3, 2, 1])
-    told = reasons([x], call(aten.reshape.default, y, [2, 6, 4]), "FoldChannelShuffle")
-    assert told == ["the transpose does not exchange two adjacent axes"]
+    declined = reasons([x], call(aten.reshape.default, y, [2, 6, 4]), "FoldChannelShuffle")
+    assert declined == ["the transpose does not exchange two adjacent axes"]
 
 
 @pytest.mark.parametrize("affine", [True, False])
@@ -191,12 +193,12 @@ def test_arithmetic_becomes_part_of_a_layer_norm(affine, dtype):
     y = call(aten.add.Tensor, y, full(2.0, dtype=dtype))
     graph = optimized([x], y, "FoldLayerNormArithmetic")
     assert ops(graph) == ["layer_norm"]
-    told = reasons(
+    declined = reasons(
         [x],
         call(aten.add.Tensor, call(aten.layer_norm.default, x, [4], *parts), constant(3, 4, dtype=dtype)),
         "FoldLayerNormArithmetic",
     )
-    assert told == ["the constant does not have the normalized shape"]
+    assert declined == ["the constant does not have the normalized shape"]
 
 
 def test_merging_is_recorded_as_one_rewrite(dtype):

@@ -75,7 +75,7 @@ def test_a_network_keeps_its_values_and_gradients_in_training_and_comes_back(gra
 
 @settings(max_examples=20)
 @given(graph=networks())
-def test_a_network_that_overwrites_gives_the_same_bits_and_comes_back(graph):
+def test_a_network_with_in_place_operators_keeps_its_bits_and_can_be_reverted(graph):
     plain = random_values(graph, 0)
     before, text, mark = results(graph, plain), graph.text(), graph.checkpoint()
     overwrite.query("+inplace").rewrite(graph)

@@ -123,8 +123,8 @@ def test_a_reshape_of_the_inner_axes_moves_below_a_batch_norm(dtype):
 
 def test_a_reshape_of_the_channels_stays_above_a_batch_norm(dtype):
     x = tensor(2, 10, 2, 3, dtype=dtype)
-    told = reasons([x], norm(call(aten.view.default, x, [2, 5, 4, 3]), 5, dtype), "SinkCode")
-    assert told == ["the reshape changes the batch or the channels"]
+    declined = reasons([x], norm(call(aten.view.default, x, [2, 5, 4, 3]), 5, dtype), "SinkCode")
+    assert declined == ["the reshape changes the batch or the channels"]
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "minimum"])
@@ -176,8 +176,8 @@ def test_a_constant_on_one_side_is_transposed_back(shape, first, dtype):
 
 def test_a_constant_with_more_axes_stops_a_transpose(dtype):
     x = tensor(4, 5, dtype=dtype)
-    told = reasons([x], call(aten.add.Tensor, transposed(x, [1, 0]), constant(2, 5, 4, dtype=dtype)), "SinkCode")
-    assert told == ["its other input is neither transposed nor a constant"]
+    declined = reasons([x], call(aten.add.Tensor, transposed(x, [1, 0]), constant(2, 5, 4, dtype=dtype)), "SinkCode")
+    assert declined == ["its other input is neither transposed nor a constant"]
 
 
 def test_tensors_transposed_in_different_ways_stay_so(dtype):
@@ -201,8 +201,8 @@ def test_padding_goes_with_its_axes(dtype):
 
 def test_padding_by_reflection_stays_below_a_transpose(dtype):
     x = tensor(*SHAPE, dtype=dtype)
-    told = reasons([x], call(aten.pad.default, transposed(x), [1, 1, 1, 1], "reflect"), "SinkCode")
-    assert told == ["reflect padding works on the last axes only"]
+    declined = reasons([x], call(aten.pad.default, transposed(x), [1, 1, 1, 1], "reflect"), "SinkCode")
+    assert declined == ["reflect padding works on the last axes only"]
 
 
 def test_repeating_goes_with_its_axis(dtype):
@@ -242,8 +242,8 @@ def test_relus_of_all_inputs_move_below_a_concat(dtype):
     graph = optimized([x, y], call(aten.cat.default, relus, 1), "SinkCode")
     assert (ops(graph), nodes(graph)) == (["cat", "relu"], 3)
     assert graph.toposort()[0].outputs[0].tensor_type.shape == (1, 10, 10, 15)
-    told = reasons([x, y], [call(aten.cat.default, relus, 1), relus[0]], "SinkCode")
-    assert told == ["one of the relus has other users"]
+    declined = reasons([x, y], [call(aten.cat.default, relus, 1), relus[0]], "SinkCode")
+    assert declined == ["one of the relus has other users"]
 
 
 def test_a_clip_moves_below_a_relu(dtype):
@@ -256,16 +256,16 @@ def test_a_clip_moves_below_a_relu(dtype):
 
 def test_a_clip_below_0_stays_above_a_relu(dtype):
     x = tensor(*SHAPE, dtype=dtype)
-    told = reasons([x], call(aten.relu.default, call(aten.clamp.default, x, -3.0, -1.0)), "SinkCode")
-    assert told == ["the upper bound -1 is below 0: it would be the result instead of 0"]
+    declined = reasons([x], call(aten.relu.default, call(aten.clamp.default, x, -3.0, -1.0)), "SinkCode")
+    assert declined == ["the upper bound -1 is below 0: it would be the result instead of 0"]
 
 
 def test_a_batch_norm_moves_below_a_slice_that_keeps_the_channels(dtype):
     x = tensor(2, 5, 6, 3, dtype=dtype)
     graph = optimized([x], call(aten.slice.Tensor, norm(x, 5, dtype), 2, 1, 4), "SinkCode")
     assert ops(graph) == ["slice", "_native_batch_norm_legit_no_training"]
-    told = reasons([x], call(aten.slice.Tensor, norm(x, 5, dtype), 1, 1, 4), "SinkCode")
-    assert told == ["the slice is along the channels"]
+    declined = reasons([x], call(aten.slice.Tensor, norm(x, 5, dtype), 1, 1, 4), "SinkCode")
+    assert declined == ["the slice is along the channels"]
 
 
 def test_a_transpose_is_sunk_through_a_whole_chain_in_one_round(dtype):

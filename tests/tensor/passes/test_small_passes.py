@@ -105,8 +105,8 @@ def test_a_relu_stays_above_average_pooling(dtype):
 def test_a_relu_with_two_users_stays_above_max_pooling(dtype):
     x = tensor(2, 3, 6, 6, dtype=dtype)
     relu = call(aten.relu.default, x)
-    told = reasons([x], [call(aten.max_pool2d.default, relu, [2, 2]), relu], "OptimizePool")
-    assert told == ["the relu has other users"]
+    declined = reasons([x], [call(aten.max_pool2d.default, relu, [2, 2]), relu], "OptimizePool")
+    assert declined == ["the relu has other users"]
 
 
 def test_a_relu_stays_where_the_places_of_the_greatest_numbers_are_read(dtype):
@@ -238,7 +238,7 @@ def test_a_product_of_zeros_is_zero(dtype):
     assert held(graph.outputs[0]).number == 0
 
 
-def test_a_number_everywhere_keeps_all_its_digits_and_takes_the_memory_of_one(dtype):
+def test_a_splat_keeps_all_its_digits_and_needs_the_memory_of_one_number(dtype):
     precise = torch.tensor(1 / 3, dtype=dtype).item()
     kind = TensorType(dtype, (1, 1, 500))
     made = splat(kind, precise)
@@ -270,7 +270,7 @@ def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(dtype):
     assert not run(graph, "OptimizeArithmeticNodes")[0].changed
 
 
-def test_a_number_that_is_added_twice_stands_on_the_right_of_both(dtype):
+def test_a_number_that_is_added_twice_is_on_the_right_of_both(dtype):
     """5 nodes stay: both sums, what saves them, and the number, which is no operator here."""
     x, y, c = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="y"), full(5.0, 3, 2, dtype=dtype)
     sums = [call(aten.add.Tensor, c, v) for v in (x, y)]
@@ -309,8 +309,8 @@ def test_parts_of_a_splat_are_that_number(dtype):
 def test_a_splat_is_reshaped_if_nothing_else_reads_it(dtype):
     ones = call(aten.ones.default, [4, 6], dtype=dtype)
     assert ops(optimized([], call(aten.view.default, ones, [24]), "OptimizeSplat")) == []
-    told = reasons([], [call(aten.view.default, ones, [24]), ones], "OptimizeSplat")
-    assert told == ["the tensor has other users"]
+    declined = reasons([], [call(aten.view.default, ones, [24]), ones], "OptimizeSplat")
+    assert declined == ["the tensor has other users"]
 
 
 # ---------------------------------------------------------------------- copies, reshapes, conversions

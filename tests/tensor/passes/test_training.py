@@ -156,7 +156,7 @@ def test_pooling_of_clips_keeps_the_gradient(make):
         kept(function, "SinkReshapes", "OptimizePool", values=(0.0, -0.5, -1.0, 0.0, -3.0))
 
 
-def test_what_takes_no_indices_in_training_is_for_inference_only():
+def test_passes_that_drop_indices_are_for_inference_only():
     (entry,) = [config for config in GLOW_PIPELINE if config.pass_id == "EliminateIndices"]
     assert entry.modes == {CompilationMode.INFER}
     assert graph_pass("DCE").exactness.value == "exact"

@@ -85,17 +85,17 @@ def ops(graph):
 
 def reasons(inputs, outputs, *names):
     """Why the rules of some passes did not apply, as they say it; the graph must not change."""
-    told = []
+    declined = []
 
     def listen(event):
         if isinstance(event, AttemptsRefused):
-            told.extend(str(refusal.found) for refusal in event.refusals)
+            declined.extend(str(refusal.found) for refusal in event.refusals)
 
     graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs], features=[Observer([listen])])
     before = graph.text()
     assert not any(entry.changed for entry in manager(*names).run(graph))
     assert graph.text() == before
-    return told
+    return declined
 
 
 def with_passes(*made):

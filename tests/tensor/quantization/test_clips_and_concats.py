@@ -38,9 +38,9 @@ def test_a_clip_that_lets_all_numbers_of_the_integers_pass_is_removed():
 
 def test_a_clip_that_is_narrower_than_the_integers_stays():
     x, y = reals(), integers(A, name="y")
-    told = reasons([x], quantized.quantize(clip(x, 0.0, 1.0), A), EXACT)
-    assert told == ["the clip is narrower than the range of the integers"]
-    assert reasons([y], clip(quantized.dequantize(y), 0.0, 1.0), EXACT) == told
+    declined = reasons([x], quantized.quantize(clip(x, 0.0, 1.0), A), EXACT)
+    assert declined == ["the clip is narrower than the range of the integers"]
+    assert reasons([y], clip(quantized.dequantize(y), 0.0, 1.0), EXACT) == declined
 
 
 def test_integers_take_the_range_of_a_clip_before_they_are_read():
@@ -51,7 +51,7 @@ def test_integers_take_the_range_of_a_clip_before_they_are_read():
     assert graph.toposort()[0].outputs[0].type.quantization == Quantization(6.0 / 255, -128)
 
 
-def test_an_operator_gives_the_range_of_the_clip_that_follows():
+def test_an_operator_gets_the_range_of_the_following_clip():
     x, y = integers(A), integers(B, name="y")
     sum_ = quantized.dequantize(quantized.quantized(quantized.add, [x, y], C))
     graph = optimized([x, y], clip(sum_, 0.0, 6.0), LOSSY, within=C.scale)
@@ -73,8 +73,8 @@ def test_a_concat_of_integers_keeps_their_scales_alike():
 def test_what_others_read_keeps_its_scale():
     x, y = integers(A), integers(B, name="y")
     whole = quantized.quantized(quantized.add, [x, y], C)
-    told = reasons([x, y], [clip(quantized.dequantize(whole), 0.0, 6.0), whole], LOSSY)
-    assert told[-1].startswith("the integers have other users, or their owner does not accept another scale")
+    declined = reasons([x, y], [clip(quantized.dequantize(whole), 0.0, 6.0), whole], LOSSY)
+    assert declined[-1].startswith("the integers have other users, or their owner does not accept another scale")
 
 
 @pytest.mark.parametrize("options", [{"lossy": False}, {"lossy": True, "enable_quant_param_changes": False}])
@@ -110,11 +110,11 @@ def test_a_concat_between_dequantize_and_quantize_concats_integers():
 def test_a_concat_that_is_read_in_floating_point_or_not_all_of_integers_stays():
     x, y = integers(A), reals(name="y")
     parts = [quantized.dequantize(x), y]
-    told = reasons([x, y], quantized.quantize(call(aten.cat.default, parts), A), "OptimizeConcatQuantization")
-    assert told == ["not all inputs of the concat are dequantized"]
+    declined = reasons([x, y], quantized.quantize(call(aten.cat.default, parts), A), "OptimizeConcatQuantization")
+    assert declined == ["not all inputs of the concat are dequantized"]
     joined = call(aten.cat.default, parts[:1] * 2)
-    told = reasons([x], [quantized.quantize(joined, A), joined], "OptimizeConcatQuantization")
-    assert told == ["the concat has other users in floating point"]
+    declined = reasons([x], [quantized.quantize(joined, A), joined], "OptimizeConcatQuantization")
+    assert declined == ["the concat has other users in floating point"]
 
 
 # ---------------------------------------------------------------------- linear layer and relu
@@ -146,8 +146,8 @@ def test_a_relu_of_something_else_does_not_end_the_search():
 def test_a_linear_layer_that_others_read_keeps_its_relu():
     x = integers(A, 4, 5)
     y = linear(x)
-    told = reasons([x], [call(aten.relu.default, y), y], "OptimizeQuantFCFloatRelu")
-    assert told == ["the result of the linear layer has other users"]
+    declined = reasons([x], [call(aten.relu.default, y), y], "OptimizeQuantFCFloatRelu")
+    assert declined == ["the result of the linear layer has other users"]
 
 
 # ---------------------------------------------------------------------- transposes and reshapes
@@ -170,8 +170,8 @@ def test_a_transpose_moves_below_a_conversion(convert, x):
 def test_a_transpose_stays_above_quantize_if_others_read_it():
     x = reals(1, 5, 10, 15)
     moved = call(aten.permute.default, x, [0, 2, 3, 1])
-    told = reasons([x], [quantized.quantize(moved, A), moved], "SinkCode")
-    assert told == ["the transposed tensor has other users in floating point"]
+    declined = reasons([x], [quantized.quantize(moved, A), moved], "SinkCode")
+    assert declined == ["the transposed tensor has other users in floating point"]
     graph = optimized([x], [quantized.quantize(moved, A), quantized.quantize(moved, B)], "SinkCode")
     assert ops(graph) == ["quantize", "permute"] * 2
 

@@ -44,12 +44,12 @@ def test_quantize_of_dequantize_with_another_scale_is_a_rescale():
     assert graph.outputs[0].type.quantization == B
 
 
-def test_quantize_of_dequantize_with_the_same_scale_is_nothing():
+def test_quantize_of_dequantize_with_the_same_scale_is_a_no_op():
     x = integers(A)
     same = quantized.quantize(quantized.dequantize(x), A)
     assert ops(optimized([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
-    told = reasons([x], same, EXACT)
-    assert told == ["an output of the graph would share its memory with x"]
+    declined = reasons([x], same, EXACT)
+    assert declined == ["an output of the graph would share its memory with x"]
 
 
 def test_quantize_of_dequantize_in_32_bits_stays():
@@ -63,7 +63,7 @@ def test_quantize_of_dequantize_in_32_bits_stays():
     )
 
 
-def test_rescale_to_the_same_scale_is_nothing():
+def test_rescale_to_the_same_scale_is_a_no_op():
     x = integers(A)
     same = call(quantized.rescale_op, x, A.scale, A.offset, A.scale, A.offset)
     assert ops(optimized([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
@@ -102,7 +102,7 @@ def test_rescale_of_rescale_is_one_that_changes_by_quanta():
     assert ops(graph) == []
 
 
-def test_quantize_rescale_dequantize_is_nothing():
+def test_quantize_rescale_dequantize_is_a_no_op():
     """Glow: a constant splat of 4 to the scale 1/4, rescaled and dequantized, is 4 again: 4 nodes become 1."""
     four = Constant(torch.full((4, 10), 4.0))
     y = quantized.dequantize(quantized.rescale(quantized.quantize(four, Quantization(0.25, 4)), Quantization(0.5, 0)))
@@ -122,8 +122,8 @@ def test_rescale_of_quantize_quantizes_to_the_last_scale():
     assert ops(graph) == ["quantize"]
     assert graph.outputs[0].type.quantization == B
     middle = quantized.quantize(x, A)
-    told = reasons([x], [quantized.rescale(middle, B), middle], LOSSY)
-    assert told == ["the result of quantize has other users"]
+    declined = reasons([x], [quantized.rescale(middle, B), middle], LOSSY)
+    assert declined == ["the result of quantize has other users"]
 
 
 # ---------------------------------------------------------------------- what is known
@@ -140,7 +140,7 @@ def test_a_quantized_constant_is_a_constant_of_integers_and_the_real_one_stays_f
     assert torch.equal(graph.outputs[1].owner.inputs[0].data, tens.data)
 
 
-def test_a_trained_constant_is_not_quantized_for_good():
+def test_a_trained_constant_is_not_quantized_at_compile_time():
     weight = Constant(torch.rand(3, 4), "weight", trainable=True)
     assert reasons([], quantized.quantize(weight, A), "ConvertQuantizedConstants", EXACT) == []
 
@@ -194,8 +194,8 @@ def test_rescale_goes_above_a_max_of_tensors_quantized_alike():
 
 def test_rescale_stays_below_a_max_that_rounds():
     x, y = integers(A), integers(B, name="y")
-    told = reasons([x, y], quantized.rescale(binary(quantized.maximum, x, y, C), A), EXACT)
-    assert told == ["the maximum is rounded too: its inputs have other scales than its result"]
+    declined = reasons([x, y], quantized.rescale(binary(quantized.maximum, x, y, C), A), EXACT)
+    assert declined == ["the maximum is rounded too: its inputs have other scales than its result"]
 
 
 # ---------------------------------------------------------------------- into operators
@@ -229,8 +229,8 @@ def test_rescale_of_a_quotient_becomes_the_scale_of_the_result():
 def test_rescale_of_a_result_that_others_read_stays():
     x, y = integers(A), integers(B, name="y")
     total = binary(quantized.add, x, y)
-    told = reasons([x, y], [quantized.rescale(total, A), total], LOSSY)
-    assert told == ["the result of quantized_add has other users"] * len(told)
+    declined = reasons([x, y], [quantized.rescale(total, A), total], LOSSY)
+    assert declined == ["the result of quantized_add has other users"] * len(declined)
 
 
 def test_rescale_below_a_max_goes_through_it_and_into_it():
@@ -351,8 +351,8 @@ def test_rescales_meet_below_a_chain_of_moves():
 def test_a_rescale_that_others_read_stays_above():
     x = integers(A)
     y = quantized.rescale(x, B)
-    told = reasons([x], [call(aten.select.int, y, 1, 0), y], EXACT)
-    assert told == ["the result of rescale_quantized has other users"]
+    declined = reasons([x], [call(aten.select.int, y, 1, 0), y], EXACT)
+    assert declined == ["the result of rescale_quantized has other users"]
 
 
 # ---------------------------------------------------------------------- which rules a pass has

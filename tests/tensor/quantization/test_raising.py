@@ -124,17 +124,17 @@ def test_a_bias_of_32_bits_stays_one():
     assert graph.toposort()[1].inputs[2].type.quantization == step
 
 
-@pytest.mark.parametrize(("make", "told"), [
+@pytest.mark.parametrize(("make", "declined"), [
     (lambda x: call(aten.exp.default, through(x)), "exp has no quantized form"),
     (lambda x: call(aten.add.Tensor, through(x), through(x), alpha=2), "it multiplies one side with 2"),
     (lambda x: call(aten.add.Tensor, through(x), x), "its other is not dequantized from 8 bits"),
     (lambda x: call(aten.relu.default, call(aten.exp.default, x)), "exp above it has no quantized form"),
 ])  # fmt: skip
-def test_what_has_no_quantized_form_stays_and_says_why(make, told):
+def test_operators_without_a_quantized_form_are_declined_with_a_reason(make, declined):
     x = reals()
     graph = optimized([x], through(make(x), B), RAISE)
     before = len(graph)
-    assert any(told in reason for reason in reasons(graph.inputs, list(graph.outputs), RAISE))
+    assert any(declined in reason for reason in reasons(graph.inputs, list(graph.outputs), RAISE))
     assert len(graph) == before
 
 
@@ -154,8 +154,8 @@ def test_a_result_that_others_read_in_floating_point_stays_so():
     y = call(aten.relu.default, through(x))
     graph = optimized([x], [through(y, B), y], RAISE)
     assert "quantized_relu" not in ops(graph)
-    told = reasons(graph.inputs, list(graph.outputs), RAISE)
-    assert told == ["the result of relu has other users"]
+    declined = reasons(graph.inputs, list(graph.outputs), RAISE)
+    assert declined == ["the result of relu has other users"]
 
 
 @pytest.mark.parametrize("name", QUANTIZATION)
@@ -172,7 +172,7 @@ def test_no_other_pass_on_quantization_touches_the_pairs(name):
 # ---------------------------------------------------------------------- models
 
 
-def test_resnet_runs_on_integers_and_gives_the_same_bits():
+def test_resnet_runs_on_integers_with_the_same_bits():
     module, graph = pt2e.resnet()
     graph = graph.clone()
     before = counts(graph)
@@ -259,5 +259,5 @@ def test_scales_for_each_channel_stay_as_they_are_and_say_why():
     given = [data]
     run(graph, RAISE, given=given)
     assert counts(graph)["conv2d"] == counts(graph)["dequantize_per_channel"] == before["conv2d"] == 1
-    told = reasons(graph.inputs, list(graph.outputs), RAISE)
-    assert "dequantize_per_channel does not have one scale and offset for the whole tensor" in told
+    declined = reasons(graph.inputs, list(graph.outputs), RAISE)
+    assert "dequantize_per_channel does not have one scale and offset for the whole tensor" in declined
