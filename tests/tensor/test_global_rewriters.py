@@ -8,7 +8,7 @@ from explorer.errors import InconsistencyError, RuleError
 from explorer.rewrite import Exactness, FunctionPassPipeline
 from explorer.tensor import Feature, FunctionGraph, TensorType, Variable, call, doubles
 from explorer.tensor.ir.scalars import add, div, mul
-from explorer.tensor.recording.record import described, record_module
+from explorer.tensor.recording.record import describe_rules, record_module
 from explorer.tensor.rewriting import (
     AddDestroyHandler,
     EquilibriumRewriter,
@@ -64,7 +64,7 @@ def test_a_rewriter_made_of_a_function_is_described_by_it():
 
     inner = EquilibriumRewriter([SIMPLIFY], final=[forget], cleanup=[merge_rewriter])
     sequence = SequenceRewriter(AddDestroyHandler(), inner, TopoRewriter(SIMPLIFY), SweepRewriter([]))
-    rules = {rule.name: (rule.exactness, rule.doc) for rule in described([sequence])}
+    rules = {rule.name: (rule.exactness, rule.doc) for rule in describe_rules([sequence])}
     assert rules == {
         "Simplify": ("real", SIMPLIFY.doc),
         "add_destroy_handler": ("exact", AddDestroyHandler().doc),
@@ -74,7 +74,7 @@ def test_a_rewriter_made_of_a_function_is_described_by_it():
 
 
 def test_everything_that_optdb_may_record_has_a_doc_and_a_place():
-    assert [rule.name for rule in described([optdb.query("+fast_run")]) if not (rule.doc and rule.source)] == []
+    assert [rule.name for rule in describe_rules([optdb.query("+fast_run")]) if not (rule.doc and rule.source)] == []
 
 
 class Careful(Rewriter):

@@ -35,7 +35,12 @@ from explorer.tensor.facts.elementwise import (
     keeps_bits as keeps_bits,
 )
 from explorer.tensor.facts.owners import only_user as only_user, owned_by as owned_by, read_once as read_once
-from explorer.tensor.facts.replacing import reapplied as reapplied, replace_with as replace_with
+from explorer.tensor.facts.replacing import (
+    gradient_on_ties as gradient_on_ties,
+    reapplied as reapplied,
+    replace_with as replace_with,
+    trained_among as trained_among,
+)
 from explorer.tensor.facts.shapes import (
     COPIES as COPIES,
     PARTS as PARTS,
@@ -58,7 +63,6 @@ from explorer.tensor.facts.slices import (
     slice_of as slice_of,
     sliced as sliced,
 )
-from explorer.tensor.facts.training import gradient_on_ties as gradient_on_ties, trained_among as trained_among
 from explorer.tensor.facts.values import (
     FULLS as FULLS,
     constant_like as constant_like,

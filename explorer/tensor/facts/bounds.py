@@ -8,10 +8,8 @@ from explorer.tensor.facts.dtypes import is_real
 from explorer.tensor.facts.shapes import MOVES
 from explorer.tensor.facts.values import splat_number
 from explorer.tensor.ir.ops import Op, call
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-
-aten = torch.ops.aten
 
 RELUS = overloads("relu")
 CLIPS = overloads("clamp clip hardtanh relu6")

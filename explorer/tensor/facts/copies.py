@@ -16,9 +16,8 @@ from explorer.tensor.graph.strides import first_stride_sensitive_user, is_stride
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.aliasing import memory_roots, memory_views, shared_inputs
 from explorer.tensor.ir.result_types import MOVES_DATA
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-
-aten = torch.ops.aten
 
 PICKS_BY_INDEX = frozenset(
     getattr(aten, name)

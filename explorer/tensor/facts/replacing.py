@@ -1,8 +1,9 @@
-"""Replacements of the same type."""
+"""Replacements of the same type, and replacements that may change gradients."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from explorer.tensor.graph.gradients import trained_among
 from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.variables import Apply, Variable
@@ -20,3 +21,13 @@ def reapplied(node: Apply, inputs: Sequence[Variable], **attributes: Any) -> Var
     """Apply the operator of a node, which has one result, to other inputs, with some attributes changed."""
     op = node.op.changed(**attributes) if attributes else node.op
     return apply_op(op, inputs, node.location).outputs[0]
+
+
+def gradient_on_ties(node: Apply) -> Declined | None:
+    """The reason why a rule must not change the gradient at ties and on bounds; None if it may."""
+    found = trained_among(*node.inputs)
+    if found is None:
+        return None
+    return Declined(
+        f"{found.name or 'a constant'} is trained, and its gradient would change where numbers are equal", node
+    )

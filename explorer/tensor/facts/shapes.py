@@ -8,10 +8,8 @@ import torch
 
 from explorer.tensor.facts.owners import owned_by
 from explorer.tensor.ir.ops import Op, call
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Variable
-
-aten = torch.ops.aten
 
 RESHAPES = overloads(
     "reshape view _unsafe_view view_as flatten.using_ints unflatten.int squeeze squeeze.dim squeeze.dims unsqueeze"

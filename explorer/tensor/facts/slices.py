@@ -4,14 +4,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from weakref import WeakKeyDictionary
 
-import torch
-
 from explorer.tensor.facts.shapes import axis_of, shape_of
 from explorer.tensor.ir.ops import call
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Variable
-
-aten = torch.ops.aten
 
 SPLITS = overloads("split.Tensor split_with_sizes chunk split.sizes tensor_split.sections")
 SLICES = overloads("slice.Tensor narrow")

@@ -17,11 +17,9 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import same_strides
 from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.schemas import KERNEL_ERRORS, flat_results
+from explorer.tensor.ir.schemas import KERNEL_ERRORS, aten, flat_results
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-
-aten = torch.ops.aten
 
 Strides = tuple[int, ...]
 

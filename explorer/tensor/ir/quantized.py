@@ -25,11 +25,9 @@ from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 from explorer.tensor.ir.ops import apply_op, call
-from explorer.tensor.ir.schemas import bind_arguments
+from explorer.tensor.ir.schemas import aten, bind_arguments
 from explorer.tensor.ir.types import Quantization, TensorType
 from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
-
-aten = torch.ops.aten
 
 RANGES: Mapping[torch.dtype, tuple[int, int]] = {torch.int8: (-128, 127), torch.int32: (-(2**30), 2**30 - 1)}
 """The minimum and maximum stored number."""

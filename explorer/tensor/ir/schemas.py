@@ -9,11 +9,14 @@ from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 
+aten = torch.ops.aten
+"""PyTorch's operators."""
+
 
 def overloads(*names: str) -> tuple[OpOverload, ...]:
     """Overloads of ATen by name: `overloads("relu exp", "add.Tensor")`; those without a suffix are `default`."""
     parts = [name.partition(".") for name in " ".join(names).split()]
-    return tuple(getattr(getattr(torch.ops.aten, packet), suffix or "default") for packet, _, suffix in parts)
+    return tuple(getattr(getattr(aten, packet), suffix or "default") for packet, _, suffix in parts)
 
 
 def bind_arguments(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,10 +116,10 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def kernel(target: OpOverload) -> OpOverload:
     """The overload that computes an operator: `view` becomes `reshape`, which copies where strides forbid a view."""
-    return torch.ops.aten.reshape.default if target in VIEWS else target
+    return aten.reshape.default if target in VIEWS else target
 
 
-VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+VIEWS = (aten.view.default, aten._unsafe_view.default)
 """Operators that raise for some strides, which a rewrite may change."""
 
 

@@ -3,8 +3,6 @@
 from math import isfinite
 from typing import Any
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     is_short,
@@ -18,11 +16,10 @@ from explorer.tensor.facts import (
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rewriting.matching import is_commutative
-
-aten = torch.ops.aten
 
 arithmetic = passes.new(
     "OptimizeArithmeticNodes", "Remove sums with 0 and products with 0 and 1; move constants to the right."

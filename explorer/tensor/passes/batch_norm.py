@@ -17,6 +17,7 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
@@ -28,8 +29,6 @@ from explorer.tensor.passes.channels import (
     new_batch_norm,
     weight_axis,
 )
-
-aten = torch.ops.aten
 
 ARITHMETIC = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor, aten.rsub.Scalar)
 

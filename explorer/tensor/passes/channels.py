@@ -12,9 +12,8 @@ import torch
 from explorer.tensor.facts import known_tensor, shape_of
 from explorer.tensor.ir import library
 from explorer.tensor.ir.ops import apply_op, call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-
-aten = torch.ops.aten
 
 CONVOLUTIONS: Mapping[str, int] = {
     "aten::conv1d": 1,

@@ -19,12 +19,10 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.clips import merge_clips
-
-aten = torch.ops.aten
 
 clips = passes.new("OptimizeClips", "Merge nested clips.")
 identity_relu = passes.new("RemoveIdentityRelu", "Remove a relu whose input is never below 0.")

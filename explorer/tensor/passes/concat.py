@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     RESHAPES,
@@ -27,11 +25,10 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import Op, apply_op, slots
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.views import drop_single_cat
-
-aten = torch.ops.aten
 
 CAT = (aten.cat.default,)
 

@@ -5,16 +5,13 @@ inputs stay, and mutated buffers are outputs. What remains for a pass are operat
 the first is used. Where that changes gradients and signs of zeros, it is a separate pass, for inference.
 """
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import gradient_on_ties
 from explorer.tensor.graph.rewrites import Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-
-aten = torch.ops.aten
 
 dce = passes.new("DCE", "Do not compute unused results.")
 indices = passes.new("EliminateIndices", "Drop unused argmax indices: `max.dim` becomes `amax`.")

@@ -7,10 +7,9 @@ import torch
 from explorer.tensor.facts import keeps_digits, known_tensor, owned_by, read_once, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
-
-aten = torch.ops.aten
 
 layer_norm = passes.new(
     "FoldLayerNormArithmetic", "Fold products and sums with constants after a layer norm into its weight and bias."

@@ -25,13 +25,12 @@ from explorer.tensor.facts import (
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op, call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.concat import concat
 from explorer.tensor.rewriting import Profile, Rewriter
-
-aten = torch.ops.aten
 
 PLAIN = (aten.mm.default, aten.matmul.default, aten.bmm.default)
 PRODUCTS = (*PLAIN, aten.linear.default, aten.addmm.default)

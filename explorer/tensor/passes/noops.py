@@ -1,10 +1,9 @@
 """EliminateNoop: remove operators that return their input unchanged."""
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import without_copy
 from explorer.tensor.graph.rewrites import Rewrite
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.rules.casts import drop_same_cast, merge_casts
@@ -16,8 +15,6 @@ from explorer.tensor.rules.views import (
     drop_single_tile,
     drop_whole_slice,
 )
-
-aten = torch.ops.aten
 
 noop = passes.new("EliminateNoop", "Remove copies, empty paddings, whole slices and other no-ops.")
 

@@ -1,15 +1,12 @@
 """OptimizePool: move monotonic operators below max pooling, where there are fewer numbers."""
 
-import torch
-
 from explorer.tensor.facts import CLIPS, RELUS, gradient_on_ties, may_hold_padding_only, read_once
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import MAX_POOLS, schema_name
-
-aten = torch.ops.aten
 
 pool = passes.new("OptimizePool", "Move a relu below max pooling, where there are fewer numbers.")
 

@@ -13,6 +13,9 @@ import torch
 
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
+    PARTS,
+    RESHAPES,
+    TRANSPOSES,
     owned_by,
     read_once,
     reapplied,
@@ -22,15 +25,13 @@ from explorer.tensor.facts import (
     splat_number,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
-from explorer.tensor.ir import quantized as q
+from explorer.tensor.ir import library, quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import GraphPass, passes
-from explorer.tensor.passes.quantized_facts import PICKING
 from explorer.tensor.rewriting import LocalRewriter, node_rewriter
-
-aten = torch.ops.aten
 
 NOT_8_BITS = "its integers do not have 8 bits, and float32 does not represent all longer ones"
 
@@ -171,6 +172,10 @@ def rescale_into_input(node: Apply) -> Rewrite:
 
 
 # ---------------------------------------------------------------------- below operators
+
+
+PICKING = (*RESHAPES, *TRANSPOSES, *PARTS, *overloads("clone max_pool2d"), library.max_pool2d_nhwc)
+"""Unary operators that select numbers of their input by position, or as the maximum of several."""
 
 
 @node_rewriter(PICKING, above=[q.rescale_op], sole_user=True, exactness=Exactness.EXACT)

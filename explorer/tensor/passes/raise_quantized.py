@@ -7,6 +7,7 @@ the operators between them become quantized operators, which compute the same bi
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import torch
@@ -17,15 +18,13 @@ from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, owned_by, read_once
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.types import Quantization
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import schema_name
-from explorer.tensor.passes.quantization import quantize_of_dequantize
+from explorer.tensor.passes.quantization import PICKING, quantize_of_dequantize
 from explorer.tensor.passes.quantized_concat import quantize_of_concat
-from explorer.tensor.passes.quantized_facts import PICKING, quantized_clip
-
-aten = torch.ops.aten
 
 NAMESPACE = "quantized_decomposed::"
 QUANTIZE = "quantized_decomposed::quantize_per_tensor"
@@ -150,7 +149,10 @@ def quantize_above_clip(node: Apply) -> Rewrite:
     if isinstance(sources := _raisable(above), Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return replace_with(node, quantized_clip(q.quantize(inner.inputs[0], to), *bounds, to, inner.location))
+    integers = q.quantize(inner.inputs[0], to)
+    if bounds == (0.0, inf):
+        return replace_with(node, q.quantized(q.relu, [integers], to, inner.location))
+    return replace_with(node, q.quantized(q.clip, [integers], to, inner.location, min=bounds[0], max=bounds[1]))
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":

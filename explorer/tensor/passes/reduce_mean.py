@@ -3,15 +3,12 @@
 PyTorch's pooling expects the channels at axis 1, so no transpose is needed.
 """
 
-import torch
-
 from explorer.tensor.facts import replace_with, reshape, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-
-aten = torch.ops.aten
 
 reduce_mean = passes.new("OptimizeReduceMean", "Replace a mean over height and width by average pooling.")
 

@@ -1,16 +1,13 @@
 """Channel shuffles along any axis, and shuffles written as two reshapes and a transpose."""
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import RESHAPES, TRANSPOSES, owned_by, permutation_of, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.library import channel_shuffle_op
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
-
-aten = torch.ops.aten
 
 
 def shuffle_of(node: Apply) -> tuple[int, int]:

@@ -42,6 +42,7 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import apply_op, call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.passes.base import passes
@@ -55,8 +56,6 @@ from explorer.tensor.passes.channels import (
 )
 from explorer.tensor.passes.shuffles import shuffle, shuffle_of
 from explorer.tensor.rules.views import drop_same_order, merge_transposes
-
-aten = torch.ops.aten
 
 sink_code = passes.new(
     "SinkCode", "Move transposes, reshapes, clips and batch norms below other operators, where they meet and cancel."

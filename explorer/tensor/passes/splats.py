@@ -15,10 +15,9 @@ from explorer.tensor.facts import (
     splat_number,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
-
-aten = torch.ops.aten
 
 optimize_splat = passes.new("OptimizeSplat", "Evaluate slices, transposes, reshapes and clips of splats.")
 

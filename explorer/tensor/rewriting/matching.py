@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-import torch
-
 from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting.pattern_language import Asterisk, Bindings, function_name, num_entries, pattern_text
 from explorer.tensor.rewriting.rewriters import is_tracked, tracked_name
 from explorer.trace import Check, Refusal, RefusalKind
-
-aten = torch.ops.aten
 
 COMMUTATIVE = frozenset((aten.add.Tensor, aten.mul.Tensor, aten.maximum.default, aten.minimum.default))
 """Operators whose two inputs may be exchanged; `add` only with alpha=1."""

@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from explorer.errors import RuleError
 from explorer.rewrite import Exactness, source_of_caller
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import Op, apply_op
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.matching import PatternMatch, Search, match_pattern
 from explorer.tensor.rewriting.pattern_language import build, check_pattern, names_in, pattern_text
 from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked
 from explorer.trace import Check, Refusal, RefusalKind
-
-aten = torch.ops.aten
 
 
 class PatternSub(LocalRewriter):

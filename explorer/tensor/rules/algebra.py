@@ -16,10 +16,9 @@ from explorer.errors import OperatorError
 from explorer.tensor.facts import full_like, holds, is_floating, number_of, read_once, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rules.families import canonical
-
-aten = torch.ops.aten
 
 MAX_SHARED = 32
 """Maximum number of operators with other users that are flattened into a product or sum."""

@@ -6,10 +6,9 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import replace_with, without_copy
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rules.families import canonical
-
-aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 OTHER_SETTINGS = ("layout", "device", "pin_memory")

@@ -1,15 +1,12 @@
 """Clips: one operator for all of them, and nested clips."""
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rules.families import canonical
-
-aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 CLAMPS = (aten.clamp.default, aten.clip.default)

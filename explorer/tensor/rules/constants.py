@@ -7,13 +7,11 @@ from explorer.tensor.facts import FULLS, full_like, known_tensor, plain, splat_n
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.quantized import DEQUANTIZES
 from explorer.tensor.ir.result_types import MOVES_DATA
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import in2out, node_rewriter
 from explorer.tensor.rules.families import canonicalize
-
-aten = torch.ops.aten
 
 MAX_BYTES = 1 << 20
 """A result is not stored if it is larger than this and larger than its inputs."""

@@ -8,11 +8,9 @@ from explorer.rewrite import Exactness
 from explorer.tensor.facts import full_like, have_dtype_of, is_short, number_of, owned_by, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rules.families import canonical
-
-aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 

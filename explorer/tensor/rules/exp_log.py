@@ -5,17 +5,14 @@ This holds for real numbers. The stable operators are finite where the replaced 
 which wrap around before the log.
 """
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import axes_of, is_real, never_negative, number_of, owned_by, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting import OpPattern
 from explorer.tensor.rules.families import canonical, stable
-
-aten = torch.ops.aten
 
 SUMS = (aten.sum.dim_IntList, aten.sum.default)
 EXACT_FROM = 40

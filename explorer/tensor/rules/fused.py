@@ -5,8 +5,6 @@ Rounding may differ, because a fused operator rounds once.
 
 from cmath import isfinite
 
-import torch
-
 from explorer.rewrite import Exactness
 from explorer.tensor.facts import (
     have_dtype_of,
@@ -21,10 +19,9 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rules.families import special
-
-aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 MIN_SLICES = 3

@@ -27,10 +27,9 @@ from explorer.tensor.facts import (
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rules.families import canonical
-
-aten = torch.ops.aten
 
 EXACT = Exactness.EXACT
 

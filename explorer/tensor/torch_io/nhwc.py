@@ -10,18 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from explorer.errors import unknown_name
 from explorer.rewrite import Exactness
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import library
 from explorer.tensor.ir.ops import call
+from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.rewriting import SweepRewriter, node_rewriter
 
-aten = torch.ops.aten
 LAYOUTS = ("", "nhwc")
 """Layouts of an import: the axes as they are, or channels last."""
 
