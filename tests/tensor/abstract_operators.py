@@ -1,4 +1,4 @@
-"""Operators that stand for nothing: op1 to op6 take any number of tensors, and are known to PyTorch.
+"""Operators without a meaning: op1 to op6 accept any number of tensors, and are registered with PyTorch.
 
 Each gives a weighted sum, so that graphs of them can be run.
 """
@@ -25,7 +25,7 @@ class Abstract:
         self.target = getattr(torch.ops.explorer_tests, name).default
 
     def of(self, count):
-        """The operator of so many tensors."""
+        """The operator for this number of tensors."""
         return Op.of(self.target, xs=slots(count))
 
     def __call__(self, *inputs):

@@ -138,7 +138,7 @@ class ShuffleNet(nn.Module):
 
 
 class Fire(nn.Module):
-    """Squeeze to few channels, expand by 1x1 and by 3x3 beside each other. Source: Iandola et al. 2016."""
+    """Squeeze to few channels, expand by 1x1 and 3x3 in parallel. Source: Iandola et al. 2016."""
 
     def __init__(self, inputs: int, few: int, each: int) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class DenseBlock(nn.Module):
 
 
 def densenet(blocks: Sequence[int] = (6, 12, 24, 16)) -> nn.Module:
-    """DenseNet with so many layers in its blocks; (6, 12, 24, 16) is DenseNet-121."""
+    """DenseNet with these numbers of layers in its blocks; (6, 12, 24, 16) is DenseNet-121."""
     layers: list[nn.Module] = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True)]
     layers.append(nn.MaxPool2d(3, 2, 1))
     width = 64
@@ -302,7 +302,7 @@ def example(name: str, batch_size: int = 2, dtype: torch.dtype = torch.float32) 
 
 
 def assert_within_rounding(graph: FunctionGraph, name: str, dtype: torch.dtype = torch.float32) -> None:
-    """A graph gives what a model does, but for what rewrites that are exact in real arithmetic may change."""
+    """A graph has the results of a model, up to rewrites that are exact in real arithmetic."""
     x = example(name, dtype=dtype)
     with torch.no_grad():
         wanted, found = model(name).to(dtype)(x), to_module(graph)(x)

@@ -158,7 +158,7 @@ def select(x: Variable, i: int) -> Variable:
 
 
 def logsumexp_by_hand(x: Variable) -> Variable:
-    """The greatest number taken out, and added again."""
+    """The maximum subtracted, and added again."""
     shift = greatest(x)
     return add(call(aten.logsumexp.default, sub(x, shift), [1], True), shift)
 

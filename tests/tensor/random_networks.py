@@ -125,7 +125,7 @@ PICTURES = (*ANY, _conv, _conv, _norm, _norm, _pool)
 def networks(
     draw: Any, dtype: torch.dtype = torch.float64, requires_grad: bool = False, longest: int = 9
 ) -> FunctionGraph:
-    """A network of up to so many layers on one picture; its last values are an output, some others too."""
+    """A network of up to this many layers on one image; the last result is an output, and so are some others."""
     x = Variable(TensorType(dtype, (2, 4, 4, 3)), name="x")
     weights = _Weights(dtype, requires_grad, draw(st.integers(0, 99)))
     known: list[Variable] = [_conv(draw, x, weights) if requires_grad else x]

@@ -48,7 +48,7 @@ def from_constants(graph):
 
 
 def views_of_the_same_shape(graph):
-    """The reshapes, casts and copies that give what they take."""
+    """The reshapes, casts and copies that return their input."""
     names = {
         "view",
         "reshape",

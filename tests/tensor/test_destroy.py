@@ -1,4 +1,4 @@
-"""Operators that overwrite their inputs: what the destroy handler refuses, what it orders, and what is exported."""
+"""Operators that overwrite their inputs: refusals of the destroy handler, its order, and exports."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def transposed(v):
 
 
 def source(variable):
-    """What the application that gives a variable reads first."""
+    """The first input of the owner of a variable."""
     return variable.owner.inputs[0]
 
 

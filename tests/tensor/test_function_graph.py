@@ -1,12 +1,13 @@
-"""The choke point: what undoing takes back, and what a change by a rule may not do besides."""
+"""Transactions of a graph: undoing changes, removing nodes for good, features that are attached once."""
 
 import pytest
 import torch
 from torch import nn
 
 from explorer.errors import CycleError, GraphError, InconsistencyError
-from explorer.tensor import FunctionGraph, call, doubles, from_module, to_nhwc
+from explorer.tensor import FunctionGraph, ReplaceValidate, call, doubles, from_module, to_nhwc
 from explorer.tensor.ir.scalars import add, mul
+from explorer.tensor.passes import passes
 
 aten = torch.ops.aten
 x, y = doubles("x y")
@@ -26,7 +27,7 @@ def test_undo_reverts_the_names_of_axes():
     graph.verify()
 
 
-def test_the_names_of_axes_are_taken_back_with_a_replacement_that_fails():
+def test_the_names_of_axes_are_reverted_with_a_replacement_that_fails():
     image = from_module(nn.ReLU(), (torch.randn(1, 3, 8, 8),))
     (relu,) = image.toposort()
     given = image.inputs[0]
@@ -59,6 +60,16 @@ def test_what_was_removed_for_good_before_the_mark_stays_so():
         graph.replace_validate(graph.outputs[0], total)
 
 
-def test_undo_to_a_mark_that_lies_ahead_is_an_error():
+def test_undo_to_a_mark_in_the_future_is_an_error():
     with pytest.raises(GraphError, match="there are 0 changes"):
         graph_of_products().undo(1)
+
+
+def test_a_graph_has_as_many_features_after_many_passes_as_after_one():
+    graph = graph_of_products()
+    counts = []
+    for name in ("CSE", "SinkCode", "Canonicalize", "CSE", "SinkCode", "Canonicalize"):
+        passes[name].run(graph)
+        graph.attach_feature(ReplaceValidate())
+        counts.append(len(graph.features))
+    assert counts == [counts[0]] * len(counts)

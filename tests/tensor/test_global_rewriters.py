@@ -1,4 +1,4 @@
-"""What a record says of rewriters of whole graphs, and what becomes of a replacement that cannot stand."""
+"""Global rewriters in a record, and replacements that are refused."""
 
 import pytest
 import torch
@@ -150,7 +150,7 @@ def test_a_global_rewriter_that_returns_another_type_ends_the_record_with_its_na
 
 
 class Circular(LocalRewriter):
-    """Gives what depends on what it replaces, wrong on purpose."""
+    """Returns a variable that depends on the replaced one, wrong on purpose."""
 
     def transform(self, node):
         if node.op != mul:

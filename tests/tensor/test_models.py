@@ -1,4 +1,4 @@
-"""Real models as tensor graphs: what is taken, what comes back, what training changes, and what is refused."""
+"""Real models as tensor graphs: importing, exporting, training, and refusals."""
 
 import copy
 
@@ -197,7 +197,7 @@ def test_the_module_that_came_out_compiles_and_can_be_exported_again(name):
 
 
 class Dressed(nn.Module):
-    """Takes and gives tensors inside structures, and a number."""
+    """Accepts and returns tensors inside structures, and a number."""
 
     def forward(self, pair, *, scale, named):
         return {"sum": pair[0] + scale * pair[1], "rest": [named["a"] - named["b"]]}

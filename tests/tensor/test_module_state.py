@@ -1,4 +1,4 @@
-"""A module that is made of a graph holds, takes and gives what the module did that the graph was made of."""
+"""An exported module has the state, the arguments and the results of the imported module."""
 
 import copy
 import io
@@ -15,7 +15,7 @@ X = torch.randn(2, 3, 8, 8)
 
 
 class Holds(nn.Module):
-    """All kinds of state: read and never read, tied, not saved, and a tensor that is no buffer."""
+    """All kinds of state: read and never read, tied, not saved, and a tensor that is not a buffer."""
 
     def __init__(self):
         super().__init__()

@@ -105,7 +105,7 @@ def test_trainable_constants_of_one_name_are_two_parameters():
 
 
 class Called(nn.Module):
-    """The module of the report: an argument named `input` beside a constant without a name."""
+    """The module of the report: an argument named `input` and a constant without a name."""
 
     def forward(self, input):
         return torch.cat([torch.zeros(2, 3), input])

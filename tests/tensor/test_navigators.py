@@ -70,7 +70,7 @@ def test_a_pattern_is_replaced(pattern, replacement, output, expected):
 
 
 def ops(pattern):
-    """A pattern in which targets stand for operators of as many inputs as are written."""
+    """A pattern whose targets are operators with as many inputs as are written."""
     if not isinstance(pattern, tuple):
         return pattern
     operator = {op.target: op for op in (op1, op2, op3, op4, op5, op6)}[pattern[0]]

@@ -24,7 +24,7 @@ def with_plain_kernels():
 
 
 def close(graph, name):
-    """Whether a graph gives what the model does, in double precision."""
+    """Whether a graph has the results of the model, in double precision."""
     x = example(name, dtype=torch.float64)
     with torch.no_grad():
         return torch.allclose(to_module(graph).double()(x), model(name).double()(x), rtol=1e-11, atol=1e-12)

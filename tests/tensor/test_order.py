@@ -1,4 +1,4 @@
-"""Labels by which a cycle is found before it is made: an edge that turns the order looks at what lies between once."""
+"""Labels that detect cycles in advance: an edge against the order visits the applications between its ends once."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def looked_up(graph, changes):
 
 
 def assert_in_order(graph):
-    """Each application stands behind all it reads, and no two have one label."""
+    """Each application is after all that it reads, and no two have the same label."""
     labels = graph.order._label
     assert set(labels) == set(graph.nodes)
     assert len(set(labels.values())) == len(labels)
@@ -47,7 +47,7 @@ def assert_in_order(graph):
 
 
 def skip_blocks(count, all_read_first=False):
-    """A chain of sums of a product and what the block reads, or the first one; and a late value of its own."""
+    """A chain of sums of a product and the input of the block, or the first one; and a late value of its own."""
     x, z = doubles("x z")
     first = block = mul(x, x)
     for _ in range(count):
@@ -89,7 +89,7 @@ def test_what_would_read_itself_is_named():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_places_that_are_used_up_are_made_again(seed):
-    """A hundred applications at one place: between two numbers there is not room for so many halves."""
+    """A hundred applications at one position: an interval cannot be halved that often."""
     x, z = doubles("x z")
     graph = FunctionGraph([x, z], [add(neg(neg(x)), neg(z))])
     (end,) = (node for node in graph.nodes if node.op == add)

@@ -100,7 +100,7 @@ def test_one_replacement_is_one_step_however_many_read_what_it_replaces():
 
 
 def test_a_rewrite_of_what_the_step_made_begins_another_step():
-    """x + x becomes 2x, which becomes x * 4 * 0.5: the second rule looks at what the first made."""
+    """x + x becomes 2x, which becomes x * 4 * 0.5: the second rule matches the result of the first."""
     twice = PatternSub((add, "a", "a"), (mul, "a", 2.0), name="Twice")
     halves = PatternSub((mul, "a", 2.0), (div, (mul, "a", 4.0), 2.0), name="Halves")
     trace = record_module(
@@ -259,7 +259,7 @@ def test_a_rule_that_raises_ends_the_record_and_keeps_it_up_to_there():
 def test_an_invalid_result_of_a_rule_is_recorded_where_it_is_ignored(give):
     @node_rewriter([add], name="Wrong")
     def wrong(node):
-        """Gives what it must not."""
+        """Returns an invalid result."""
         return give(node)
 
     graph = FunctionGraph([x, y], [add(x, y)])

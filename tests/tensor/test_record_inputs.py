@@ -1,4 +1,4 @@
-"""What `record` takes: modules with arguments by name, exported programs, names of passes; and what it refuses."""
+"""Arguments of `record`: modules with keyword arguments, exported programs, names of passes; and its refusals."""
 
 import copy
 import pickle

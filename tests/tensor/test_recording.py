@@ -63,7 +63,7 @@ def test_recording_the_smallest_rewrites_costs_less_than_making_them():
 
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_the_states_of_a_record_are_those_that_the_graph_had(one_by_one):
-    """A step ends when a later one looks at what it made; its state is then that before this change."""
+    """A step ends when a later change matches its results; its state is the one before this change."""
     texts = {}
     twice = PatternSub((add, "a", "a"), (mul, "a", 2.0), name="Twice")
     halves = PatternSub((mul, "a", 2.0), (div, (mul, "a", 4.0), 2.0), name="Halves")
@@ -85,7 +85,7 @@ def test_a_constant_that_becomes_an_output_is_drawn_from_then_on():
 
     @node_rewriter([add], name="Known")
     def known(node):
-        """x + 0 is taken for 3, wrong on purpose."""
+        """x + 0 is 3, wrong on purpose."""
         return [three]
 
     trace = record_module(FunctionGraph([x, y], [add(x, y), mul(x, y)]), (), TopoRewriter(known))

@@ -1,4 +1,4 @@
-"""Real models through the default passes: what they find; the result is as near to the model as they promise."""
+"""Real models through the default passes: their rewrites, and results as exact as they promise."""
 
 import pytest
 import torch

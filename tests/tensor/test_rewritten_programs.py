@@ -41,7 +41,7 @@ def rewritten(module, *arguments, query="+fast_run", graph=None):
 
 
 def counts(graph):
-    """How often each operator stands in a graph."""
+    """How often each operator occurs in a graph."""
     return Counter(node.op.name for node in graph.toposort())
 
 
@@ -174,7 +174,7 @@ def picture():
 
 
 class Clipped(nn.Module):
-    """A linear layer and what is one kernel: each more takes seconds to compile."""
+    """A linear layer and one kernel: each additional kernel takes seconds to compile."""
 
     def __init__(self):
         super().__init__()

@@ -28,7 +28,7 @@ DATABASES = (canonicalize, stabilize, specialize, overwrite)
 
 
 def rewriter(item) -> LocalRewriter | Rewriter:
-    """What a database holds, if it is no database."""
+    """The entries of a database that are not databases."""
     assert isinstance(item, LocalRewriter | Rewriter)
     return item
 
@@ -82,7 +82,7 @@ def assert_kept(where, exactness, found, wanted):
 
 
 def try_all(graph, given_, applied: Counter):
-    """Run every rule alone on a graph, compare what it changed, and take it back."""
+    """Run every rule alone on a graph, compare the results, and revert it."""
     text, mark = graph.text(), graph.checkpoint()
     before = [results(graph, one) for one in given_]
     for where, rule in RULES.items():

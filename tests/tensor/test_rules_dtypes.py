@@ -23,7 +23,7 @@ def odd_values(dtype):
 
 
 def rewritten(database, inputs, expression, arguments):
-    """What an expression gives before and after rewriting."""
+    """The values of an expression before and after rewriting."""
     graph = graph_of(inputs, expression)
     (before,) = values(graph, arguments)
     database.rewrite(graph)
@@ -210,7 +210,7 @@ def test_a_rule_says_why_a_dtype_or_number_does_not_fit(rule, inputs, expression
 
 
 def refusal(rule, inputs, expression):
-    """The reason for which a rule leaves the application alone that gives the result."""
+    """The reason why a rule leaves the owner of the result alone."""
     found = rule.transform(graph_of(inputs, expression).outputs[0].owner)
     assert isinstance(found, Declined)
     return found.reason

@@ -1,4 +1,4 @@
-"""A caller may write into what a rewritten module gave it, as into what the module gives."""
+"""A caller may write into the results of a rewritten module as into those of the original."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Operators that look at strides: a transaction looks again only at those below what it changed."""
+"""Stride-sensitive operators: a transaction checks only those below its changes again."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def seen_turned():
 
 
 def owner(variable):
-    """The application that gives a variable."""
+    """The owner of a variable."""
     assert variable.owner is not None
     return variable.owner
 
@@ -103,7 +103,7 @@ def test_what_is_above_is_known_after_undo_and_after_the_refusal_of_another_feat
 
 
 def test_what_comes_back_still_wants_what_it_had():
-    """It goes as what is above it changes, and comes back before that is taken back: it is not asked then."""
+    """It leaves as its input changes, and comes back before that is reverted: it is not checked then."""
     graph = seen_turned()
     graph.attach_feature(KeepStrides())
     copied, turned = without_copy(graph)

@@ -1,4 +1,4 @@
-"""Graphs from text: what is printed is read back."""
+"""Graphs from text: printed graphs can be parsed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What depends on what is trained is marked; strides stay where something looks at them, whoever leads the rules."""
+"""Variables that depend on trained ones are marked; strides that operators depend on are kept by every navigator."""
 
 import pytest
 import torch
@@ -48,7 +48,7 @@ def test_clips_above_what_is_trained_stay():
 
 
 def test_strides_stay_in_whatever_leads_the_rules():
-    """Reshaped twice, a transposed matrix lies in the order of its axes; `as_strided` would see it turned around."""
+    """Reshaped twice, a transposed matrix is in the order of its axes; `as_strided` would see it transposed."""
     x = tensor(3, 4)
     turned = call(aten.reshape.default, call(aten.t.default, x), [12])
     output = call(aten.as_strided.default, call(aten.reshape.default, turned, [4, 3]), [2, 2], [1, 2])

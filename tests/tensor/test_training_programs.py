@@ -38,7 +38,7 @@ def test_random_programs_have_the_results_and_gradients_of_the_module(first):
 
 
 class Written(nn.Module):
-    """A part of zeros is computed; the gradient goes through what was written."""
+    """A part of zeros is computed; the gradient passes through the written numbers."""
 
     def __init__(self, write):
         super().__init__()

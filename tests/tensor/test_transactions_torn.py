@@ -21,7 +21,7 @@ ERRORS = (ValueError, KeyboardInterrupt, InconsistencyError)
 
 
 class Raising(Feature):
-    """Raises in one of the hooks, from the time when it is armed; so many times."""
+    """Raises in one of the hooks after it is armed, a number of times."""
 
     def __init__(self, hook, error: type[BaseException] = ValueError, times=1):
         self.armed, self.times = False, times
@@ -35,7 +35,7 @@ class Raising(Feature):
 
 
 class Known(Feature):
-    """The applications that it was told of."""
+    """The applications of which it was notified."""
 
     def __init__(self):
         self.nodes = set()

@@ -176,7 +176,7 @@ def test_op_remove_needs_as_many_results_as_inputs():
 
 
 class Gives(LocalRewriter):
-    """Gives what it was told to give."""
+    """Returns its argument."""
 
     def __init__(self, give):
         self.give = give

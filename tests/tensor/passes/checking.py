@@ -83,7 +83,7 @@ def bits(value):
 
 
 def assert_same_bits(found, wanted):
-    """Two lists of results are the same: also the signs of zeros, and where there is no number."""
+    """Two lists of results are the same, including signs of zeros and NaN."""
     for new, old in zip(found, wanted, strict=True):
         assert (new.dtype, new.shape) == (old.dtype, old.shape)
         assert torch.equal(bits(new), bits(old)), f"{new} differs from {old}"

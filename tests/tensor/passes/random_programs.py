@@ -11,7 +11,7 @@ SIZES = (1, 2, 3, 4, 6)
 
 
 def random_graph(seed, dtype, length=12, requires_grad=False):
-    """A graph of about so many operators on one or two inputs, with one to three outputs.
+    """A graph of about this many operators on one or two inputs, with one to three outputs.
 
     Of integers it has only operators that PyTorch has for them. If it is trained, its first value is a product with a
     parameter, and constants are parameters too; their numbers are whole or halves.

@@ -1,4 +1,4 @@
-"""The default pipelines on random programs: what is recorded, equal values; real models: test_rewritten_models.py."""
+"""The default pipelines on random programs: records and equal values; real models: test_rewritten_models.py."""
 
 import pytest
 import torch
@@ -63,7 +63,7 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.int32], ids=["f64", "f32", "i32"])
 @seeded(10, also=(381624338,))
 def test_random_programs_keep_their_values_through_every_pass_and_settle(seed, kind):
-    """Every pass is compared with what was there before it, as exactly as the rules promise that it applied."""
+    """Every pass is compared with the graph before it, as exactly as its applied rules promise."""
     graph = random_graph(seed, kind, length=6 + seed % 14)
     plain, special = random_values(graph, seed), special_values(graph, seed)
     before = [results(graph, plain), results(graph, special)]

@@ -1,4 +1,4 @@
-"""Transposes and SinkCode: what is moved, what meets, and what it costs in bits (nothing)."""
+"""Transposes and SinkCode: moved and cancelled operators, with equal bits."""
 
 import re
 

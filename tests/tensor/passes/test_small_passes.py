@@ -271,7 +271,7 @@ def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(dtype):
 
 
 def test_a_number_that_is_added_twice_is_on_the_right_of_both(dtype):
-    """5 nodes stay: both sums, what saves them, and the number, which is no operator here."""
+    """5 nodes stay: both sums, the operators that save them, and the number, which is not an operator here."""
     x, y, c = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="y"), full(5.0, 3, 2, dtype=dtype)
     sums = [call(aten.add.Tensor, c, v) for v in (x, y)]
     graph = optimized([x, y], sums, "OptimizeArithmeticNodes")

@@ -1,4 +1,4 @@
-"""Work grows with the graph and not with its square, counted in what is looked at and made, not in seconds."""
+"""Work grows linearly with the graph, counted in visits and new nodes, not in seconds."""
 
 import pytest
 

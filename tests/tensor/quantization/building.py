@@ -39,7 +39,7 @@ def values(graph, seed=0):
 
 
 def results(graph, given):
-    """What a graph gives, as a list."""
+    """The results of a graph, as a list."""
     found = to_module(graph)(*given)
     return list(found) if isinstance(found, tuple) else [found]
 

@@ -17,7 +17,7 @@ HOW = "pip install 'torchao>=0.18'"
 
 
 def quantized_module(made: nn.Module, data: torch.Tensor, **settings: Any) -> nn.Module:
-    """A module as PT2E quantizes it, its scales taken from one batch of data. Skips the test without torchao."""
+    """A module as PT2E quantizes it, with scales from one batch of data. Skips the test without torchao."""
     if importlib.util.find_spec("torchao") is None:
         is_missing("torchao", HOW)
     with warnings.catch_warnings():

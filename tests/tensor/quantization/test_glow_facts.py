@@ -274,7 +274,7 @@ def test_rescales_between_four_operators_go():
 
 
 def factors(of, low, high):
-    """Integers that stand for numbers from one to another, mixed."""
+    """Integers that represent numbers between two bounds, shuffled."""
     first, last = (round(number / of.scale) + of.offset for number in (low, high))
     return (first + torch.arange(96) * 7 % (last - first + 1)).reshape(2, 3, 4, 4).to(torch.int8)
 

@@ -1,4 +1,4 @@
-"""Quantized operators: their values, the types of their results, and what a graph has against wrong ones."""
+"""Quantized operators: their values, the types of their results, and errors for wrong inputs."""
 
 import math
 
