@@ -126,7 +126,7 @@ def test_why_not_asks_the_pattern_again(trace):
     answer = trace.why_not("Simplify", 5)
     assert [str(check) for check in answer.checks] == [
         "entry 1, node 5: is it div? yes",
-        "entry 1, node 5: does it take 2 inputs? yes",
+        "entry 1, node 5: does it have 2 inputs? yes",
         "entry 2, node 5: is it mul? no",
     ]
     assert answer.reason == "node 5 has input z, wanted mul"

@@ -158,7 +158,7 @@ def revert_change(graph: "FunctionGraph", change: Change, raised: ErrorCollector
 
 
 def _location_of(change: Change) -> SourceLocation:
-    """The source location of what is replaced; if it has none, that of its user."""
+    """The source location of the replaced variable; if it has none, that of its user."""
     replaced = change.old.owner.location if change.old.owner is not None else NOWHERE
     return change.node.location if replaced == NOWHERE and change.node is not None else replaced
 

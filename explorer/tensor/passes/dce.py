@@ -1,7 +1,7 @@
 """DCE: do not compute results that no output needs.
 
 A `FunctionGraph` contains only what its outputs need: applications and constants are removed with their last user,
-inputs stay, and mutated buffers are outputs. What remains for a pass are operators with several results of which only
+inputs stay, and mutated buffers are outputs. This leaves operators with several results of which only
 the first is used. Where that changes gradients and signs of zeros, it is a separate pass, for inference.
 """
 

@@ -40,7 +40,7 @@ SIDES: dict[Side, str] = {"lhs": "left", "rhs": "right"}
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """How a product takes part in a merge: what all products share, and what is concatenated along which axis."""
+    """A product that can be merged: its parts that all products share, and the factors to concatenate."""
 
     shared: tuple[Any, ...]
     factors: tuple[tuple[str, Variable, int], ...]

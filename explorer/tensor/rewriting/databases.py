@@ -40,7 +40,7 @@ class SequenceDB(RewriteDatabase[Rewriter]):
         """
         if tags and (tags[0] == "last" or (isinstance(tags[0], int | float) and not isinstance(tags[0], bool))):
             if position is not None:
-                raise RuleError(f"{name!r} is given two positions, {tags[0]} and {position}; give one")
+                raise RuleError(f"{name!r} has two positions, {tags[0]} and {position}; pass one")
             position, tags = tags[0], tags[1:]
         location = self._place("last" if position is None else position)
         for tag, least in self.not_before.items():

@@ -76,7 +76,7 @@ def match_pattern(
         return
     if isinstance(pattern, str):
         known = bindings.get(pattern)
-        if search.ask(entry, here, f"can {pattern!r} stand here?", known is None or _same(known, variable)):
+        if search.ask(entry, here, f"can {pattern!r} match here?", known is None or _same(known, variable)):
             yield {**bindings, pattern: variable}, nodes
         else:
             facts = {"what": pattern, "found": _number(variable), "wanted": _number(known)}
@@ -121,7 +121,7 @@ def _match_operator(
     rest = inputs[-1] if inputs and isinstance(inputs[-1], Asterisk) else None
     fixed = inputs[:-1] if rest is not None else inputs
     enough = len(owner.inputs) >= len(fixed) if rest is not None else len(owner.inputs) == len(fixed)
-    if not search.ask(entry, owner, f"does it take {len(fixed)} inputs?", enough):
+    if not search.ask(entry, owner, f"does it have {len(fixed)} inputs?", enough):
         facts = {"what": "number of inputs", "found": len(owner.inputs), "wanted": len(fixed)}
         search.refuse(entry, owner, RefusalKind.CONFIG_DIFFERS, **facts)
         return

@@ -53,7 +53,7 @@ def merge_casts(node: Apply, above: Apply) -> Rewrite:
 
 
 def _moves(node: Apply) -> str:
-    """What a cast does in addition to casting, as a reason; empty if nothing."""
+    """The reason why a cast does more than casting; empty if it does not."""
     settings = node.op.attributes
     if any(settings.get(name) is not None for name in OTHER_SETTINGS):
         return "it may move the tensor to another device or layout"

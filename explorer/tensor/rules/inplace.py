@@ -1,6 +1,6 @@
 """Operators that overwrite an input with their result, to save memory.
 
-The destroy handler decides whether an input may be overwritten; what it refuses is reverted with its reason.
+The destroy handler decides whether an input may be overwritten; refused rewrites are reverted with the reason.
 """
 
 from functools import cache

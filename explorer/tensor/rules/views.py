@@ -122,17 +122,17 @@ COPIES = (aten.clone.default, aten.contiguous.default, aten.lift_fresh_copy.defa
 @canonical.rule(COPIES, exactness=EXACT)
 def drop_copy(node: Apply) -> Rewrite:
     """A copy is its source in a graph without in-place operators."""
-    return _asked_layout(node) or without_copy(node, node.inputs[0])
+    return _requested_format(node) or without_copy(node, node.inputs[0])
 
 
 @canonical.rule(COPIES)
 def drop_copy_before_sums(node: Apply) -> Rewrite:
     """Remove a copy even where later sums may then add the same numbers in another order."""
-    found = _asked_layout(node) or without_copy(node, node.inputs[0], rounding=True)
+    found = _requested_format(node) or without_copy(node, node.inputs[0], rounding=True)
     return False if isinstance(found, Declined) else found  # drop_copy reports why
 
 
-def _asked_layout(node: Apply) -> Declined | None:
+def _requested_format(node: Apply) -> Declined | None:
     wanted = node.op.attributes.get("memory_format")
     if wanted in (None, 0, torch.preserve_format, torch.contiguous_format):  # 0: the default in the schema
         return None
