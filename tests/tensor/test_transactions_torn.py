@@ -179,7 +179,7 @@ def test_undo_restores_edges_labels_and_makers():
 
 def test_a_change_that_is_broken_off_anywhere_is_put_back():
     """An interrupt comes between two lines; here between any two of those that change edges."""
-    parts = {f.__code__ for f in (wiring.make, wiring._enter, wiring._leave, wiring._rewire, wiring._drop)}
+    parts = {f.__code__ for f in (wiring.apply_change, wiring._enter, wiring._leave, wiring._rewire, wiring._drop)}
     broken_off = 0
     for line in range(1, 1000):
         graph = graph_with()
