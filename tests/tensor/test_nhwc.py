@@ -130,7 +130,7 @@ def test_what_has_no_form_with_channels_last_stays_and_says_why():
     reasons = [str(near.refusal.found) for step in trace.steps for near in step.refusals]
     assert sorted(reasons) == sorted(
         [
-            "it is a transposed convolution, which has no form with channels last here",
+            "it is a transposed convolution, which has no form with channels last",
             "its indices are used too",
             "it is not in two dimensions, or has no batch axis",
             "it is not over height and width",

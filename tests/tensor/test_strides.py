@@ -13,8 +13,8 @@ from tests.tensor.passes.checking import aten, graph_pass, tensor
 def looked_at(monkeypatch):
     """The sensitive operators whose inputs were checked, once per check."""
     nodes = []
-    found = KeepStrides._given_to
-    monkeypatch.setattr(KeepStrides, "_given_to", lambda keep, node: (nodes.append(node), found(keep, node))[1])
+    found = KeepStrides._strides_of_inputs
+    monkeypatch.setattr(KeepStrides, "_strides_of_inputs", lambda keep, node: (nodes.append(node), found(keep, node))[1])
     return nodes
 
 
