@@ -14,7 +14,9 @@ def looked_at(monkeypatch):
     """The sensitive operators whose inputs were checked, once per check."""
     nodes = []
     found = KeepStrides._strides_of_inputs
-    monkeypatch.setattr(KeepStrides, "_strides_of_inputs", lambda keep, node: (nodes.append(node), found(keep, node))[1])
+    monkeypatch.setattr(
+        KeepStrides, "_strides_of_inputs", lambda keep, node: (nodes.append(node), found(keep, node))[1]
+    )
     return nodes
 
 
