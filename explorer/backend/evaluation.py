@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from explorer.backend.addressing import Read
+from explorer.backend.addressing import Read, ReadKind
 from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
@@ -69,9 +69,7 @@ class EvaluatedCircuit(nn.Module, ABC):
             values[planned.node] = value.clone() if planned.may_alias and planned.is_output else value
             for freed in planned.frees:
                 del values[freed]
-        read = self._plan.output
-        result = self._read(read, [values[source] for source in read.read.sources])  # (outputs, 1, B, classes)
-        result = result.squeeze(1).transpose(0, 1)
+        result = self._outputs(values)
         return result[0] if x is None else result
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
@@ -98,12 +96,19 @@ class EvaluatedCircuit(nn.Module, ABC):
             else:
                 inputs = self._inputs(planned, torch.empty(0), values)
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
-        read = self._plan.output
-        return self._read(read, [values[source] for source in read.read.sources]).squeeze(1)[:, 0]
+        return self._outputs(values)[0]
 
     @abstractmethod
     def _layer_values(self) -> LayerValues:
         """What the layers prepared from their parameters, for one evaluation."""
+
+    def _outputs(self, values: Mapping[int, Tensor]) -> Tensor:
+        """The outputs (B, outputs, classes), each in memory of its own."""
+        planned = self._plan.output
+        result = self._read(planned, [values[source] for source in planned.read.sources])  # (outputs, 1, B, classes)
+        if planned.read.kind is ReadKind.EXPAND:
+            result = result.contiguous()
+        return result.squeeze(1).transpose(0, 1)
 
     def _activation(
         self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues

@@ -123,11 +123,11 @@ class _Planner:
         read, columns = None, -1
         if isinstance(layer, TorchInputLayer):
             columns = self._columns(layer)
-            may_alias = layer.num_variables == 0
+            may_alias = layer.may_return_view
         elif isinstance(layer, TorchInnerLayer):
             read = self._inputs(node)
-            passes_on = layer.arity == 1 and layer.kind != "sum"
-            may_alias = passes_on and not aliasing.isdisjoint(self.graph.inputs[node])
+            sources_alias = not aliasing.isdisjoint(self.graph.inputs[node])
+            may_alias = layer.may_return_view and (sources_alias or bool(all_parameters(layer)))
         else:
             kind = type(layer).__name__
             raise DataTypeError(f"layer {node} ({kind}) must be a TorchInputLayer or a TorchInnerLayer")

@@ -107,20 +107,33 @@ def test_an_output_is_a_view_of_nothing_that_is_kept(build: Callable[[Layer], Ci
     value = TensorParameter((2,), initializer=ConstantInitializer([1.0, 2.0]))
     seen = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, logits=constant([[0.5, 1.0], [2.0, 3.0]]))
     for layer in (
+        PolynomialLayer(scope=(0,), num_output_units=2, degree=0, coeff=constant([[1.0], [2.0]])),
         ConstantValueLayer(num_output_units=2, value=value),
         ConstantValueLayer(num_output_units=2, value=value, log_space=True),
         EvidenceLayer(num_output_units=2, layer=seen, observation=constant([1])),
     ):
         circuit = compiled(build(layer), semiring, **mode).eval()
         for module in (circuit, circuit.freeze()):
+            one, three = (torch.zeros((rows, module.num_variables)) for rows in (1, 3))
             with torch.no_grad():
-                before = module().clone()
-                module().mul_(10)
-                module(torch.zeros((3, 0))).mul_(10)
-                circuit.integral().mul_(10)
-                for _, activation in module.activations():
+                before = module(one).clone()
+                module(one).mul_(10)
+                module(three).mul_(10)
+                if not module.num_variables:
+                    module().mul_(10)
+                    circuit.integral().mul_(10)
+                for _, activation in module.activations(one):
                     activation.mul_(10)
-                assert torch.equal(module(), before)
+                assert torch.equal(module(one), before)
+
+
+@EACH_MODE
+def test_an_output_that_is_listed_twice_can_be_changed_in_place(mode: Mode):
+    b = CircuitBuilder()
+    units = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=constant([[0.5, 0.5]] * 2)))
+    circuit = compiled(b.build(units, units), "sum-product", **mode).eval()
+    with torch.no_grad():
+        assert (circuit(torch.zeros((3, 1))).add_(1.0) == 1.5).all()
 
 
 # ---- vmap

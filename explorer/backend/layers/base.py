@@ -31,6 +31,8 @@ class TorchLayer(ABC):
 
     compiles: ClassVar[type[Layer] | None] = None
     kind: ClassVar[LayerKind] = "operator"
+    may_return_view: ClassVar[bool] = True
+    """Whether `forward` may return a view of its inputs or parameters, which the circuit then copies for its caller."""
 
     num_output_units: int
     num_folds: int = field(default=1, metadata=FOLDS)

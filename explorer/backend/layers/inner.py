@@ -28,6 +28,7 @@ class TorchSumLayer(TorchInnerLayer):
     """
 
     compiles = symbolic.SumLayer
+    may_return_view = False
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 

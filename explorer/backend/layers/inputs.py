@@ -63,6 +63,7 @@ class TorchEmbeddingLayer(TorchDiscreteLayer):
     """y[f,b,o] = w[f,o,x[f,b]]. Shapes: x (F, B, 1), weight (F, O, num_states) -> y (F, B, O)."""
 
     compiles = symbolic.EmbeddingLayer
+    may_return_view = False
     num_states: int
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -92,6 +93,7 @@ class TorchCategoricalLayer(TorchDiscreteLayer):
     """
 
     compiles = symbolic.CategoricalLayer
+    may_return_view = False
     num_categories: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -124,6 +126,7 @@ class TorchBinomialLayer(TorchDiscreteLayer):
     """
 
     compiles = symbolic.BinomialLayer
+    may_return_view = False
     total_count: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)
@@ -185,6 +188,7 @@ class TorchGaussianLayer(TorchContinuousLayer):
     """
 
     compiles = symbolic.GaussianLayer
+    may_return_view = False
     mean: TorchParameter = field(metadata=PARAMETER)
     stddev: TorchParameter = field(metadata=PARAMETER)
     log_partition: TorchParameter | None = field(default=None, metadata=PARAMETER)

@@ -29,6 +29,7 @@ class TorchCPTLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    may_return_view = False
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -57,6 +58,7 @@ class TorchTuckerLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    may_return_view = False
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -87,6 +89,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    may_return_view = False
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -127,6 +130,7 @@ class TorchMixingLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    may_return_view = False
     weight: TorchParameter = field(metadata=PARAMETER)
 
     def _check(self) -> None:

@@ -302,7 +302,7 @@ def _build_sum(terms: Terms, builder: Builder) -> Any:
     for variable, factor in ordered:
         builder.cost.leaves += 1
         size = -factor if _is_negative(factor) else factor
-        term = variable if size == 1 else builder.make(aten.mul.Tensor, variable, size)
+        term = variable if size == 1 else builder.make(aten.mul.Tensor, size, variable)
         if total is not None:
             total = builder.make(aten.sub.Tensor if _is_negative(factor) else aten.add.Tensor, total, term)
         elif not _is_negative(factor):
@@ -312,7 +312,7 @@ def _build_sum(terms: Terms, builder: Builder) -> Any:
         elif size == 1:
             total = builder.make(aten.neg.default, term)
         else:
-            total = builder.make(aten.mul.Tensor, variable, factor)
+            total = builder.make(aten.mul.Tensor, factor, variable)
             builder.cost.operators -= 1  # replaces the multiple that was built
             builder.cost.numbers -= 1
     if total is None:
