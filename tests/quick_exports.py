@@ -15,15 +15,19 @@ NAME = "_override_composite_implicit_decomp"
 
 
 def install() -> None:
-    """Change the functions of PyTorch if they are loaded; a version of it that does not have them stays as it is."""
-    module = sys.modules.get("torch.export.exported_program")
-    original = getattr(module, NAME, None)
-    if original is None or isinstance(original, _Overrides):
+    """Patch the functions of PyTorch if they are loaded; a version that lacks one of them is left alone."""
+    exports: Any = sys.modules.get("torch.export.exported_program")
+    utils: Any = sys.modules.get("torch._export.utils")
+    fakes: Any = sys.modules.get("torch._subclasses.fake_impls")
+    original: Any = getattr(exports, NAME, None)
+    stays_whole: Any = getattr(utils, "_special_op_to_preserve_cia", None)
+    materialize: Any = getattr(utils, "_materialize_cpp_cia_ops", None)
+    remove_fake_rule: Any = getattr(fakes, "_deregister_op_impl", None)
+    fake_rules: Any = getattr(fakes, "op_implementations_dict", None)
+    if None in (original, stays_whole, materialize, remove_fake_rule, fake_rules) or isinstance(original, _Overrides):
         return
-    from torch._export import utils
-
-    setattr(module, NAME, _Overrides(original, utils._special_op_to_preserve_cia))
-    utils._materialize_cpp_cia_ops = functools.cache(utils._materialize_cpp_cia_ops)
+    setattr(exports, NAME, _Overrides(original, stays_whole, fake_rules, remove_fake_rule))
+    utils._materialize_cpp_cia_ops = functools.cache(materialize)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +42,36 @@ class _Replacement:
 class _Overrides:
     """PyTorch's context manager, with a memory for the operators that stay whole."""
 
-    def __init__(self, original: Callable[[Mapping[Any, Any]], Any], stays_whole: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        original: Callable[[Mapping[Any, Any]], Any],
+        stays_whole: Callable[..., Any],
+        fake_rules: dict[Any, Any],
+        remove_fake_rule: Callable[[Any], None],
+    ) -> None:
         self._original = original
         self._stays_whole = stays_whole
+        self._fake_rules = fake_rules
+        self._remove_fake_rule = remove_fake_rule
         self._memory: dict[Any, _Replacement] = {}
 
     @contextmanager
     def __call__(self, decompositions: Mapping[Any, Any]) -> Iterator[None]:
-        from torch._subclasses.fake_impls import _deregister_op_impl, op_implementations_dict
-
         known = {op: found for op, made in decompositions.items() if (found := self._remembered(op, made))}
         new = {op: made for op, made in decompositions.items() if op not in known}
         before = {op: op.py_kernels.copy() for op, made in new.items() if made is self._stays_whole}
         for op, replacement in known.items():
             _set_kernels(op, replacement.after)
-            op_implementations_dict.setdefault(op, replacement.fake_rule)
+            self._fake_rules.setdefault(op, replacement.fake_rule)
         try:
             with self._original(new):
                 for op, kernels in before.items():
-                    self._memory[op] = _Replacement(kernels, op.py_kernels.copy(), op_implementations_dict[op])
+                    self._memory[op] = _Replacement(kernels, op.py_kernels.copy(), self._fake_rules[op])
                 yield
         finally:
             for op, replacement in known.items():
                 _set_kernels(op, replacement.before)
-                _deregister_op_impl(op)
+                self._remove_fake_rule(op)
 
     def _remembered(self, op: Any, made: Any) -> _Replacement | None:
         """The replacement for an operator that stays whole and has the same kernels as when it was remembered."""

@@ -158,11 +158,14 @@ def test_the_slider_and_the_live_region_name_the_step(show: "Callable[..., Page]
 @pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
 def test_boxes_move_unless_motion_is_reduced(stopped: "Callable[..., Page]", motion: str, moves: bool) -> None:
     page = stopped("digits", reduced_motion=motion)
+    first = places_of_boxes(page)
     page.evaluate("() => { circuitExplorer.model.set('step', 3); circuitExplorer.model.save_changes(); }")
     page.clock.run_for(MOVING_MS // 2)
     halfway = places_of_boxes(page)
     page.clock.run_for(10 * MOVING_MS)
-    assert (halfway != places_of_boxes(page)) == moves
+    last = places_of_boxes(page)
+    assert last != first
+    assert (halfway != last) == moves
 
 
 def places_of_boxes(page: "Page") -> list[str]:

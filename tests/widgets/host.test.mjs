@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
+import { afterEach, mock, test } from "node:test";
 
 import view from "../../widgets/static/host.js";
 import { newDocument, newModel, settled } from "./dom.mjs";
@@ -16,7 +16,10 @@ function system(dark) {
   return { callbacks, turn: (to) => { media.matches = to; for (const callback of callbacks) callback(); } };
 }
 
-afterEach(() => { delete globalThis.matchMedia; });
+afterEach(() => {
+  delete globalThis.matchMedia;
+  mock.timers.reset();
+});
 
 /** The host in a page; `written` is what came to the clipboard, a refusing one throws. */
 function open(more = {}, refuses = false) {
@@ -110,16 +113,18 @@ test("closing removes the theme and all listeners", async () => {
 
 test("hello is sent until an answer arrives, then ready; until then the page is inert", async () => {
   system(false);
+  mock.timers.enable({ apis: ["setInterval"] });
   const { document, model, close } = open({ hello: 0, answer: 0, ready: false });
   assert.equal(document.body.inert, true);
-  await new Promise((done) => setTimeout(done, 400));
-  assert.ok(model.get("hello") >= 1);
+  mock.timers.tick(149);
+  assert.equal(model.get("hello"), 0);
+  mock.timers.tick(151);
+  assert.equal(model.get("hello"), 2);
   assert.equal(model.get("ready"), false);
   await model.put({ answer: model.get("hello") });
   assert.equal(document.body.inert, false);
   assert.equal(model.get("ready"), true);
-  const said = model.get("hello");
-  await new Promise((done) => setTimeout(done, 350));
-  assert.equal(model.get("hello"), said);
+  mock.timers.tick(60_000);
+  assert.equal(model.get("hello"), 2);
   close();
 });

@@ -46,7 +46,7 @@ def pt2e_graph(make: Callable[[], nn.Module], data: torch.Tensor, **settings: An
 
 
 @cache
-def resnet() -> tuple[nn.Module, FunctionGraph]:
-    """The small ResNet of the tests, quantized: the module, and its graph. Made once: rewrite a clone."""
-    made = quantized_module(model("resnet_small"), example("resnet_small"))
-    return made, graph_of(made, example("resnet_small"))
+def quantized_model(name: str) -> tuple[nn.Module, FunctionGraph]:
+    """A model of the tests, quantized: the module and its graph. Cached: rewrite a clone."""
+    made = quantized_module(model(name), example(name))
+    return made, graph_of(made, example(name))

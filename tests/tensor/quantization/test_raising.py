@@ -1,6 +1,7 @@
 """Raising PyTorch's quantization to quantized operators, and that nothing removes it before."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from tests.tensor.models import example, plain_kernels
+from tests.tensor.models import each, example, plain_kernels
 from tests.tensor.quantization import pt2e
 from tests.tensor.quantization.building import A, B, aten, manager, ops, optimized, reals, reasons, results, run
 
@@ -172,51 +173,71 @@ def test_no_other_pass_on_quantization_touches_the_pairs(name):
 # ---------------------------------------------------------------------- models
 
 
-def test_resnet_runs_on_integers_with_the_same_bits():
-    module, graph = pt2e.resnet()
-    graph = graph.clone()
-    before = counts(graph)
-    assert (before["quantize_per_tensor"], before["dequantize_per_tensor"]) == (13, 22)
-    manager(RAISE).run(graph)
-    graph.verify()
-    assert counts(graph) == {
+@dataclass(frozen=True, slots=True)
+class Resnet:
+    """A quantized ResNet, a graph of it to rewrite, its input, and the number of operators of each kind."""
+
+    module: nn.Module
+    graph: FunctionGraph
+    data: torch.Tensor
+    pairs: tuple[int, int]  # quantizations and dequantizations
+    convolutions: int
+    relus: int
+    additions: int
+
+    @property
+    def nodes(self):
+        """The number of nodes of the raised graph without relus."""
+        return self.convolutions + self.additions + 6
+
+    def outputs(self):
+        """The outputs of the module and of the graph."""
+        with plain_kernels(), torch.no_grad():
+            return self.module(self.data), results(self.graph, [self.data])[0]
+
+
+RESNETS = {"resnet_small": ((13, 22), 6, 5, 2), "resnet18": ((33, 62), 20, 17, 8)}
+
+
+@pytest.fixture(params=each(*RESNETS))
+def resnet(request):
+    module, graph = pt2e.quantized_model(request.param)
+    return Resnet(module, graph.clone(), example(request.param), *RESNETS[request.param])
+
+
+def test_resnet_runs_on_integers_with_the_same_bits(resnet):
+    before = counts(resnet.graph)
+    assert (before["quantize_per_tensor"], before["dequantize_per_tensor"]) == resnet.pairs
+    manager(RAISE).run(resnet.graph)
+    resnet.graph.verify()
+    assert counts(resnet.graph) == {
         "quantize": 1,
-        "quantized_conv2d": 6,
-        "quantized_relu": 5,
+        "quantized_conv2d": resnet.convolutions,
+        "quantized_relu": resnet.relus,
         "max_pool2d": 1,
-        "quantized_add": 2,
+        "quantized_add": resnet.additions,
         "quantized_adaptive_avg_pool2d": 1,
         "view": 1,
         "quantized_linear": 1,
         "dequantize": 1,
     }
-    weights = [node.inputs[1] for node in graph.nodes if node.op.name in ("quantized_conv2d", "quantized_linear")]
-    assert {w.tensor_type.dtype for w in weights} == {torch.int8}
-    data = example("resnet_small")
-    with plain_kernels(), torch.no_grad():
-        assert torch.equal(results(graph, [data])[0], module(data))
+    with_weights = [node for node in resnet.graph.nodes if node.op.name in ("quantized_conv2d", "quantized_linear")]
+    assert {node.inputs[1].tensor_type.dtype for node in with_weights} == {torch.int8}
+    assert torch.equal(*resnet.outputs())
 
 
-def test_resnet_loses_its_relus_to_the_range_of_the_integers():
-    """The scales of PyTorch begin at 0 behind a relu, so that it does nothing any more."""
-    module, graph = pt2e.resnet()
-    graph = graph.clone()
-    manager(RAISE, "OptimizeQuantization").run(graph)
-    assert counts(graph)["quantized_relu"] == 0
-    assert len(graph) == 14
-    data = example("resnet_small")
-    with plain_kernels(), torch.no_grad():
-        assert torch.equal(results(graph, [data])[0], module(data))
+def test_resnet_loses_its_relus_to_the_range_of_the_integers(resnet):
+    """PyTorch's scales start at 0 after a relu, which is then a no-op."""
+    manager(RAISE, "OptimizeQuantization").run(resnet.graph)
+    assert counts(resnet.graph)["quantized_relu"] == 0
+    assert len(resnet.graph) == resnet.nodes
+    assert torch.equal(*resnet.outputs())
 
 
-def test_the_default_pipeline_raises_resnet_and_keeps_its_bits():
-    module, graph = pt2e.resnet()
-    graph = graph.clone()
-    PassManager(DEFAULT_PIPELINE, passes).run(graph)
-    assert len(graph) == 14
-    data = example("resnet_small")
-    with plain_kernels(), torch.no_grad():
-        assert torch.equal(results(graph, [data])[0], module(data))
+def test_the_default_pipeline_raises_resnet_and_keeps_its_bits(resnet):
+    PassManager(DEFAULT_PIPELINE, passes).run(resnet.graph)
+    assert len(resnet.graph) == resnet.nodes
+    assert torch.equal(*resnet.outputs())
 
 
 def test_pairs_are_not_raised_in_training():
@@ -226,27 +247,21 @@ def test_pairs_are_not_raised_in_training():
     assert counts(graph) == {"quantize_per_tensor": 1, "dequantize_per_tensor": 1}
 
 
-def test_lossy_rules_keep_a_raised_resnet_on_integers():
-    module, graph = pt2e.resnet()
-    graph = graph.clone()
-    manager(RAISE, "OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(graph)
-    assert len(graph) == 14
-    data = example("resnet_small")
-    with plain_kernels(), torch.no_grad():
-        wanted, found = module(data), results(graph, [data])[0]
-    quantum = graph.toposort()[-1].op["input_scale"]
-    assert (found - wanted).abs().max() <= quantum, (
-        "no rescale stands between the operators, so no rounding is left out"
-    )
-    assert sum(count for name, count in counts(graph).items() if name.startswith("quantized_")) == 10
+def test_lossy_rules_keep_a_raised_resnet_on_integers(resnet):
+    manager(RAISE, "OptimizeQuantizationLossy", "OptimizeQuantizeClipLossy").run(resnet.graph)
+    assert len(resnet.graph) == resnet.nodes
+    expected, found = resnet.outputs()
+    quantum = resnet.graph.toposort()[-1].op["input_scale"]
+    assert (found - expected).abs().max() <= quantum, "no operators have a rescale between them that could be removed"
+    quantized = [name for name in ops(resnet.graph) if name.startswith("quantized_")]
+    assert len(quantized) == resnet.convolutions + resnet.additions + 2
 
 
-def test_the_rules_leave_the_pairs_of_resnet_if_it_was_not_raised():
+def test_the_rules_leave_the_pairs_of_resnet_if_it_was_not_raised(resnet):
     """Glow's DQ(Q(x)) → x would delete the quantization of this graph."""
-    _, graph = pt2e.resnet()
-    graph = graph.clone()
-    manager(*QUANTIZATION).run(graph)
-    assert (counts(graph)["quantize_per_tensor"], counts(graph)["dequantize_per_tensor"]) == (13, 22)
+    manager(*QUANTIZATION).run(resnet.graph)
+    left = counts(resnet.graph)
+    assert (left["quantize_per_tensor"], left["dequantize_per_tensor"]) == resnet.pairs
 
 
 def test_scales_for_each_channel_stay_as_they_are_and_say_why():
