@@ -1,4 +1,4 @@
-"""Circuits: illegal ones, scopes, names of layers and leaves, structure with reasons, the builder, the text form."""
+"""Circuits: illegal ones, scopes, names of layers and leaves, the text form, and the strategies that generate them."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -10,17 +10,14 @@ from explorer.errors import (
     CycleError,
     DataTypeError,
     DuplicateNameError,
-    GraphError,
     ShapeError,
     StructureError,
     UnknownNameError,
 )
 from explorer.graph import Graph, subclasses
 from explorer.symbolic import (
-    CategoricalLayer,
     Circuit,
     CircuitBuilder,
-    ConstantValueLayer,
     EvidenceLayer,
     GaussianLayer,
     HadamardLayer,
@@ -36,28 +33,7 @@ from explorer.symbolic import (
 )
 from tests.oracle import constant_leaf_values, evaluate
 from tests.strategies import MAX_LAYERS, circuits, inputs_for, random_inputs
-
-
-def leaf(*shape: int, name: str | None = None) -> TensorParameter:
-    return TensorParameter(shape, name=name)
-
-
-def coin(variable: int, units: int = 2, probs: ParameterNode | None = None) -> CategoricalLayer:
-    probs = leaf(units, 2) if probs is None else probs
-    return CategoricalLayer(scope=(variable,), num_output_units=units, num_categories=2, probs=probs)
-
-
-def unit(units: int = 2) -> ConstantValueLayer:
-    return ConstantValueLayer(num_output_units=units, value=leaf(units))
-
-
-def chain() -> Circuit:
-    """Two coins, their product, a sum named root, and a dead coin."""
-    b = CircuitBuilder()
-    product = b.hadamard(b.add(coin(0)), b.add(coin(3)))
-    b.add(coin(5), name="dead")
-    return b.build(b.sum(product, num_units=1, name="root"))
-
+from tests.symbolic.building import chain, coin, leaf, unit
 
 # ---- construction
 
@@ -217,177 +193,6 @@ def test_every_leaf_has_a_unique_name(circuit):
     assert set(circuit.leaf_names) == set(leaves)
     assert len(set(circuit.leaf_names.values())) == len(set(leaves))
     assert all(given.name in (None, name) for given, name in circuit.leaf_names.items())
-
-
-# ---- structure
-
-
-def test_a_tree_of_products_and_sums_has_all_properties():
-    circuit = chain()
-    assert circuit.is_smooth
-    assert circuit.is_decomposable
-    assert circuit.is_structured_decomposable
-    assert circuit.is_smooth.reason == ""
-
-
-def test_a_sum_over_different_variables_is_not_smooth_and_says_where():
-    b = CircuitBuilder()
-    finding = b.build(b.sum(b.add(coin(0)), b.add(coin(3)), num_units=1)).is_smooth
-    assert not finding
-    assert finding.reason == snapshot("sum layer %2: its input %0 does not depend on variables [3]")
-
-
-def test_a_product_over_a_common_variable_is_not_decomposable_and_says_where():
-    b = CircuitBuilder()
-    left, right = b.add(coin(0)), b.add(coin(1))
-    both = b.hadamard(left, right)
-    finding = b.build(b.kronecker(both, right)).is_decomposable
-    assert not finding
-    assert finding.reason == snapshot("product layer %3: its inputs share variables [1]")
-
-
-def test_a_layer_multiplied_with_itself_is_not_decomposable():
-    b = CircuitBuilder()
-    node = b.add(coin(0))
-    assert not b.build(b.hadamard(node, node)).is_decomposable
-
-
-def test_constants_may_be_multiplied_with_anything():
-    b = CircuitBuilder()
-    one = b.add(unit())
-    circuit = b.build(b.hadamard(one, one, b.add(coin(0))))
-    assert circuit.is_decomposable
-    assert circuit.is_structured_decomposable
-
-
-def test_two_splits_of_the_same_variables_are_not_structured():
-    b = CircuitBuilder()
-    x, y, z = (b.add(coin(v)) for v in range(3))
-    left = b.hadamard(b.hadamard(x, y), z)
-    right = b.hadamard(x, b.hadamard(y, z))
-    circuit = b.build(b.sum(left, right, num_units=1))
-    assert circuit.is_smooth
-    assert circuit.is_decomposable
-    finding = circuit.is_structured_decomposable
-    assert not finding
-    assert finding.reason == snapshot("product layers 4 and 6 split the same variables in different ways")
-
-
-def test_the_order_of_the_inputs_does_not_matter_for_structure():
-    b = CircuitBuilder()
-    x, y = b.add(coin(0)), b.add(coin(1))
-    assert b.build(b.sum(b.hadamard(x, y), b.hadamard(y, x), num_units=1)).is_structured_decomposable
-
-
-def test_structured_decomposability_names_the_property_that_is_missing_below():
-    b = CircuitBuilder()
-    circuit = b.build(b.sum(b.add(coin(0)), b.add(coin(3)), num_units=1))
-    assert circuit.is_structured_decomposable.reason == circuit.is_smooth.reason
-
-
-def test_a_circuit_without_a_required_property_is_refused_with_the_reason():
-    b = CircuitBuilder()
-    node = b.add(coin(0))
-    circuit = b.build(b.hadamard(node, node))
-    circuit.require()
-    circuit.require(smooth=True)
-    with pytest.raises(StructureError, match=r"not decomposable: product layer %1: its inputs share variables \[0\]"):
-        circuit.require(smooth=True, decomposable=True)
-    with pytest.raises(StructureError, match="not structured decomposable: product layer %1"):
-        circuit.require(structured_decomposable=True)
-    other = CircuitBuilder()
-    mixed = other.build(other.sum(other.add(coin(0)), other.add(coin(3)), num_units=1))
-    with pytest.raises(StructureError, match="not smooth: sum layer %2: its input %0 does not depend on variables"):
-        mixed.require(smooth=True)
-    chain().require(smooth=True, decomposable=True, structured_decomposable=True)
-
-
-def test_properties_include_dead_layers():
-    b = CircuitBuilder()
-    node = b.add(coin(0))
-    b.hadamard(node, node)
-    assert not b.build(node).is_decomposable
-
-
-# ---- builder
-
-
-def test_the_builder_counts_ids_and_fills_in_widths():
-    b = CircuitBuilder()
-    nodes = [b.add(coin(0)), b.add(coin(1))]
-    product = b.kronecker(*nodes)
-    top = b.sum(product, product, num_units=3)
-    assert (*nodes, product, top) == (0, 1, 2, 3)
-    assert [b.width(n) for n in (0, product, top)] == [2, 4, 3]
-    weight = b.build(top).layers[3]
-    assert isinstance(weight, SumLayer)
-    assert weight.weight.shape == (3, 8)
-
-
-def test_a_built_circuit_does_not_change_with_its_builder():
-    b = CircuitBuilder()
-    node = b.add(coin(0))
-    circuit = b.build(node)
-    b.sum(node, num_units=1, name="late")
-    assert (len(circuit.layers), dict(circuit.names)) == (1, {})
-
-
-def test_the_weight_of_a_sum_is_the_given_one_or_made_by_the_parameterization():
-    b = CircuitBuilder()
-    node, weight = b.add(coin(0)), leaf(1, 2)
-    given_ = b.sum(node, num_units=1, weight=weight)
-    made = b.sum(node, num_units=1, weights=Parameterization("sigmoid"))
-    plain = b.sum(node, num_units=1)
-    layers = b.build(plain).layers
-    assert [repr(layers[n].weight) for n in (given_, made, plain)] == snapshot(  # type: ignore[attr-defined]
-        [
-            "TensorParameter(1, 2)",
-            "SigmoidParameter(TensorParameter(1, 2))",
-            "SoftmaxParameter(TensorParameter(1, 2), axis=1)",
-        ]
-    )
-    assert layers[given_].weight is weight  # type: ignore[attr-defined]
-
-
-def test_the_builder_refuses_unknown_inputs():
-    b = CircuitBuilder()
-    node = b.add(coin(0))
-    for read in (lambda: b.add(coin(1), [7]), lambda: b.hadamard(node, 7), lambda: b.width(7)):
-        with pytest.raises(GraphError, match="unknown input layer 7; add it first"):
-            read()
-    with pytest.raises(GraphError, match="output 7 is not a node"):
-        b.build(7)
-
-
-def test_the_builder_refuses_an_inner_layer_without_inputs():
-    with pytest.raises(ShapeError, match="needs at least one input; found none"):
-        CircuitBuilder().hadamard()
-    with pytest.raises(ShapeError, match="needs at least one input; found none"):
-        CircuitBuilder().sum(num_units=1)
-
-
-def test_the_builder_refuses_a_duplicate_name():
-    b = CircuitBuilder()
-    b.add(coin(0), name="a")
-    with pytest.raises(DuplicateNameError, match="the layer name 'a' is already used"):
-        b.add(coin(1), name="a")
-
-
-def test_a_refused_layer_leaves_the_builder_as_it_was():
-    b = CircuitBuilder()
-    node = b.add(coin(0), name="a")
-    with pytest.raises(DuplicateNameError):
-        b.add(coin(1), name="a")
-    with pytest.raises(ShapeError):
-        b.sum(node, num_units=1, weight=leaf(9, 9))
-    assert b.add(coin(1)) == 1
-
-
-def test_inputs_of_different_widths_are_refused_when_the_circuit_is_built():
-    b = CircuitBuilder()
-    product = b.hadamard(b.add(coin(0, 2)), b.add(coin(1, 3)))
-    with pytest.raises(ShapeError, match="needs 2 units from each input; layer 1 has 3"):
-        b.build(product)
 
 
 # ---- text
