@@ -55,8 +55,8 @@ class Read:
     """How to read the inputs (F, H, ...) of a folded node from the values (folds, ...) of its sources.
 
     `pieces` are slices (position in `sources`, start, stop, step), which are concatenated; `index` selects rows of the
-    concatenation; the result is laid out as (F, H), or with `by_columns` as (H, F) and then transposed. An expanding
-    read has one slice per fold, or with `by_columns` one per input.
+    concatenation; its rows are in the order of (F, H), or if `column_major` in that of (H, F). An expanding read has
+    one slice per fold, or if `column_major` one per input.
     """
 
     kind: ReadKind
@@ -65,7 +65,7 @@ class Read:
     arity: int
     pieces: tuple[tuple[int, int, int, int], ...]
     index: IndexTable | None = None
-    by_columns: bool = False
+    column_major: bool = False
 
     @property
     def rows_copied(self) -> int:
@@ -91,13 +91,13 @@ class Read:
             x = torch.cat([values[s][start:stop:step] for s, start, stop, step in self.pieces])
         if index is not None:
             x = torch.index_select(x, 0, index)
-        if self.by_columns:
+        if self.column_major:
             return x.reshape(self.arity, self.num_folds, *rest).transpose(0, 1)
         return x.reshape(self.num_folds, self.arity, *rest)
 
     def _expand(self, x: Tensor) -> Tensor:
         _, start, stop, step = self.pieces[0]
-        x = x[start:stop:step].unsqueeze(0 if self.by_columns else 1)
+        x = x[start:stop:step].unsqueeze(0 if self.column_major else 1)
         return x.expand(self.num_folds, self.arity, *x.shape[2:])
 
 
@@ -107,11 +107,11 @@ def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
     sources = tuple(dict.fromkeys(table[:, :, 0].ravel().tolist()))
     if len(sources) == 1:
         return _read_one(table[:, :, 1], sources[0], folds_of[sources[0]])
-    for by_columns in (False, True):
-        flat = (table.transpose(1, 0, 2) if by_columns else table).reshape(-1, 2)
+    for column_major in (False, True):
+        flat = (table.transpose(1, 0, 2) if column_major else table).reshape(-1, 2)
         pieces = _pieces(flat, sources)
         if len(pieces) <= MAX_CAT_PIECES and (len(pieces) < num_folds * arity or len(pieces) <= len(sources)):
-            return Read(ReadKind.CAT, sources, num_folds, arity, pieces, by_columns=by_columns)
+            return Read(ReadKind.CAT, sources, num_folds, arity, pieces, column_major=column_major)
     offsets = dict(zip(sources, np.cumsum([0] + [folds_of[s] for s in sources[:-1]]).tolist(), strict=True))
     index = table[:, :, 1] + np.vectorize(offsets.__getitem__, otypes=[np.int64])(table[:, :, 0])
     whole = tuple((i, 0, folds_of[s], 1) for i, s in enumerate(sources))
@@ -172,11 +172,11 @@ def _read_one(slices: IndexTable, source: int, folds: int) -> Read:
     if by_input == 0 and num_folds > 1:
         return read(ReadKind.EXPAND, num_folds, by_fold)
     if by_fold == 0:
-        return replace(read(ReadKind.EXPAND, arity, by_input), by_columns=True)
+        return replace(read(ReadKind.EXPAND, arity, by_input), column_major=True)
     if by_fold == arity * by_input:
         return read(ReadKind.VIEW if total == folds else ReadKind.SLICE, total, by_input)
     if by_input == num_folds * by_fold:
-        return replace(read(ReadKind.TRANSPOSE, total, by_fold), by_columns=True)
+        return replace(read(ReadKind.TRANSPOSE, total, by_fold), column_major=True)
     return gather
 
 

@@ -58,7 +58,7 @@ def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]
     if not stopped:
 
         def between(repeated: Repeated[Key], share: float, note: str) -> None:
-            measurement.tell(share, note, lambda: prepared.timings_of(repeated))
+            measurement.report_progress(share, note, lambda: prepared.timings_of(repeated))
 
         repeated = repeat_until_precise(
             prepared.sections,
@@ -95,7 +95,7 @@ class _Prepared:
         """Prepare all candidates; False if the measurement was cancelled."""
         for number, device in self.timings:
             candidate = self.candidates[number]
-            self.measurement.tell(0.0, f"preparing {candidate.what} on {NAMES[device]}")
+            self.measurement.report_progress(0.0, f"preparing {candidate.what} on {NAMES[device]}")
             if self.measurement.settings.cancelled():
                 return False
             missing = self._too_large(candidate, device)

@@ -42,7 +42,7 @@ def _time_layers(begun: MeasurementRun, trace: Trace, x: Tensor | None, step: in
     found: dict[str, _Layers] = {}
     differs: list[Timing] = []
     for device in begun.devices:
-        begun.tell(0.0, f"preparing {candidate.what}")
+        begun.report_progress(0.0, f"preparing {candidate.what}")
         made = program(candidate.build(), candidate.arguments, FORWARD, device)
         reason = made.disagreement(candidate.wanted)
         if reason:
@@ -61,7 +61,7 @@ def _time_layers(begun: MeasurementRun, trace: Trace, x: Tensor | None, step: in
         sections,
         precision=begun.settings.precision,
         max_seconds=begun.settings.max_seconds,
-        between=lambda repeated, share, note: begun.tell(share, note, lambda: timings(repeated, True)),
+        between=lambda repeated, share, note: begun.report_progress(share, note, lambda: timings(repeated, True)),
         cancelled=begun.settings.cancelled,
     )
     return timings(repeated, False), repeated.cancelled

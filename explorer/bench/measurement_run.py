@@ -92,7 +92,7 @@ class Settings:
 
 @dataclass(eq=False)
 class MeasurementRun:
-    """A measurement in progress. `tell` is called between timed sections only, in the measuring thread."""
+    """A measurement in progress. `report_progress` is called between timed sections only, in the measuring thread."""
 
     settings: Settings
     devices: tuple[str, ...]
@@ -102,13 +102,13 @@ class MeasurementRun:
     date: str = ""
     warning: str = ""
     started: float = field(default_factory=monotonic)
-    _told: float = -PROGRESS_SECONDS
+    _reported_at: float = -PROGRESS_SECONDS
 
-    def tell(self, share: float, note: str, timings: Callable[[], tuple[Timing, ...]] = tuple) -> None:
+    def report_progress(self, share: float, note: str, timings: Callable[[], tuple[Timing, ...]] = tuple) -> None:
         """Report progress, unless the last report is recent; returns when the listener has returned."""
-        if monotonic() - self._told >= PROGRESS_SECONDS:
+        if monotonic() - self._reported_at >= PROGRESS_SECONDS:
             self.settings.on_progress(Progress(share, note, timings()))
-            self._told = monotonic()
+            self._reported_at = monotonic()
 
     def setup(self) -> Setup:
         """The conditions of the measurement."""
@@ -180,7 +180,7 @@ def _measurement_run(settings: Settings) -> Iterator[MeasurementRun]:
 def _alone(begun: MeasurementRun) -> Iterator[None]:
     """Exclude other measurements, which would disturb the times."""
     while not _ONE_AT_A_TIME.acquire(timeout=WAIT_SECONDS):
-        begun.tell(0.0, "waiting: something else is being timed")
+        begun.report_progress(0.0, "waiting: something else is being timed")
         if begun.settings.cancelled():
             yield  # nothing is timed after Cancel
             return

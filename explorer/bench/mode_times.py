@@ -37,7 +37,7 @@ def _time_modes(begun: MeasurementRun, circuit: Circuit, options: Mapping[str, A
     for mode, (optimize, fold) in NAMES_OF_MODES.items():
         if begun.settings.cancelled():
             return (), True
-        begun.tell(0.0, f"compiling: {mode}")
+        begun.report_progress(0.0, f"compiling: {mode}")
         traces[mode] = record(circuit, **{**options, "optimize": optimize, "fold": fold})
     first = traces["as written"].circuit_at(0)
     x = random_inputs(first, begun.settings.batch_size, begun.settings.seed)

@@ -95,7 +95,7 @@ class Reference:
     """The first step on the CPU, its arguments, and the outputs that every step must have for them."""
 
     def __init__(self, begun: MeasurementRun, trace: Trace, x: Any, rows: int) -> None:
-        begun.tell(0.0, "preparing the unoptimized circuit")
+        begun.report_progress(0.0, "preparing the unoptimized circuit")
         self.trace = trace
         module = trace.circuit_at(0)
         if trace.level.has_batches:

@@ -184,9 +184,9 @@ class RewriteDatabase(ABC, Generic[Item]):
         for tag in texts:
             if tag in self._refused:
                 raise RuleError(f"{name!r} is tagged {tag!r}: {self._refused[tag]}")
-        location = self._place(position)
-        held = self._named(item, name)
-        self._entries[name] = Entry(name, held, texts, location, role)
+        number = self._position_number(position)
+        renamed = self._rename(item, name)
+        self._entries[name] = Entry(name, renamed, texts, number, role)
 
     def _checked(self, name: object, item: object, tags: Iterable[object]) -> tuple[str, ...]:
         """The tags as strings. Raises: RuleError for an invalid name, item or tag."""
@@ -200,7 +200,8 @@ class RewriteDatabase(ABC, Generic[Item]):
             raise RuleError(f"tags of {name!r}: expected strings that do not begin with +, & or -, got {wrong!r}")
         return tuple(str(tag) for tag in found)
 
-    def _place(self, position: Position) -> float:
+    def _position_number(self, position: Position) -> float:
+        """The position as a number. Raises: RuleError for an invalid position."""
         if isinstance(position, str):
             if position != "last":
                 raise RuleError(f"expected a number or 'last' as a position, got {position!r}")
@@ -209,7 +210,7 @@ class RewriteDatabase(ABC, Generic[Item]):
             raise RuleError(f"expected a number or 'last' as a position, got {position!r}")
         return float(position)
 
-    def _named(self, item: "Item | RewriteDatabase[Any]", name: str) -> "Item | RewriteDatabase[Any]":
+    def _rename(self, item: "Item | RewriteDatabase[Any]", name: str) -> "Item | RewriteDatabase[Any]":
         """The item under this name; a nested database keeps its own."""
         inner = _database(item)
         if inner is not None:

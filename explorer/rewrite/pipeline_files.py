@@ -81,16 +81,16 @@ def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPip
 
 
 def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassConfig:
-    location = _place(node, where)
+    location = _location_of(node, where)
     if not isinstance(node, yaml.MappingNode):
         raise FileFormatError(f"{location}: expected a map with the keys {', '.join(KEYS)}")
     given: dict[str, yaml.Node] = {}
     for key, value in node.value:
         name = _text(key, "key", where)
         if name not in KEYS:
-            raise FileFormatError(f"{_place(key, where)}: unknown key {name!r}; known are: {', '.join(KEYS)}")
+            raise FileFormatError(f"{_location_of(key, where)}: unknown key {name!r}; known are: {', '.join(KEYS)}")
         if name in given:
-            raise FileFormatError(f"{_place(key, where)}: duplicate key {name}")
+            raise FileFormatError(f"{_location_of(key, where)}: duplicate key {name}")
         given[name] = value
     if "passName" not in given:
         raise FileFormatError(f"{location}: missing key passName")
@@ -98,7 +98,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
     convergence, modes, dce = default.convergence, default.modes, default.dce
     pass_id = _text(given["passName"], "passName", where)
     if pass_id not in known:
-        raise unknown_name(f"pass ({_place(given['passName'], where)})", pass_id, list(known))
+        raise unknown_name(f"pass ({_location_of(given['passName'], where)})", pass_id, list(known))
     if pass_id == DCE_PASS:
         dce = DCERequiredMode.NONE
     if "convergenceMode" in given:
@@ -109,7 +109,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
         listed = given["enabledCompilationModes"]
         if not isinstance(listed, yaml.SequenceNode):
             raise FileFormatError(
-                f"{_place(listed, where)}: enabledCompilationModes: expected a list, such as [infer, train]"
+                f"{_location_of(listed, where)}: enabledCompilationModes: expected a list, such as [infer, train]"
             )
         modes = [_value(CompilationMode, item, "enabledCompilationModes", where) for item in listed.value]
     try:
@@ -120,7 +120,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
 
 def _text(node: yaml.Node, what: str, where: str) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise FileFormatError(f"{_place(node, where)}: expected a string for {what}")
+        raise FileFormatError(f"{_location_of(node, where)}: expected a string for {what}")
     return str(node.value)
 
 
@@ -130,8 +130,8 @@ def _value(kind: type[E], node: yaml.Node, key: str, where: str) -> E:
         if member.value == text:
             return member
     known = ", ".join(member.value for member in kind)
-    raise FileFormatError(f"{_place(node, where)}: unknown {key} {text!r}; known are: {known}")
+    raise FileFormatError(f"{_location_of(node, where)}: unknown {key} {text!r}; known are: {known}")
 
 
-def _place(node: yaml.Node, where: str) -> str:
+def _location_of(node: yaml.Node, where: str) -> str:
     return f"{where}, line {node.start_mark.line + 1}"

@@ -52,7 +52,7 @@ from explorer.trace.refusal import (
     RefusalKind as RefusalKind,
 )
 from explorer.trace.steps import (
-    NEAR_MISS_LIMIT as NEAR_MISS_LIMIT,
+    MAX_NEAR_MISSES as MAX_NEAR_MISSES,
     MatchRefused as MatchRefused,
     Recorder as Recorder,
     Step as Step,

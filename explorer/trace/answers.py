@@ -144,7 +144,8 @@ class NearMisses(_Printable):
         lines = [f"{self.pattern}: {self.matched} matched, {self.blocked} blocked"]
         for (entry, kind), count in self.reasons.items():
             example = next(r for r in self.refusals if (r.entry, r.kind) == (entry, kind))
-            lines.append(f"  {count} times at entry {entry + 1}, {kind.value}: for example {example.reason}")
+            times = "once" if count == 1 else f"{count} times"
+            lines.append(f"  {times} at entry {entry + 1}, {kind.value}: for example {example.cause}")
         if self.not_kept:
             lines.append(f"  {self.not_kept} more were not kept (limit per pattern and step)")
         return "\n".join(lines)

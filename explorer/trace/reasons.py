@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from explorer.trace.events import TENSOR, MatchFound, RuleDescription
 from explorer.trace.records import NodeRecord
-from explorer.trace.steps import NEAR_MISS_LIMIT, MatchRefused, Step
+from explorer.trace.steps import MAX_NEAR_MISSES, MatchRefused, Step
 
 ANY_OPERATOR, OR = "any operator", " or "
 """The first entry of a rule that is tried at all operators, and the separator of several names."""
@@ -80,7 +80,7 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
     fits = fits or wanted in _types_searched(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
     if fits and over:
-        return f"it was refused; the reason was not kept (limit {NEAR_MISS_LIMIT} per pattern and step)"
+        return f"it was refused; the reason was not kept (limit {MAX_NEAR_MISSES} per pattern and step)"
     if fits or over:
         return "it was not tried here, or its reason was not kept"
     if rule.kind == "parameter":

@@ -105,6 +105,15 @@ class Refusal:
         return "it matched, and was switched off" if self.is_switched_off else self._said(self.kind.reason)
 
     @property
+    def cause(self) -> str:
+        """The reason for a text that names the kind already: without "the rule declined" or "it was reverted".
+
+        >>> Refusal("Careful", 7, 0, 7, RefusalKind.DECLINED, found="the axes differ").cause
+        'the axes differ'
+        """
+        return str(self.found) if self.kind in (RefusalKind.DECLINED, RefusalKind.REVERTED) else self.reason
+
+    @property
     def summary(self) -> str:
         """The reason without naming a node: true of all refusals of this entry, kind and field."""
         return "it is switched off" if self.is_switched_off else self._said(self.kind.summary)

@@ -23,7 +23,7 @@ from explorer.trace.events import (
 from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Refusal
 
-NEAR_MISS_LIMIT = 2_000
+MAX_NEAR_MISSES = 2_000
 """Maximum number of near misses kept for one pattern and step; more are counted."""
 
 
@@ -39,7 +39,7 @@ class MatchRefused:
 class Step:
     """One entry of a trace: what was tried, found and done, and the resulting state.
 
-    `refusals_over` counts, for each pattern, the near misses over `NEAR_MISS_LIMIT` that were not kept. `error` is
+    `refusals_over` counts, for each pattern, the near misses beyond `MAX_NEAR_MISSES` that were not kept. `error` is
     set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules` are those
     that were tried; empty: all of the kind that the last part of the path names.
     """
@@ -179,7 +179,7 @@ class Recorder:
     def _keep(self, event: AttemptsRefused) -> None:
         for refusal in event.refusals:
             kept = self._refusals.setdefault(refusal.pattern, [])
-            if len(kept) < NEAR_MISS_LIMIT:
+            if len(kept) < MAX_NEAR_MISSES:
                 kept.append(MatchRefused(refusal, event.parameter_path))
             else:
                 self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1

@@ -84,7 +84,7 @@ def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     return _with_folds(index, step, found)
 
 
-DRAWN_LIMIT = 2_000
+MAX_DRAWN_BOXES = 2_000
 """Maximum number of boxes drawn by default: beyond it, a step takes seconds and is illegible."""
 
 
@@ -96,7 +96,7 @@ def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
         count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
     else:
         count = len(boxes_of(index, step, group_by).boxes)
-    return "fold" if count > DRAWN_LIMIT else group_by
+    return "fold" if count > MAX_DRAWN_BOXES else group_by
 
 
 def _box(ids: IntArray, before: State, after: State, change: Change, roles: int) -> Box:

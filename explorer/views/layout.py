@@ -26,7 +26,7 @@ WIDE_ROW_GAP = BOX_HEIGHT + 2 * GAP
 """Gap between two rows of a wide picture: a new box fits in it, since there is no room next to the old one."""
 MARGIN = 24.0
 
-DOT_LIMIT = 300
+MAX_DOT_BOXES = 300
 """Maximum number of boxes for Graphviz: its time grows much faster than the picture."""
 DOT_TIMEOUT_S = 5.0
 POINTS_PER_INCH = 72
@@ -62,7 +62,7 @@ def layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
 
     Uses Graphviz for up to 300 boxes; beyond that, or if `dot` is missing or too slow, `layered`.
     """
-    points = dot_layout(levels, edges, grid) if 0 < len(levels) <= DOT_LIMIT else None
+    points = dot_layout(levels, edges, grid) if 0 < len(levels) <= MAX_DOT_BOXES else None
     if points is None:
         points = layered_layout(levels, edges, grid)
     if len(points):

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from explorer.views.routes import STACK, Place, Point, routes
 
-ROUTE_LIMIT = 400
-"""Above this number of boxes lines are straight: there are too many to follow one."""
-WORDS_LIMIT = 300
-"""Above this number of labels none are drawn: each is checked against all boxes and lines."""
+MAX_ROUTED_BOXES = 400
+"""Maximum number of boxes to route lines around; beyond it, lines are straight: nobody can follow one."""
+MAX_LABELS = 300
+"""Maximum number of labels to place; beyond it, none are drawn: each is checked against all boxes and lines."""
 SAMPLES = 16
 """Number of points of a curve between two corners."""
 SHARES = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9)
@@ -46,9 +46,9 @@ def lines(places: Sequence[Place], ends: Sequence[tuple[int, int]], widths: Sequ
     An arrow goes from the top of the source to the bottom of the target, or sideways if the target is not above it.
     """
     none: list[list[Point]] = [[] for _ in ends]
-    passed = routes(places, ends) if len(places) <= ROUTE_LIMIT else none
+    passed = routes(places, ends) if len(places) <= MAX_ROUTED_BOXES else none
     drawn = [_corners(places[source], places[target], at) for (source, target), at in zip(ends, passed, strict=True)]
-    if len(places) > ROUTE_LIMIT or not 0 < sum(map(bool, widths)) <= WORDS_LIMIT:
+    if len(places) > MAX_ROUTED_BOXES or not 0 < sum(map(bool, widths)) <= MAX_LABELS:
         return [Line(corners, None) for corners in drawn]
     taken = [(x - w / 2, y - h / 2 - STACK, x + w / 2 + STACK, y + h / 2) for x, y, w, h in places]
     curves = list(map(_curve, drawn))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.trace import Refusal, Step, tries
-from explorer.views.grouping import ADDED, CHANGED, DRAWN_LIMIT, REMOVED, Box, ShownMode, node_changes
+from explorer.views.grouping import ADDED, CHANGED, MAX_DRAWN_BOXES, REMOVED, Box, ShownMode, node_changes
 from explorer.views.index import TraceIndex
 from explorer.views.trials import closest
 from explorer.views.words import ordinal, plural
@@ -90,7 +90,7 @@ def actions_of(
         found.append({"name": f"{SHOW_MISSES}{closest[0].pattern}", "label": "Show them", "beside": "message"})
     if any(limit.what == "rounds" for limit in entry.limits) and not tried and index.trace.level.has_circuit:
         found.append({"name": RUN_MORE, "label": "Run more", "beside": "message"})
-    if sum(len(box.ids) for box in boxes) > max(len(boxes), DRAWN_LIMIT):
+    if sum(len(box.ids) for box in boxes) > max(len(boxes), MAX_DRAWN_BOXES):
         found.append({"name": SHOW_ALL, "label": "Show all anyway (slow)", "beside": "note"})
     return found
 

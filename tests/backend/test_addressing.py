@@ -81,9 +81,9 @@ def test_a_planned_read_equals_plain_indexing(case: tuple[IndexTable, dict[int, 
 def test_a_read_of_all_slices_in_order_is_a_view(case: tuple[IndexTable, dict[int, int]]):
     table, _ = case
     num_folds, arity, _ = table.shape
-    for by_columns in (False, True):
-        slices = np.arange(num_folds * arity).reshape((arity, num_folds) if by_columns else (num_folds, arity))
-        plan = plan_read(from_one((slices.T if by_columns else slices).tolist()), {7: num_folds * arity})
+    for column_major in (False, True):
+        slices = np.arange(num_folds * arity).reshape((arity, num_folds) if column_major else (num_folds, arity))
+        plan = plan_read(from_one((slices.T if column_major else slices).tolist()), {7: num_folds * arity})
         assert plan.index is None
         assert not plan.kind.copies
 

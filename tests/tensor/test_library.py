@@ -104,7 +104,7 @@ def test_shapes_follow_and_what_has_no_batch_is_refused():
         "%0 = explorer.conv2d_nhwc.default(%x, %w, stride=[2, 2], padding=[1, 1]) : f32[2,4,4,4] NHWC"
     )
     flat = Variable(TensorType(torch.float32, (7, 8, 6)))
-    with pytest.raises(OperatorError, match=r"accepts .batch, height, width, channels.; got a tensor of 3 axes"):
+    with pytest.raises(OperatorError, match=r"expected the axes .batch, height, width, channels., got 3 axes"):
         call(library.max_pool2d_nhwc, flat, [2, 2])
 
 

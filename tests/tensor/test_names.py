@@ -15,7 +15,7 @@ VECTOR = TensorType(torch.float32, (2,))
 NAMES = (
     *("", "input", "input_1", "input_1_", "input_2", "x", "x_1", "self", "self_", "cls", "args", "kwargs"),
     *("torch", "torch_1", "operator", "_operator_getitem", "device", "inf", "nan", "fx_pytree", "pytree", "nn"),
-    *("0", "1", "7x", "_", "__", "__class__", "__debug__", "__dict__", "forward", "training", "program", "_takes"),
+    *("0", "1", "7x", "_", "__", "__class__", "__debug__", "__dict__", "forward", "training", "program", "_expected"),
     *("add", "add_1", "mul", "getitem", "output", "constant_0", "constant_1", "None", "True", "match", "type"),
     *(
         "ä",

@@ -15,6 +15,7 @@ from explorer.tensor.rewriting import (
     FailurePolicy,
     LocalRewriter,
     OpKeyRewriter,
+    OpPattern,
     OpRemove,
     OpSub,
     PatternSub,
@@ -297,3 +298,19 @@ def test_a_navigator_ends_with_a_warning_where_a_rule_goes_on_for_ever():
 def test_each_operator_of_a_pattern_needs_as_many_inputs_as_it_accepts(pattern, says):
     with pytest.raises(RuleError, match=re.escape(says)):
         PatternSub(pattern, "x")
+
+
+@pytest.mark.parametrize(
+    ("replacement", "says"),
+    [
+        ((torch.ops.aten.abs, "x"), "expected one overload in a replacement, got aten.abs; choose one of aten.abs.d"),
+        ((mul, "x", (torch.ops.aten.abs, "x")), "expected one overload in a replacement, got aten.abs; choose one of"),
+        ((OpPattern(torch.ops.aten.abs), "x"), "expected one overload in a replacement, got aten.abs; choose one of"),
+        ((torch.ops.aten.sum.dim_IntList, "x"), "needs the argument 'dim'"),
+        ((torch.ops.aten.linear.default, "x", "y", "x"), "linear accepts 2 inputs; got 3 in linear(x, y, x)"),
+        ({"pattern": "x", "constraint": bool}, "a replacement cannot have a constraint; put it into the pattern"),
+    ],
+)
+def test_a_replacement_that_cannot_be_built_is_refused_at_construction(replacement, says):
+    with pytest.raises(RuleError, match=re.escape(says)):
+        PatternSub((mul, "x", "y"), replacement)

@@ -12,7 +12,7 @@ from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameErro
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import gallery
-from explorer.trace import Rewritten, RuleDescription, Step, StepPath
+from explorer.trace import NearMisses, Refusal, RefusalKind, Rewritten, RuleDescription, Step, StepPath
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,18 @@ def test_near_misses_count_matches_and_reasons():
     assert {"wrong type", "several inputs", "several users", "output inside"} <= kinds
     assert answer.matched == sum(match.rule == "Candecomp" for step in trace.steps for match in step.matches)
     assert sum(answer.reasons.values()) == answer.blocked
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (RefusalKind.DECLINED, "  once at entry 1, declined: for example the axes differ"),
+        (RefusalKind.REVERTED, "  once at entry 1, reverted: for example the axes differ"),
+    ],
+)
+def test_near_misses_name_the_kind_of_a_refusal_once(kind, text):
+    refusal = Refusal("Careful", 7, 0, 7, kind, found="the axes differ")
+    assert str(NearMisses("Careful", 0, (refusal,), 0)) == f"Careful: 0 matched, 1 blocked\n{text}"
 
 
 def test_conflicts_name_winner_loser_and_reason(conflict):

@@ -6,7 +6,7 @@ from inline_snapshot import snapshot
 import explorer
 from explorer.templates import gallery
 from explorer.views import TraceIndex, picture
-from explorer.views.grouping import DRAWN_LIMIT
+from explorer.views.grouping import MAX_DRAWN_BOXES
 from tests.views.showing import index_of
 
 
@@ -54,4 +54,4 @@ def test_a_small_picture_has_one_box_per_node():
     last = len(index.trace.steps) - 1
     view = picture(index, last, group_by="none").view
     assert (view["group_by"], view.get("actions")) == ("none", [])
-    assert len(view["nodes"]) < DRAWN_LIMIT
+    assert len(view["nodes"]) < MAX_DRAWN_BOXES

@@ -46,10 +46,10 @@
  */
 
 const VERSION = 1;
-const SVG_LIMIT = 1000;
-const ROUTE_LIMIT = 400;
-const HULL_LIMIT = 60;
-const ROW_LIMIT = 1000;
+const MAX_SVG_BOXES = 1000;
+const MAX_ROUTED_BOXES = 400;
+const MAX_HULLS = 60;
+const MAX_ROWS = 1000;
 const MOVE_MS = 320;
 /** Margin around the boxes of a picture, in its pixels, as in `layout.py`. */
 const MARGIN = 24;
@@ -513,7 +513,7 @@ export function rowsOf(boxes) {
  * @param {Box[]} boxes @param {Edge[]} edges
  */
 function route(boxes, edges) {
-  const tidy = edges.length <= 4 * SVG_LIMIT;
+  const tidy = edges.length <= 4 * MAX_SVG_BOXES;
   /** @type {Map<string, {edge: Edge, end: number, other: number, reach: number}[]>} */
   const ports = new Map();
   for (const edge of edges) {
@@ -543,7 +543,7 @@ function route(boxes, edges) {
       at[edge.run === "v" ? "x" : "y"] += (index - (group.length - 1) / 2) * gap;
     });
   }
-  if (boxes.length > ROUTE_LIMIT) return;
+  if (boxes.length > MAX_ROUTED_BOXES) return;
 
   overNeighbours(boxes, edges);
   const rows = rowsOf(boxes);
@@ -710,7 +710,7 @@ const meets = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
  */
 export function cover(boxes, pad) {
   const rects = boxes.map((box) => around(box, pad));
-  if (boxes.length > HULL_LIMIT) return rects;
+  if (boxes.length > MAX_HULLS) return rects;
   const corridors = [];
   const joined = [0];
   const open = rects.map((_, index) => index).slice(1);
@@ -842,8 +842,8 @@ function layHulls(picture) {
   /** @type {Map<string, number>} */
   const depth = new Map();
   /** @type {Rect[]} */
-  const taken = picture.boxes.length <= ROUTE_LIMIT ? picture.boxes.map((box) => around(box, 1)) : [];
-  const tags = picture.hulls.length <= HULL_LIMIT;
+  const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
+  const tags = picture.hulls.length <= MAX_HULLS;
   const said = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
   return picture.hulls.map((hull) => {
     const level = Math.max(...hull.boxes.map((box) => depth.get(box.id) || 0));
@@ -876,7 +876,7 @@ function layHulls(picture) {
  * @param {Picture} picture @param {Rect[]} taken
  */
 function layLabels(picture, taken) {
-  if (picture.boxes.length > ROUTE_LIMIT) return [];
+  if (picture.boxes.length > MAX_ROUTED_BOXES) return [];
   const pills = picture.boxes.filter(pillOf).map((box) => {
     const [right, top] = [box.x + box.w / 2 + rise(box), box.y - box.h / 2 - rise(box)];
     return { l: right - 50, t: top - 10, r: right + 8, b: top + 10 };
@@ -1958,13 +1958,13 @@ function detailsOf({ h }, details, closed) {
 function tableOf({ h }, picture, all, more) {
   const tables = [picture, picture.other].filter(Boolean).map((shown) => {
     const { table, title, note } = /** @type {Picture} */ (shown);
-    const rows = all ? table.rows : table.rows.slice(0, ROW_LIMIT);
+    const rows = all ? table.rows : table.rows.slice(0, MAX_ROWS);
     return h("table", {}, h("caption", { text: [title, note].filter(Boolean).join(". ") || "The picture as a table" }),
       h("thead", {}, h("tr", {}, table.columns.map((column) => h("th", { scope: "col", text: column })))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", { class: cell.length > 26 ? "ce-long" : null, text: cell }))))));
   });
   const most = Math.max(...[picture, picture.other].map((shown) => (shown ? shown.table.rows.length : 0)));
-  if (most > ROW_LIMIT && !all) tables.push(h("button", { type: "button", onclick: more, text: `Show all ${most.toLocaleString("en")} rows` }));
+  if (most > MAX_ROWS && !all) tables.push(h("button", { type: "button", onclick: more, text: `Show all ${most.toLocaleString("en")} rows` }));
   return tables;
 }
 
@@ -2368,7 +2368,7 @@ function render({ model, el }) {
     const shown = picture ? [picture, picture.mode === "side" ? picture.other : null].filter(Boolean) : [];
     const from = panes.map(({ scene }) => scene.places());
     const held = heldBox();
-    const limit = number(options.svg_limit, SVG_LIMIT);
+    const limit = number(options.svg_limit, MAX_SVG_BOXES);
     const kinds = shown.map((item) => /** @type {Picture} */ (item).boxes.length > limit);
     if (panes.length !== shown.length || panes.some((pane, index) => pane.canvas !== kinds[index])) {
       for (const pane of panes) pane.scene.close();

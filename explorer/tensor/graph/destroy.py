@@ -1,7 +1,7 @@
 """Correctness of graphs in which operators overwrite their inputs.
 
 All users of a value, or of a view of it, run before the operator that overwrites it. A graph in which that is
-impossible, or that overwrites memory that is not its own, is refused.
+impossible, or that overwrites memory that it does not own, is refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 
 class DestroyHandler(Feature):
-    """Checks the applications that overwrite an input, and orders what must run before them.
+    """Checks the applications that overwrite an input, and orders the users of that input before them.
 
     A value may be overwritten once, if it is neither an input of the graph nor a constant, if no output of the graph
     shares its memory, if no other input of the application does, if all its other users can run before, and if no
@@ -183,7 +183,7 @@ class DestroyHandler(Feature):
             order = graph.toposort()
         except CycleError as error:
             raise InconsistencyError(f"users of a value cannot all run before it is overwritten: {error}") from error
-        self._positions = {node: float(location) for location, node in enumerate(order, start=1)}
+        self._positions = {node: float(position) for position, node in enumerate(order, start=1)}
 
 
 def _readers(node: Apply) -> dict[Apply, None]:

@@ -114,19 +114,19 @@ class Interface:
         """The tensors that the graph accepts. Raises: OperatorError for arguments of another structure or value."""
         if self.arguments is None:
             if kwargs:
-                raise OperatorError(f"the graph accepts positional tensors only, got the keywords {', '.join(kwargs)}")
+                raise OperatorError(f"expected positional tensors, got the keywords {', '.join(kwargs)}")
             return list(args)
         names = [name for name in self.arguments.child(1).context if name in kwargs]
         ordered = {name: kwargs[name] for name in [*names, *(name for name in kwargs if name not in names)]}
         flat, spec = pytree.tree_flatten((args, ordered))
         if spec != self.arguments:
             wanted, found = _describe(self.arguments), _describe(spec)
-            raise OperatorError(f"the module accepts {wanted}, as when it was exported, got {found}")
+            raise OperatorError(f"expected {wanted}, as when the module was exported, got {found}")
         for position, value in self.fixed:
             if flat[position] != value:
                 raise OperatorError(
-                    f"argument {position} was {value!r} when the module was exported, and is fixed, "
-                    f"got {flat[position]!r}"
+                    f"expected {value!r} as argument {position}, its value when the module was exported, "
+                    f"got {flat[position]!r}; export again to change it"
                 )
         known = {position for position, _ in self.fixed}
         return [value for position, value in enumerate(flat) if position not in known]

@@ -1,8 +1,8 @@
 """A topological order of the applications of a graph, updated with every change, which detects cycles in advance.
 
-Every application has a label, and reads only applications with smaller labels. An edge that agrees with the labels
-costs nothing to check. For an edge that does not, the applications between its ends exchange their labels: those that
-must come first get the smallest, those that must come last the largest, and no other label changes.
+Every application has a label, which is larger than those of the applications that it reads. An edge that agrees with
+the labels costs nothing to check. For an edge that does not, the applications between its ends exchange their labels:
+those that must come first get the smallest, those that must come last the largest, and no other label changes.
 Source: Pearce and Kelly 2007, A dynamic topological sort algorithm for directed acyclic graphs.
 """
 
@@ -26,22 +26,22 @@ class Order:
         self._given = 0
 
     def add(self, node: Apply, below: float | None = None) -> None:
-        """Assign a new application a label above all that it reads, if possible below a position."""
+        """Assign a new application a label above those of its inputs, if possible below a position."""
         low = max((self._label[source][0] for source in _sources(node)), default=0.0)
         if below is not None and below - low > TOO_CLOSE:
-            location = (low + below) / 2
+            position = (low + below) / 2
         else:
-            location = low + GAP if below is not None else max(low, self._last) + GAP
+            position = low + GAP if below is not None else max(low, self._last) + GAP
         self._given += 1
-        self._last = max(self._last, location)
-        self._label[node] = (location, self._given)
+        self._last = max(self._last, position)
+        self._label[node] = (position, self._given)
 
     def remove(self, node: Apply) -> None:
         """Remove an application, if it has a label."""
         self._label.pop(node, None)
 
     def label(self, node: Apply) -> float:
-        """The position of an application; not smaller than those of all that it reads."""
+        """The position of an application, at least as large as those of its inputs."""
         return self._label[node][0]
 
     def labels(self, nodes: Iterable[Apply]) -> dict[Apply, Label]:
@@ -74,8 +74,8 @@ class Order:
     def raised_above(self, node: Apply, source: Apply) -> dict[Apply, Label]:
         """The labels that must change for `node` to read `source`, which does not depend on it.
 
-        The affected region are the users of `node` before `source`, and the applications after `node` that `source`
-        needs. They exchange their labels.
+        The affected region consists of the users of `node` before `source` and the applications after `node` that
+        `source` needs. They exchange their labels.
         """
         low, high = self._label[node], self._label[source]
         if high < low:

@@ -88,7 +88,7 @@ def _channels_last(schema: str, kernel: Callable[..., Tensor]) -> OpOverload:
 
     def run(input: Tensor, *args: Any) -> Tensor:
         if input.dim() != 4:
-            raise RuntimeError(f"{name} accepts (batch, height, width, channels); got a tensor of {input.dim()} axes")
+            raise RuntimeError(f"{name}: expected the axes (batch, height, width, channels), got {input.dim()} axes")
         if "Tensor weight" in schema:
             args = (args[0].permute(_TO_NCHW), *args[1:])
         return kernel(input.permute(_TO_NCHW), *args).permute(_TO_NHWC)

@@ -1,4 +1,4 @@
-"""The topological order of applications: each after all that it reads; the same for equal graphs."""
+"""The topological order of applications: each after those that it reads; the same for equal graphs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ def toposorted(
     before: "Mapping[Apply, Sequence[Apply]] | None" = None,
     stop: "Mapping[Apply, None] | None" = None,
 ) -> "list[Apply]":
-    """Applications that outputs need, each after all that it reads, depth first in the order of the inputs.
+    """Applications that outputs need, each after those that it reads, depth first in the order of the inputs.
 
-    `before` maps an application to others that must precede it; those in `stop` are omitted with all that they need.
+    `before` maps an application to others that must precede it. Those in `stop` are omitted, with everything that only
+    they need.
     Raises: CycleError.
     """
     before, stop = before or {}, stop or {}
@@ -26,7 +27,7 @@ def toposorted(
     for output in outputs:
         if output.owner is None or output.owner in done or output.owner in stop:
             continue
-        stack: list[tuple[Apply, Iterator[Apply]]] = [(output.owner, _reads(output.owner, before))]
+        stack: list[tuple[Apply, Iterator[Apply]]] = [(output.owner, _predecessors(output.owner, before))]
         open_.add(output.owner)
         while stack:
             node, sources = stack[-1]
@@ -36,7 +37,7 @@ def toposorted(
                 if source in open_:
                     raise CycleError(f"{source.op.name} and {node.op.name} depend on each other")
                 open_.add(source)
-                stack.append((source, _reads(source, before)))
+                stack.append((source, _predecessors(source, before)))
                 break
             else:
                 stack.pop()
@@ -46,7 +47,7 @@ def toposorted(
     return order
 
 
-def _reads(node: "Apply", before: "Mapping[Apply, Sequence[Apply]]") -> "Iterator[Apply]":
+def _predecessors(node: "Apply", before: "Mapping[Apply, Sequence[Apply]]") -> "Iterator[Apply]":
     for variable in node.inputs:
         if variable.owner is not None:
             yield variable.owner

@@ -128,7 +128,7 @@ def _examples(subject: object, positional: Sequence[Any], by_name: Mapping[str, 
     Raises: DataTypeError for a tensor in place of a tuple of arguments.
     """
     if isinstance(positional, torch.Tensor):
-        raise DataTypeError("example inputs are a tuple of arguments, as in (x,); found a tensor")
+        raise DataTypeError("expected a tuple of example inputs, such as (x,), got a tensor")
     if isinstance(subject, ExportedProgram) and subject.example_inputs and not (positional or by_name):
         positional, by_name = subject.example_inputs
     return Arguments(positional, by_name)

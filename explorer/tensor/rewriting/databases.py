@@ -42,17 +42,17 @@ class SequenceDB(RewriteDatabase[Rewriter]):
             if position is not None:
                 raise RuleError(f"{name!r} has two positions, {tags[0]} and {position}; pass one")
             position, tags = tags[0], tags[1:]
-        location = self._place("last" if position is None else position)
+        number = self._position_number("last" if position is None else position)
         for tag, least in self.not_before.items():
-            why = f"entries with this tag must come after position {least:g}; got position {location:g}"
+            why = f"entries with this tag must come after position {least:g}; got position {number:g}"
             marked = any(entry.position == least for entry in self.entries())
-            if location > least or (location == least and not marked):
+            if number > least or (number == least and not marked):
                 continue
             if tag in tags:
                 raise RuleError(f"{name!r} is tagged {tag!r}: {why}")
             if isinstance(rewriter, RewriteDatabase):
                 rewriter.refuse(tag, why)
-        self._register(name, rewriter, tags, location)
+        self._register(name, rewriter, tags, number)
 
     def _accepts(self, item: object) -> bool:
         return isinstance(item, Rewriter | SequenceDB | EquilibriumDB | SweepDB)

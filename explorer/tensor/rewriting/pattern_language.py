@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-from explorer.errors import RuleError
+from explorer.errors import OperatorError, RuleError
 from explorer.tensor.ir.ops import Op, apply_op, number_constant
 from explorer.tensor.ir.variables import Constant, Variable
 from explorer.tensor.rewriting.rewriters import OpPattern, tracked_name
@@ -33,7 +33,7 @@ def check_pattern(pattern: Any) -> None:
     """Raises: RuleError if `pattern` is not a valid pattern."""
     if isinstance(pattern, tuple):
         if not pattern or not isinstance(pattern[0], Op | OpOverload | OpOverloadPacket | OpPattern):
-            raise RuleError(f"expected a tuple that begins with an operator; found {pattern!r}")
+            raise RuleError(f"expected a tuple that begins with an operator, got {pattern!r}")
         _check_count(pattern)
         for i, part in enumerate(pattern[1:]):
             if isinstance(part, Asterisk):
@@ -43,10 +43,25 @@ def check_pattern(pattern: Any) -> None:
             check_pattern(part)
     elif isinstance(pattern, dict):
         if set(pattern) != {"pattern", "constraint"} or not callable(pattern["constraint"]):
-            raise RuleError(f"expected a dictionary with 'pattern' and 'constraint'; found {sorted(map(str, pattern))}")
+            raise RuleError(f"expected a dictionary with 'pattern' and 'constraint', got {sorted(map(str, pattern))}")
         check_pattern(pattern["pattern"])
     elif isinstance(pattern, bool) or not isinstance(pattern, str | int | float | Constant):
-        raise RuleError(f"a pattern consists of tuples, names, numbers and constants; found {pattern!r}")
+        raise RuleError(f"expected a tuple, name, number or constant in a pattern, got {pattern!r}")
+
+
+def check_replacement(replacement: Any) -> None:
+    """Raises: RuleError if `replacement` is not a pattern that `build` can turn into a variable."""
+    check_pattern(replacement)
+    if isinstance(replacement, dict):
+        raise RuleError("a replacement cannot have a constraint; put it into the pattern")
+    if not isinstance(replacement, tuple):
+        return
+    op, parts = _operator(replacement[0]), replacement[1:]
+    if not any(isinstance(part, Asterisk) for part in parts) and len(parts) != op.num_inputs:
+        raise RuleError(f"{op.name} accepts {op.num_inputs} inputs; got {len(parts)} in {pattern_text(replacement)}")
+    for part in parts:
+        if not isinstance(part, Asterisk):
+            check_replacement(part)
 
 
 def _check_count(pattern: tuple[Any, ...]) -> None:
@@ -132,10 +147,14 @@ def build(pattern: Any, bindings: Bindings, like: Variable) -> Variable:
 
 
 def _operator(head: Any) -> Op:
+    """The operator of a replacement. Raises: RuleError if it is not determined."""
     if isinstance(head, Op):
         return head
-    if isinstance(head, OpPattern) and isinstance(head.target, OpOverload):
-        return Op.of(head.target, **dict(head.attributes))
-    if isinstance(head, OpOverload):
-        return Op.of(head)
-    raise RuleError(f"a replacement needs an overload; {head} has several")
+    target, attributes = (head.target, dict(head.attributes)) if isinstance(head, OpPattern) else (head, {})
+    if not isinstance(target, OpOverload):
+        known = ", ".join(f"{target}.{name}" for name in target.overloads())
+        raise RuleError(f"expected one overload in a replacement, got {target}; choose one of {known}")
+    try:
+        return Op.of(target, **attributes)
+    except OperatorError as error:
+        raise RuleError(f"{error}; pass it as in Op.of({target}, ...)") from error

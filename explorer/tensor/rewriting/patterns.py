@@ -11,7 +11,7 @@ from explorer.tensor.ir.schemas import aten
 from explorer.tensor.ir.types import TensorType
 from explorer.tensor.ir.variables import Apply, Variable
 from explorer.tensor.rewriting.matching import PatternMatch, Search, match_pattern
-from explorer.tensor.rewriting.pattern_language import build, check_pattern, names_in, pattern_text
+from explorer.tensor.rewriting.pattern_language import build, check_pattern, check_replacement, names_in, pattern_text
 from explorer.tensor.rewriting.rewriters import LocalRewriter, Tracked
 from explorer.trace import Check, Refusal, RefusalKind
 
@@ -24,7 +24,8 @@ class PatternSub(LocalRewriter):
     the bound variables may be used outside of a match. With `commutative` the inputs of sums and products are tried in
     both orders, the given one first. A replacement whose dtype differs is cast if `allow_cast`; one of another type is
     declined.
-    Raises: RuleError if `pattern` is not a valid pattern, or `replacement` uses names that are not in it.
+    Raises: RuleError if `pattern` is not a valid pattern, or `replacement` is not valid or uses names that are
+    not in it.
     """
 
     def __init__(
@@ -41,8 +42,10 @@ class PatternSub(LocalRewriter):
         reentrant: bool = True,
     ) -> None:
         if not isinstance(pattern, tuple) or not pattern:
-            raise RuleError(f"expected a tuple that begins with an operator; found {pattern!r}")
+            raise RuleError(f"expected a tuple that begins with an operator, got {pattern!r}")
         check_pattern(pattern)
+        if not callable(replacement):
+            check_replacement(replacement)
         self.pattern: tuple[Any, ...] = pattern
         self.replacement = replacement
         self.name = name or f"{pattern_text(pattern)} -> {pattern_text(replacement)}"

@@ -25,10 +25,10 @@ def _as_strided_scatter(
     """Its derivative in PyTorch keeps the gradient of the overwritten part, and drops that of the rest."""
     if not target.is_contiguous() or target.storage_offset():
         return NotImplemented
-    places = torch.full((), storage_offset or 0, device=target.device)
+    indices = torch.full((), storage_offset or 0, device=target.device)
     for length, step in zip(size, stride, strict=True):
-        places = places.unsqueeze(-1) + torch.arange(length, device=target.device) * step
-    flat = target.reshape(-1).index_put((places.reshape(-1),), source.reshape(-1))
+        indices = indices.unsqueeze(-1) + torch.arange(length, device=target.device) * step
+    flat = target.reshape(-1).index_put((indices.reshape(-1),), source.reshape(-1))
     return flat.reshape(target.shape)
 
 

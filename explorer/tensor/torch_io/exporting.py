@@ -38,17 +38,17 @@ class TensorModule(nn.Module):
         self.program = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
         self._interface = replace(graph.interface, mutations=(), state=(), shared=None)
         self._expected = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
-        self._reads = tuple(tuple(names[constant].split(".")) for constant in constants)
+        self._constant_paths = tuple(tuple(names[constant].split(".")) for constant in constants)
         self._changed = tuple(names[constant] for constant in changed)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results for these arguments; mutated buffers are updated. Raises: OperatorError."""
         tensors = self._interface.flat_arguments(args, kwargs)
         if len(tensors) != len(self._expected):
-            raise OperatorError(f"the graph accepts {len(self._expected)} tensors, got {len(tensors)}")
+            raise OperatorError(f"expected {len(self._expected)} tensors, got {len(tensors)}")
         for (name, kind), value in zip(self._expected, tensors, strict=True):
             _check_argument(name, kind, value)
-        results = list(self.program(*tensors, *[self._tensor(path) for path in self._reads]))
+        results = list(self.program(*tensors, *[self._tensor(path) for path in self._constant_paths]))
         for name in self._changed:
             with torch.no_grad():
                 self.get_buffer(name).copy_(results.pop(0))
@@ -69,18 +69,18 @@ class TensorModule(nn.Module):
         return found
 
 
-OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_expected", "_reads", "_changed"))
+OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_expected", "_constant_paths", "_changed"))
 """Names that no constant can have in a module."""
 
 
 def _check_argument(name: str, kind: TensorType, value: object) -> None:
     """Raises: OperatorError if `value` is not a tensor of the expected shape and dtype."""
     if not isinstance(value, torch.Tensor):
-        raise OperatorError(f"{name} must be a tensor of the shape {kind.shape}, got a {type(value).__name__}")
+        raise OperatorError(f"expected a tensor of shape {kind.shape} as {name}, got type {type(value).__name__}")
     if value.shape != kind.shape:
-        raise OperatorError(f"{name} has the shape {tuple(value.shape)}; the graph was made for {kind.shape}")
+        raise OperatorError(f"expected {name} to have shape {kind.shape}, got {tuple(value.shape)}")
     if value.dtype != kind.dtype:
-        raise OperatorError(f"{name} has the dtype {value.dtype}; the graph was made for {kind.dtype}")
+        raise OperatorError(f"expected {name} to have dtype {kind.dtype}, got {value.dtype}")
 
 
 def to_module(graph: FunctionGraph) -> TensorModule:
@@ -114,13 +114,13 @@ def _as_input(program: fx.Graph, variable: Variable) -> fx.Node:
 
 
 def _program(
-    graph: FunctionGraph, constants: Sequence[Constant], held: Callable[[fx.Graph, Constant], fx.Node]
+    graph: FunctionGraph, constants: Sequence[Constant], add_constant: Callable[[fx.Graph, Constant], fx.Node]
 ) -> fx.Graph:
-    """The program of a graph; `held` makes the node of a constant."""
+    """The program of a graph; `add_constant` adds the node of a constant."""
     program = fx.Graph()
     program._graph_namespace.create_name("self", None)  # reserved: the parameter of generated code
     made: dict[Variable, fx.Node] = {variable: _as_input(program, variable) for variable in graph.inputs}
-    made |= {constant: held(program, constant) for constant in constants}
+    made |= {constant: add_constant(program, constant) for constant in constants}
     for constant in constants:
         if any(constant.data is mutation.data for mutation in graph.interface.mutations):
             # a call updates it, and the gradient may need the old value

@@ -13,7 +13,7 @@ from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.variables import Constant
 
 REWRITTEN = "_rewritten"
-"""Suffix of the name of a parameter or buffer whose value a rewrite replaced: old state dicts must not load into it."""
+"""Suffix of the name of a parameter or buffer whose value a rewrite replaced, so that old state dicts do not load."""
 
 
 def hold(

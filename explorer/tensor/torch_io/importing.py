@@ -197,7 +197,7 @@ class _Reader:
                     self._values[node] = spec.arg.value
                     self._fixed.append((position, spec.arg.value))
                 else:
-                    raise ExportError(f"the input {node.name} is not a tensor; fix its value before exporting")
+                    raise ExportError(f"expected a tensor as the input {node.name}; fix its value before exporting")
                 position += 1
             elif spec.kind is InputKind.PARAMETER:
                 data = self._stored(target)
@@ -206,16 +206,16 @@ class _Reader:
                 self._values[node] = Constant(self._stored(target), target, target in changed)
             else:
                 raise ExportError(
-                    f"the input {node.name} of the program is a {spec.kind.name.lower()}; only tensors are supported"
+                    f"expected a tensor as the input {node.name} of the program, got a {spec.kind.name.lower()}"
                 )
 
     def _stored(self, target: str) -> torch.Tensor:
         program = self._program
         data = program.state_dict[target] if target in program.state_dict else program.constants[target]
         if not isinstance(data, torch.Tensor):
-            raise ExportError(f"{target} of the program is not a tensor; only tensors are supported")
+            raise ExportError(f"expected a tensor as {target} of the program, got type {type(data).__name__}")
         if data.layout is not torch.strided:
-            raise ExportError(f"{target} is a sparse tensor ({data.layout}); make it dense, as with .to_dense()")
+            raise ExportError(f"expected a dense tensor as {target}, got {data.layout}; convert it with .to_dense()")
         return data
 
     def _apply(self, node: fx.Node) -> Any:
@@ -238,7 +238,7 @@ class _Reader:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             raise ExportError(
-                f"{made.op.name} returns a sparse tensor ({value.layout}){_where(node)}; only dense ones are supported"
+                f"expected a dense tensor as the result of {made.op.name}, got {value.layout}{_where(node)}"
             )
         if made.op.is_random:
             made.draw = self._draws = self._draws + 1
@@ -258,7 +258,7 @@ class _Reader:
         mutations: list[Mutation] = []
         results = node.args[0]
         if not isinstance(results, Iterable):
-            raise ExportError("the program has no results")
+            raise ExportError("the program returns nothing; return at least one tensor")
         for value, spec in zip(results, self._program.graph_signature.output_specs, strict=True):
             variable = self._map(value)
             if not isinstance(variable, Variable) and spec.kind is OutputKind.USER_OUTPUT:
@@ -274,7 +274,7 @@ class _Reader:
                 )
             found.append(variable)
         if not found:
-            raise ExportError("the program does not return tensors")
+            raise ExportError("the program returns no tensor; return at least one")
         return found, tuple(mutations)
 
 

@@ -1,4 +1,4 @@
-"""Conversion to channels last, as a loader of Glow converts models whose channels are second.
+"""Conversion to channels last, like that of Glow's loaders for models with channels first.
 
 A convolution or a pool of (batch, channels, height, width) becomes a transpose, the operator with channels last, and
 a transpose back; its weight is transposed too. A batch norm gets an explicit channel axis instead, so that transposes
@@ -37,7 +37,7 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 @node_rewriter([aten.conv2d.default, aten.convolution.default], reentrant=False)
 def convolution_with_channels_last(node: Apply) -> Rewrite:
-    """A convolution in two dimensions accepts its input and its weight with channels last."""
+    """Convert a two-dimensional convolution to channels last, its weight too."""
     op = node.op
     if len(op["stride"]) != 2 or node.inputs[0].tensor_type.rank != 4:
         return Declined("it is not in two dimensions, or has no batch axis", node)
@@ -46,44 +46,44 @@ def convolution_with_channels_last(node: Apply) -> Rewrite:
     weight = call(aten.permute.default, node.inputs[1], TO_NHWC)
     bias = node.input_of("bias")
     settings = (op["stride"], op["padding"], op["dilation"], op["groups"])
-    return _framed(node, library.conv2d_nhwc, weight, bias, *settings)
+    return _between_transposes(node, library.conv2d_nhwc, weight, bias, *settings)
 
 
 @node_rewriter([aten.max_pool2d.default, aten.max_pool2d_with_indices.default], exactness=Exactness.EXACT)
 def max_pool_with_channels_last(node: Apply) -> Rewrite:
-    """Max pooling with the channels last."""
+    """Convert max pooling to channels last."""
     if node.inputs[0].tensor_type.rank != 4:
         return Declined(NO_BATCH, node)
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("its indices are used too", node)
     settings = (node.op[name] for name in ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
-    return _framed(node, library.max_pool2d_nhwc, *settings)
+    return _between_transposes(node, library.max_pool2d_nhwc, *settings)
 
 
 @node_rewriter([aten.avg_pool2d.default])
 def average_pool_with_channels_last(node: Apply) -> Rewrite:
-    """Average pooling with the channels last."""
+    """Convert average pooling to channels last."""
     if node.inputs[0].tensor_type.rank != 4:
         return Declined(NO_BATCH, node)
     names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-    return _framed(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))
+    return _between_transposes(node, library.avg_pool2d_nhwc, *(node.op[name] for name in names))
 
 
 @node_rewriter([aten.adaptive_avg_pool2d.default])
 def adaptive_pool_with_channels_last(node: Apply) -> Rewrite:
-    """Adaptive average pooling with the channels last; a result with one number per channel is only reshaped."""
+    """Convert adaptive average pooling to channels last; a result with one number per channel is only reshaped."""
     if node.inputs[0].tensor_type.rank != 4:
         return Declined(NO_BATCH, node)
     size = node.op["output_size"]
     if tuple(size) != (1, 1):
-        return _framed(node, library.adaptive_avg_pool2d_nhwc, size)
+        return _between_transposes(node, library.adaptive_avg_pool2d_nhwc, size)
     last = _channels_last(node)
     return _reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size))
 
 
 @node_rewriter([aten.mean.dim])
 def mean_with_channels_last(node: Apply) -> Rewrite:
-    """A mean over height and width with the channels last; the result is only reshaped."""
+    """Convert a mean over height and width to channels last; the result is only reshaped."""
     axes, kind = node.op["dim"], node.inputs[0].tensor_type
     if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
         return Declined("it is not over height and width", node)
@@ -93,12 +93,12 @@ def mean_with_channels_last(node: Apply) -> Rewrite:
 
 @node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
 def batch_norm_with_axis(node: Apply) -> Rewrite:
-    """A batch norm with known statistics gets an explicit channel axis, which is 1."""
+    """Give a batch norm with known statistics an explicit channel axis, which is 1."""
     if any(extra.clients for extra in node.outputs[1:]):
         return Declined("its statistics are used too", node)
     parts = [node.input_of(name) for name in ("weight", "bias", "running_mean", "running_var")]
     found = call(library.batch_norm, node.inputs[0], *parts, node.op["eps"], 1)
-    return _named(node, _with_names(found, NCHW))
+    return _replace_and_name_axes(node, _with_names(found, NCHW))
 
 
 nhwc_rewriter = SweepRewriter(
@@ -112,7 +112,7 @@ nhwc_rewriter = SweepRewriter(
     ),
     name="nhwc",
 )
-"""All of these in one walk through a graph, as a step of a pipeline."""
+"""Applies all of these in one walk through a graph, as a step of a pipeline."""
 
 
 def to_nhwc(graph: FunctionGraph) -> FunctionGraph:
@@ -126,10 +126,10 @@ def activation_transposes(graph: FunctionGraph) -> list[Apply]:
     return [n for n in graph.nodes if n.op.name == "permute" and not isinstance(n.inputs[0], Constant)]
 
 
-def _framed(node: Apply, target: Any, *arguments: Any) -> Mapping[Any, Any]:
-    """The operator with channels last between two transposes."""
+def _between_transposes(node: Apply, target: Any, *arguments: Any) -> Mapping[Any, Any]:
+    """Replace the result by that of an operator with channels last, between two transposes."""
     found = call(target, _channels_last(node), *arguments)
-    return _named(node, call(aten.permute.default, found, TO_NCHW))
+    return _replace_and_name_axes(node, call(aten.permute.default, found, TO_NCHW))
 
 
 def _channels_last(node: Apply) -> Variable:
@@ -138,10 +138,10 @@ def _channels_last(node: Apply) -> Variable:
 
 
 def _reshaped(node: Apply, found: Variable) -> Mapping[Any, Any]:
-    return _named(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape))
+    return _replace_and_name_axes(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape))
 
 
-def _named(node: Apply, found: Variable) -> Mapping[Any, Any]:
+def _replace_and_name_axes(node: Apply, found: Variable) -> Mapping[Any, Any]:
     """Replace the first result, and name the order of the axes of the first input."""
     return {node.outputs[0]: found, "layouts": {node.inputs[0]: NCHW} if _is_nameless(node.inputs[0]) else {}}
 
