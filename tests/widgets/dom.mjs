@@ -90,6 +90,23 @@ export function newModel(traits) {
   return model;
 }
 
+const realTimeout = setTimeout;
+
 /** After what was announced has been read. */
-export const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
-export const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const settled = () => new Promise((resolve) => realTimeout(resolve, 0));
+
+const FRAME_MS = 10;
+
+/** Stops the clock of a test and returns a function that advances it by some milliseconds, frame by frame. */
+export function stopTime(test) {
+  let now = 0;
+  test.mock.timers.enable({ apis: ["setTimeout"] });
+  test.mock.method(performance, "now", () => now);
+  return async (ms) => {
+    for (const end = now + ms; now < end;) {
+      now += FRAME_MS;
+      test.mock.timers.tick(FRAME_MS);
+      await settled();
+    }
+  };
+}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import view, { asDict, asFloats, cover, curve, heat, luminance, outline, readPicture } from "../../widgets/static/graph.js";
-import { after, settled } from "./dom.mjs";
+import { settled, stopTime } from "./dom.mjs";
 import { open } from "./graph.mjs";
 import { edge, fused, node, picture, places, step } from "./samples.mjs";
 
@@ -82,7 +82,8 @@ test("a click next to the elements is resolved by its position", () => {
   close();
 });
 
-test("survivors move, new boxes grow out of their origins, within 400 ms", async () => {
+test("survivors move, new boxes grow out of their origins, within 400 ms", async (t) => {
+  const after = stopTime(t);
   const { model, box, root, close } = open();
   await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2, 200) });
   assert.equal(root.getAttribute("data-moving"), "true");
@@ -113,7 +114,8 @@ test("the picture waits for its coordinates, whichever comes first", async () =>
   close();
 });
 
-test("coordinates that never match are replaced by a layout by level", async () => {
+test("coordinates that never match are replaced by a layout by level", async (t) => {
+  const after = stopTime(t);
   const { boxes, close } = open({ coordinates: new Uint8Array(4) });
   assert.equal(boxes().length, 0);
   await after(450);
@@ -228,7 +230,8 @@ test("an edge to a box in the same row passes above the box between", () => {
   assert.ok(straight.points.every((point) => Math.abs(point.y - 200) < 23));
 });
 
-test("a slow answer is announced and can be cancelled", async () => {
+test("a slow answer is announced and can be cancelled", async (t) => {
+  const after = stopTime(t);
   const { root, press, model, close } = open();
   press("ArrowRight");
   assert.equal(root.of("ce-progress")[0].hidden, true);
@@ -243,7 +246,8 @@ test("a slow answer is announced and can be cancelled", async () => {
   close();
 });
 
-test("play continues until the last step", async () => {
+test("play continues until the last step", async (t) => {
+  const after = stopTime(t);
   const { root, model, close } = open({ options: { animate: false } });
   await after(20);
   assert.equal(model.get("step"), 0);
@@ -264,7 +268,8 @@ test("the live region says what changed, politely", async () => {
   close();
 });
 
-test("zoom buttons move the camera, tell the view once at rest, and fit gives it back", async () => {
+test("zoom buttons move the camera, tell the view once at rest, and fit gives it back", async (t) => {
+  const after = stopTime(t);
   const { root, model, close } = open();
   const before = Number(root.getAttribute("data-zoom"));
   root.button("Zoom in").dispatch("click");
@@ -314,7 +319,8 @@ test("above the limit a canvas is drawn, with the same keys and one option at a 
   close();
 });
 
-test("cleaning up leaves no element and no listener, and late messages do nothing", async () => {
+test("cleaning up leaves no element and no listener, and late messages do nothing", async (t) => {
+  const after = stopTime(t);
   const { el, model, close, document } = open();
   assert.ok(model.listening() >= 8);
   model.put({ picture: JSON.stringify(fused()), coordinates: places(2) });
