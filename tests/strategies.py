@@ -4,9 +4,9 @@ The structure is drawn, so that a failing circuit shrinks; the numbers in the le
 leaf has a ConstantInitializer (float64, complex128 or int64), so that oracle and engine start from the same values.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -18,50 +18,33 @@ from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
     ClampParameter,
-    ConjugateParameter,
     ConstantInitializer,
     ConstantValueLayer,
     DataType,
     EmbeddingLayer,
     EvidenceLayer,
-    ExpParameter,
     GaussianLayer,
     HadamardLayer,
-    HadamardParameter,
     InputLayer,
     KroneckerLayer,
     KroneckerParameter,
     Layer,
-    LogParameter,
-    LogSoftmaxParameter,
     MixingWeightParameter,
-    OuterProductParameter,
-    OuterSumParameter,
     ParameterNode,
     ParameterOp,
-    PolynomialDifferentialParameter,
     PolynomialLayer,
-    ReduceLSEParameter,
-    ReduceProductParameter,
-    ReduceSumParameter,
     ScaledSigmoidParameter,
     Scope,
     Shape,
-    SigmoidParameter,
     SoftmaxParameter,
-    SoftplusParameter,
-    SquareParameter,
     SumLayer,
-    SumParameter,
     TensorParameter,
     shared_variables,
     union,
 )
+from tests.expressions import EXPRESSIONS, Kind, divisors
 
 T = TypeVar("T")
-Kind = Literal["any", "positive", "unit", "complex"]
-"""The values of a parameter: any real; positive; between 0 and 1, both excluded; complex."""
-
 MAX_LAYERS = 25
 MAX_WIDTH = 9
 MAX_DEGREE = 8
@@ -77,7 +60,7 @@ def circuits(draw: st.DrawFn, *, positive: bool = True, complex_leaves: bool = F
     inside the circuit, ids that are not 0, 1, 2, several outputs of one width, interior ones and one output twice. With
     `smooth`, the inputs of a sum have one scope. With `complex_leaves` (for complex-lse-sum), some leaves are complex.
     """
-    maker = _Maker(draw, "positive" if positive else "any", complex_leaves and not positive, smooth)
+    maker = Maker(draw, "positive" if positive else "any", complex_leaves and not positive, smooth)
     return maker.circuit()
 
 
@@ -125,7 +108,7 @@ def graphs(draw: st.DrawFn, max_nodes: int = 10) -> Graph[str]:
 
 
 @dataclass
-class _Maker:
+class Maker:
     """Adds random layers to a pool and random expressions to a pool of parameters."""
 
     draw: st.DrawFn
@@ -357,7 +340,7 @@ class _Maker:
         if depth >= 3 or self.chance(2):
             node: ParameterNode = self.leaf(shape, kind)
         else:
-            make = self.choose(_EXPRESSIONS[kind])
+            make = self.choose(EXPRESSIONS[kind])
             node = make(self, shape, depth + 1) or self.leaf(shape, kind)
         known.append(node)
         self.kinds.setdefault(node, kind)
@@ -386,138 +369,6 @@ class _Maker:
         return self.choose(list(range(-len(shape), len(shape))))
 
     def kronecker(self, shape: Shape, kind: Kind, depth: int) -> ParameterNode | None:
-        left = tuple(self.choose(_divisors(n)) for n in shape)
+        left = tuple(self.choose(divisors(n)) for n in shape)
         right = tuple(n // m for n, m in zip(shape, left, strict=True))
         return KroneckerParameter((self.parameter(left, kind, depth), self.parameter(right, kind, depth)))
-
-
-Expression = Callable[[_Maker, Shape, int], ParameterNode | None]
-
-
-def _entrywise(op: type, kind: Kind) -> Expression:
-    return lambda m, shape, depth: op((m.parameter(shape, kind, depth),))
-
-
-def _of_bounded(op: type, **config: float) -> Expression:
-    return lambda m, shape, depth: op((m.bounded(shape, depth),), **config)
-
-
-def _clamp(kind: Kind, low: float | None, high: float | None) -> Expression:
-    return lambda m, shape, depth: ClampParameter((m.parameter(shape, kind, depth),), vmin=low, vmax=high)
-
-
-def _along_axis(op: type, kind: Kind) -> Expression:
-    return lambda m, shape, depth: op((m.parameter(shape, kind, depth),), axis=m.axis(shape))
-
-
-def _pairwise(op: type, kind: Kind) -> Expression:
-    return lambda m, shape, depth: op((m.parameter(shape, kind, depth), m.parameter(shape, kind, depth)))
-
-
-def _outer(op: type, kind: Kind) -> Expression:
-    def make(m: _Maker, shape: Shape, depth: int) -> ParameterNode:
-        axis = m.axis(shape)
-        n = m.choose(_divisors(shape[axis]))
-        left, right = list(shape), list(shape)
-        left[axis], right[axis] = n, shape[axis] // n
-        return op((m.parameter(tuple(left), kind, depth), m.parameter(tuple(right), kind, depth)), axis=axis)
-
-    return make
-
-
-def _reduce(op: type, kind: Kind) -> Expression:
-    def make(m: _Maker, shape: Shape, depth: int) -> ParameterNode:
-        axis = m.choose(list(range(-len(shape) - 1, len(shape) + 1)))
-        larger = list(shape)
-        larger.insert(axis % (len(shape) + 1), m.choose([2, 1, 3]))
-        return op((m.parameter(tuple(larger), kind, depth),), axis=axis)
-
-    return make
-
-
-def _reduce_sum_of_outer_product(kind: Kind) -> Expression:
-    def make(m: _Maker, shape: Shape, depth: int) -> ParameterNode | None:
-        reduced = m.choose([len(shape), 0])
-        larger = (*shape[:reduced], m.choose([2, 1, 4]), *shape[reduced:])
-        product = _outer(OuterProductParameter, kind)(m, larger, depth)
-        return None if product is None else ReduceSumParameter((product,), axis=reduced)
-
-    return make
-
-
-def _mixing_weight(kind: Kind) -> Expression:
-    def make(m: _Maker, shape: Shape, depth: int) -> ParameterNode | None:
-        if len(shape) != 2 or shape[1] % shape[0]:
-            return None
-        return MixingWeightParameter((m.parameter((shape[0], shape[1] // shape[0]), kind, depth),))
-
-    return make
-
-
-def _differential(kind: Kind) -> Expression:
-    def make(m: _Maker, shape: Shape, depth: int) -> ParameterNode | None:
-        if len(shape) != 2:
-            return None
-        order = m.choose([1, 2])
-        return PolynomialDifferentialParameter((m.parameter((shape[0], shape[1] + order), kind, depth),), order=order)
-
-    return make
-
-
-def _field_operations(kind: Kind) -> list[Expression]:
-    """The operators whose results have the kind of their inputs: sums and products in all forms."""
-    return [
-        lambda m, shape, depth: m.kronecker(shape, kind, depth),
-        _pairwise(HadamardParameter, kind),
-        _pairwise(SumParameter, kind),
-        _outer(OuterProductParameter, kind),
-        _outer(OuterSumParameter, kind),
-        _reduce(ReduceSumParameter, kind),
-        _reduce(ReduceProductParameter, kind),
-        _reduce_sum_of_outer_product(kind),
-        _differential(kind),
-        _entrywise(SquareParameter, kind),
-        _entrywise(ConjugateParameter, kind),
-    ]
-
-
-_EXPRESSIONS: Mapping[Kind, list[Expression]] = {
-    "unit": [
-        _of_bounded(SigmoidParameter),
-        _of_bounded(ScaledSigmoidParameter, vmin=0.05, vmax=0.95),
-        _clamp("any", 0.05, 0.95),
-        _pairwise(HadamardParameter, "unit"),
-        _entrywise(SquareParameter, "unit"),
-    ],
-    "positive": [
-        _along_axis(SoftmaxParameter, "any"),
-        _of_bounded(ExpParameter),
-        _of_bounded(SoftplusParameter),
-        _of_bounded(SigmoidParameter),
-        _of_bounded(ScaledSigmoidParameter, vmin=0.1, vmax=2.0),
-        _clamp("any", 0.1, None),
-        lambda m, shape, depth: ExpParameter((LogParameter((m.parameter(shape, "positive", depth),)),)),
-        lambda m, shape, depth: m.parameter(shape, "unit", depth),
-        *_field_operations("positive"),
-    ],
-    "any": [
-        _entrywise(LogParameter, "positive"),
-        _along_axis(LogSoftmaxParameter, "any"),
-        lambda m, shape, depth: LogParameter((_along_axis(SoftmaxParameter, "any")(m, shape, depth),)),  # type: ignore[arg-type]
-        _reduce(ReduceLSEParameter, "any"),
-        _clamp("any", None, 1.0),
-        _of_bounded(ScaledSigmoidParameter, vmin=-2.0, vmax=2.0),
-        _mixing_weight("any"),
-        lambda m, shape, depth: m.parameter(shape, "positive", depth),
-        *_field_operations("any"),
-    ],
-    "complex": [
-        _mixing_weight("complex"),
-        lambda m, shape, depth: ExpParameter((m.leaf(shape, "complex"),)),
-        *_field_operations("complex"),
-    ],
-}
-
-
-def _divisors(n: int) -> list[int]:
-    return [m for m in range(1, n + 1) if n % m == 0]
