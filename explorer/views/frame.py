@@ -10,7 +10,7 @@ from explorer.views.picture import Picture
 from explorer.views.routes import Place
 from widgets.schema import PictureView
 
-LEAST_WIDTH, LEAST_HEIGHT = 160.0, 60.0
+MIN_WIDTH, MIN_HEIGHT = 160.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,6 @@ def frames_of(picture: Picture) -> list[Frame]:
         left = max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
         top = max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
         places = [(x - left, y - top, w, h) for x, y, w, h in own]
-        width, height = max(view["width"] - left, LEAST_WIDTH), max(view["height"] - top, LEAST_HEIGHT)
+        width, height = max(view["width"] - left, MIN_WIDTH), max(view["height"] - top, MIN_HEIGHT)
         frames.append(Frame(view, places, width, height))
     return frames

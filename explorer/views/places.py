@@ -28,7 +28,7 @@ NARROW_COLUMNS = 4
 
 CHARACTER = 8.1
 """Width of a character of the title, which is larger than that of the detail."""
-LEAST_WIDTH, SIGNS_WIDTH = 160.0, 104.0
+MIN_WIDTH, SIGNS_WIDTH = 160.0, 104.0
 SEARCH_COLUMNS, SEARCH_ROWS = 12, 4
 
 
@@ -47,7 +47,7 @@ class Places:
 def grid_of(index: TraceIndex) -> Grid:
     """Return the size of all boxes of a trace: the longest title fits, with room for signs."""
     longest = max(map(len, index.titles), default=0)
-    return Grid(max(LEAST_WIDTH, 2.0 * round((longest * CHARACTER + SIGNS_WIDTH) / 2)))
+    return Grid(max(MIN_WIDTH, 2.0 * round((longest * CHARACTER + SIGNS_WIDTH) / 2)))
 
 
 @cached

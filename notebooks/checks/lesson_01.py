@@ -15,7 +15,7 @@ CLOSE = 1e-4
 """Tolerance of a value in single precision."""
 SMALLEST = 0.05
 """Lower bound of every probability in exercise 2."""
-MOST_COINS = 3_000
+MAX_COINS = 3_000
 """Maximum number of coins in exercise 3: enough for double precision too."""
 
 
@@ -123,8 +123,8 @@ def grade_3(answer: Any) -> Feedback:
         return not_answered("an integer, the number of fair coins")
     if not is_integer(answer):
         return something_else("an integer", answer)
-    if not 2 <= int(answer) <= MOST_COINS:
-        return Feedback(False, f"Try between 2 and {MOST_COINS} coins.")
+    if not 2 <= int(answer) <= MAX_COINS:
+        return Feedback(False, f"Try between 2 and {MAX_COINS} coins.")
     coins = int(answer)
     here, before = _fair_coins(coins), _fair_coins(coins - 1)
     if here > 0:

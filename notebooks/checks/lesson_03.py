@@ -16,7 +16,7 @@ FUSE = "optimize/round 1/fuse"
 ROUNDS = 5
 LONGEST = 200
 UNITS = 256
-MOST_LAYERS = 30
+MAX_LAYERS = 30
 WANTED = ("SumCollapse", "Tucker", "Candecomp")
 BELOW = {"SumCollapse": "another sum", "Tucker": "a Kronecker layer", "Candecomp": "a Hadamard layer"}
 
@@ -122,8 +122,8 @@ def grade_3(answer: Any) -> Feedback:
         return not_answered(what)
     if isinstance(circuit, Feedback):
         return circuit
-    if len(circuit.layers) > MOST_LAYERS:
-        return Feedback(False, f"The circuit has {len(circuit.layers)} layers; {MOST_LAYERS} are more than enough.")
+    if len(circuit.layers) > MAX_LAYERS:
+        return Feedback(False, f"The circuit has {len(circuit.layers)} layers; {MAX_LAYERS} are more than enough.")
     try:
         trace = explorer.record(circuit, preset="handbook", fold=False)
     except CircuitError as error:

@@ -19,7 +19,7 @@ from explorer.trace import Trace
 NEAR = 1e-9
 """Tolerance: far above rounding in double precision, far below a mistake."""
 
-MOST_PASSES = 3
+MAX_PASSES = 3
 TAKES_NORMS_AWAY = "OptimizeBatchNorm"
 LOW, HIGH = -1.0, 3.0
 STEPS = 255
@@ -149,8 +149,8 @@ def grade_2(answer: Any) -> Feedback:
         return Feedback(False, f"It cannot be read: {_short(str(error))}")
     if not len(pipeline):
         return not_answered("a pipeline as YAML; this string lists no pass")
-    if len(pipeline) > MOST_PASSES:
-        return Feedback(False, f"It has {len(pipeline)} passes; {MOST_PASSES} are enough.")
+    if len(pipeline) > MAX_PASSES:
+        return Feedback(False, f"It has {len(pipeline)} passes; {MAX_PASSES} are enough.")
     return _run(pipeline)
 
 

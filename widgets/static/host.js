@@ -14,7 +14,7 @@
  */
 
 const HELLO_MS = 150;
-const MOST_HELLOS = 400;
+const MAX_HELLOS = 400;
 
 /** @param {{model: Model, el: any}} context @returns {() => void} */
 function render({ model, el }) {
@@ -49,7 +49,7 @@ function render({ model, el }) {
     doc.body.inert = false;
   };
   const hello = setInterval(() => {
-    if (model.get("answer") || Number(model.get("hello")) >= MOST_HELLOS) opened();
+    if (model.get("answer") || Number(model.get("hello")) >= MAX_HELLOS) opened();
     else tell("hello", (Number(model.get("hello")) || 0) + 1);
   }, HELLO_MS);
   const answered = () => {

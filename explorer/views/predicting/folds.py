@@ -7,19 +7,19 @@ from explorer.errors import CircuitError
 from explorer.graph import key_differences
 from explorer.trace import FoldGroup, Step, type_title
 from explorer.views.index import TraceIndex
-from explorer.views.predicting.question import MOST_LAYERS, Question, Verdict, layers_found, where
+from explorer.views.predicting.question import MAX_LAYERS, Question, Verdict, layers_found, where
 from explorer.views.words import list_text, plural
 
-MOST_FOLD_QUESTIONS = 3
+MAX_FOLD_QUESTIONS = 3
 
 
 def fold_questions(index: TraceIndex, step: Step) -> list[Question]:
     """Return questions about the largest groups of a level, and about one layer that is not folded."""
-    if not step.folds or layers_found(index, step) > MOST_LAYERS:
+    if not step.folds or layers_found(index, step) > MAX_LAYERS:
         return []
     together = sorted((g for g in step.folds if len(g.members) > 1), key=lambda g: (-len(g.members), g.members))
     alone = [g for g in step.folds if len(g.members) == 1]
-    chosen = [*together[:MOST_FOLD_QUESTIONS], *alone[:1]]
+    chosen = [*together[:MAX_FOLD_QUESTIONS], *alone[:1]]
     found: list[Question] = []
     for group in sorted(chosen, key=lambda g: g.members):
         node = group.members[len(group.members) // 2]
@@ -50,15 +50,15 @@ def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) 
         raise CircuitError(f"layer {node} does not exist when folding begins, so it is not folded")
     if step not in (None, found):
         raise CircuitError(f"layer {node} is folded in {where(found)}, not in {where(step)}")
-    if layers_found(index, found) > MOST_LAYERS:
+    if layers_found(index, found) > MAX_LAYERS:
         raise CircuitError(_no_folds(index, found))
     return _fold_question(found, node, group.type)
 
 
 def _no_folds(index: TraceIndex, step: Step) -> str:
     count = layers_found(index, step)
-    if count > MOST_LAYERS:
-        return f"{where(step)} has {plural(count)}; at most {MOST_LAYERS:,} can be drawn one by one to be clicked"
+    if count > MAX_LAYERS:
+        return f"{where(step)} has {plural(count)}; at most {MAX_LAYERS:,} can be drawn one by one to be clicked"
     return f"{where(step)} folds no layers together"
 
 

@@ -15,7 +15,7 @@ QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "stat"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 Answer = Sequence[int] | str | bool | int
 """Layer ids for `fold-with`, an int for `layers-left`, a bool or a choice for `matches`, otherwise a choice."""
-MOST_LAYERS = 1_000
+MAX_LAYERS = 1_000
 """Maximum number of layers to draw one by one, so that they can be clicked."""
 
 
@@ -85,4 +85,4 @@ def layers_found(index: TraceIndex, step: Step) -> int:
 
 def grouping_of(index: TraceIndex, step: Step) -> GroupBy:
     """Return the grouping: one box per layer, or by fold key if there are too many."""
-    return "none" if layers_found(index, step) <= MOST_LAYERS else "fold"
+    return "none" if layers_found(index, step) <= MAX_LAYERS else "fold"
