@@ -125,3 +125,22 @@ def test_a_tensor_in_place_of_a_tuple_of_arguments_is_refused():
 def test_a_class_in_place_of_a_pipeline_is_refused():
     with pytest.raises(DataTypeError, match="cannot be the class EquilibriumRewriter: pass an object of it"):
         explorer.record(nn.ReLU(), (torch.randn(3),), EquilibriumRewriter)
+
+
+class Weighted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([1.0, 2.0]))
+        self.register_buffer("shift", torch.tensor([3.0, 4.0]))
+
+    def forward(self, a, b, *, c):
+        return a + 10 * b + 100 * c + self.weight + 1000 * self.shift
+
+
+@pytest.mark.parametrize("mode", ["train", "infer"])
+@pytest.mark.parametrize("repeated", ["an argument", "a parameter", "a buffer"])
+def test_a_tensor_that_is_given_twice_stays_two_arguments(repeated, mode):
+    module, x = Weighted(), torch.tensor([5.0, 6.0])
+    example = {"an argument": x, "a parameter": module.weight, "a buffer": module.shift}[repeated]
+    compiled = explorer.record(module, (example, example), kwargs={"c": example}, mode=mode).compiled
+    torch.testing.assert_close(compiled(x, 2 * x, c=3 * x), module(x, 2 * x, c=3 * x))

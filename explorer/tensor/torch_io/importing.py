@@ -14,6 +14,7 @@ from torch import fx, nn
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.utils._pytree import tree_map
 
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import ExportError, OperatorError, unknown_name
@@ -61,16 +62,35 @@ def export(
     training: bool = False,
 ) -> ExportedProgram:
     """Export a module. Raises: ExportError if PyTorch cannot, with the reason and the user's line."""
+    arguments, keywords = _without_repeats(module, (tuple(example_inputs), dict(kwargs or {})))
     # Without gradients the logarithms of a circuit need no guard at zero.
     gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
     try:
         with exclusively(), warnings.catch_warnings(), torch.set_grad_enabled(gradients):
             warnings.simplefilter("ignore")
-            return torch.export.export(module, tuple(example_inputs), dict(kwargs or {}))
+            return torch.export.export(module, arguments, keywords)
     except Exception as error:
         raise ExportError(
             f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {_first_line(error)}"
         ) from error
+
+
+def _without_repeats(module: nn.Module, arguments: Any) -> Any:
+    """The arguments, in which each tensor occurs once and none is a parameter or buffer of the module.
+
+    Of two arguments that are the same tensor, `torch.export` reads only one: the program would ignore the other.
+    """
+    seen = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+
+    def separate(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in seen:
+            return value.detach().requires_grad_(value.requires_grad)
+        seen.add(id(value))
+        return value
+
+    return tree_map(separate, arguments)
 
 
 def from_exported(
