@@ -2,6 +2,7 @@
 
 import copy
 import io
+import threading
 
 import pytest
 import torch
@@ -214,3 +215,23 @@ def test_no_constant_has_the_name_of_something_that_a_module_has():
     graph = FunctionGraph([], [call(torch.ops.aten.to.dtype, w, torch.float64)])
     found = explorer.record(graph, (), pipeline="ConstantFold").compiled()
     assert found.dtype is torch.float64
+
+
+def test_what_happens_to_the_module_later_does_not_change_what_was_recorded_for_inference():
+    last = nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 2, 3))
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), last).eval()
+    module.computed = 2 * module[0].weight  # such a tensor cannot be copied by `copy.deepcopy`
+    x = torch.randn(2, 3, 8, 8)
+    compiled = explorer.record(module, (x,)).compiled
+    before = module(x).detach().clone()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.5)
+    torch.testing.assert_close(compiled(x), before)
+
+
+def test_a_module_that_cannot_be_copied_is_recorded():
+    module = nn.Linear(3, 2)
+    module.lock = threading.Lock()
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(explorer.record(module, (x,)).compiled(x), module(x))

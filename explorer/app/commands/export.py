@@ -36,7 +36,8 @@ def svg(
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
     colour_by: Annotated[str, typer.Option(help="change, kind, memory or fold")] = "change",
 ) -> None:
-    """Write a step of a trace as a picture."""
+    """Write a step of a trace as a picture: SVG, or PNG if the name of the file ends in .png."""
+    from explorer.app.images import picture_png
     from explorer.errors import unknown_name
     from explorer.views import COLOURS, MODES, TraceIndex, picture, static_svg
 
@@ -47,7 +48,9 @@ def svg(
     check_writable(out)
     trace = _trace(source)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
-    out.write_text(static_svg(picture(TraceIndex(trace), index, mode, colour_by)), encoding="utf-8")
+    drawn = picture(TraceIndex(trace), index, mode, colour_by)
+    is_png = out.suffix.lower() == ".png"
+    out.write_bytes(picture_png(drawn).data if is_png else static_svg(drawn).encode())
     results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
 
 

@@ -1,5 +1,6 @@
 """Import an exported program or a module as a tensor graph."""
 
+import copy
 import operator
 import sysconfig
 import traceback
@@ -62,6 +63,8 @@ def export(
     training: bool = False,
 ) -> ExportedProgram:
     """Export a module. Raises: ExportError if PyTorch cannot, with the reason and the user's line."""
+    if not training:
+        module = _snapshot(module)
     arguments, keywords = _without_repeats(module, (tuple(example_inputs), dict(kwargs or {})))
     # Without gradients the logarithms of a circuit need no guard at zero.
     gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
@@ -73,6 +76,19 @@ def export(
         raise ExportError(
             f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {_first_line(error)}"
         ) from error
+
+
+def _snapshot(module: nn.Module) -> nn.Module:
+    """A copy of the module: rules compute with its weights, and the others must not change later either.
+
+    A module that cannot be copied, for example because it holds a lock, is returned itself.
+    """
+    values = [value for part in module.modules() for value in vars(part).values()]
+    computed = [value for value in values if isinstance(value, torch.Tensor) and not value.is_leaf]
+    try:
+        return copy.deepcopy(module, {id(value): value.detach().clone() for value in computed})
+    except (RuntimeError, TypeError):
+        return module
 
 
 def _without_repeats(module: nn.Module, arguments: Any) -> Any:
