@@ -39,6 +39,13 @@ def test_a_picture_of_a_step_by_number_or_path(tmp_path: Path):
         assert "step 3, optimize/round 1/fuse" in result.output
 
 
+def test_a_picture_is_a_png_if_its_name_says_so(tmp_path: Path):
+    out = tmp_path / "picture.PNG"
+    result = RUN.invoke(app, ["svg", "conflict", "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
