@@ -128,6 +128,8 @@ def test_a_class_in_place_of_a_pipeline_is_refused():
 
 
 class Weighted(nn.Module):
+    shift: torch.Tensor
+
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.tensor([1.0, 2.0]))
