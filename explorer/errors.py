@@ -1,8 +1,10 @@
-"""The errors of this package, one class per kind, all subclasses of `CircuitError`.
+"""The errors of this package, one class per kind, all subclasses of `CircuitError`; its warnings.
 
 A message says what was asked, what was found, where, and what to do.
 """
 
+import sys
+import warnings
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TypeVar
@@ -98,6 +100,15 @@ class FormError(CircuitError):
 
 class LimitWarning(UserWarning):
     """A limit on rounds or rewrites was reached although more rewrites were possible."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn with the location of the nearest caller outside of this package."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def look_up(kind: str, name: str, known: Mapping[str, Value]) -> Value:

@@ -67,8 +67,13 @@ class CompilerOptions:
         return found if self.preset == CompilerOptions().preset else {"preset": self.preset, **found}
 
     def with_preset(self, preset: str) -> "CompilerOptions":
-        """The options with another preset: its rules, its limit on rounds, its levels. Raises: UnknownNameError."""
-        return replace(self, preset=preset, disable=(), max_rounds=None, levels=None)
+        """The options with another preset: its rules, its limit on rounds, its levels.
+
+        The preset may lack the disabled rules and those of skipped matches, so these entries are dropped.
+        Raises: UnknownNameError.
+        """
+        steps = tuple(entry for entry in self.skip if "@" not in entry)
+        return replace(self, preset=preset, disable=(), skip=steps, max_rounds=None, levels=None)
 
     def to_json(self) -> dict[str, Any]:
         """All options as data of JSON types."""

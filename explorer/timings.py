@@ -22,6 +22,8 @@ SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP)
 WHOLE, SUM, LAYER, READ = "whole forward", "sum of layers", "layer", "read"
 """The parts of a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
 CONFIDENCE = 0.95
+PROGRESS_SECONDS = 0.2
+"""The minimum time between two reports of progress, except the last."""
 
 
 @dataclass(frozen=True, slots=True)

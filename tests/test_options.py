@@ -53,6 +53,12 @@ def test_the_limit_on_rounds_and_the_levels_are_those_of_the_preset():
         )
 
 
+def test_another_preset_keeps_the_skipped_steps_and_drops_the_skipped_matches():
+    options = CompilerOptions(skip=("Mixing@5", "fold/level 0")).with_preset("handbook")
+    assert options.skip == ("fold/level 0",)
+    TorchCompiler(options).compile(load_named("blackboard"))
+
+
 def test_a_strategy_is_a_name_or_a_member():
     for strategy in ("first-match", "FIRST_MATCH", OptMatchStrategy.FIRST_MATCH):
         assert TorchCompiler(strategy=strategy).options.strategy == "first-match"

@@ -17,10 +17,8 @@ from explorer.bench.machine import busy_machine, versions
 from explorer.bench.malloc import keep_freed_memory
 from explorer.bench.stopwatch import clock_name
 from explorer.errors import ValueRangeError, unknown_name
-from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, Estimate, Limits, Run, Setup, Timing
+from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, PROGRESS_SECONDS, Estimate, Limits, Run, Setup, Timing
 
-PROGRESS_SECONDS = 0.2
-"""The minimum time between two reports of progress, except the last."""
 WAIT_SECONDS = 0.1
 _ONE_AT_A_TIME = Lock()
 

@@ -1,12 +1,13 @@
 """The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`."""
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from explorer.backend import (
     FoldIndexInfo,
@@ -25,13 +26,15 @@ from explorer.compiler.rules import initializer_rules, layer_rules, parameter_ru
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
-from explorer.fold import FoldedGroup, _fold_circuit, scheduler_named
+from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, scheduler_named
 from explorer.graph import Graph
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
-from explorer.trace import Folded, Listener, RunStarted, Stage, StepEnded, StepFailed, StepPath, StepStarted
+from explorer.trace import Folded, Listener, RunStarted, Snapshot, Stage, StepEnded, StepFailed, StepPath, StepStarted
+
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -148,20 +151,28 @@ class TorchCompiler:
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
         states = FoldStates(graph, self._counter)
 
-        def on_level(level: int, groups: Sequence[FoldedGroup], seconds: float) -> None:
-            self._notify(StepStarted(StepPath.of("fold", Stage("level", level)), "compiled"))
+        def snapshot(level: int) -> Snapshot:
+            if level < 0:
+                return CompiledSnapshot(self, circuit, self._counter, graph)
+            return FoldingSnapshot(self, circuit, self._counter, states, level)
+
+        def run_level(level: int, work: LevelWork) -> Sequence[FoldedGroup]:
+            path = StepPath.of("fold", Stage("level", level))
+            groups, seconds = self._run(path, work, snapshot(level - 1))
+            if not self.listeners:
+                return groups
             for group in groups:
                 kind, settings = group.key
                 self._notify(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
             states.add(groups)
             changed = any(len(group.members) > 1 for group in groups)
-            self._notify(StepEnded(changed, seconds, FoldingSnapshot(self, circuit, self._counter, states, level)))
+            self._notify(StepEnded(changed, seconds, snapshot(level)))
+            return groups
 
         def skips_level(level: int) -> bool:
             return skips.skips_step(f"fold/level {level}")
 
-        listener = on_level if self.listeners else None
-        return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, listener, skips_level)
+        return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, run_level, skips_level)
 
     # ------------------------------------------------------------------ for compile rules
 
@@ -204,19 +215,23 @@ class TorchCompiler:
     def _step(
         self, path: StepPath, circuit: Circuit, before: Graph[TorchLayer], work: Work
     ) -> Graph[TorchLayer] | None:
-        """Run one step between its two events; a failure is reported and raised."""
+        """Run one step between its two events."""
+        snapshot = CompiledSnapshot(self, circuit, self._counter, before)
+        after, seconds = self._run(path, partial(work, before), snapshot)
+        after_snapshot = snapshot if after is None else replace(snapshot, layers=after)
+        self._notify(StepEnded(after is not None, seconds, after_snapshot))
+        return after
+
+    def _run(self, path: StepPath, work: Callable[[], Result], before: Snapshot) -> tuple[Result, float]:
+        """Run the work of a step after its first event; return its result and seconds. Report and raise a failure."""
         self._notify(StepStarted(path, "compiled"))
         started = perf_counter()
         try:
-            after = work(before)
+            return work(), perf_counter() - started
         except CircuitError as error:
             error.args = (f"{path}: {error}",)
-            self._notify(StepFailed(str(error), CompiledSnapshot(self, circuit, self._counter, before)))
+            self._notify(StepFailed(str(error), before))
             raise
-        seconds = perf_counter() - started
-        snapshot = CompiledSnapshot(self, circuit, self._counter, before if after is None else after)
-        self._notify(StepEnded(after is not None, seconds, snapshot))
-        return after
 
     def _notify(self, event: Any) -> None:
         for listener in self.listeners:

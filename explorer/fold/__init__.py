@@ -4,6 +4,7 @@ from explorer.backend import FoldIndexInfo as FoldIndexInfo
 from explorer.fold.circuit import _fold_circuit as _fold_circuit
 from explorer.fold.folding import (
     FoldedGroup as FoldedGroup,
+    LevelWork as LevelWork,
     assemble as assemble,
     build_folded_graph as build_folded_graph,
 )

@@ -6,12 +6,13 @@ group, and records for every folded node in which node and slice the inputs of i
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from explorer.backend import FoldIndexInfo, IndexTable
+from explorer.errors import CircuitError, RuleError
 from explorer.fold.groups import FoldKey, fold_context, group_foldable_modules
 from explorer.graph import Graph, Ordering
 
@@ -29,8 +30,10 @@ class FoldedGroup:
     value: Any
 
 
-LevelListener = Callable[[int, Sequence[FoldedGroup], float], None]
-"""Called after each level with its number, its groups, and the seconds that it took."""
+LevelWork = Callable[[], Sequence[FoldedGroup]]
+"""The work of a level: returns its groups."""
+LevelRunner = Callable[[int, LevelWork], Sequence[FoldedGroup]]
+"""Runs the work of the level with this number, times it, and notifies listeners of its begin and end."""
 
 
 def build_folded_graph(
@@ -38,31 +41,45 @@ def build_folded_graph(
     ordering: Ordering,
     fold_group_fn: FoldGroupFunction,
     fresh: Iterator[int],
-    on_level: LevelListener | None = None,
+    run_level: LevelRunner = lambda _, work: work(),
     skips_level: Callable[[int], bool] | None = None,
 ) -> tuple[Graph[Any], FoldIndexInfo]:
     """Fold the groups of every level of `ordering`.
 
     `fold_group_fn` builds one node from the nodes of a group; `fresh` supplies ids for folded nodes. A node that is
     alone in its group is unchanged, and so are the nodes of a level for which `skips_level` is true.
+    Raises: RuleError if `fold_group_fn` fails.
     """
-    done: list[FoldedGroup] = []
     context = fold_context(graph)
-    for level, ids in enumerate(ordering):
-        started = perf_counter()
+
+    def fold_level(level: int, ids: Sequence[int]) -> list[FoldedGroup]:
         groups = group_foldable_modules(graph.nodes, ids, context)
         if skips_level is not None and skips_level(level):
             groups = [(key, [member]) for key, members in groups for member in members]
-        before = len(done)
+        done: list[FoldedGroup] = []
         for key, members in groups:
             if len(members) == 1:
                 done.append(FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]]))
             else:
-                value = fold_group_fn([graph.nodes[member] for member in members])
+                value = _fold_group(fold_group_fn, [graph.nodes[member] for member in members])
                 done.append(FoldedGroup(level, key, tuple(members), next(fresh), value))
-        if on_level is not None:
-            on_level(level, done[before:], perf_counter() - started)
-    return assemble(graph, done)
+        return done
+
+    levels = [run_level(level, partial(fold_level, level, ids)) for level, ids in enumerate(ordering)]
+    return assemble(graph, [group for groups in levels for group in groups])
+
+
+def _fold_group(fold_group_fn: FoldGroupFunction, values: Sequence[Any]) -> Any:
+    """Build one node from a group; an exception becomes a RuleError that names the type."""
+    try:
+        return fold_group_fn(values)
+    except CircuitError:
+        raise
+    except Exception as error:
+        kind = type(values[0]).__name__
+        raise RuleError(
+            f"folding {len(values)} nodes of type {kind} failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def assemble(graph: Graph[Any], groups: Sequence[FoldedGroup]) -> tuple[Graph[Any], FoldIndexInfo]:

@@ -1,6 +1,5 @@
 """Optimizes a compiled circuit: rounds of parameter rules, shattering and fusing, until a round changes nothing."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,7 +7,7 @@ from itertools import count
 
 from explorer.backend import TorchLayer, all_parameters, parameter_nodes
 from explorer.backend.parameters import TorchParameter
-from explorer.errors import LimitWarning
+from explorer.errors import LimitWarning, warn
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.optimize.checks import check_parameter_replacement, check_replacement, verify_layers
 from explorer.optimize.cost import cost_change, parameter_cost_change
@@ -149,14 +148,14 @@ def _stopped(where: str) -> str:
 
 
 def _announce(limit: LimitReached, listeners: Sequence[Listener]) -> None:
-    """Notify the listeners, and warn at the line that called `compile`."""
+    """Notify the listeners, and warn."""
     for listener in listeners:
         listener(limit)
     advice = {
         "rounds": "Increase max_rounds to continue.",
         "growth": "Check whether a rule matches what it returns.",
     }
-    warnings.warn(f"{limit.message} {advice[limit.what]}", LimitWarning, stacklevel=6)
+    warn(f"{limit.message} {advice[limit.what]}", LimitWarning)
 
 
 def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, context: RewriteContext) -> bool:

@@ -44,11 +44,9 @@ def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode,
 
 
 def must_pay(rule: Rule) -> Guard:
-    """The rule's own guard, extended to decline a match whose replacement does not reduce the cost."""
+    """A guard that declines a match if the rule's replacement does not reduce the cost."""
 
     def guard(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
-        if rule.guard is not None and (reason := rule.guard(compiler, match)) is not None:
-            return reason
         before = layers_cost(match.entries, compiler.semiring)
         after = layers_cost(rule.apply(compiler, match), compiler.semiring)
         if after < before:

@@ -1,6 +1,6 @@
 """The rules of a compiler, and those of each preset."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from explorer.errors import unknown_name
 from explorer.optimize.cost import must_pay
@@ -63,7 +63,7 @@ def preset_rules(preset: str) -> RuleSet:
 
 
 def _guarded(rule: Rule) -> Rule:
-    """The rule as the default preset has it: it must keep numbers in range, and pay."""
+    """The rule as the default preset has it: it must also keep numbers in range, and pay."""
     if rule.name == "SumCollapse":
-        rule = replace(rule, guard=product_stays_in_range)
-    return replace(rule, guard=must_pay(rule)) if rule.name in COST_GUARDED else rule
+        rule = rule.with_guard(product_stays_in_range)
+    return rule.with_guard(must_pay(rule)) if rule.name in COST_GUARDED else rule

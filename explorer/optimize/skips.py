@@ -7,11 +7,10 @@ shows it. A round without changes is the last one, even if its matches were skip
 """
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.errors import ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, unknown_name, warn
 from explorer.rewrite import GraphOptMatch
 from explorer.trace import SWITCHED_OFF
 
@@ -83,5 +82,4 @@ class SkipTracker:
         """Warn of unused entries: a typo, or a node that exists only with different options."""
         unused = [entry for entry in self.skips.entries if entry not in self._used]
         if unused:
-            message = f"Nothing to disable at {', '.join(unused)}."
-            warnings.warn(message, SkipWarning, stacklevel=2)
+            warn(f"Nothing to disable at {', '.join(unused)}.", SkipWarning)

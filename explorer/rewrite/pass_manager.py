@@ -3,7 +3,6 @@
 Whether a pass changed something is never asked of the pass: the manager reads it from the graph's record of changes.
 """
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from explorer.errors import (
     RuleError,
     ValueRangeError,
     unknown_name,
+    warn,
 )
 from explorer.rewrite.pipelines import (
     DCE_PASS,
@@ -279,7 +279,7 @@ class PassManager(Generic[G]):
         if why is not None:
             message = f"Stopped {made.name} at the limit of {limit} rounds; {why}."
             graph.observer.limit("rounds", limit, message)
-            warnings.warn(f"{message} Increase max_rounds to continue.", LimitWarning, stacklevel=4)
+            warn(f"{message} Increase max_rounds to continue.", LimitWarning)
         return tuple(results)
 
     def _watch(self, verify: Which, dump: Which, when: str, name: str, graph: G) -> None:

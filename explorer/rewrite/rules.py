@@ -6,7 +6,7 @@ decline a match, with a reason.
 
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import FunctionType
 from typing import Any, ClassVar, Self
@@ -57,6 +57,18 @@ class Rule:
     def doc(self) -> str:
         """The first line of the function's docstring."""
         return (self.apply.__doc__ or "").strip().split("\n")[0]
+
+    def with_guard(self, guard: Guard) -> "Rule":
+        """The rule with another guard, which is asked about matches that its own guard accepts."""
+        own = self.guard
+        if own is None:
+            return replace(self, guard=guard)
+
+        def both(compiler: Any, match: GraphOptMatch) -> str | None:
+            reason = own(compiler, match)
+            return guard(compiler, match) if reason is None else reason
+
+        return replace(self, guard=both)
 
     def describe(self, kind: str) -> RuleDescription:
         """The description of the rule for a trace."""

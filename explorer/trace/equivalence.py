@@ -35,8 +35,8 @@ def checked_steps(
 ) -> Answers[StepCheck]:
     """The check on `x` of each step that did not fail; `on_step` is called with each step before it is run.
 
-    `semiring` is that of a circuit. The outputs under sum-product may all be tiny, so differences are relative to the
-    largest of them. Complex logarithms are equal if the numbers that they stand for are.
+    `semiring` is that of a circuit. The outputs under sum-product may be tiny, so differences are relative to them.
+    Complex logarithms are equal if the numbers that they stand for are.
     `source` returns the values before the first step, which may round differently.
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """
@@ -85,7 +85,11 @@ def _principal(logarithm: Any, semiring: str) -> Any:
 
 
 def largest_difference(value: Any, wanted: Any, semiring: str) -> tuple[float, float]:
-    """The largest difference of two tensors, and the tolerance for a different order of sums."""
+    """The worst difference of two tensors, and the tolerance for a different order of sums.
+
+    Likelihoods are compared one by one. Where one of them is negative or complex, terms may have cancelled in any of
+    them; then the tolerance is relative to the largest of all.
+    """
     if not value.is_floating_point() and not value.is_complex():
         return float((value != wanted).any()), ROUNDING["torch.float64"]
     value, wanted = _principal(value, semiring), _principal(wanted, semiring)
@@ -100,8 +104,12 @@ def largest_difference(value: Any, wanted: Any, semiring: str) -> tuple[float, f
     difference[(value != value) & (wanted != wanted)] = 0  # NaN in both
     largest = float(size.max())
     if semiring == LIKELIHOODS:
+        may_cancel = value.is_complex() or bool(((value < 0) | (wanted < 0)).any())
         smallest = SMALLEST_NORMAL.get(str(size.dtype), OTHER_SMALLEST_NORMAL)
-        return float(difference.max()), max(rounding * largest, smallest)
+        scale = size.double().clamp(min=largest if may_cancel else 0.0)
+        allowed = (rounding * scale).clamp(min=smallest)
+        worst = int((difference.double() / allowed).argmax())  # the first NaN, if there is one
+        return float(difference.flatten()[worst]), float(allowed.flatten()[worst])
     return float(difference.max()), rounding * max(1.0, largest)
 
 

@@ -9,9 +9,24 @@ import pytest
 import torch
 from torch import Tensor
 
-from explorer.backend import Semiring, TorchHadamardLayer, TorchInnerLayer, TorchKroneckerLayer, TorchSumLayer
+from explorer.backend import (
+    Semiring,
+    TorchEmbeddingLayer,
+    TorchHadamardLayer,
+    TorchInnerLayer,
+    TorchKroneckerLayer,
+    TorchSumLayer,
+)
 from explorer.backend.parameters import TorchLogParameter, TorchParameterOp, TorchSquareParameter, apply_op
-from explorer.compiler import TorchCompiler, initializer_rules, layer_rule, layer_rules, operator_rule, parameter_rules
+from explorer.compiler import (
+    TorchCompiler,
+    initializer_rules,
+    layer_rule,
+    layer_rules,
+    operator_rule,
+    parameter_rules,
+    record,
+)
 from explorer.errors import CircuitError, DuplicateNameError, LimitWarning, RuleError
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import (
@@ -94,6 +109,49 @@ def test_a_custom_layer_is_compiled_optimized_and_folded_like_any_other(mode: Mo
             ("Power", 1),
             ("Hadamard", 1),
         ]
+
+
+class TorchSingleLayer(TorchPowerLayer):
+    """A layer that cannot be folded with another one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_folds > 1:
+            raise ValueError("one fold only")
+
+
+def compiler_of_powers(layer: type[TorchPowerLayer]) -> TorchCompiler:
+    compiler = TorchCompiler()
+    compiler.layer_rules.rule(PowerLayer)(layer_rule(layer))
+    return compiler
+
+
+def test_a_level_that_cannot_be_folded_is_a_failed_step():
+    reason = "fold/level 1: folding 2 nodes of type TorchSingleLayer failed: ValueError: one fold only"
+    with pytest.raises(RuleError) as raised:
+        record(powers(2, 2), compiler_of_powers(TorchSingleLayer))
+    assert str(raised.value) == reason
+    trace: Any = raised.value.trace
+    *done, failed = trace.steps
+    assert done[-1].path == "fold/level 0"
+    assert (failed.path, failed.error, failed.changed) == ("fold/level 1", reason, False)
+    assert failed.snapshot.stats == done[-1].snapshot.stats
+    assert failed.snapshot.graph.nodes == done[-1].snapshot.graph.nodes
+
+
+def test_the_first_level_that_cannot_be_folded_leaves_the_layers_as_they_were(monkeypatch: pytest.MonkeyPatch):
+    def fail(self: TorchEmbeddingLayer) -> None:
+        if self.num_folds > 1:
+            raise ValueError("one fold only")
+
+    monkeypatch.setattr(TorchEmbeddingLayer, "__post_init__", fail)
+    with pytest.raises(RuleError, match="fold/level 0: folding 2 nodes of type TorchEmbeddingLayer failed") as raised:
+        record(powers(2, 3), compiler_of_powers(TorchPowerLayer))
+    trace: Any = raised.value.trace
+    *done, failed = trace.steps
+    assert failed.path == "fold/level 0"
+    assert failed.snapshot.stats == done[-1].snapshot.stats
+    assert failed.snapshot.graph is done[-1].snapshot.graph
 
 
 def test_a_layer_without_a_rule_is_refused_with_the_decorator_to_use():

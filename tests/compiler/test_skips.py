@@ -149,8 +149,9 @@ def test_a_match_of_a_rule_that_is_disabled_may_be_switched_off_as_well():
 
 
 def test_unused_entries_are_reported():
-    with pytest.warns(SkipWarning, match=r"^Nothing to disable at fold/level 90, SumCollapse@999\.$"):
+    with pytest.warns(SkipWarning, match=r"^Nothing to disable at fold/level 90, SumCollapse@999\.$") as warned:
         explorer.record(load_named("blackboard"), skip=["SumCollapse@999", "optimize/round 1", "fold/level 90"])
+    assert warned[0].filename == __file__
 
 
 def test_one_string_is_one_entry():

@@ -20,7 +20,15 @@ from explorer.backend import (
 )
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
-from explorer.fold import FoldedGroup, _fold_layer_group, assemble, build_folded_graph, fewest_groups, longest_distance
+from explorer.fold import (
+    FoldedGroup,
+    LevelWork,
+    _fold_layer_group,
+    assemble,
+    build_folded_graph,
+    fewest_groups,
+    longest_distance,
+)
 from explorer.graph import Graph
 from explorer.symbolic import (
     BinomialLayer,
@@ -78,8 +86,14 @@ def lettered(graph: Graph[str]) -> Graph[Letter]:
 
 
 def into(groups: list[FoldedGroup]):
-    """A listener that keeps the groups of all levels in a list."""
-    return lambda level, done, seconds: groups.extend(done)
+    """A runner of levels that keeps their groups in a list."""
+
+    def run_level(level: int, work: LevelWork) -> Sequence[FoldedGroup]:
+        done = work()
+        groups.extend(done)
+        return done
+
+    return run_level
 
 
 def test_the_index_tables_have_the_node_and_slice_of_each_input():

@@ -1,11 +1,17 @@
 """Rules for user-defined patterns: which known rules fit, and that their conditions are added."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchInnerLayer, TorchSumLayer
 from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
+from explorer.compiler import TorchCompiler
 from explorer.errors import DuplicateNameError, RuleError, UnknownNameError
 from explorer.optimize import ONE_LAYER, preset_rules, put_rule_first, replacements_of, rule_replacing
+from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, Rule, all_of, at_least, at_most, other_than
 
 SUM = (TorchSumLayer,)
@@ -51,6 +57,18 @@ def test_the_conditions_of_the_known_rule_are_added():
 def test_a_rule_for_a_user_defined_pattern_does_not_check_its_cost():
     assert preset_rules("default").fuse["SumCollapse"].guard is not None
     assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").guard is None
+
+
+@pytest.mark.parametrize("name", ["SumCollapse", "DenseKronecker"])
+def test_the_default_preset_keeps_the_guard_of_a_rule(name: str, monkeypatch: pytest.MonkeyPatch):
+    registries = (DEFAULT_LAYER_SHATTER_OPT_RULES, DEFAULT_LAYER_FUSE_OPT_RULES)
+    rules = next(registry.rules for registry in registries if name in registry.rules)
+    monkeypatch.setitem(rules, name, replace(rules[name], guard=lambda compiler, match: "not today"))
+    preset = preset_rules("default")
+    guard = next(rule.guard for registry in (preset.shatter, preset.fuse) for rule in registry if rule.name == name)
+    assert guard is not None
+    match: Any = SimpleNamespace(nodes=(), entries=())
+    assert guard(TorchCompiler(), match) == "not today"
 
 
 def test_the_rule_is_the_first_of_its_pass():

@@ -229,8 +229,9 @@ def test_the_empty_pass_does_nothing(passes):
 def test_a_fixed_point_that_is_not_reached_ends_with_a_warning(passes):
     graph = Numbers(0)
     manager = PassManager(FunctionPassPipeline.of(only("Grow", FIXED_POINT)), passes, PassOptions(max_rounds=7))
-    with pytest.warns(LimitWarning, match="Stopped Grow at the limit of 7 rounds; it can grow"):
+    with pytest.warns(LimitWarning, match="Stopped Grow at the limit of 7 rounds; it can grow") as warned:
         done = manager.run(graph)
+    assert warned[0].filename == __file__
     assert graph.numbers == [7]
     assert done[0].rounds == 7
     assert graph.observer.told[-1] == "limit of 7 rounds"

@@ -90,8 +90,9 @@ def test_what_a_rewrite_makes_is_rewritten_only_if_it_is_visited():
     TopoRewriter(grow, ignore_newtrees=True).rewrite(graph)
     assert repr(graph) == "[op2(op1(op2(op1(op2(op1(x))))))]"
     graph = FunctionGraph([x], [output])
-    with pytest.warns(LimitWarning, match="at the limit of 24 rewrites"):
+    with pytest.warns(LimitWarning, match="at the limit of 24 rewrites") as warned:
         TopoRewriter(grow, ignore_newtrees=False).rewrite(graph)
+    assert warned[0].filename == __file__
 
 
 def test_an_ambiguous_pattern_leaves_one():

@@ -250,8 +250,9 @@ def test_a_feature_that_raises_is_a_failure_of_the_rule_and_the_policy_decides(h
         TopoRewriter(twice_removed).rewrite(graph)
     assert graph.text() == armed().text()
     graph = armed()
-    with pytest.warns(RewriteWarning, match="ValueError: no luck; it was ignored"):
+    with pytest.warns(RewriteWarning, match="ValueError: no luck; it was ignored") as warned:
         TopoRewriter(twice_removed, policy=FailurePolicy.WARN).rewrite(graph)
+    assert warned[0].filename == __file__
     assert graph.text() == armed().text()
     events = []
     graph = armed(events.append)

@@ -260,8 +260,11 @@ def test_a_rule_that_raises_ends_the_compilation_and_keeps_the_trace_up_to_there
 def test_a_limit_that_is_reached_is_recorded():
     from explorer.errors import LimitWarning
 
-    with pytest.warns(LimitWarning, match="Stopped optimizing at the limit of 2 rounds; more rewrites were possible"):
+    with pytest.warns(
+        LimitWarning, match="Stopped optimizing at the limit of 2 rounds; more rewrites were possible"
+    ) as warned:
         trace = explorer.record(gallery.load_named("sum-chain"), max_rounds=2)
+    assert warned[0].filename == __file__
     assert "! Stopped optimizing at the limit of 2 rounds" in str(trace)
 
 

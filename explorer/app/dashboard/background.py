@@ -9,6 +9,7 @@ from threading import Event, Thread, Timer
 from time import monotonic
 from typing import Any, TypeVar
 
+from explorer.timings import PROGRESS_SECONDS
 from explorer.trace import StepStarted
 
 Result = TypeVar("Result")
@@ -16,8 +17,6 @@ Deliver = Callable[[Callable[[], None]], None]
 
 BLINK_SECONDS = 0.3
 """A job that finishes within this time shows no progress."""
-PROGRESS_SECONDS = 0.2
-"""The minimum time between two updates of the progress."""
 SHOWN_SECONDS = 1.0
 """The maximum time that a job waits until its progress is shown."""
 

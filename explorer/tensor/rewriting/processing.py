@@ -1,12 +1,11 @@
 """One local rewriter at one application: its result is checked, applied as one transaction, counted and recorded."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from explorer.errors import CircuitError, InconsistencyError, RuleError
+from explorer.errors import CircuitError, InconsistencyError, RuleError, warn
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir.variables import Apply, Variable
@@ -104,7 +103,7 @@ class Processor:
             self.graph.observer.failed(message)
             raise RuleError(message) from error
         if self.policy is FailurePolicy.WARN:
-            warnings.warn(f"{message}; it was ignored", RewriteWarning, stacklevel=2)
+            warn(f"{message}; it was ignored", RewriteWarning)
         self.failed.add((rewriter.label, node.id))
         if self.graph.observer and not is_recorded:
             self.graph.observer.refused(

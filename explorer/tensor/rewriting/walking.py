@@ -1,12 +1,11 @@
 """Shared by all navigators: the order of a walk, the rewriters to try at an operator, new applications, the limit."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from torch._ops import OpOverloadPacket
 
-from explorer.errors import LimitWarning
+from explorer.errors import LimitWarning, warn
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.ops import Op
@@ -95,4 +94,4 @@ def report_limit(graph: FunctionGraph, profile: Profile, name: str, limit: int) 
     message = f"Stopped {name} at the limit of {limit} rewrites; two rules may be undoing each other's work."
     profile.limits.append(message)
     graph.observer.limit("rewrites", limit, message)
-    warnings.warn(message, LimitWarning, stacklevel=3)
+    warn(message, LimitWarning)
