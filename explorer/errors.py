@@ -5,7 +5,7 @@ A message says what was asked, what was found, where, and what to do.
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -113,9 +113,14 @@ def warn(message: str, category: type[Warning]) -> None:
 
 def look_up(kind: str, name: str, known: Mapping[str, Value]) -> Value:
     """The value of a name of this kind. Raises: UnknownNameError, which lists the known names."""
-    if name not in known:
-        raise unknown_name(kind, name, list(known))
+    check_name(kind, name, known)
     return known[name]
+
+
+def check_name(kind: str, asked: object, known: Collection[str]) -> None:
+    """Raises: UnknownNameError, which lists the known names, if the name of this kind is not among them."""
+    if asked not in known:
+        raise unknown_name(kind, asked, list(known))
 
 
 def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:

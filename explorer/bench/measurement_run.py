@@ -16,7 +16,7 @@ from explorer.bench.limits import measure_limits
 from explorer.bench.machine import busy_machine, versions
 from explorer.bench.malloc import keep_freed_memory
 from explorer.bench.stopwatch import clock_name
-from explorer.errors import ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, check_name
 from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, PROGRESS_SECONDS, Estimate, Limits, Run, Setup, Timing
 
 WAIT_SECONDS = 0.1
@@ -73,12 +73,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         for device in self.devices:
-            if device not in DEVICES:
-                raise unknown_name("device", device, DEVICES)
+            check_name("device", device, DEVICES)
         if not self.devices:
             raise ValueRangeError(f"devices must name at least one of {', '.join(DEVICES)}; found none")
-        if self.kind not in KINDS:
-            raise unknown_name("kind of run", self.kind, KINDS)
+        check_name("kind of run", self.kind, KINDS)
         for name, value in (("batch_size", self.batch_size), ("num_threads", self.num_threads)):
             if value < 1:
                 raise ValueRangeError(f"{name} must be at least 1; found {value}")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from explorer.errors import unknown_name
+from explorer.errors import check_name, unknown_name
 from explorer.optimize.cost import must_pay
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
 from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
@@ -42,8 +42,7 @@ class RuleSet:
     def without(self, *names: str) -> "RuleSet":
         """A copy without the named rules. Raises: UnknownNameError."""
         for name in names:
-            if name not in self.names:
-                raise unknown_name("rule", name, list(self.names))
+            check_name("rule", name, self.names)
         return RuleSet(self.parameter.without(names), self.shatter.without(names), self.fuse.without(names))
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.errors import ValueRangeError, unknown_name, warn
+from explorer.errors import ValueRangeError, check_name, warn
 from explorer.rewrite import GraphOptMatch
 from explorer.trace import SWITCHED_OFF
 
@@ -56,8 +56,7 @@ class SkipTracker:
     def __init__(self, skips: Skips, rules: Sequence[str] = ()) -> None:
         """Raises: UnknownNameError if an entry names a rule that is not in `rules`."""
         for rule, _ in skips.matches:
-            if rule not in rules:
-                raise unknown_name("rule", rule, list(rules))
+            check_name("rule", rule, rules)
         self.skips = skips
         self._used: dict[str, None] = {}
 

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 import yaml
 
-from explorer.errors import CircuitError, FileFormatError, unknown_name
+from explorer.errors import CircuitError, FileFormatError, check_name
 from explorer.rewrite.pipelines import (
     DCE_PASS,
     EMPTY_PASS,
@@ -97,8 +97,7 @@ def _entry(node: yaml.Node, known: Collection[str], where: str) -> FunctionPassC
     default = FunctionPassConfig()
     convergence, modes, dce = default.convergence, default.modes, default.dce
     pass_id = _text(given["passName"], "passName", where)
-    if pass_id not in known:
-        raise unknown_name(f"pass ({_location_of(given['passName'], where)})", pass_id, list(known))
+    check_name(f"pass ({_location_of(given['passName'], where)})", pass_id, known)
     if pass_id == DCE_PASS:
         dce = DCERequiredMode.NONE
     if "convergenceMode" in given:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
-from explorer.errors import ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, check_name, unknown_name
 
 
 class ConvergenceMode(Enum):
@@ -94,8 +94,7 @@ class FunctionPassPipeline:
             raise unknown_name("pass in the pipeline", pass_id, self.pass_ids)
         known = [part.name for part in fields(FunctionPassConfig)]
         for name in changes:
-            if name not in known:
-                raise unknown_name("field of FunctionPassConfig", name, known)
+            check_name("field of FunctionPassConfig", name, known)
         return FunctionPassPipeline(tuple(replace(c, **changes) if c.pass_id == pass_id else c for c in self.configs))
 
     @property

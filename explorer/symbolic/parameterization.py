@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from explorer.errors import unknown_name
+from explorer.errors import check_name
 from explorer.symbolic.checks import check_fields
 from explorer.symbolic.initializers import Initializer, NormalInitializer
 from explorer.symbolic.operators import ClampParameter, SigmoidParameter, SoftmaxParameter, SoftplusParameter
@@ -38,8 +38,7 @@ class Parameterization:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.activation not in ACTIVATIONS:
-            raise unknown_name("activation", self.activation, list(ACTIVATIONS))
+        check_name("activation", self.activation, ACTIVATIONS)
 
     def __call__(self, shape: Shape) -> ParameterNode:
         return ACTIVATIONS[self.activation](TensorParameter(shape, self.dtype, initializer=self.initializer))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from explorer.errors import ShapeError, look_up, unknown_name
+from explorer.errors import ShapeError, check_name, look_up
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -125,8 +125,7 @@ def named_input(name: str, *, num_levels: int, params: Mapping[str, ParameterFac
     """
     names, make = look_up("input layer", name, _NAMED)
     for given in params or {}:
-        if given not in names:
-            raise unknown_name(f"parameter of the input layer {name}", given, names)
+        check_name(f"parameter of the input layer {name}", given, names)
     return make(num_levels, params or {})
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import unknown_name
+from explorer.errors import check_name
 from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
 from explorer.views.edges import edge_view, edges_of
 from explorer.views.fills import Forms, fill_legend, fills_of, scaled
@@ -92,8 +92,7 @@ def picture(
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
     for kind, asked, known in choices:
-        if asked not in known:
-            raise unknown_name(kind, asked, known)
+        check_name(kind, asked, known)
     at = index.step(step).index
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
     painter = _Painter(index, at, colour_by, drawn, near_misses, times, trial)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from explorer.app.commands.console import check_writable, notes, print_text, results, say_note
-from explorer.errors import ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, check_name
 from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def time(
     ] = None,
 ) -> None:
     """Time the steps of a compilation on CPU and CUDA: medians with 95 % intervals, and the circuit's bottlenecks."""
-    if device not in DEVICES:
-        raise unknown_name("device", device, tuple(DEVICES))
+    check_name("device", device, DEVICES)
     if json is not None:
         check_writable(json)
     with notes().status("Loading torch"):

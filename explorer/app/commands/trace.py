@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from explorer.app.commands.compiler_options import with_compiler_options
 from explorer.app.commands.console import check_writable, command, notes, print_text, say_note
-from explorer.errors import CircuitError, unknown_name
+from explorer.errors import CircuitError, check_name, unknown_name
 from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def recorder_of(
 
     if mode not in (modes := tuple(known.value for known in CompilationMode)):
         raise unknown_name("mode", mode, modes)
-    if level not in LEVEL_NAMES:
-        raise unknown_name("level", level, LEVEL_NAMES)
+    check_name("level", level, LEVEL_NAMES)
     if level != TENSOR_LEVEL:
         if pipeline is not None or mode != "infer":
             raise CircuitError("--pipeline and --mode belong to the tensor level; add --level tensor")

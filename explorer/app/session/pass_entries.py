@@ -6,7 +6,7 @@ one, and `none` if dead code is not removed before it.
 
 from collections.abc import Sequence
 
-from explorer.errors import unknown_name
+from explorer.errors import check_name
 from explorer.rewrite import CompilationMode, ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
 
 MARK = ":"
@@ -29,13 +29,11 @@ def entry_text(config: FunctionPassConfig) -> str:
 def entry_of(text: str, known: Sequence[str]) -> FunctionPassConfig:
     """Parse an entry. Raises: UnknownNameError for an unknown pass or option."""
     name, *words = text.split(MARK)
-    if name not in known:
-        raise unknown_name("pass", name, list(known))
+    check_name("pass", name, known)
     config = FunctionPassPipeline.of(name)[0]
     convergence, modes, dce = config.convergence, config.modes, config.dce
     for word in words:
-        if word not in WORDS:
-            raise unknown_name("option of a pass", word, WORDS)
+        check_name("option of a pass", word, WORDS)
         if word in ("infer", "train"):
             modes = {CompilationMode(word)}
         elif word in ("none", "before_pass"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from explorer.app.session.pass_entries import entry_text
-from explorer.errors import ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, check_name
 from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline
 
 
@@ -72,8 +72,7 @@ class PipelineDraft:
 
     def insert(self, at: int, name: str, known: Sequence[str]) -> "PipelineDraft":
         """Append a pass with its defaults. Raises: UnknownNameError."""
-        if name not in known:
-            raise unknown_name("pass", name, list(known))
+        check_name("pass", name, known)
         new = DraftEntry(FunctionPassPipeline.of(name)[0])
         return PipelineDraft((*self.entries[:at], new, *self.entries[at:]))
 

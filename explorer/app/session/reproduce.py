@@ -17,7 +17,7 @@ from explorer.app.session.pattern_form import (
     condition_value,
     sub_pattern_name,
 )
-from explorer.errors import unknown_name
+from explorer.errors import check_name
 from explorer.optimize import replacements_of
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
@@ -183,8 +183,7 @@ print(applied)
 
 def _known(form: PatternForm, replacement: str) -> str:
     known = replacements_of(build_pattern(form))
-    if replacement not in known:
-        raise unknown_name("replacement", replacement, known)
+    check_name("replacement", replacement, known)
     return replacement
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from explorer.app.session.options import LEVEL_NAMES, TensorOptions
-from explorer.errors import ValueRangeError, unknown_name
+from explorer.errors import ValueRangeError, check_name
 from explorer.options import CompilerOptions
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS
 from widgets.schema import ColourBy, GroupBy, Mode
@@ -101,8 +101,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     check_look(look)
     tensor = _build(TensorOptions, values)
     for kind, asked, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
-        if asked not in known:
-            raise unknown_name(kind, asked, known)
+        check_name(kind, asked, known)
     options = _build(CompilerOptions, values)
     state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look)
     if len(state.form) != len(state.replacement):
@@ -123,8 +122,7 @@ def check_look(look: DisplayOptions) -> None:
         ("colouring", look.colour_by, COLOURS),
         ("grouping", look.group_by, GROUPINGS),
     ):
-        if asked not in known:
-            raise unknown_name(kind, asked, known)
+        check_name(kind, asked, known)
 
 
 def _build(kind: Any, values: dict[str, list[str]]) -> Any:

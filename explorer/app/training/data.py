@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.errors import CircuitError, ShapeError, unknown_name
+from explorer.errors import CircuitError, ShapeError, look_up
 
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""
@@ -54,9 +54,7 @@ DATA_SETS: Mapping[str, Callable[[], ImageData]] = MappingProxyType({"digits": l
 
 def load_data(name: str) -> ImageData:
     """Load the data set of this name. Raises: UnknownNameError; CircuitError if a required package is missing."""
-    if name not in DATA_SETS:
-        raise unknown_name("data set", name, list(DATA_SETS))
-    return DATA_SETS[name]()
+    return look_up("data set", name, DATA_SETS)()
 
 
 def split(rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from explorer.errors import CycleError, ValueRangeError, unknown_name
+from explorer.errors import CycleError, ValueRangeError, check_name
 from explorer.templates.regions.mutual_information import (
     Matrix,
     categorical_mutual_information,
@@ -111,8 +111,7 @@ def tree_regions(parents: Sequence[int]) -> RegionGraph:
 
 def _mutual_information(data: ArrayLike, kind: str | Sequence[str], num_categories: int | None) -> Matrix:
     for name in (kind,) if isinstance(kind, str) else kind:
-        if name not in KINDS:
-            raise unknown_name("kind of column", name, KINDS)
+        check_name("kind of column", name, KINDS)
     if kind == "categorical":
         return categorical_mutual_information(data, num_categories=num_categories)
     if kind == "gaussian":

@@ -10,7 +10,7 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.func import functional_call
 
-from explorer.errors import CircuitError, DataTypeError, unknown_name
+from explorer.errors import CircuitError, DataTypeError, check_name
 from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments
@@ -86,8 +86,7 @@ def record_module(
     Raises: ExportError, UnknownNameError, DataTypeError for an invalid pipeline, and errors of rules; these have the
     trace up to there.
     """
-    if mode not in MODES:
-        raise unknown_name("mode", mode, MODES)
+    check_name("mode", mode, MODES)
     check_layout(layout)
     steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
     examples = _examples(subject, example_inputs, kwargs or {})

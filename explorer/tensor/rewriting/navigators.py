@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from explorer.errors import RuleError, unknown_name
+from explorer.errors import RuleError, check_name
 from explorer.rewrite import FromQuery
 from explorer.tensor.graph.features import Feature, NodeFinder
 from explorer.tensor.graph.function_graph import FunctionGraph
@@ -103,8 +103,7 @@ class TopoRewriter(Rewriter):
         policy: FailurePolicy = FailurePolicy.RAISE,
         max_use_ratio: float = MAX_USE_RATIO,
     ) -> None:
-        if order not in ORDERS:
-            raise unknown_name("order", order, ORDERS)
+        check_name("order", order, ORDERS)
         self.name = name or local_rewriter.label
         self.local_rewriter = local_rewriter
         self.order: Order = order

@@ -18,7 +18,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.utils._pytree import tree_map
 
 from explorer.backend import EvaluatedCircuit
-from explorer.errors import ExportError, OperatorError, unknown_name
+from explorer.errors import ExportError, OperatorError, check_name
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.gradients import KeepGradients
 from explorer.tensor.graph.interface import Held, Interface, Mutation
@@ -122,8 +122,7 @@ def from_exported(
     Raises: UnknownNameError for an unknown level or layout; ExportError, with the source line, for shapes that depend
     on the data, and for nodes that are not operators (control flow, tokens, objects).
     """
-    if level not in LEVELS:
-        raise unknown_name("level of operators", level, LEVELS)
+    check_name("level of operators", level, LEVELS)
     check_layout(layout)
     try:
         with exclusively(), warnings.catch_warnings():

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from explorer.errors import CircuitError, DataTypeError, UnknownNameError, unknown_name
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, check_name
 from explorer.symbolic.checks import is_integer
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.conflicts import check_winner, question_about_conflict, winner_questions
@@ -58,8 +58,7 @@ def question_about(
     Raises: UnknownNameError for an unknown kind, step, node, pattern or statistic; DataTypeError for a node that is not
     an integer; CircuitError if the step does not raise the question, or the kind does not accept an option.
     """
-    if kind not in KINDS:
-        raise unknown_name("kind of question", kind, KINDS)
+    check_name("kind of question", kind, KINDS)
     for name, value in (("node", node), ("pattern", pattern), ("stat", stat)):
         if value is not None and name not in TAKES.get(kind, ()):
             raise CircuitError(f"a question of kind {kind!r} does not accept {name}; omit {name}={value!r}")

@@ -1,6 +1,6 @@
 """Questions about how many layers a step leaves, and whether a statistic is more, the same or fewer."""
 
-from explorer.errors import CircuitError, unknown_name
+from explorer.errors import CircuitError, check_name
 from explorer.trace import Step
 from explorer.views.costs import STATS
 from explorer.views.index import TraceIndex
@@ -81,8 +81,7 @@ def stat_question(index: TraceIndex, step: Step | None, stat: str | None) -> Que
         step = next((one for one in steps if stat in _stats(index, one) and _changes(index, one, stat)), None)
     step = step or first_that_changes(index)
     known = _stats(index, step)
-    if stat not in known:
-        raise unknown_name(f"statistic of {where(step)}", stat, known)
+    check_name(f"statistic of {where(step)}", stat, known)
     title, _, text = STATS[stat]
     asked = (
         f"{title[0].upper()}{title[1:]}: {text(index.trace.stats(step.index - 1)[stat])} now. "
