@@ -67,9 +67,8 @@ class CompilerOptions:
         return found if self.preset == CompilerOptions().preset else {"preset": self.preset, **found}
 
     def with_preset(self, preset: str) -> "CompilerOptions":
-        """The options with another preset: its rules, its limit on rounds, its levels.
+        """The options with another preset: all its rules and matches, its limit on rounds, its levels.
 
-        The preset may lack the disabled rules and those of skipped matches, so these entries are dropped.
         Raises: UnknownNameError.
         """
         steps = tuple(entry for entry in self.skip if "@" not in entry)

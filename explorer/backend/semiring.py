@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.numeric import as_complex, common_type, log
-from explorer.errors import unknown_name
+from explorer.errors import look_up
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,7 @@ SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), Compl
 
 def semiring_named(name: str) -> Semiring:
     """The semiring of this name. Raises: UnknownNameError."""
-    for semiring in SEMIRINGS:
-        if semiring.name == name:
-            return semiring
-    raise unknown_name("semiring", name, [semiring.name for semiring in SEMIRINGS])
+    return look_up("semiring", name, {semiring.name: semiring for semiring in SEMIRINGS})
 
 
 def _scale(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from explorer.backend import (
     FoldIndexInfo,
@@ -33,8 +33,6 @@ from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
 from explorer.trace import Folded, Listener, RunStarted, Snapshot, Stage, StepEnded, StepFailed, StepPath, StepStarted
-
-Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -169,10 +167,8 @@ class TorchCompiler:
             self._notify(StepEnded(changed, seconds, snapshot(level)))
             return groups
 
-        def skips_level(level: int) -> bool:
-            return skips.skips_step(f"fold/level {level}")
-
-        return _fold_circuit(graph, scheduler_named(self.options.levels), fresh, run_level, skips_level)
+        scheduler = scheduler_named(self.options.levels)
+        return _fold_circuit(graph, scheduler, fresh, run_level, lambda level: skips.skips_step(f"fold/level {level}"))
 
     # ------------------------------------------------------------------ for compile rules
 
@@ -222,7 +218,7 @@ class TorchCompiler:
         self._notify(StepEnded(after is not None, seconds, after_snapshot))
         return after
 
-    def _run(self, path: StepPath, work: Callable[[], Result], before: Snapshot) -> tuple[Result, float]:
+    def _run(self, path: StepPath, work: Callable[[], Any], before: Snapshot) -> tuple[Any, float]:
         """Run the work of a step after its first event; return its result and seconds. Report and raise a failure."""
         self._notify(StepStarted(path, "compiled"))
         started = perf_counter()

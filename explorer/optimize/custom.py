@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from explorer.backend import TorchInnerLayer, TorchLayer, chain_of
-from explorer.errors import DuplicateNameError, unknown_name
+from explorer.errors import DuplicateNameError, check_name
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES, RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern, Rule, all_of
@@ -31,8 +31,7 @@ def rule_replacing(pattern: LayerOptPattern, replacement: str) -> Rule:
     A known rule adds its own conditions, under which it is correct; its cost is not checked.
     Raises: UnknownNameError for a replacement that does not fit.
     """
-    if replacement not in replacements_of(pattern):
-        raise unknown_name("replacement", replacement, list(replacements_of(pattern)))
+    check_name("replacement", replacement, replacements_of(pattern))
     if replacement == ONE_LAYER:
         return Rule(pattern, join_layers, source=pattern.source)
     known = next(rule for rule in _known_rules() if rule.name == replacement)

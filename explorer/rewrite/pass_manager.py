@@ -15,7 +15,7 @@ from explorer.errors import (
     LimitWarning,
     RuleError,
     ValueRangeError,
-    unknown_name,
+    check_name,
     warn,
 )
 from explorer.rewrite.pipelines import (
@@ -141,8 +141,7 @@ class PassRegistry(Generic[G]):
     def __getitem__(self, name: str) -> Pass[G]:
         if name == EMPTY_PASS:
             return EmptyPass()
-        if name not in self.passes:
-            raise unknown_name("pass", name, self.names)
+        check_name("pass", name, self.names)
         return self.passes[name]
 
     def __iter__(self) -> Iterator[Pass[G]]:
@@ -205,16 +204,14 @@ class PassManager(Generic[G]):
         self.passes = passes
         self.options: PassOptions[G] = PassOptions() if options is None else options
         for config in pipeline:
-            if config.pass_id not in passes:
-                raise unknown_name("pass", config.pass_id, passes.names)
+            check_name("pass", config.pass_id, passes.names)
         self._check_options()
 
     def _check_options(self) -> None:
         options = self.options
         for which in (options.verify_before, options.verify_after, options.dump_before, options.dump_after):
             for name in () if which == "all" else which:
-                if name not in self.passes:
-                    raise unknown_name("pass", name, self.passes.names)
+                check_name("pass", name, self.passes.names)
         if options.max_rounds < 1:
             raise ValueRangeError(f"max_rounds: expected at least 1, got {options.max_rounds}")
         if options.stop_after is not None and options.stop_after < 0:

@@ -60,15 +60,12 @@ class Rule:
 
     def with_guard(self, guard: Guard) -> "Rule":
         """The rule with another guard, which is asked about matches that its own guard accepts."""
-        own = self.guard
-        if own is None:
-            return replace(self, guard=guard)
+        guards = [one for one in (self.guard, guard) if one is not None]
 
-        def both(compiler: Any, match: GraphOptMatch) -> str | None:
-            reason = own(compiler, match)
-            return guard(compiler, match) if reason is None else reason
+        def first_reason(compiler: Any, match: GraphOptMatch) -> str | None:
+            return next((reason for one in guards if (reason := one(compiler, match)) is not None), None)
 
-        return replace(self, guard=both)
+        return replace(self, guard=first_reason)
 
     def describe(self, kind: str) -> RuleDescription:
         """The description of the rule for a trace."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.errors import unknown_name
+from explorer.errors import look_up
 from explorer.trace.answers import Answers, ConflictRecord, NearMisses, RuleInteraction, RuleStats
 from explorer.trace.events import RuleDescription
 from explorer.trace.passes import rules_of_pass
@@ -11,10 +11,7 @@ from explorer.trace.steps import Step
 
 def find_rule(rules: Sequence[RuleDescription], pattern: str) -> RuleDescription:
     """The rule with this pattern. Raises: UnknownNameError."""
-    for rule in rules:
-        if rule.pattern == pattern:
-            return rule
-    raise unknown_name("pattern", pattern, [rule.pattern for rule in rules])
+    return look_up("pattern", pattern, {rule.pattern: rule for rule in rules})
 
 
 def near_misses(

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from explorer.app.commands.compiler_options import with_compiler_options
 from explorer.app.commands.console import check_writable, command, notes, print_text, say_note
-from explorer.errors import CircuitError, check_name, unknown_name
+from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def recorder_of(
     from explorer.compiler import TorchCompiler, record
     from explorer.rewrite import CompilationMode
 
-    if mode not in (modes := tuple(known.value for known in CompilationMode)):
-        raise unknown_name("mode", mode, modes)
+    check_name("mode", mode, [known.value for known in CompilationMode])
     check_name("level", level, LEVEL_NAMES)
     if level != TENSOR_LEVEL:
         if pipeline is not None or mode != "infer":
