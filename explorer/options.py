@@ -67,10 +67,7 @@ class CompilerOptions:
         return found if self.preset == CompilerOptions().preset else {"preset": self.preset, **found}
 
     def with_preset(self, preset: str) -> "CompilerOptions":
-        """The options with another preset: all its rules and matches, its limit on rounds, its levels.
-
-        Raises: UnknownNameError.
-        """
+        """The options with another preset: all its rules and matches, rounds and levels. Raises: UnknownNameError."""
         steps = tuple(entry for entry in self.skip if "@" not in entry)
         return replace(self, preset=preset, disable=(), skip=steps, max_rounds=None, levels=None)
 

@@ -149,14 +149,11 @@ class TorchCompiler:
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
         states = FoldStates(graph, self._counter)
 
-        def snapshot(level: int) -> Snapshot:
-            if level < 0:
-                return CompiledSnapshot(self, circuit, self._counter, graph)
-            return FoldingSnapshot(self, circuit, self._counter, states, level)
+        latest: Snapshot = CompiledSnapshot(self, circuit, self._counter, graph)
 
         def run_level(level: int, work: LevelWork) -> Sequence[FoldedGroup]:
-            path = StepPath.of("fold", Stage("level", level))
-            groups, seconds = self._run(path, work, snapshot(level - 1))
+            nonlocal latest
+            groups, seconds = self._run(StepPath.of("fold", Stage("level", level)), work, latest)
             if not self.listeners:
                 return groups
             for group in groups:
@@ -164,7 +161,8 @@ class TorchCompiler:
                 self._notify(Folded(level, group.node, kind.__name__, settings, group.members, seconds / len(groups)))
             states.add(groups)
             changed = any(len(group.members) > 1 for group in groups)
-            self._notify(StepEnded(changed, seconds, snapshot(level)))
+            latest = FoldingSnapshot(self, circuit, self._counter, states, level)
+            self._notify(StepEnded(changed, seconds, latest))
             return groups
 
         scheduler = scheduler_named(self.options.levels)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
-from explorer.errors import ValueRangeError, check_name, unknown_name
+from explorer.errors import ValueRangeError, check_name
 
 
 class ConvergenceMode(Enum):
@@ -90,8 +90,7 @@ class FunctionPassPipeline:
 
     def with_changes(self, pass_id: str, **changes: Any) -> "FunctionPassPipeline":
         """Change fields of all entries of a pass. Raises: UnknownNameError for a pass or a field."""
-        if all(config.pass_id != pass_id for config in self.configs):
-            raise unknown_name("pass in the pipeline", pass_id, self.pass_ids)
+        check_name("pass in the pipeline", pass_id, self.pass_ids)
         known = [part.name for part in fields(FunctionPassConfig)]
         for name in changes:
             check_name("field of FunctionPassConfig", name, known)
