@@ -218,9 +218,9 @@ def test_no_constant_has_the_name_of_something_that_a_module_has():
 
 
 def test_what_happens_to_the_module_later_does_not_change_what_was_recorded_for_inference():
-    last = nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 2, 3))
-    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), last).eval()
-    module.computed = 2 * module[0].weight  # such a tensor cannot be copied by `copy.deepcopy`
+    first, last = nn.Conv2d(3, 4, 3), nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 2, 3))
+    module = nn.Sequential(first, nn.BatchNorm2d(4), last).eval()
+    module.computed = 2 * first.weight  # such a tensor cannot be copied by `copy.deepcopy`
     x = torch.randn(2, 3, 8, 8)
     compiled = explorer.record(module, (x,)).compiled
     before = module(x).detach().clone()
@@ -230,8 +230,12 @@ def test_what_happens_to_the_module_later_does_not_change_what_was_recorded_for_
     torch.testing.assert_close(compiled(x), before)
 
 
+class Locked(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 2)
+        self.lock = threading.Lock()
+
+
 def test_a_module_that_cannot_be_copied_is_recorded():
-    module = nn.Linear(3, 2)
-    module.lock = threading.Lock()
-    x = torch.randn(4, 3)
+    module, x = Locked(), torch.randn(4, 3)
     torch.testing.assert_close(explorer.record(module, (x,)).compiled(x), module(x))
