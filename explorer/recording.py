@@ -30,7 +30,7 @@ def record(subject: Any, *arguments: Any, **options: Any) -> "Trace":
 
     if not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
         raise DataTypeError(
-            f"cannot record a {type(subject).__name__}; expected a circuit, an nn.Module with example inputs, an "
-            "exported program, or a tensor graph"
+            "expected a circuit, an nn.Module with example inputs, an exported program or a tensor graph to record, "
+            f"got {type(subject).__name__}"
         )
     return record_module(subject, *arguments, **options)

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import count
 from time import perf_counter
@@ -25,7 +25,7 @@ from explorer.compiler.registries import CompileRule
 from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
-from explorer.errors import CircuitError, DataTypeError, RuleError, unknown_name
+from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
 from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, scheduler_named
 from explorer.graph import Graph
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
@@ -251,6 +251,8 @@ def _apply_rule(rule: CompileRule, compiler: TorchCompiler, symbolic: object) ->
 
 def _options(options: CompilerOptions | None, keywords: Mapping[str, Any]) -> CompilerOptions:
     """The options, given as one object or as keyword arguments, with the strategy under its name."""
+    for name in keywords:
+        check_name("option", name, [f.name for f in fields(CompilerOptions)])
     if options is None:
         strategy = strategy_named(keywords.get("strategy", OptMatchStrategy.LARGEST_MATCH))
         return CompilerOptions(**{**keywords, "strategy": strategy.value})

@@ -4,11 +4,11 @@ Rules are pure. Only the driver builds a new graph, and whether a pass changed t
 did.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from explorer.errors import CircuitError, RuleError
 from explorer.graph import Graph
@@ -117,13 +117,13 @@ def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:
 
 def _apply(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> tuple[Any, ...]:
     try:
-        nodes = tuple(rule.apply(context.compiler, match))
+        result: object = rule.apply(context.compiler, match)
+        nodes = tuple(cast("Iterable[Any]", result)) if isinstance(result, Iterable) else ()
     except Exception as error:
         raise _failure(rule, match, error) from error
     if not nodes:
-        raise RuleError(
-            f"the rule {rule.name} ({rule.source}) returned no node for the match {match}; return at least one"
-        )
+        returned = f"the rule {rule.name} ({rule.source}) returned {result!r} for the match {match}"
+        raise RuleError(f"{returned}; return a tuple of at least one node")
     problem = context.check(match, nodes) if context.check is not None else None
     if problem is not None:
         raise RuleError(f"the rule {rule.name} ({rule.source}) returned illegal nodes for the match {match}: {problem}")

@@ -128,6 +128,7 @@ def test_outputs_of_different_widths_are_refused_at_construction():
             {"semiring": "max-product"},
             "no semiring named 'max-product'; known are: sum-product, lse-sum",
         ),
+        ({"semi": "x"}, "no option named 'semi'; known are: preset, semiring"),
         ({"preset": "best"}, "no preset named 'best'; known are: default, handbook"),
         ({"strategy": "luck"}, "no strategy named 'luck'; known are: largest-match, first-match, lowest-cost"),
         ({"levels": "deep"}, "no scheduling of levels named 'deep'; known are: longest-distance, fewest-groups"),

@@ -320,8 +320,8 @@ BAD_RULES = {
         "TorchSumLayer does not fit on TorchSumLayer: each layer reads the previous one",
     ),
     "no layer": (lambda match: ("a layer",), "expected layers from a rule on layers, got a str"),
-    "nothing": (lambda match: (), "returned no node"),
-    "no tuple": (lambda match: None, "TypeError"),
+    "nothing": (lambda match: (), r"returned \(\) for"),
+    "no tuple": (lambda match: None, "returned None for"),
     "an error": (lambda match: match.entries[5], "IndexError: tuple index out of range"),
 }
 

@@ -368,8 +368,8 @@ def test_an_unknown_level_is_refused():
 @pytest.mark.parametrize(
     ("args", "kwargs", "says"),
     [
-        ((), {}, "expected 1 positional arguments .*, got 0 positional arguments"),
-        ((torch.zeros(2, 10, 64), torch.zeros(1)), {}, "expected 1 positional arguments .*, got 2 positional"),
+        ((), {}, "expected 1 positional argument .*, got 0 positional arguments"),
+        ((torch.zeros(2, 10, 64), torch.zeros(1)), {}, "expected 1 positional argument .*, got 2 positional"),
         ((), {"x": torch.zeros(2, 10, 64)}, "expected 1 positional .*, got 0 positional arguments and the keywords x"),
         ((torch.zeros(3, 10, 64),), {}, r"expected x to have shape \(2, 10, 64\), got \(3, 10, 64\)"),
         ((3,), {}, r"expected a tensor of shape \(2, 10, 64\) as x, got type int"),

@@ -143,10 +143,14 @@ class Interface:
 
 def _describe(spec: pytree.TreeSpec) -> str:
     positional, named = spec.children()
-    parts = [f"{positional.num_children} positional arguments"]
+    parts = [_count(positional.num_children, "positional argument")]
     if named.num_children:
         parts.append(f"the keywords {', '.join(named.context)}")
-    return f"{' and '.join(parts)} with {spec.num_leaves} values in them"
+    return f"{' and '.join(parts)} with {_count(spec.num_leaves, 'value')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def same_strides(shape: Sequence[int], one: Sequence[int], other: Sequence[int]) -> bool:

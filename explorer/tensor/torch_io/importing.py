@@ -304,9 +304,8 @@ class _Reader:
             if spec.kind is OutputKind.BUFFER_MUTATION:
                 mutations.append(Mutation(str(spec.target), self._stored(str(spec.target))))
             elif spec.kind is not OutputKind.USER_OUTPUT:
-                raise ExportError(
-                    f"the program has a result of the kind {spec.kind.name.lower()}, which is not supported"
-                )
+                written = spec.kind.name.lower().removesuffix("_mutation").removeprefix("user_")
+                raise ExportError(f"expected a program that changes no {written}, got one that writes {spec.target}")
             found.append(variable)
         if not found:
             raise ExportError("the program returns no tensor; return at least one")
