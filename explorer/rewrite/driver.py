@@ -117,7 +117,7 @@ def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:
 
 def _apply(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> tuple[Any, ...]:
     try:
-        result: object = rule.apply(context.compiler, match)
+        result = cast("object", rule.apply(context.compiler, match))
         nodes = tuple(cast("Iterable[Any]", result)) if isinstance(result, Iterable) else ()
     except Exception as error:
         raise _failure(rule, match, error) from error
