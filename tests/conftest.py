@@ -4,7 +4,6 @@ import gc
 import os
 import random
 import sys
-from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 load_profile()
 
-# There is about one worker per core, so more threads would wait for each other. Set before torch is loaded, for servers
+# There is one worker per core, so more threads would wait for each other. Set before torch is loaded, for servers
 # that tests start too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -31,12 +30,6 @@ sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgument
 
 # PyTorch allocates many small objects; looking for cycles among a million of them took an eighth of the time.
 gc.set_threshold(20_000, 10, 10)
-
-
-@pytest.hookimpl(optionalhook=True, wrapper=True)
-def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """One more than cores: a test of a page mostly waits for its server and its browser."""
-    return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 
 @pytest.hookimpl(optionalhook=True)
