@@ -236,6 +236,9 @@ class Locked(nn.Linear):
         self.lock = threading.Lock()
 
 
-def test_a_module_that_cannot_be_copied_is_recorded():
+def test_a_module_that_cannot_be_copied_is_recorded_with_tensors_of_its_own():
     module, x = Locked(), torch.randn(4, 3)
-    torch.testing.assert_close(explorer.record(module, (x,)).compiled(x), module(x))
+    compiled, before = explorer.record(module, (x,)).compiled, module(x).detach()
+    with torch.no_grad():
+        module.weight.zero_()
+    torch.testing.assert_close(compiled(x), before)

@@ -63,32 +63,34 @@ def export(
     training: bool = False,
 ) -> ExportedProgram:
     """Export a module. Raises: ExportError if PyTorch cannot, with the reason and the user's line."""
-    if not training:
-        module = _snapshot(module)
     arguments, keywords = _without_repeats(module, (tuple(example_inputs), dict(kwargs or {})))
     # Without gradients the logarithms of a circuit need no guard at zero.
     gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
     try:
         with exclusively(), warnings.catch_warnings(), torch.set_grad_enabled(gradients):
             warnings.simplefilter("ignore")
-            return torch.export.export(module, arguments, keywords)
+            program = torch.export.export(module, arguments, keywords)
     except Exception as error:
         raise ExportError(
             f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {_first_line(error)}"
         ) from error
+    if not training:
+        _own_tensors(program)
+    return program
 
 
-def _snapshot(module: nn.Module) -> nn.Module:
-    """A copy of the module: rules compute with its weights, and the others must not change later either.
+def _own_tensors(program: ExportedProgram) -> None:
+    """Replace the tensors of a program by copies, which share memory as the originals do.
 
-    A module that cannot be copied, for example because it holds a lock, is returned itself.
+    Rules compute with the weights of a module, so that later changes of the module must not reach the others.
     """
-    values = [value for part in module.modules() for value in vars(part).values()]
+    values = [value for tensors in (program.state_dict, program.constants) for value in tensors.values()]
     computed = [value for value in values if isinstance(value, torch.Tensor) and not value.is_leaf]
-    try:
-        return copy.deepcopy(module, {id(value): value.detach().clone() for value in computed})
-    except (RuntimeError, TypeError):
-        return module
+    memo: dict[int, Any] = {id(value): value.detach().clone() for value in computed}
+    for tensors in (program.state_dict, program.constants):
+        for name, value in tensors.items():
+            if isinstance(value, torch.Tensor):
+                tensors[name] = copy.deepcopy(value, memo)
 
 
 def _without_repeats(module: nn.Module, arguments: Any) -> Any:
