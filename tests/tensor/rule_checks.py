@@ -81,7 +81,7 @@ def check_rewrite(database, before, after, variables, **options):
     """Rewrite the expression `before` with the rules of a database: the graph becomes `after`, its values stay."""
     inputs = [variable for variable in variables.values() if not isinstance(variable, Constant)]
     graph = apply(database.query("+fast_run"), inputs, expression(before, variables), **options)
-    assert repr(graph) == f"[{after}]"
+    assert repr(graph) == f"[{after}]", repr(graph)
 
 
 def canonical(inputs, *outputs, **options):

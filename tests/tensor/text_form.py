@@ -24,7 +24,10 @@ NAMESPACES = (torch.ops.aten, torch.ops.explorer)
 
 
 def expression(text: str, variables: Mapping[str, Any]) -> Any:
-    """The value of an expression. Assignments may precede it: `e = exp(x); div(e, sum(e, [1], True))`."""
+    """The value of an expression. Assignments may precede it: `e = exp(x); div(e, sum(e, [1], True))`.
+
+    A name that is not among the variables is that of an operator; `explorer.` tells ours from PyTorch's.
+    """
     known = dict(variables)
     *assignments, last = ast.parse(text.strip()).body
     for statement in assignments:
@@ -38,7 +41,7 @@ def expression(text: str, variables: Mapping[str, Any]) -> Any:
 def rewrites(table: str) -> list[tuple[str, str]]:
     """The rows `before -> after` of a table; the arrow may begin a line of its own."""
     rows = [line.strip() for line in re.sub(r"\n\s*-> ", " -> ", table).splitlines() if line.strip()]
-    return [(before.strip(), after.strip()) for before, after in (row.rsplit(" -> ", 1) for row in rows)]
+    return [(before.strip(), after.strip()) for before, after in (row.split(" -> ", 1) for row in rows)]
 
 
 def graph_from(text: str) -> FunctionGraph:
@@ -51,15 +54,24 @@ def graph_from(text: str) -> FunctionGraph:
         assert matched is not None, row
         name, value, kind = matched.groups()
         if value == "input":
-            known[name] = Variable(_type(kind), name="" if re.fullmatch(r"i\d+", name) else name)
+            known[name] = Variable(type_of(kind), name="" if re.fullmatch(r"i\d+", name) else name)
             inputs.append(known[name])
         elif "(%" in value or "()" in value or not re.match(r"[-\w.]+$|full\(|constant|parameter", value):
             made = _value(ast.parse(re.sub(r"%([\w:.#]+)", r'known["\1"]', value), mode="eval").body, known)
             results = made if isinstance(made, tuple) else (made,)
             known |= {name: made, **{f"{name}:{k}": result for k, result in enumerate(results)}}
         else:
-            known[name] = _constant(value, _type(kind), name)
+            known[name] = _constant(value, type_of(kind), name)
     return FunctionGraph(inputs, [known[name.strip().removeprefix("%")] for name in last[len("outputs:") :].split(",")])
+
+
+def type_of(text: str) -> TensorType:
+    """The type of a tensor that is not quantized, from the form in which it is printed: `f32[2,3]`."""
+    matched = re.match(r"(\w+)\[([\d,]*)\]", text)
+    assert matched is not None, text
+    letters, shape = matched.groups()
+    dtype = {name: kind for kind, name in LETTERS.items()}.get(letters) or getattr(torch, letters)
+    return TensorType(dtype, tuple(int(size) for size in shape.split(",") if size))
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
@@ -81,9 +93,13 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
 
 def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
     args = [_value(arg, known) for arg in node.args]
+    if callable(function := known.get(ast.unparse(node.func))):
+        return function(*args)
     settings = {keyword.arg: _value(keyword.value, known) for keyword in node.keywords if keyword.arg}
-    name, _, overload = ast.unparse(node.func).rpartition("aten.")[2].removeprefix("explorer.").partition(".")
-    space = next(space for space in NAMESPACES if hasattr(space, name))
+    path = ast.unparse(node.func)
+    name, _, overload = path.removeprefix("aten.").removeprefix("explorer.").partition(".")
+    spaces = NAMESPACES[::-1] if path.startswith("explorer.") else NAMESPACES
+    space = next(space for space in spaces if hasattr(space, name))
     packet = getattr(space, name)
     wanted = [overload] if overload else [one for one in OVERLOADS if one in packet.overloads()] or packet.overloads()
     error: Exception | None = None
@@ -95,14 +111,6 @@ def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
         except OperatorError as found:
             error = error or found
     raise OperatorError(f"no overload of {name} accepts {ast.unparse(node)}: {error}")
-
-
-def _type(text: str) -> TensorType:
-    matched = re.match(r"(\w+)\[([\d,]*)\]", text)
-    assert matched is not None, text
-    letters, shape = matched.groups()
-    dtype = {name: kind for kind, name in LETTERS.items()}.get(letters) or getattr(torch, letters)
-    return TensorType(dtype, tuple(int(size) for size in shape.split(",") if size))
 
 
 def _constant(text: str, kind: TensorType, name: str) -> Constant:

@@ -1,6 +1,7 @@
 """Running passes in tests: the graph stays legal and keeps its values."""
 
 import re
+from functools import partial
 
 import torch
 
@@ -17,7 +18,7 @@ from explorer.rewrite import (
 from explorer.tensor import Constant, FunctionGraph, Observer, TensorType, Variable, to_module
 from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.passes.base import WEAKEST
-from tests.tensor.text_form import expression
+from tests.tensor.text_form import expression, type_of
 
 aten = torch.ops.aten
 
@@ -102,7 +103,12 @@ def promised(graph, mark, *names):
 
 def results(graph, given):
     """The outputs of a graph as a list."""
-    found = to_module(graph)(*given)
+    return outputs_of(to_module(graph), given)
+
+
+def outputs_of(module, given):
+    """The outputs of a module as a list."""
+    found = module(*given)
     return list(found) if isinstance(found, tuple) else [found]
 
 
@@ -114,24 +120,45 @@ def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_p
     return graph
 
 
-def check_pass(names, before, after, shapes, dtype=torch.float32, given=None):
+def check_pass(names, before, after, shapes, dtype=torch.float32, **options):
     """Run passes on the expression `before`: the graph becomes `after`, and keeps its values as in `optimized`.
 
-    `names` are those of passes, separated by spaces; `shapes` those of the inputs by name.
+    Returns the graph. `names` are those of passes, separated by spaces. `shapes` are those of the inputs and
+    constants by name; see `leaves`. `splat(5.0, 2, 3)` in `before` is a constant filled with a number; `constant`
+    in `after` is one without a name.
     """
-    graph = optimized(*_read(before, shapes, dtype), *names.split(), given=given)
-    assert repr(graph).removeprefix("[").removesuffix("]") == after
+    graph = optimized(*read(before, shapes, dtype), *names.split(), **options)
+    found = re.sub(r"\bconstant [0-9a-f]{8}", "constant", repr(graph)[1:-1])
+    assert found == after, found
+    return graph
 
 
 def check_reason(names, before, reason, shapes, dtype=torch.float32):
     """Passes leave the expression `before` as it is and say why."""
-    assert reasons(*_read(before, shapes, dtype), *names.split()) == [reason]
+    found = reasons(*read(before, shapes, dtype), *names.split())
+    assert found == [reason], found
 
 
-def _read(text, shapes, dtype):
+def leaves(shapes, dtype):
+    """An input for each name, and a constant with random numbers for each name in capitals.
+
+    A string such as "i64[3]" in place of a shape says the dtype too.
+    """
+    found = {}
+    for name, shape in shapes.items():
+        kind = type_of(shape) if isinstance(shape, str) else TensorType(dtype, shape)
+        if name.isupper():
+            found[name] = constant(*kind.shape, dtype=kind.dtype, seed=sum(name.encode()), name=name)
+        else:
+            found[name] = Variable(kind, name=name)
+    return found
+
+
+def read(text, shapes, dtype):
     """The inputs that an expression reads, and its value."""
-    known = {name: tensor(*shape, dtype=dtype, name=name) for name, shape in shapes.items()}
-    return [variable for name, variable in known.items() if re.search(rf"\b{name}\b", text)], expression(text, known)
+    known = leaves(shapes, dtype)
+    inputs = [v for name, v in known.items() if not name.isupper() and re.search(rf"\b{name}\b", text)]
+    return inputs, expression(text, known | {"splat": partial(full, dtype=dtype)})
 
 
 def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
@@ -141,17 +168,19 @@ def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, give
     """
     given = values(graph) if given is None else given
     special = special_values(graph)
-    before, specially = results(graph, given), results(graph, special)
+    module = to_module(graph)
+    before, specially = outputs_of(module, given), outputs_of(module, special)
     mark = graph.checkpoint()
     convergence = ConvergenceMode.UNTIL_FIXED_POINT if until_fixed_point else ConvergenceMode.ONE_PASS
     configs = [FunctionPassConfig(name, convergence, dce=DCERequiredMode.NONE) for name in names]
     manager = PassManager(FunctionPassPipeline.of(*configs), passes, PassOptions(verify_before="all"))
     done = manager.run(graph, mode)
+    module = to_module(graph)
     if promised(graph, mark, *names) is Exactness.EXACT:
-        assert_same_bits(results(graph, given), before)
-        assert_same_bits(results(graph, special), specially)
+        assert_same_bits(outputs_of(module, given), before)
+        assert_same_bits(outputs_of(module, special), specially)
         return done
-    for old, new in zip(before, results(graph, given), strict=True):
+    for old, new in zip(before, outputs_of(module, given), strict=True):
         assert old.dtype is new.dtype
         assert old.shape == new.shape
         near = TOLERANCE.get(old.dtype, 0)

@@ -3,43 +3,32 @@
 import pytest
 import torch
 
-from explorer.tensor import Constant, TensorType, call
+from explorer.tensor import TensorType
 from explorer.tensor.facts import splat
 from tests.tensor.passes.checking import (
-    aten,
     check_pass,
+    check_reason,
     full,
-    held,
-    nodes,
-    ops,
-    optimized,
-    reasons,
     run,
-    tensor,
 )
+from tests.tensor.text_form import rewrites
+
+SHAPES = {"x": (3, 2), "y": (3, 2), "n": "i64[3]", "row": (1, 3)}
 
 
-def number(value, dtype):
-    return Constant(torch.tensor(value, dtype=dtype))
-
-
-def test_sums_with_0_and_products_with_0_vanish(dtype):
-    """0 / x + (0 + x) + 0 * x - 0 is x."""
-    x = tensor(3, 2, dtype=dtype)
-    zero = full(0.0, 3, 2, dtype=dtype)
-    y = call(aten.add.Tensor, call(aten.div.Tensor, zero, x), call(aten.add.Tensor, zero, x))
-    y = call(aten.sub.Tensor, call(aten.add.Tensor, y, call(aten.mul.Tensor, zero, x)), zero)
-    graph = optimized([x], call(aten.relu.default, y), "OptimizeArithmeticNodes")
-    assert ops(graph) == ["relu"]
-    assert graph.toposort()[0].inputs == graph.inputs
-
-
-def test_a_product_of_zeros_is_zero(dtype):
-    a, b = tensor(3, 2, dtype=dtype, name="a"), tensor(3, 2, dtype=dtype, name="b")
-    zeros = [call(aten.mul.Tensor, full(0.0, 3, 2, dtype=dtype), v) for v in (a, b)]
-    graph = optimized([a, b], call(aten.mul.Tensor, *zeros), "OptimizeArithmeticNodes")
-    assert ops(graph) == []
-    assert held(graph.outputs[0]).number == 0
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    z = splat(0.0, 3, 2); relu(sub(add(add(div(z, x), add(z, x)), mul(z, x)), z)) -> relu(x)
+    z = splat(0.0, 3, 2); mul(mul(z, x), mul(z, y)) -> full(0)
+    relu(mul(x, splat(1.0))) -> relu(x)
+    relu(mul(splat(1.0), x)) -> relu(x)
+    relu(div(x, splat(1.0))) -> relu(x)
+    relu(pow(x, 1)) -> relu(x)
+    pow(x, 2) -> mul(x, x)
+    add(n, splat(0.0)) -> add(n, 0)
+    mul(row, splat(1.0, 4, 1)) -> mul(row, full(1))
+"""))  # fmt: skip
+def test_neutral_elements_vanish_unless_the_type_or_the_shape_changes(before, after, dtype):
+    check_pass("OptimizeArithmeticNodes", before, after, SHAPES, dtype)
 
 
 def test_a_splat_keeps_all_its_digits_and_needs_the_memory_of_one_number(dtype):
@@ -52,66 +41,26 @@ def test_a_splat_keeps_all_its_digits_and_needs_the_memory_of_one_number(dtype):
     assert splat(TensorType(dtype, (1, 1)), precise).signature == full(precise, 1, 1, dtype=dtype).signature
 
 
-@pytest.mark.parametrize("make", [
-    lambda x, one: call(aten.mul.Tensor, x, one),
-    lambda x, one: call(aten.mul.Tensor, one, x),
-    lambda x, one: call(aten.div.Tensor, x, one),
-    lambda x, one: call(aten.pow.Tensor_Scalar, x, 1),
-])  # fmt: skip
-def test_a_product_with_1_is_removed(make, dtype):
-    x = tensor(3, 2, dtype=dtype)
-    graph = optimized([x], call(aten.relu.default, make(x, number(1.0, dtype))), "OptimizeArithmeticNodes")
-    assert ops(graph) == ["relu"]
-
-
-def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(dtype):
-    x, c = tensor(3, 2, dtype=dtype), full(5.0, 3, 2, dtype=dtype)
-    y = call(aten.add.Tensor, call(aten.sub.Tensor, c, call(aten.add.Tensor, c, x)), x)
-    graph = optimized([x], y, "OptimizeArithmeticNodes")
-    inner, middle, _ = graph.toposort()
-    assert isinstance(inner.inputs[1], Constant)
-    assert isinstance(middle.inputs[0], Constant)
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    c = splat(5.0, 3, 2); add(sub(c, add(c, x)), x) -> add(sub(full(5), add(x, full(5))), x)
+    c = splat(5.0, 3, 2); [add(c, x), add(c, y)] -> add(x, full(5)), add(y, full(5))
+"""))  # fmt: skip
+def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(before, after, dtype):
+    graph = check_pass("OptimizeArithmeticNodes", before, after, SHAPES, dtype)
+    assert len(graph.constants) == 1
     assert not run(graph, "OptimizeArithmeticNodes")[0].changed
 
 
-def test_a_number_that_is_added_twice_is_on_the_right_of_both(dtype):
-    """5 nodes stay: both sums, the operators that save them, and the number, which is not an operator here."""
-    x, y, c = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="y"), full(5.0, 3, 2, dtype=dtype)
-    sums = [call(aten.add.Tensor, c, v) for v in (x, y)]
-    graph = optimized([x, y], sums, "OptimizeArithmeticNodes")
-    assert ops(graph) == ["add", "add"]
-    assert nodes(graph) + len(graph.constants) == 5
-    assert [node.inputs[0] for node in graph.toposort()] == list(graph.inputs)
-    assert {held(node.inputs[1]).number for node in graph.toposort()} == {5.0}
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    slice(full([4, 6], 3.0, dtype={dtype}), 0, 1, 3) -> full(3)
+    clamp(full([4, 6], 3.0, dtype={dtype}), 0.0, 2.0) -> full(2)
+    permute(full([4, 6], 3.0, dtype={dtype}), [1, 0]) -> full(3)
+    expand(full([4, 6], 3.0, dtype={dtype}), [2, 4, 6]) -> full(3)
+    view(ones([4, 6], dtype={dtype}), [24]) -> full(1)
+"""))  # fmt: skip
+def test_parts_of_a_splat_are_that_number(before, after, dtype):
+    check_pass("OptimizeSplat", before.format(dtype=dtype), after, SHAPES, dtype)
 
 
-def test_a_sum_that_changes_the_type_or_the_shape_stays():
-    n, x = tensor(3, dtype=torch.int64, name="n"), tensor(1, 3)
-    graph = optimized([n], call(aten.add.Tensor, n, number(0.0, torch.float32)), "OptimizeArithmeticNodes")
-    assert ops(graph) == ["add"]
-    graph = optimized([x], call(aten.mul.Tensor, x, full(1.0, 4, 1)), "OptimizeArithmeticNodes")
-    assert ops(graph) == ["mul"]
-
-
-def test_squares_are_products(dtype):
-    check_pass("OptimizeArithmeticNodes", "pow(x, 2)", "mul(x, x)", {"x": (3, 2)}, dtype)
-
-
-def test_parts_of_a_splat_are_that_number(dtype):
-    zeros = call(aten.full.default, [4, 6], 3.0, dtype=dtype)
-    outputs = [
-        call(aten.slice.Tensor, zeros, 0, 1, 3),
-        call(aten.clamp.default, zeros, 0.0, 2.0),
-        call(aten.permute.default, zeros, [1, 0]),
-        call(aten.expand.default, zeros, [2, 4, 6]),
-    ]
-    graph = optimized([], outputs, "OptimizeSplat")
-    assert ops(graph) == []
-    assert [held(v).number for v in graph.outputs] == [3.0, 2.0, 3.0, 3.0]
-
-
-def test_a_splat_is_reshaped_if_nothing_else_reads_it(dtype):
-    ones = call(aten.ones.default, [4, 6], dtype=dtype)
-    assert ops(optimized([], call(aten.view.default, ones, [24]), "OptimizeSplat")) == []
-    declined = reasons([], [call(aten.view.default, ones, [24]), ones], "OptimizeSplat")
-    assert declined == ["the tensor has other users"]
+def test_a_splat_that_something_else_reads_is_not_reshaped(dtype):
+    check_reason("OptimizeSplat", "z = ones([4, 6]); [view(z, [24]), z]", "the tensor has other users", SHAPES, dtype)
