@@ -66,7 +66,7 @@ def bench_compile(
             bar.advance(task)
             bar.update(task, note=name)
 
-        with _kept_when_stopped():
+        with _note_interrupt():
             for case in chosen:
                 times.append(b.measure_compile(case, repeats=repeats, on_run=tell))
             if growth:
@@ -97,7 +97,7 @@ def bench_forward(
     times: list[b.ForwardTimes] = []
     with progress(notes()) as bar:
         task = bar.add_task("Measuring", total=len(chosen), note="")
-        with _kept_when_stopped():
+        with _note_interrupt():
             for case in chosen:
                 bar.update(task, note=case.name)
                 times.append(b.measure_forward(case, num_threads=threads, repeats=repeats))
@@ -134,7 +134,7 @@ def bench_views(
     pages: dict[str, tuple[str, int]] = {}
     with progress(notes()) as bar:
         task = bar.add_task("Measuring", total=2 * len(names), note="")
-        with _kept_when_stopped():
+        with _note_interrupt():
             for name in names:
                 bar.update(task, note=name)
                 trace = record(load_circuit(name))
@@ -182,7 +182,7 @@ def bench_tensor(
             bar.advance(task)
             bar.update(task, note=name)
 
-        with _kept_when_stopped():
+        with _note_interrupt():
             for name in names:
                 bar.update(task, note=name)
                 counts.append(b.measure_tensor(name, threads))
@@ -203,7 +203,7 @@ def _conditions(num_threads: int, repeats: int) -> Conditions:
 
 
 @contextmanager
-def _kept_when_stopped() -> Iterator[None]:
+def _note_interrupt() -> Iterator[None]:
     """Ctrl-C ends the measurement; the finished cases are reported."""
     try:
         yield

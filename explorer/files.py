@@ -40,7 +40,7 @@ def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = N
     Raises: FileFormatError.
     """
     try:
-        data: object = json.loads(_unpacked(raw, where, max_bytes) if raw.startswith(GZIP_MAGIC) else raw)
+        data: object = json.loads(_unpack(raw, where, max_bytes) if raw.startswith(GZIP_MAGIC) else raw)
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise FileFormatError(f"{where} is not a {wanted} file, or it is truncated: {error}") from error
     if not isinstance(data, dict):
@@ -48,7 +48,7 @@ def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = N
     return cast("Mapping[str, Any]", data)
 
 
-def _unpacked(raw: bytes, where: str, max_bytes: int | None) -> bytes:
+def _unpack(raw: bytes, where: str, max_bytes: int | None) -> bytes:
     if max_bytes is None:
         return gzip.decompress(raw)
     with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:

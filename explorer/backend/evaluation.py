@@ -62,7 +62,7 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
-        batch, parameters = self._checked(x), self._layer_values()
+        batch, parameters = self._check_input(x), self._layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = self._activation(planned, batch, values, parameters)
@@ -74,7 +74,7 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
         """The activation (F, B, O) of every layer, in order, with the layer's id."""
-        batch, parameters = self._checked(x), self._layer_values()
+        batch, parameters = self._check_input(x), self._layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = values[planned.node] = self._activation(planned, batch, values, parameters)
@@ -128,7 +128,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         index = getattr(self, f"index_{planned.index}") if planned.index >= 0 else None
         return planned.read(values, index)
 
-    def _checked(self, x: Tensor | None) -> Tensor:
+    def _check_input(self, x: Tensor | None) -> Tensor:
         if x is None:
             if self.num_variables:
                 raise ShapeError(

@@ -81,9 +81,9 @@ class _Counter(TorchDispatchMode):
         self._bytes[key] = num_bytes
         self._live += num_bytes
         self.peak = max(self.peak, self._live)
-        finalize(storage, self._gone, key)
+        finalize(storage, self._on_free, key)
 
-    def _gone(self, key: int) -> None:
+    def _on_free(self, key: int) -> None:
         self._live -= self._bytes.pop(key, 0)
 
 

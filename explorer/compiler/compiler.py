@@ -109,7 +109,7 @@ class TorchCompiler:
         if circuit in self.circuits:
             return self.circuits[circuit]
         skips = SkipTracker(self.skips, (*self.rules.names, *self.options.disable))
-        self._notify(RunStarted(circuit, self.options.to_json(), self._described_rules()))
+        self._notify(RunStarted(circuit, self.options.to_json(), self._describe_rules()))
         self._counter = StatsCounter(self.semiring.is_complex)
         with paused_garbage_collection():
             compiled = self._compile_circuit(circuit, skips)
@@ -231,7 +231,7 @@ class TorchCompiler:
         for listener in self.listeners:
             listener(event)
 
-    def _described_rules(self) -> tuple[Any, ...]:
+    def _describe_rules(self) -> tuple[Any, ...]:
         kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
         return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
 

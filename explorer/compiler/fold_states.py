@@ -73,7 +73,7 @@ class FoldStates:
             groups = self._levels[level]
             affected: dict[int, None] = {}
             for group in groups:
-                totals.copied += _copied_by_group(base, group, place, folds)
+                totals.copied += _count_copied(base, group, place, folds)
                 totals.add(self._counter.layer(group.value).costs)
                 for member in group.members:
                     totals.copied -= copied.pop(member, 0)
@@ -116,7 +116,7 @@ def _level_change(
     return GraphChange(tuple(sorted(gone)), added, {}, {node: inputs[node] for node in sorted(inputs)}, outputs)
 
 
-def _copied_by_group(
+def _count_copied(
     base: Graph[TorchLayer],
     group: FoldedGroup,
     place: Mapping[int, tuple[int, int]],

@@ -35,7 +35,7 @@ class LayersSnapshot(ABC):
 
     @property
     @abstractmethod
-    def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+    def _folded_graph(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         """The layers, folded up to the step, and how they read; None before folding begins."""
 
     @property
@@ -46,7 +46,7 @@ class LayersSnapshot(ABC):
     @property
     def graph(self) -> Graph[TorchLayer]:
         """The layers, folded up to the step."""
-        return self._folded[0]
+        return self._folded_graph[0]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class LayersSnapshot(ABC):
 
     def circuit(self) -> TorchCircuit:
         """An executable circuit of this state, with its own tensors and the current values of the compiled circuit."""
-        graph, fold_index = self._folded
+        graph, fold_index = self._folded_graph
         store = ParameterStore()
         names = self.symbolic.leaf_names
         compiled = self.compiler.circuits.compiled.get(self.symbolic)
@@ -81,7 +81,7 @@ class CompiledSnapshot(LayersSnapshot):
     change: GraphChange | None = None
 
     @property
-    def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+    def _folded_graph(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         return self.layers, None
 
     @property
@@ -101,7 +101,7 @@ class FoldingSnapshot(LayersSnapshot):
     level: int
 
     @property
-    def _folded(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
+    def _folded_graph(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
         return self.states.folded(self.level)
 
     @property

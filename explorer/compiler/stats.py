@@ -95,7 +95,7 @@ class StatsCounter:
 
     def _count_graph(self, graph: Graph[TorchLayer]) -> GraphCounts:
         layers = [self.layer(layer) for layer in graph.nodes.values()]
-        copied = _copied_numbers(graph)
+        copied = _count_copied_numbers(graph)
         totals = Totals(copied=sum(copied.values()))
         leaves: dict[TensorParameter, int] = {}
         types: dict[torch.dtype, None] = {}
@@ -116,7 +116,7 @@ class StatsCounter:
         return known
 
 
-def _copied_numbers(graph: Graph[TorchLayer]) -> Mapping[int, int]:
+def _count_copied_numbers(graph: Graph[TorchLayer]) -> Mapping[int, int]:
     """For each layer that reads layers, how many numbers it copies if nothing is folded."""
     units = {node: layer.num_output_units for node, layer in graph.nodes.items()}
     found: dict[int, int] = {}

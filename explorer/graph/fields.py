@@ -59,13 +59,13 @@ def key_differences(one: NodeKey, other: NodeKey) -> tuple[tuple[str, Any, Any],
     (('units', 4, 1),)
     """
     if one[0] != other[0]:
-        return (("type", _shown(one[0]), _shown(other[0])),)
+        return (("type", _type_name(one[0]), _type_name(other[0])),)
     here, there = dict(one[1]), dict(other[1])
     pairs = [(name, here.get(name), there.get(name)) for name in dict.fromkeys([*here, *there])]
-    return tuple((name, _shown(mine), _shown(theirs)) for name, mine, theirs in pairs if mine != theirs)
+    return tuple((name, _type_name(mine), _type_name(theirs)) for name, mine, theirs in pairs if mine != theirs)
 
 
-def _shown(value: Any) -> Any:
+def _type_name(value: Any) -> Any:
     return value.__name__ if isinstance(value, type) else value
 
 

@@ -41,13 +41,13 @@ class Graph(Generic[Node]):
         for node, sources in self.inputs.items():
             for source in sources:
                 if source not in seen:
-                    raise self._misplaced(node, source)
+                    raise self._order_error(node, source)
             seen.add(node)
         for output in self.outputs:
             if output not in seen:
                 raise GraphError(f"output {output} is not a node of the graph")
 
-    def _misplaced(self, node: int, source: int) -> GraphError:
+    def _order_error(self, node: int, source: int) -> GraphError:
         if source == node:
             return CycleError(f"node {node} reads itself")
         where = "comes later" if source in self.nodes else "does not exist"

@@ -135,15 +135,15 @@ def _limit_after(
 ) -> LimitReached | None:
     """The limit that ends the rounds after a round that changed the graph, or None."""
     if number == options.max_rounds:
-        return LimitReached("rounds", number, _stopped(f"at the limit of {number} rounds"))
+        return LimitReached("rounds", number, _limit_message(f"at the limit of {number} rounds"))
     nodes = _num_nodes(graph)
     if nodes > max_nodes:
         grown = f"after {number} rounds: the circuit has grown to {nodes:,} nodes, over the limit of {max_nodes:,}"
-        return LimitReached("growth", max_nodes, _stopped(grown))
+        return LimitReached("growth", max_nodes, _limit_message(grown))
     return None
 
 
-def _stopped(where: str) -> str:
+def _limit_message(where: str) -> str:
     return f"Stopped optimizing {where}; more rewrites were possible."
 
 

@@ -19,7 +19,7 @@ ONE_LAYER = "one layer"
 
 def replacements_of(pattern: LayerOptPattern) -> tuple[str, ...]:
     """The replacements that fit a pattern: names of known rules on the same layer types, and `one layer`."""
-    names = [rule.name for rule in _known_rules() if _merged(pattern, rule.pattern) is not None]
+    names = [rule.name for rule in _known_rules() if _merge(pattern, rule.pattern) is not None]
     if len(pattern.entries) > 1 and all(issubclass(entry, TorchInnerLayer) for entry in pattern.entries):
         names.append(ONE_LAYER)
     return tuple(names)
@@ -35,7 +35,7 @@ def rule_replacing(pattern: LayerOptPattern, replacement: str) -> Rule:
     if replacement == ONE_LAYER:
         return Rule(pattern, join_layers, source=pattern.source)
     known = next(rule for rule in _known_rules() if rule.name == replacement)
-    merged = cast("LayerOptPattern", _merged(pattern, known.pattern))
+    merged = cast("LayerOptPattern", _merge(pattern, known.pattern))
     return replace(known, pattern=merged)
 
 
@@ -62,7 +62,7 @@ def _known_rules() -> tuple[Rule, ...]:
     return (*DEFAULT_LAYER_SHATTER_OPT_RULES, *DEFAULT_LAYER_FUSE_OPT_RULES)
 
 
-def _merged(pattern: LayerOptPattern, known: Any) -> LayerOptPattern | None:
+def _merge(pattern: LayerOptPattern, known: Any) -> LayerOptPattern | None:
     """The pattern with the conditions and sub-patterns of a known one added; None if they are incompatible.
 
     A parameter has one sub-pattern; if both patterns have one, the two must be equal.

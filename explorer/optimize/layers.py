@@ -61,7 +61,7 @@ TUCKER = LayerOptPattern("Tucker", (TorchSumLayer, TorchKroneckerLayer), config_
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(TUCKER)
 def fuse_tucker(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Kronecker product is one contraction: the vector of all products is never built."""
-    return (_fused(TorchTuckerLayer, *match.entries),)
+    return (_fuse(TorchTuckerLayer, *match.entries),)
 
 
 CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), config_patterns=({"arity": 1}, {}))
@@ -70,10 +70,10 @@ CANDECOMP = LayerOptPattern("Candecomp", (TorchSumLayer, TorchHadamardLayer), co
 @DEFAULT_LAYER_FUSE_OPT_RULES.rule(CANDECOMP)
 def fuse_candecomp(compiler: RuleCompiler, match: GraphOptMatch) -> tuple[TorchLayer, ...]:
     """A sum over a Hadamard product is one layer: a product, then a matrix."""
-    return (_fused(TorchCPTLayer, *match.entries),)
+    return (_fuse(TorchCPTLayer, *match.entries),)
 
 
-def _fused(
+def _fuse(
     kind: type[TorchTuckerLayer] | type[TorchCPTLayer],
     top: TorchSumLayer,
     product: TorchKroneckerLayer | TorchHadamardLayer,

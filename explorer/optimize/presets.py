@@ -56,12 +56,12 @@ def preset_rules(preset: str) -> RuleSet:
     if preset == "handbook":
         return rules.without(*(name for name in rules.names if name not in HANDBOOK_RULES))
     if preset == "default":
-        shatter, fuse = ({r.name: _guarded(r) for r in registry} for registry in (rules.shatter, rules.fuse))
+        shatter, fuse = ({r.name: _add_guards(r) for r in registry} for registry in (rules.shatter, rules.fuse))
         return RuleSet(rules.parameter, LayerOptRegistry(shatter), LayerOptRegistry(fuse))
     raise unknown_name("preset", preset, list(PRESETS))
 
 
-def _guarded(rule: Rule) -> Rule:
+def _add_guards(rule: Rule) -> Rule:
     """The rule as the default preset has it: it must also keep numbers in range, and pay."""
     if rule.name == "SumCollapse":
         rule = rule.with_guard(product_stays_in_range)

@@ -170,7 +170,7 @@ class RewriteDatabase(ABC, Generic[Item]):
     ) -> None:
         """Add an entry. Raises: DuplicateNameError, RuleError."""
         where = f"the database {self.name!r}" if self.name else "the database"
-        texts = self._checked(name, item, tags)
+        texts = self._check_entry(name, item, tags)
         if name in self._entries:
             raise DuplicateNameError(f"{where} has an entry {name!r} already; choose another name")
         holder = next((e.name for e in self._entries.values() if name in e.tags), None)
@@ -188,7 +188,7 @@ class RewriteDatabase(ABC, Generic[Item]):
         renamed = self._rename(item, name)
         self._entries[name] = Entry(name, renamed, texts, number, role)
 
-    def _checked(self, name: object, item: object, tags: Iterable[object]) -> tuple[str, ...]:
+    def _check_entry(self, name: object, item: object, tags: Iterable[object]) -> tuple[str, ...]:
         """The tags as strings. Raises: RuleError for an invalid name, item or tag."""
         if not isinstance(name, str) or not name:
             raise RuleError(f"expected a non-empty string as the name of an entry, got {name!r}")
@@ -299,20 +299,20 @@ class FromQuery:
 
     def including(self, *tags: str) -> Self:
         """Build for the same query, including these tags too. Raises: QueryError."""
-        asked = self._asked()
+        asked = self._require_origin()
         return asked.database.query(asked.query.including(*tags))
 
     def excluding(self, *tags: str) -> Self:
         """Build for the same query, excluding these tags. Raises: QueryError."""
-        asked = self._asked()
+        asked = self._require_origin()
         return asked.database.query(asked.query.excluding(*tags))
 
     def requiring(self, *tags: str) -> Self:
         """Build for the same query, requiring these tags. Raises: QueryError."""
-        asked = self._asked()
+        asked = self._require_origin()
         return asked.database.query(asked.query.requiring(*tags))
 
-    def _asked(self) -> Origin:
+    def _require_origin(self) -> Origin:
         if self.origin is None:
             raise QueryError("this rewriter was not built by a query; query the database instead")
         return self.origin

@@ -85,7 +85,7 @@ def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[Gra
     def accept(match: GraphOptMatch) -> Refusal | None:
         reason = context.skip(match) if context.skip is not None else None
         if reason is None:
-            reason = _declined(rule_of[match.pattern], match, context)
+            reason = _guard_reason(rule_of[match.pattern], match, context)
         if reason is None:
             return None
         return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)
@@ -93,7 +93,7 @@ def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[Gra
     return accept
 
 
-def _declined(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str | None:
+def _guard_reason(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str | None:
     """The reason why the guard of the rule declines a match, or None."""
     if rule.guard is None:
         return None

@@ -33,10 +33,10 @@ def check_fields(node: object) -> None:
 
     Raises: DataTypeError if a field has a different type, or if the class is abstract; ValueRangeError below a bound.
     """
-    for name, kind, taken, bound in _declared(type(node)):
+    for name, kind, taken, bound in _declared_fields(type(node)):
         value = getattr(node, name)
         if type(value) not in taken:
-            value = _converted(node, name, value, kind, taken)
+            value = _convert(node, name, value, kind, taken)
             object.__setattr__(node, name, value)
         if bound is not None and value < bound:
             raise ValueRangeError(f"{type(node).__name__} needs {name} >= {bound}; found {value}")
@@ -71,7 +71,7 @@ _Declared = tuple[str, type, set[type], int | None]
 
 
 @cache
-def _declared(node_type: type) -> tuple[_Declared, ...]:
+def _declared_fields(node_type: type) -> tuple[_Declared, ...]:
     """The fields that are annotated with one class, or with one class or None: name, class, smallest value.
 
     The set holds the types that need no further check: the annotated ones, and subclasses that were seen before.
@@ -90,7 +90,7 @@ def _declared(node_type: type) -> tuple[_Declared, ...]:
     return tuple(found)
 
 
-def _converted(node: object, name: str, value: object, kind: type, taken: set[type]) -> Any:
+def _convert(node: object, name: str, value: object, kind: type, taken: set[type]) -> Any:
     """The value as the annotated class, with NumPy scalars converted to Python numbers. Raises: DataTypeError."""
     if kind not in _PLAIN:
         if isinstance(value, kind):

@@ -62,7 +62,7 @@ def _named_region_graph(name: str, inputs: Sequence[InputSpec], data: ArrayLike 
     kinds = ["categorical" if spec.is_discrete else "gaussian" for spec in inputs]
     if len(set(kinds)) > 1:
         return chow_liu_tree(data, kinds)
-    return _checked(chow_liu_tree(data, kinds[0], num_categories=_common_categories(inputs)), inputs)
+    return _check_num_columns(chow_liu_tree(data, kinds[0], num_categories=_common_categories(inputs)), inputs)
 
 
 def _common_categories(inputs: Sequence[InputSpec]) -> int | None:
@@ -70,7 +70,7 @@ def _common_categories(inputs: Sequence[InputSpec]) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _checked(region_graph: RegionGraph, inputs: Sequence[InputSpec]) -> RegionGraph:
+def _check_num_columns(region_graph: RegionGraph, inputs: Sequence[InputSpec]) -> RegionGraph:
     if region_graph.num_variables != len(inputs):
         raise ShapeError(
             f"expected one input spec per column; found {len(inputs)} for {region_graph.num_variables} columns"

@@ -58,11 +58,11 @@ def checked_steps(
         done = [promises.get(rewrite.rule, "real") for rewrite in step.rewrites]
         done += ["real"] * (imported or bool(step.folds))
         weakest = max(done, key=EXACTNESS_ORDER.index, default="exact")
-        found.append(_checked(step, weakest, values, values if before is None else before, semiring))
+        found.append(_check(step, weakest, values, values if before is None else before, semiring))
     return Answers(found)
 
 
-def _checked(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:
+def _check(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:
     """Compare the results after a step with those before it."""
     pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
     compared = [largest_difference(value, wanted, semiring) for value, wanted in pairs]

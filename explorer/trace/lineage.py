@@ -35,8 +35,8 @@ class Lineages:
             last,
             self.origins,
             tuple(sorted(self._symbolic(node))),
-            tuple(self._made_by.get(node, ())),
-            tuple(self._became.get(node, ())),
+            tuple(self._created_by.get(node, ())),
+            tuple(self._consumed_by.get(node, ())),
             changes,
             *self._ends(node),
         )
@@ -53,7 +53,7 @@ class Lineages:
         waiting, seen = [node], {node}
         while waiting:
             current = waiting.pop()
-            origins = self._made_by.get(current, [])
+            origins = self._created_by.get(current, [])
             if not origins or current in self.steps[0].snapshot.graph.nodes:
                 found.add(current)
             before = [one for one in dict.fromkeys(b for origin in origins for b in origin.before) if one not in seen]
@@ -79,7 +79,7 @@ class Lineages:
             elif self._lifetimes[current][1] == self.steps[-1].index:
                 (now if has_value else inside)[(current, None)] = None
             else:
-                for change in reversed(self._became.get(current, ())):
+                for change in reversed(self._consumed_by.get(current, ())):
                     keeps = has_value and current == change.root
                     waiting.extend((after, keeps) for after in reversed(change.after[-1:] or change.became))
         return tuple(now), tuple(slot for slot in inside if slot not in now)
@@ -107,7 +107,7 @@ class Lineages:
         return tuple(found)
 
     @cached_property
-    def _made_by(self) -> Mapping[int, list[Origin]]:
+    def _created_by(self) -> Mapping[int, list[Origin]]:
         found: dict[int, list[Origin]] = {}
         for change in self._changes:
             for node in change.after:
@@ -115,7 +115,7 @@ class Lineages:
         return found
 
     @cached_property
-    def _became(self) -> Mapping[int, list[Origin]]:
+    def _consumed_by(self) -> Mapping[int, list[Origin]]:
         found: dict[int, list[Origin]] = {}
         for change in self._changes:
             for node in change.before:

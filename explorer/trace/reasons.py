@@ -77,7 +77,7 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
         return _reason_at_operator(rule, context)
     node, record = context.node, context.record
     wanted = rule.entries[0]
-    fits = fits or wanted in _types_searched(rule, record)
+    fits = fits or wanted in _searched_types(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
     if fits and over:
         return f"it was refused; the reason was not kept (limit {MAX_NEAR_MISSES} per pattern and step)"
@@ -124,7 +124,7 @@ def _reason_at_operator(rule: RuleDescription, context: NodeContext) -> str:
     return f"it does not apply here, and reports no reason: it is tried at {wanted}, and {context}{what}"
 
 
-def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:
+def _searched_types(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:
     """The types at which the rule's first entry was tried: the layer's, or those inside its parameters."""
     if rule.kind != "parameter":
         yield record.type
@@ -132,4 +132,4 @@ def _types_searched(rule: RuleDescription, record: NodeRecord) -> Iterator[str]:
     for parameter in record.parameters.values():
         yield from (inner.type for inner in parameter.nodes)
     for nested in record.nested.values():
-        yield from _types_searched(rule, nested)
+        yield from _searched_types(rule, nested)

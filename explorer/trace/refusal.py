@@ -102,7 +102,7 @@ class Refusal:
         >>> Refusal("SumCollapse", 7, 1, 5, RefusalKind.SEVERAL_USERS, found=3).reason
         'node 5 is read by 3 nodes; only the first entry may be read by more than one'
         """
-        return "it matched, and was switched off" if self.is_switched_off else self._said(self.kind.reason)
+        return "it matched, and was switched off" if self.is_switched_off else self._format(self.kind.reason)
 
     @property
     def cause(self) -> str:
@@ -116,14 +116,14 @@ class Refusal:
     @property
     def summary(self) -> str:
         """The reason without naming a node: true of all refusals of this entry, kind and field."""
-        return "it is switched off" if self.is_switched_off else self._said(self.kind.summary)
+        return "it is switched off" if self.is_switched_off else self._format(self.kind.summary)
 
     @property
     def is_switched_off(self) -> bool:
         """Whether the rule was not asked because the user switched the match off."""
         return self.kind is RefusalKind.DECLINED and self.found == SWITCHED_OFF
 
-    def _said(self, template: str) -> str:
+    def _format(self, template: str) -> str:
         detail = self.inner[0].reason if self.inner else self.found
         return template.format(
             node=self.node,

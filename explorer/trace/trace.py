@@ -128,11 +128,11 @@ class Trace:
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""
-        return near_misses(self.rules, self.steps, self._chosen(step), pattern)
+        return near_misses(self.rules, self.steps, self._select_steps(step), pattern)
 
     def conflicts(self, step: "int | str | None" = None) -> Answers[ConflictRecord]:
         """The matches that lost a conflict, over all steps or in one."""
-        return conflicts(self._chosen(step))
+        return conflicts(self._select_steps(step))
 
     def rule_stats(self) -> Answers[RuleStats]:
         """The counts of each rule, in order of the rules."""
@@ -205,5 +205,5 @@ class Trace:
     def _lineages(self) -> Lineages:
         return Lineages(self.steps, self._folds.slices, self.level.origins)
 
-    def _chosen(self, step: "int | str | None") -> tuple[Step, ...]:
+    def _select_steps(self, step: "int | str | None") -> tuple[Step, ...]:
         return self.steps if step is None else (self.step(step),)

@@ -46,7 +46,7 @@ class WhyNots:
         """
         rule = find_rule(self.rules, pattern)
         first, last = self.lineages.lifetime(node)
-        tried = self._step_that_tried(rule, node) if step is None else find_step(self.steps, step)
+        tried = self._find_step(rule, node) if step is None else find_step(self.steps, step)
         if not tries(tried, rule):
             raise CircuitError(
                 f"{pattern} was not tried in step {tried.index} ({tried.path}); it is a {rule.kind} rule"
@@ -97,7 +97,7 @@ class WhyNots:
         which = "the only rule" if len(rules) == 1 else f"the closest of {len(rules)} rules"
         return replace(best, reason=f"{which} of {name}: {best.reason}")
 
-    def _step_that_tried(self, rule: RuleDescription, node: int) -> Step:
+    def _find_step(self, rule: RuleDescription, node: int) -> Step:
         first, last = self.lineages.lifetime(node)
         tried = [s for s in self.steps if tries(s, rule) and first < s.index <= last + 1]
         if not tried:

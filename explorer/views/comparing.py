@@ -94,16 +94,16 @@ def _origins(index: TraceIndex) -> Sequence[Mapping[int, _Origin]]:
             found = dict(found)
         for rewrite in step.applied:
             if not rewrite.parameter_path:
-                symbolic = _joined(found, rewrite.removed)
+                symbolic = _union(found, rewrite.removed)
                 found |= {n: _Origin(symbolic, i, len(rewrite.added)) for i, n in enumerate(rewrite.added)}
         for group in step.folds:
             if group.members != (group.node,):
-                found[group.node] = _Origin(_joined(found, group.members))
+                found[group.node] = _Origin(_union(found, group.members))
         up_to.append(found)
     return up_to
 
 
-def _joined(origins: Mapping[int, _Origin], nodes: Iterable[int]) -> tuple[int, ...]:
+def _union(origins: Mapping[int, _Origin], nodes: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted({symbolic for node in nodes for symbolic in origins[node].symbolic}))
 
 
@@ -267,13 +267,13 @@ def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: S
     if (one.error is None) != (two.error is None):
         where, error = ("here", one.error) if one.error is not None else ("there", two.error)
         return f"the compilation failed {where}: {error}"
-    applied, applied_there = _applied(one), _applied(two)
+    applied, applied_there = _rewrites_of(one), _rewrites_of(two)
     only = [fact for fact in applied if fact not in applied_there]
     only_there = [fact for fact in applied_there if fact not in applied]
     if only or only_there:
         parts = [_only(only, "here", other, two), _only(only_there, "there", index, one)]
         return "; ".join(part for part in parts if part) + "."
-    folds, folds_there = _folded(one), _folded(two)
+    folds, folds_there = _folds_of(one), _folds_of(two)
     only_folds = [fact for fact in folds if fact not in folds_there]
     only_folds_there = [fact for fact in folds_there if fact not in folds]
     if only_folds or only_folds_there:
@@ -284,11 +284,11 @@ def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: S
     return ""
 
 
-def _applied(step: Step) -> dict[_Rewrite, None]:
+def _rewrites_of(step: Step) -> dict[_Rewrite, None]:
     return dict.fromkeys((rewrite.rule, rewrite.removed, rewrite.parameter_path) for rewrite in step.applied)
 
 
-def _folded(step: Step) -> dict[_Fold, None]:
+def _folds_of(step: Step) -> dict[_Fold, None]:
     return dict.fromkeys((group.type, group.members) for group in step.folds)
 
 

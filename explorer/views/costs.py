@@ -73,7 +73,7 @@ def cost_strip(
 def stat_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
     """Chart a statistic after each changing step; folding is one bar unless `fold_levels`. Raises: UnknownNameError."""
     title, unit, text = _stat(stat)
-    chosen = _chosen(index, fold_levels)
+    chosen = _select_steps(index, fold_levels)
     values = [(_label(step, fold_levels), index.trace.stats(step)[stat]) for step in chosen]
     bars = [bar(label, value, title) for label, value in values]
     note = f"{text(values[0][1])} at first, {text(values[-1][1])} at the end."
@@ -84,7 +84,7 @@ def stat_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> Bar
 def stat_change_bars(index: TraceIndex, stat: str, *, fold_levels: bool = False) -> BarsView:
     """Return the change of a statistic by each changing step (negative: less). Raises: UnknownNameError."""
     title, unit, text = _stat(stat)
-    chosen = _chosen(index, fold_levels)
+    chosen = _select_steps(index, fold_levels)
     values = [index.trace.stats(step)[stat] for step in chosen]
     labels = [_label(step, fold_levels) for step in chosen]
     changes = [0, *(after - before for before, after in pairwise(values))]
@@ -102,7 +102,7 @@ def _stat(name: str) -> tuple[str, str, Callable[[float], str]]:
     return look_up("statistic", name, STATS)
 
 
-def _chosen(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:
+def _select_steps(index: TraceIndex, fold_levels: bool) -> Sequence[Step]:
     """Return the first step and those that changed something; of folding only the last level unless `fold_levels`."""
     found = [step for step in index.trace.steps if step.index == 0 or step.changed]
     if fold_levels or not found[-1].folds:

@@ -75,7 +75,7 @@ def boxes_of(index: TraceIndex, step: int, group_by: GroupBy) -> Boxes:
     else:
         old = np.where(change == CHANGED, ABSENT, before.key[ids])
         columns += [before.level[ids], after.level[ids], after.key[ids], np.where(change == KEPT, ABSENT, old)]
-    codes, count = _combined(columns)
+    codes, count = _number_rows(columns)
     order = np.argsort(codes, kind="stable")
     parts = np.split(ids[order], np.cumsum(np.bincount(codes, minlength=count))[:-1]) if len(ids) else []
     all_changes, all_roles = node_changes(index, step), match_roles(index, step)
@@ -112,7 +112,7 @@ def box_id(ids: IntArray) -> str:
     return f"g{ids[0]}x{len(ids)}-{zlib.crc32(ids.astype('<i4').tobytes()):08x}"
 
 
-def _combined(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], int]:
+def _number_rows(columns: list[NDArray[np.int32]]) -> tuple[NDArray[np.intp], int]:
     """Return a number for each row, equal for equal rows, and how many there are."""
     codes, count = np.zeros(len(columns[0]), np.intp), 1
     for column in columns:

@@ -82,7 +82,7 @@ def hulls_of(
     for miss in index.step(step).refusals if refused else ():
         if miss.refusal.pattern == pattern:
             nodes = near_miss_nodes(index, step, miss)
-            hulls.add_miss(miss.refusal, nodes, [_shown(hulls.boxes, node, mode) for node in nodes], index.noun)
+            hulls.add_miss(miss.refusal, nodes, [_box_shown(hulls.boxes, node, mode) for node in nodes], index.noun)
     return hulls.views()
 
 
@@ -97,7 +97,7 @@ def _trial_hulls(
     hulls = _Hulls(boxes)
 
     def places(nodes: Sequence[int]) -> list[int]:
-        return [int(boxes.after[node]) if trial.after else _shown(boxes, node, mode) for node in nodes]
+        return [int(boxes.after[node]) if trial.after else _box_shown(boxes, node, mode) for node in nodes]
 
     for nodes in trial.matches:
         hulls.add("match", trial.name, nodes, places(nodes), "")
@@ -119,7 +119,7 @@ def _add_matches(index: TraceIndex, step: int, mode: ShownMode, hulls: _Hulls) -
         wins.setdefault(conflict.winner, []).append(conflict)
     for match in entry.matches:
         nodes = index.nodes_of(match)
-        places = [_shown(hulls.boxes, node, mode) for node in nodes]
+        places = [_box_shown(hulls.boxes, node, mode) for node in nodes]
         if match.number in losses:
             conflict = losses[match.number]
             winner = entry.matches[conflict.winner].rule
@@ -146,7 +146,7 @@ def _chain(inputs: Mapping[int, Sequence[int]], refusal: Refusal) -> tuple[int, 
     return tuple(chain) if chain[-1] == refusal.node else (refusal.root, refusal.node)
 
 
-def _shown(boxes: Boxes, node: int, mode: ShownMode) -> int:
+def _box_shown(boxes: Boxes, node: int, mode: ShownMode) -> int:
     place = int(boxes.before[node])
     merged = boxes.boxes[place].merged
     return merged if mode == "diff" and merged is not None else place

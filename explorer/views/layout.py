@@ -133,11 +133,11 @@ def layered_layout(levels: IntArray, edges: IntArray, grid: Grid) -> Points:
         return np.zeros((0, 2))
     rows = [np.flatnonzero(levels == level) for level in np.unique(levels)]
     rank = _depth_first(len(levels), edges)
-    best = _ordered(rows, rank)
+    best = _place_by_rank(rows, rank)
     best_length = _length(best, rows, edges)
     order = best
     for sweep in range(SWEEPS):
-        order = _swept(order, rows, edges, upwards=sweep % 2 == 0)
+        order = _sweep_once(order, rows, edges, upwards=sweep % 2 == 0)
         length = _length(order, rows, edges)
         if length < best_length:
             best, best_length = order, length
@@ -167,7 +167,7 @@ def _depth_first(count: int, edges: IntArray) -> IntArray:
     return rank
 
 
-def _ordered(rows: list[NDArray[np.intp]], rank: NDArray[np.int32] | Points) -> Points:
+def _place_by_rank(rows: list[NDArray[np.intp]], rank: NDArray[np.int32] | Points) -> Points:
     """Return the position of each box in its row sorted by `rank`, relative to the middle of the row."""
     place = np.zeros(sum(map(len, rows)))
     for row in rows:
@@ -184,7 +184,7 @@ def _length(place: Points, rows: list[NDArray[np.intp]], edges: IntArray) -> flo
     return float(np.abs(wide[edges[:, 0]] - wide[edges[:, 1]]).sum())
 
 
-def _swept(place: Points, rows: list[NDArray[np.intp]], edges: IntArray, upwards: bool) -> Points:
+def _sweep_once(place: Points, rows: list[NDArray[np.intp]], edges: IntArray, upwards: bool) -> Points:
     """Do one sweep: sort each row by the mean position of its neighbours in the previous row."""
     here, there = (1, 0) if upwards else (0, 1)
     of_row = np.zeros(len(place), np.intp)

@@ -102,12 +102,12 @@ def _room(points: Sequence[Point], width: float, taken: list[Box], every: NDArra
                 free.append(box)
     if not free:
         return None
-    best = min(free, key=lambda box: _covered(every, box))
+    best = min(free, key=lambda box: _count_covered(every, box))
     taken.append(best)
     return best[0], (best[1] + best[3]) / 2
 
 
-def _covered(points: NDArray[np.float64], box: Box) -> int:
+def _count_covered(points: NDArray[np.float64], box: Box) -> int:
     """Return the number of points of lines that a label would cover."""
     left, top, right, bottom = box
     x, y = points.T

@@ -17,7 +17,7 @@ def plain_view(after: PictureView) -> PictureView:
         for node in after["nodes"]
     ]
     edges: list[EdgeView] = [{**edge, "change": "kept"} for edge in after["edges"]]
-    legend = [item for item in after["legend"] if _stays(item)]
+    legend = [item for item in after["legend"] if _is_kept(item)]
     return {
         **after,
         "mode": "plain",
@@ -33,5 +33,5 @@ def plain_view(after: PictureView) -> PictureView:
     }
 
 
-def _stays(item: LegendItem) -> bool:
+def _is_kept(item: LegendItem) -> bool:
     return item["sign"] == OUTPUT or (item["channel"] not in TELLING_CHANNELS and item["role"] not in TELLING_ROLES)

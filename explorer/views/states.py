@@ -120,7 +120,7 @@ def state_of(graph: Graph[Any], table: NodeTable, size: int) -> State:
     level[ids] = np.fromiter((levels[i] for i in graph.nodes), np.int32, len(ids))
     pairs = [(source, target) for target, sources in graph.inputs.items() for source in sources]
     edges = np.array(pairs, np.int32).reshape(-1, 2)
-    return State(present, node, key, level, _sorted(edges), graph.outputs)
+    return State(present, node, key, level, _sort(edges), graph.outputs)
 
 
 def folded_state(state: State, folds: Iterable[Folded], folded: Graph[Any], table: NodeTable) -> State:
@@ -155,14 +155,14 @@ def _empty(size: int) -> tuple[BoolArray, IntArray, IntArray]:
     return np.zeros(size, np.bool_), np.full(size, ABSENT, np.int32), np.full(size, ABSENT, np.int32)
 
 
-def _sorted(edges: IntArray) -> IntArray:
+def _sort(edges: IntArray) -> IntArray:
     """Sort edges by target, then by source, so that equal graphs have equal arrays."""
     return edges[np.lexsort((edges[:, 0], edges[:, 1]))]
 
 
 def _distinct(edges: IntArray) -> IntArray:
     """Return distinct edges, by target, then by source."""
-    edges = _sorted(edges)
+    edges = _sort(edges)
     first = np.ones(len(edges), np.bool_)
     first[1:] = np.any(edges[1:] != edges[:-1], axis=1)
     return edges[first]

@@ -98,7 +98,7 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
     """Return the times of the timed steps, a series per device."""
     known = measurements(index, run)
     steps = sorted({timing.step for timing in run.timings if timing.step is not None})
-    devices = _asked(run)
+    devices = _requested_devices(run)
     bars = [
         _estimate_bar(index.step(step).at.words, known[step].get(device), device, run.missing.get(device, UNMEASURED))
         for step in steps
@@ -111,7 +111,7 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
 def _step_table(run: Run, steps: Sequence[int], noun: str) -> tuple[list[str], list[list[str]]]:
     """Return columns and rows: times, total gain and memory, the last two for the first device with times."""
     device = next(iter(run.devices), CPU)
-    there = [device for device in _asked(run) if device not in run.missing]
+    there = [device for device in _requested_devices(run) if device not in run.missing]
     first = run.of_step(steps[0], device) if steps else None
     rows: list[list[str]] = []
     for step in steps:
@@ -265,25 +265,25 @@ def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) ->
     by_place = {(timing.what, timing.device): timing for timing in run.timings}
     bars: list[BarView] = []
     rows: list[list[str]] = []
-    there = [device for device in _asked(run) if device not in run.missing]
+    there = [device for device in _requested_devices(run) if device not in run.missing]
     last = f"against {whats[0]}" if whats else ""
     if run.subject == SWEEP:
         last = "CUDA against CPU" if len(there) > 1 else ""
     for what in whats:
         row = [what]
-        for device in _asked(run):
+        for device in _requested_devices(run):
             timing = by_place.get((what, device))
             why = run.missing.get(device, UNMEASURED)
             bars.append(_estimate_bar(what, timing, device, why))
             if device in there:
                 row.append(_estimate_text(timing, why))
-        rows.append(row if last == "" else [*row, _compared(run, by_place, whats[0], what)])
-    series = [NAMES_OF_TIMES[device] for device in _asked(run)]
+        rows.append(row if last == "" else [*row, _compare(run, by_place, whats[0], what)])
+    series = [NAMES_OF_TIMES[device] for device in _requested_devices(run)]
     columns = [column, *(NAMES_OF_TIMES[device] for device in there), *([last] if last else [])]
     return bars_view(title, "ms", series, bars, note.strip(), columns, rows, log=True)
 
 
-def _compared(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, what: str) -> str:
+def _compare(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, what: str) -> str:
     """Compare CUDA with the CPU for a sweep; otherwise each with the first, on the first device that has both."""
     pairs = [((first, device), (what, device)) for device in TIMES]
     if run.subject == SWEEP:
@@ -319,7 +319,7 @@ def _note(run: Run) -> str:
     return " ".join([WHISKERS, *(["Some are wider than requested."] if vague else []), *without])
 
 
-def _asked(run: Run) -> list[str]:
+def _requested_devices(run: Run) -> list[str]:
     """The requested devices: those with times, and those with a reason for having none."""
     return [device for device in TIMES if device in run.missing or run.on(device)]
 

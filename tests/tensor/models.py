@@ -279,7 +279,7 @@ def each(*cases: Any) -> list[Any]:
 
 def model(name: str) -> nn.Module:
     """A fresh copy of a model in evaluation mode, always with the same weights."""
-    return copy.deepcopy(_made(name))
+    return copy.deepcopy(_build(name))
 
 
 @contextmanager
@@ -340,7 +340,7 @@ def in_double(graph: FunctionGraph) -> FunctionGraph:
 
 
 @cache
-def _made(name: str) -> nn.Module:
+def _build(name: str) -> nn.Module:
     return stirred(MODELS[name], example(name, 4))
 
 

@@ -66,7 +66,7 @@ class AskWidget(ipywidgets.VBox):
         self.view: QuestionView = question_view(graph.session.index, question)
         self.panel = QuestionWidget(self.view)
         self._own = dict(graph.options)
-        self._chosen: Sequence[str] = self.view["asking"]["selection"]
+        self._selection: Sequence[str] = self.view["asking"]["selection"]
         super().__init__([graph, self.panel])
         self._show()
         traitlets.dlink((graph, "selection"), (self.panel, "selection"))
@@ -98,12 +98,12 @@ class AskWidget(ipywidgets.VBox):
         picture = self.view["revealing" if self.revealed else "asking"]
         session = self.graph.session
         if self.revealed:
-            self._chosen = session.selection
+            self._selection = session.selection
         with self.graph.hold_sync():
             self.graph.options = {**self._own, **question_options(self.view, self.revealed)}
             session.change_look(mode=picture["mode"], colour_by=picture["colour_by"], group_by=picture["group_by"])
             session.go(picture["step"])
-            session.select(picture["selection"] if self.revealed else self._chosen)
+            session.select(picture["selection"] if self.revealed else self._selection)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, with a PNG and text as fallback."""

@@ -37,7 +37,7 @@ class GraphLink:
         self.session = session
         self.host = host
         self.requests = dict(requests or {})
-        self._telling = False
+        self._is_notifying = False
         self.close = session.listen(self._session_changed)
         host.on_user_change(self._user_changed if guard is None else guard(self._user_changed))
         self._draw(frozenset(("trace", "step", "selection", "look")))
@@ -46,7 +46,7 @@ class GraphLink:
 
     def _user_changed(self, changes: Mapping[str, Any]) -> None:
         """Handle a change by the reader: `step`, `selection`, `view`, `request`."""
-        if self._telling:
+        if self._is_notifying:
             return
         if "view" in changes:
             self._look(changes["view"])
@@ -76,7 +76,7 @@ class GraphLink:
 
     def _draw(self, names: frozenset[str]) -> None:
         session, host = self.session, self.host
-        self._telling = True
+        self._is_notifying = True
         try:
             if names & {"trace", "checks"}:
                 host.show_steps(session.steps(), session.step)
@@ -90,4 +90,4 @@ class GraphLink:
             if names & {"trace", "step", "look", "selection", "times"}:
                 host.show_details(session.details())
         finally:
-            self._telling = False
+            self._is_notifying = False

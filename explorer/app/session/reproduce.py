@@ -164,7 +164,7 @@ def _rule_lines(applied: Sequence[tuple[PatternForm, str]], options: Mapping[str
         lines += [
             "",
             as_python(form).rstrip(),
-            f"put_rule_first(compiler.rules, PATTERN, {_known(form, replacement)!r})",
+            f"put_rule_first(compiler.rules, PATTERN, {_check_replacement(form, replacement)!r})",
         ]
     return [*lines, "", "trace = explorer.record(circuit, compiler=compiler)"]
 
@@ -175,13 +175,13 @@ def _apply(form: PatternForm, compiler: str, replacement: str) -> str:
 from explorer.optimize import put_rule_first
 
 compiler = {compiler}
-put_rule_first(compiler.rules, PATTERN, {_known(form, replacement)!r})
+put_rule_first(compiler.rules, PATTERN, {_check_replacement(form, replacement)!r})
 applied = explorer.record(circuit, compiler=compiler)
 print(applied)
 """
 
 
-def _known(form: PatternForm, replacement: str) -> str:
+def _check_replacement(form: PatternForm, replacement: str) -> str:
     known = replacements_of(build_pattern(form))
     check_name("replacement", replacement, known)
     return replacement

@@ -32,17 +32,17 @@ def blackboard() -> Circuit:
         ((0.1, 0.9), (0.8, 0.2)),
     )
     x = [
-        b.add(CategoricalInput(2, probs=lambda _, probs=probs: _given(probs))(variable, 2), name=f"x{variable}")
+        b.add(CategoricalInput(2, probs=lambda _, probs=probs: _constant(probs))(variable, 2), name=f"x{variable}")
         for variable, probs in enumerate(rows)
     ]
     p02 = b.hadamard(x[0], x[2], name="product-02")
     p13 = b.hadamard(x[1], x[3], name="product-13")
-    s02 = b.sum(p02, num_units=2, weight=_given(((1.0, 1.0), (3.0, 2.0))), name="sum-02")
-    s13 = b.sum(p13, num_units=2, weight=_given(((1.0, 2.0), (2.0, 1.0))), name="sum-13")
+    s02 = b.sum(p02, num_units=2, weight=_constant(((1.0, 1.0), (3.0, 2.0))), name="sum-02")
+    s13 = b.sum(p13, num_units=2, weight=_constant(((1.0, 2.0), (2.0, 1.0))), name="sum-13")
     p0123 = b.hadamard(s02, s13, name="product-0123")
-    s0123 = b.sum(p0123, num_units=2, weight=_given(((4.0, 3.0), (1.0, 1.0))), name="sum-0123")
+    s0123 = b.sum(p0123, num_units=2, weight=_constant(((4.0, 3.0), (1.0, 1.0))), name="sum-0123")
     top = b.hadamard(s0123, x[4], name="product-01234")
-    return b.build(b.sum(top, num_units=1, weight=_given(((4.0, 2.0),)), name="root"))
+    return b.build(b.sum(top, num_units=1, weight=_constant(((4.0, 2.0),)), name="root"))
 
 
 @GALLERY.add("hmm")
@@ -135,7 +135,7 @@ def kronecker() -> Circuit:
     return b.build(b.sum(b.hadamard(two, three, name="product"), num_units=1, name="root"))
 
 
-def _given(values: Sequence[Sequence[float]]) -> ParameterNode:
+def _constant(values: Sequence[Sequence[float]]) -> ParameterNode:
     return TensorParameter((len(values), len(values[0])), initializer=ConstantInitializer(values))
 
 

@@ -40,7 +40,7 @@ def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "l
     With `rounding`, users that add the same numbers in another order are accepted.
     """
     found = replace_unless_aliased(node, source)
-    if isinstance(found, Declined) or _lies_alike(node, source):
+    if isinstance(found, Declined) or _has_same_strides(node, source):
         return found
     seen = first_stride_sensitive_user(node.outputs[0], source, _draws_numbers if rounding else goes_by_memory)
     return found if seen is None else Declined(f"{seen} depends on the strides of the copy", node)
@@ -60,7 +60,7 @@ def goes_by_memory(client: Apply) -> bool:
     return not exact and any(is_floating(variable) for variable in client.outputs)
 
 
-def _lies_alike(node: Apply, source: Variable) -> bool:
+def _has_same_strides(node: Apply, source: Variable) -> bool:
     """Whether a copy has the strides of its source: a view, or a copy of a dense tensor that preserves its format."""
     if node.op.target in SAME_STRIDES:
         return True

@@ -215,7 +215,7 @@ def overlaps_itself(variable: Variable) -> bool:
     if not _is_view(variable):
         return False
     with on_fakes():
-        view = _strided(variable)
+        view = _fake_view(variable)
     needed = 1
     for stride, size in sorted(zip(view.stride(), view.shape, strict=True)):
         if size > 1 and stride < needed:
@@ -229,10 +229,10 @@ def _is_view(variable: Variable) -> bool:
     return owner is not None and not destroys(owner) and bool(shared_inputs(owner)[variable.index])
 
 
-def _strided(variable: Variable) -> torch.Tensor:
+def _fake_view(variable: Variable) -> torch.Tensor:
     """A fake tensor with the strides of a view of contiguous memory."""
     owner = variable.owner
     if owner is None or not _is_view(variable):
         kind = variable.tensor_type
         return torch.empty(kind.shape, dtype=kind.dtype)
-    return flat_results(owner.op.run([_strided(source) for source in owner.inputs]))[variable.index]
+    return flat_results(owner.op.run([_fake_view(source) for source in owner.inputs]))[variable.index]

@@ -80,8 +80,8 @@ class Order:
         low, high = self._label[node], self._label[source]
         if high < low:
             return {}
-        first = self._reached(source, _sources, lambda label: label > low)
-        last = self._reached(node, _readers, lambda label: label < high)
+        first = self._reachable(source, _sources, lambda label: label > low)
+        last = self._reachable(node, _readers, lambda label: label < high)
         moved = [*sorted(first, key=first.__getitem__), *sorted(last, key=last.__getitem__)]
         return dict(zip(moved, sorted([*first.values(), *last.values()]), strict=True))
 
@@ -89,7 +89,7 @@ class Order:
         """Applications in topological order."""
         return sorted(nodes, key=self._label.__getitem__)
 
-    def _reached(
+    def _reachable(
         self, start: Apply, around: Callable[[Apply], Iterator[Apply]], is_between: Callable[[Label], bool]
     ) -> dict[Apply, Label]:
         """Applications reachable through labels between two bounds, and their labels."""

@@ -75,7 +75,7 @@ class _Strides:
         found: dict[Apply, tuple[Strides, ...]] = {}
         for variable in variables:
             self._find(variable.owner, found)
-        return [self._known(variable, found) for variable in variables]
+        return [self._strides_of(variable, found) for variable in variables]
 
     def refresh(self, node: Apply) -> bool:
         """Compute the strides of the results of an application again if they are kept: whether they changed."""
@@ -106,10 +106,10 @@ class _Strides:
     def _results(self, node: Apply, found: dict[Apply, tuple[Strides, ...]]) -> tuple[Strides, ...]:
         results = None
         if _are_tensors(node):
-            results = _results(node.op, _types(node), tuple(self._known(v, found) for v in node.inputs))
+            results = _results(node.op, _types(node), tuple(self._strides_of(v, found) for v in node.inputs))
         return results or tuple(_dense(v.type, self._reverse) for v in node.outputs)
 
-    def _known(self, variable: Variable, found: dict[Apply, tuple[Strides, ...]]) -> Strides:
+    def _strides_of(self, variable: Variable, found: dict[Apply, tuple[Strides, ...]]) -> Strides:
         if isinstance(variable, Constant):
             return tuple(variable.data.stride())
         results = None
@@ -134,14 +134,14 @@ class _Strides:
                     if outputs:
                         return "an output of the graph"
                     continue
-                changed = None if is_sensitive(client) else self._changed(client, other)
+                changed = None if is_sensitive(client) else self._new_strides(client, other)
                 if changed is None:
                     return client.op.name
                 other.update(changed)
                 waiting.extend(changed)
         return f"a user beyond the first {MAX_BELOW}"
 
-    def _changed(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
+    def _new_strides(self, client: Apply, other: dict[Variable, Strides]) -> dict[Variable, Strides] | None:
         """New strides of the results of a user, if they change; None if it is sensitive, or refuses its inputs."""
         if is_stride_sensitive(client.op) or not _are_tensors(client):
             return None

@@ -38,7 +38,7 @@ class Transactions:
     def __init__(self, graph: "FunctionGraph") -> None:
         self._graph = graph
         self.changes: list[Change | Naming] = []
-        self._gone: dict[Apply, int] = {}
+        self._removed: dict[Apply, int] = {}
         """Applications that were removed for good, with the number of changes at that time."""
 
     # ------------------------------------------------------------------ applying changes
@@ -74,7 +74,7 @@ class Transactions:
             self._replace(pairs, reason)
             self._graph.validate()
             self._require_gone(remove, reason)
-        self._gone.update((gone, len(self.changes)) for gone in remove if isinstance(gone, Apply))
+        self._removed.update((gone, len(self.changes)) for gone in remove if isinstance(gone, Apply))
 
     @contextmanager
     def _transaction(
@@ -150,7 +150,7 @@ class Transactions:
                     raise CycleError(f"{reader} would read its own result {replace_with}")
                 raise CycleError(f"{_short(new)} depends on {reader}, which would read it {replace_with}")
         coming = toposorted([new], stop=graph.nodes)
-        back = next((owner for owner in coming if owner in self._gone), None)
+        back = next((owner for owner in coming if owner in self._removed), None)
         if back is not None:
             raise InconsistencyError(f"%{back.id} {back.op.name} was removed for good, and would come back")
         return coming
@@ -189,8 +189,8 @@ class Transactions:
             else:
                 revert_change(self._graph, change, raised)
             self.changes.pop()
-        while self._gone and next(reversed(self._gone.values())) > mark:
-            self._gone.popitem()
+        while self._removed and next(reversed(self._removed.values())) > mark:
+            self._removed.popitem()
         return raised
 
 

@@ -127,7 +127,7 @@ def apply_change(graph: "FunctionGraph", change: Change) -> None:
         change.labels.update(graph.order.labels(raised))
         graph.order.restore(raised)
     _rewire(graph, change)
-    _mark_trained(change)
+    _propagate_requires_grad(change)
     _drop(graph, change)
     errors = ErrorCollector()
     _notify(graph, change, errors)
@@ -193,7 +193,7 @@ def _rewire(graph: "FunctionGraph", change: Change) -> None:
     edges[change.index] = change.new
 
 
-def _mark_trained(change: Change) -> None:
+def _propagate_requires_grad(change: Change) -> None:
     """If the new variable requires a gradient, mark all variables that depend on the application."""
     waiting = [change.node] if change.node is not None and change.new.requires_grad else []
     while waiting:

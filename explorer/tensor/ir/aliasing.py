@@ -18,7 +18,7 @@ from explorer.tensor.ir.variables import Apply, Variable
 
 
 @cache
-def _written(target: OpOverload) -> frozenset[str]:
+def _written_arguments(target: OpOverload) -> frozenset[str]:
     """The arguments of the schema that a call overwrites."""
     marks = {argument.name: argument.alias_info for argument in target._schema.arguments}
     return frozenset(name for name, mark in marks.items() if mark is not None and mark.is_write)
@@ -26,23 +26,23 @@ def _written(target: OpOverload) -> frozenset[str]:
 
 def destroyed_inputs(op: Op) -> tuple[int, ...]:
     """The positions of the inputs that an operator overwrites."""
-    written = _written(op.target)
+    written = _written_arguments(op.target)
     return tuple(i for i, name in enumerate(op.input_names()) if name in written) if written else ()
 
 
 def destroys(node: Apply) -> bool:
     """Whether an application overwrites an input."""
-    return bool(_written(node.op.target)) and bool(destroyed_inputs(node.op))
+    return bool(_written_arguments(node.op.target)) and bool(destroyed_inputs(node.op))
 
 
 def shared_inputs(node: Apply) -> tuple[tuple[int, ...], ...]:
     """For each result the positions of the inputs whose memory it may share."""
-    return _shared(node.op, tuple(variable.type for variable in node.inputs))
+    return _find_sharing(node.op, tuple(variable.type for variable in node.inputs))
 
 
 @lru_cache(maxsize=100_000)
-def _shared(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...]:
-    declared = _declared(op)
+def _find_sharing(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...]:
+    declared = _declared_sharing(op)
     if not all(isinstance(kind, TensorType) for kind in inputs):
         return declared
     with on_fakes():
@@ -59,7 +59,7 @@ def _shared(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...], ...
     return tuple(found)
 
 
-def _declared(op: Op) -> tuple[tuple[int, ...], ...]:
+def _declared_sharing(op: Op) -> tuple[tuple[int, ...], ...]:
     """Sharing as the schema declares it; a list of results may share what its elements may share."""
     names = op.input_names()
     marks = {argument.name: argument.alias_info for argument in op.target._schema.arguments}
@@ -84,13 +84,13 @@ def memory_roots(variable: Variable) -> Iterator[Variable]:
         if current in seen:
             continue
         seen.add(current)
-        sources = _viewed(current)
+        sources = _viewed_inputs(current)
         if not sources:
             yield current
         waiting.extend(reversed(sources))
 
 
-def _viewed(variable: Variable) -> list[Variable]:
+def _viewed_inputs(variable: Variable) -> list[Variable]:
     """The inputs of its owner whose memory it shares; an in-place operator counts as allocating its result."""
     owner = variable.owner
     if owner is None:

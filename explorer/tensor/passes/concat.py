@@ -66,7 +66,7 @@ def merge_concats(node: Apply) -> Rewrite:
     outer = only_user(node.outputs[0])
     if outer is not None and _inner_concat(node.outputs[0], outer, axis) is node:
         return False
-    return replace_with(node, concat(_flattened(node, axis), axis))
+    return replace_with(node, concat(_flatten(node, axis), axis))
 
 
 def _inner_concat(variable: Variable, outer: Apply, axis: int | None) -> Apply | None:
@@ -78,7 +78,7 @@ def _inner_concat(variable: Variable, outer: Apply, axis: int | None) -> Apply |
     return inner if same and variable.tensor_type.dtype is outer.outputs[0].tensor_type.dtype else None
 
 
-def _flattened(node: Apply, axis: int) -> list[Variable]:
+def _flatten(node: Apply, axis: int) -> list[Variable]:
     """The inputs of a concat, with those concats that only it uses replaced by their inputs."""
     found: list[Variable] = []
     waiting = list(reversed(node.inputs))
@@ -176,7 +176,7 @@ def concat_of_slices(node: Apply) -> Rewrite:
     runs = _runs(node, axis)
     if len(runs) == len(node.inputs):
         return False
-    merged = [_merged(run) for run in runs]
+    merged = [_merge(run) for run in runs]
     return without_copy(node, merged[0] if len(merged) == 1 else concat(merged, axis))
 
 
@@ -199,7 +199,7 @@ def _runs(node: Apply, axis: int) -> list[list[Variable]]:
     return runs
 
 
-def _merged(run: Sequence[Variable]) -> Variable:
+def _merge(run: Sequence[Variable]) -> Variable:
     first, last = slice_of(run[0]), slice_of(run[-1])
     if len(run) == 1 or first is None or last is None:
         return run[0]

@@ -129,7 +129,7 @@ class MergeMatMul(Rewriter):
         first = members[0]
         given = first.op.bind(first.inputs)
         for i, (name, _, axis) in enumerate(ways[0].factors):
-            given[name] = _concatenated([way.factors[i][1] for way in ways], axis)
+            given[name] = _concat_or_evaluate([way.factors[i][1] for way in ways], axis)
         product = call(first.op.target, **given, location=first.location)
         axis = ways[0].axis
         sizes = [shape_of(node.outputs[0])[axis] for node in members]
@@ -160,7 +160,7 @@ def _independent(graph: FunctionGraph, nodes: Sequence[Apply]) -> list[Apply]:
     return kept
 
 
-def _concatenated(variables: Sequence[Variable], axis: int) -> Variable:
+def _concat_or_evaluate(variables: Sequence[Variable], axis: int) -> Variable:
     known = [known_tensor(v) for v in variables]
     data = [part for part in known if part is not None]
     if len(data) == len(variables):

@@ -67,7 +67,7 @@ def clip_of_dequantize(node: Apply, above: Apply) -> Rewrite:
     return replace_with(node, node.inputs[0])
 
 
-def _narrowed(node: Apply, of: Quantization) -> "Quantization | Declined":
+def _narrow(node: Apply, of: Quantization) -> "Quantization | Declined":
     """Scale and offset for the numbers of a quantization within the bounds of a clip."""
     bounds = clip_bounds(node)
     low, high = q.real_range(of)
@@ -87,7 +87,7 @@ def quantize_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
     reader = only_user(node.outputs[0])
     if reader is None or reader.op.target not in (*q.QUANTIZED, q.dequantize_op, q.rescale_op):
         return Declined("the user of the integers does not accept another scale", reader or node)
-    to = _narrowed(above, q.quantization_of(node.outputs[0]))
+    to = _narrow(above, q.quantization_of(node.outputs[0]))
     if isinstance(to, Declined):
         return to
     made = q.quantize(above.inputs[0], to, location=node.location)
@@ -100,7 +100,7 @@ def operator_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
     operator = owned_by(above.inputs[0], *q.QUANTIZED, q.quantize_op, q.rescale_op)
     if operator is None or not read_once(above.inputs[0]):
         return Declined("the integers have other users, or their owner does not accept another scale", above)
-    to = _narrowed(node, q.quantization_of(above.inputs[0]))
+    to = _narrow(node, q.quantization_of(above.inputs[0]))
     if isinstance(to, Declined):
         return to
     return replace_with(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.location))

@@ -126,14 +126,14 @@ def _below_both(node: Apply) -> Rewrite:
                 return Declined("its inputs are transposed differently", node)
             sources.append(source)
             continue
-        back = _transposed_back(variable, order)
+        back = _transpose_back(variable, order)
         if back is None:
             return Declined("its other input is neither transposed nor a constant", node)
         sources.append(back)
     return replace_with(node, permute(reapplied(node, sources), order))
 
 
-def _transposed_back(variable: Variable, order: Sequence[int]) -> Variable | None:
+def _transpose_back(variable: Variable, order: Sequence[int]) -> Variable | None:
     """A constant or splat with the inverse permutation applied; None for anything else, or if it has more axes."""
     kind = variable.type
     if not isinstance(kind, TensorType) or kind.rank > len(order):

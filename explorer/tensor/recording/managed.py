@@ -36,7 +36,7 @@ class ManagedPipeline:
 
     def rule_names(self) -> tuple[str, ...]:
         """The rules of all its passes, each once."""
-        return tuple(dict.fromkeys(name for made in self._made() for name in made.rule_names()))
+        return tuple(dict.fromkeys(name for made in self._pipeline_passes() for name in made.rule_names()))
 
     def local_rewriters(self) -> tuple[LocalRewriter, ...]:
         """The local rewriters of all its passes, each once."""
@@ -51,7 +51,7 @@ class ManagedPipeline:
         return [str(config) for config in self.pipeline]
 
     def _rewriters(self) -> list[Rewriter]:
-        return [made.rewriter() for made in self._made() if isinstance(made, GraphPass)]
+        return [made.rewriter() for made in self._pipeline_passes() if isinstance(made, GraphPass)]
 
-    def _made(self) -> list[Pass[FunctionGraph]]:
+    def _pipeline_passes(self) -> list[Pass[FunctionGraph]]:
         return [self._passes[name] for name in self.pipeline.pass_ids if name in self._passes.passes]

@@ -86,7 +86,7 @@ def match_pattern(
         if search.ask(entry, here, f"is it the constant {pattern_text(pattern)}?", _is_constant(variable, pattern)):
             yield bindings, nodes
         else:
-            facts = {"what": "input", "found": _described(variable), "wanted": pattern_text(pattern)}
+            facts = {"what": "input", "found": _describe(variable), "wanted": pattern_text(pattern)}
             search.refuse(entry, here, RefusalKind.CONFIG_DIFFERS, **facts)
         return
     yield from _match_operator(search, pattern, variable, bindings, nodes, entry, here, is_root=reader is None)
@@ -107,7 +107,7 @@ def _match_operator(
     fits = owner is not None and is_tracked(owner.op, pattern[0])
     if not search.ask(entry, owner or here, f"is it {wanted}?", fits) or owner is None:
         if owner is None:
-            facts = {"what": "input", "found": _described(variable), "wanted": wanted}
+            facts = {"what": "input", "found": _describe(variable), "wanted": wanted}
             search.refuse(entry, here, RefusalKind.CONFIG_DIFFERS, **facts)
         else:
             search.refuse(entry, owner, RefusalKind.WRONG_TYPE, found=owner.op.name, wanted=wanted)
@@ -183,11 +183,11 @@ def _is_constant(variable: Variable, wanted: "float | Constant") -> bool:
 
 def _number(variable: Any) -> object:
     if isinstance(variable, Variable):
-        return variable.owner.id if variable.owner is not None else variable.name or _described(variable)
+        return variable.owner.id if variable.owner is not None else variable.name or _describe(variable)
     return str(variable)
 
 
-def _described(variable: Variable) -> str:
+def _describe(variable: Variable) -> str:
     if variable.owner is not None:
         return variable.owner.op.name
     if isinstance(variable, Constant):

@@ -29,7 +29,7 @@ class MergeRewriter(Rewriter):
             first = leaves.setdefault(constant.signature, constant)
             if first is not constant:
                 counts.matched += 1
-                counts.applied += self._merged(graph, [(constant, first)])
+                counts.applied += self._merge(graph, [(constant, first)])
         seen: dict[Any, Apply] = {}
         for node in graph.toposort():
             if node.op.is_random:
@@ -39,10 +39,10 @@ class MergeRewriter(Rewriter):
             if first is not node:
                 counts.matched += 1
                 pairs = [(old, new) for old, new in zip(node.outputs, first.outputs, strict=True) if old.clients]
-                counts.applied += self._merged(graph, pairs)
+                counts.applied += self._merge(graph, pairs)
         return profile
 
-    def _merged(self, graph: FunctionGraph, pairs: list[tuple[Variable, Variable]]) -> int:
+    def _merge(self, graph: FunctionGraph, pairs: list[tuple[Variable, Variable]]) -> int:
         if any(isinstance(old.type, TensorType) and old.type != new.type for old, new in pairs):
             return 0
         owners = [v.owner for pair in pairs for v in pair if v.owner is not None]

@@ -62,7 +62,7 @@ class Processor:
         counts = self.profile.rule(rewriter.label)
         before = graph.next_id
         try:
-            wanted = _wanted(node, given)
+            wanted = _parse_result(node, given)
         except RuleError as error:
             return self._fail(rewriter, node, error)
         if not wanted.pairs:
@@ -121,7 +121,7 @@ class _Wanted:
     layouts: Mapping[Variable, str]
 
 
-def _wanted(node: Apply, given: Any) -> _Wanted:
+def _parse_result(node: Apply, given: Any) -> _Wanted:
     """Check the result of a transform. Raises: RuleError."""
     remove: Sequence[object] = ()
     layouts: Mapping[Variable, str] = {}

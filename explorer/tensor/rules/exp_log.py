@@ -84,7 +84,7 @@ def logsumexp_by_hand(node: Apply) -> Rewrite:
             return Declined("it is not a real number in floating point", moved)
         if not _constant_along(shift, source, _dims(found)):
             return Declined("the subtrahend varies along the reduced axes", moved)
-        if _kept(shift, source, found) != shape_of(added) or not _same_numbers(shift, added):
+        if _broadcast_shape(shift, source, found) != shape_of(added) or not _same_numbers(shift, added):
             return Declined("the summand is not the subtrahend", moved)
         if shape_of(source) != shape_of(moved.outputs[0]):
             return Declined("the subtrahend has more axes than the minuend", moved)
@@ -201,7 +201,7 @@ def _constant_along(shift: Variable, source: Variable, dims: tuple[int, ...]) ->
     return missing >= 0 and all(dim < missing or shape_of(shift)[dim - missing] == 1 for dim in dims)
 
 
-def _kept(shift: Variable, source: Variable, total: Apply) -> tuple[int, ...]:
+def _broadcast_shape(shift: Variable, source: Variable, total: Apply) -> tuple[int, ...]:
     """The shape of a shift after a reduction of its source, with or without keepdim."""
     missing = len(shape_of(source)) - len(shape_of(shift))
     whole = [*[1] * missing, *shape_of(shift)]

@@ -48,11 +48,11 @@ class _Holder:
         self._root = root
         self._taken = taken
         self._data: dict[str, torch.Tensor] = {}
-        self._made: dict[int, torch.Tensor] = {}
+        self._by_id: dict[int, torch.Tensor] = {}
 
     def names_of(self, data: torch.Tensor) -> list[str]:
         """The names under which a tensor is registered."""
-        return [name for name, known in self._data.items() if known is data] if id(data) in self._made else []
+        return [name for name, known in self._data.items() if known is data] if id(data) in self._by_id else []
 
     def put(self, wanted: str, data: torch.Tensor, trainable: bool, saved: bool = True) -> str:
         """Register a tensor under a name, or a similar one if that is taken; return the name."""
@@ -67,7 +67,7 @@ class _Holder:
         last = self._free(holder, last)
         name = ".".join([*path, last])
         self._data[name] = data
-        tensor = self._made.setdefault(id(data), _registered(data, trainable))
+        tensor = self._by_id.setdefault(id(data), _to_register(data, trainable))
         if isinstance(tensor, nn.Parameter):
             holder.register_parameter(last, tensor)
         else:
@@ -84,7 +84,7 @@ class _Holder:
         return part
 
 
-def _registered(data: torch.Tensor, trainable: bool) -> torch.Tensor:
+def _to_register(data: torch.Tensor, trainable: bool) -> torch.Tensor:
     if trainable and isinstance(data, nn.Parameter):
         return data
     return data.plain if isinstance(data, PythonNumber) else data.detach()

@@ -72,7 +72,7 @@ def export(
             program = torch.export.export(module, arguments, keywords)
     except Exception as error:
         raise ExportError(
-            f"PyTorch cannot export {type(module).__name__}{_blamed(error)}: {_first_line(error)}"
+            f"PyTorch cannot export {type(module).__name__}{_user_line(error)}: {_first_line(error)}"
         ) from error
     if not training:
         _own_tensors(program)
@@ -130,7 +130,7 @@ def from_exported(
         with exclusively(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             given, returned = _strides(program)
-            program = _decomposed(program, level, training)
+            program = _decompose(program, level, training)
     except Exception as error:
         raise ExportError(f"PyTorch cannot decompose the program: {_first_line(error)}") from error
     graph = _Reader(program, training).graph()
@@ -158,7 +158,7 @@ def _first_line(error: Exception) -> str:
     return f"{first.strip()} (the cause of this error says more)"
 
 
-def _decomposed(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
+def _decompose(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
     """The program in operators of a level; in training no tensor gains a gradient."""
     table: dict[Any, Any] = {**(torch.export.default_decompositions() if level == "core" else {}), **DIFFERENTIABLE}
     if not training:
@@ -237,16 +237,16 @@ class _Reader:
                     raise ExportError(f"expected a tensor as the input {node.name}; fix its value before exporting")
                 position += 1
             elif spec.kind is InputKind.PARAMETER:
-                data = self._stored(target)
+                data = self._find_tensor(target)
                 self._values[node] = Constant(data, target, self._training and data.requires_grad)
             elif spec.kind in (InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-                self._values[node] = Constant(self._stored(target), target, target in changed)
+                self._values[node] = Constant(self._find_tensor(target), target, target in changed)
             else:
                 raise ExportError(
                     f"expected a tensor as the input {node.name} of the program, got a {spec.kind.name.lower()}"
                 )
 
-    def _stored(self, target: str) -> torch.Tensor:
+    def _find_tensor(self, target: str) -> torch.Tensor:
         program = self._program
         data = program.state_dict[target] if target in program.state_dict else program.constants[target]
         if not isinstance(data, torch.Tensor):
@@ -304,7 +304,7 @@ class _Reader:
             if not isinstance(variable, Variable):
                 raise ExportError(f"expected a tensor as a result of the program, got {variable!r}")
             if spec.kind is OutputKind.BUFFER_MUTATION:
-                mutations.append(Mutation(str(spec.target), self._stored(str(spec.target))))
+                mutations.append(Mutation(str(spec.target), self._find_tensor(str(spec.target))))
             elif spec.kind is not OutputKind.USER_OUTPUT:
                 written = spec.kind.name.lower().removesuffix("_mutation").removeprefix("user_")
                 raise ExportError(f"expected a program that changes no {written}, got one that writes {spec.target}")
@@ -349,7 +349,7 @@ FOREIGN = (str(Path(torch.__file__).parent), sysconfig.get_paths()["stdlib"] + "
 """Files of traceback frames that are not the user's."""
 
 
-def _blamed(error: BaseException | None) -> str:
+def _user_line(error: BaseException | None) -> str:
     """The innermost line of the user's program in the traceback of an error or of its causes."""
     while error is not None:
         for frame in reversed(traceback.extract_tb(error.__traceback__)):

@@ -78,7 +78,7 @@ def adaptive_pool_with_channels_last(node: Apply) -> Rewrite:
     if tuple(size) != (1, 1):
         return _between_transposes(node, library.adaptive_avg_pool2d_nhwc, size)
     last = _channels_last(node)
-    return _reshaped(node, call(library.adaptive_avg_pool2d_nhwc, last, size))
+    return _replace_with_reshape(node, call(library.adaptive_avg_pool2d_nhwc, last, size))
 
 
 @node_rewriter([aten.mean.dim])
@@ -88,7 +88,7 @@ def mean_with_channels_last(node: Apply) -> Rewrite:
     if kind.rank != 4 or axes is None or sorted(axis % 4 for axis in axes) != [2, 3]:
         return Declined("it is not over height and width", node)
     found = call(aten.mean.dim, _channels_last(node), [1, 2], True, dtype=node.op["dtype"])
-    return _reshaped(node, found)
+    return _replace_with_reshape(node, found)
 
 
 @node_rewriter([aten._native_batch_norm_legit_no_training.default], exactness=Exactness.EXACT)
@@ -137,7 +137,7 @@ def _channels_last(node: Apply) -> Variable:
     return _with_names(call(aten.permute.default, node.inputs[0], TO_NHWC), NHWC)
 
 
-def _reshaped(node: Apply, found: Variable) -> Mapping[Any, Any]:
+def _replace_with_reshape(node: Apply, found: Variable) -> Mapping[Any, Any]:
     return _replace_and_name_axes(node, call(aten.reshape.default, found, node.outputs[0].tensor_type.shape))
 
 

@@ -128,7 +128,7 @@ def test_a_control_is_set_once_when_what_was_chosen_opens(monkeypatch: pytest.Mo
 def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
     made.open_tool("time")
-    made.drawer._made["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]
+    made.drawer._tools["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]
     assert "compile it again first" in errors_of(made)
 
 
@@ -166,7 +166,7 @@ def test_why_not_says_where_no_pattern_was_tried() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits", step=11))
     made.open_tool("why-not")
     made.workspace.session.select([next(iter(made.workspace.session.boxes))])
-    tool = made.drawer._made["why-not"]
+    tool = made.drawer._tools["why-not"]
     assert "was never tried while node" in tool.answer.object  # type: ignore[attr-defined]
     assert errors_of(made) == ""
 

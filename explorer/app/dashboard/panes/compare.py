@@ -55,7 +55,7 @@ class CompareTool(Tool):
         session, other = self.workspace.session, self.workspace.other
         if "trace" in names:
             self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))
-            self.variant.param.update(options=["the same options", *self._variants], value=self._telling())
+            self.variant.param.update(options=["the same options", *self._variants], value=self._variant_name())
             self.circuit.param.update(options=list(self.workspace.library.names()), value=session.state.circuit)
         self.stop.disabled = self.use.disabled = other is None
         if not names & {"trace", "other", "step"}:
@@ -68,7 +68,7 @@ class CompareTool(Tool):
         self.words.object = lines_html(["No step differs." if difference is None else difference.text])
         self.table.object = table_html(compare_table(session.index, other.index), "Left and right")
 
-    def _telling(self) -> str:
+    def _variant_name(self) -> str:
         """The variant most likely to differ: without the most-applied rule, otherwise the first one."""
         stats = [found for found in self.workspace.session.opened.trace.rule_stats() if found.applied]
         best = max(stats, key=lambda found: found.applied, default=None)

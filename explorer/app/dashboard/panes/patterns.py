@@ -285,7 +285,7 @@ class PatternTool(Tool):
 
     # ------------------------------------------------------------------ applying it
 
-    def _applied(self, then: Callable[[Opened], None]) -> None:
+    def _start_applying(self, then: Callable[[Opened], None]) -> None:
         before, form, replacement = self.workspace.session.opened, self.form, self.replacement.value
 
         def work(job: Job) -> Opened:
@@ -296,24 +296,24 @@ class PatternTool(Tool):
         self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.failed)
 
     def _apply(self, _: object) -> None:
-        state = self._applied_state()
+        state = self._state_with_pattern()
         name = self.form.name
 
         def show(opened: Opened) -> None:
             used = (step.index for step in opened.trace.steps if any(match.rule == name for match in step.matches))
             self.workspace.session.open(opened, replace(state, step=next(used, 0)))
 
-        self._applied(show)
+        self._start_applying(show)
 
     def _compare(self, _: object) -> None:
         def show(opened: Opened) -> None:
             self.workspace.show_other(Session(opened, state))
             self.workspace.open_tool("compare")
 
-        state = self._applied_state()
-        self._applied(show)
+        state = self._state_with_pattern()
+        self._start_applying(show)
 
-    def _applied_state(self) -> ViewState:
+    def _state_with_pattern(self) -> ViewState:
         """The view state of the new trace: the open one, with this pattern applied."""
         state = self.workspace.session.state
         form = json.dumps(self.form.to_json(), separators=(",", ":"))

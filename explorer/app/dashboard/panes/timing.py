@@ -124,7 +124,7 @@ class TimeTool(Tool):
             "max_seconds": float(number(self.seconds, 10)),
         }
         batch = number(self.batch, 256)
-        begun = _begun(what, opened.name, settings)
+        begun = _empty_run(what, opened.name, settings)
         drawn = 0.0
 
         def work(job: Job) -> Run:
@@ -243,7 +243,7 @@ def _measure(what: str, trace: Trace, name: str, step: int, batch: int, settings
     return measure_steps(trace, batch_size=batch, name=name, **settings)
 
 
-def _begun(what: str, name: str, settings: dict[str, Any]) -> Run:
+def _empty_run(what: str, name: str, settings: dict[str, Any]) -> Run:
     """A run in progress, without times; its conditions are not read before its end."""
     setup = Setup("", settings["num_threads"], "", "", 0.0, settings["max_seconds"], 0, {}, {}, "")
     reason = why_no_cuda() if CUDA in settings["devices"] else None

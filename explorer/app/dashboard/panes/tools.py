@@ -45,7 +45,7 @@ class Drawer:
         self.workspace = workspace
         self.on_open = on_open
         self.open_name = self._shown = ""
-        self._made: dict[str, Tool] = {}
+        self._tools: dict[str, Tool] = {}
         self.buttons = pmui.CheckButtonGroup(
             options={tool.title: tool.name for tool in TOOLS},
             size="small",
@@ -64,8 +64,8 @@ class Drawer:
         self.open_name = name
         self.buttons.value = [name] if name else []
         if name:
-            if name not in self._made:
-                self._made[name] = next(tool for tool in TOOLS if tool.name == name)(self.workspace)
+            if name not in self._tools:
+                self._tools[name] = next(tool for tool in TOOLS if tool.name == name)(self.workspace)
             self._shown = ""
             self.changed(EVENTS | {OPENED})
         self.body.visible = bool(name)
@@ -73,7 +73,7 @@ class Drawer:
 
     def changed(self, names: frozenset[str]) -> None:
         """Notify the open tool of changes."""
-        tool = self._made.get(self.open_name)
+        tool = self._tools.get(self.open_name)
         if tool is None:
             return
         level = self.workspace.session.opened.tensor.level
