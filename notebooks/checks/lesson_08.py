@@ -237,8 +237,8 @@ def grade_3(answer: Any) -> Feedback:
     low, high = quantized.real_range(answer)
     stands_for = f"the integers represent {low:.3g} to {high:.3g}."
     numbers = torch.linspace(LOW, HIGH, 20_001)
-    stored = quantized.stored(numbers, answer.scale, answer.offset)
-    errors = (quantized.real(stored, answer.scale, answer.offset) - numbers).abs() / answer.scale
+    stored = quantized.quantize_tensor(numbers, answer.scale, answer.offset)
+    errors = (quantized.dequantize_tensor(stored, answer.scale, answer.offset) - numbers).abs() / answer.scale
     worst = int(errors.argmax())
     if errors[worst] > 0.501:  # allows for rounding in 32 bits
         return Feedback(False, f"{numbers[worst]:.3g} is wrong by {errors[worst]:.3g} quanta: {stands_for}")

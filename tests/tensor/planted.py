@@ -248,13 +248,11 @@ PLANTS: dict[str, Plant] = {
     "clip of splat": lambda x, y: add(x, call(aten.clamp.default, FIVES, 0.0, 2.0)),
     "quantized constant": lambda x, y: whole_constant(),
     "same scale": lambda x, y: real(call(quantized.rescale_op, whole(x), A.scale, A.offset, A.scale, A.offset)),
-    "max with splat": lambda x, y: real(quantized.quantized(quantized.maximum, [whole(x), LEAST], A)),
-    "rescale of max": lambda x, y: quantized.rescale(
-        quantized.quantized(quantized.maximum, [whole(x), whole(y)], A), B
-    ),
-    "rescale of sum": lambda x, y: quantized.rescale(quantized.quantized(quantized.add, [whole(x), whole(y)], A), B),
+    "max with splat": lambda x, y: real(quantized.apply(quantized.maximum, [whole(x), LEAST], A)),
+    "rescale of max": lambda x, y: quantized.rescale(quantized.apply(quantized.maximum, [whole(x), whole(y)], A), B),
+    "rescale of sum": lambda x, y: quantized.rescale(quantized.apply(quantized.add, [whole(x), whole(y)], A), B),
     "relu of linear": lambda x, y: relu(
-        real(quantized.quantized(quantized.linear, [whole(x), bytes_of(4, 4, of=B)], WIDE))
+        real(quantized.apply(quantized.linear, [whole(x), bytes_of(4, 4, of=B)], WIDE))
     ),
     "turned constant": lambda x, y: turned(whole_constant()),
     "view quantized": lambda x, y: quantized.quantize(call(aten.view.default, cast(x, torch.float32), [2, 8]), A),
@@ -281,23 +279,23 @@ PLANTS: dict[str, Plant] = {
     "quantized splat": lambda x, y: add(x, real(quantized.quantize(cast(FIVES, torch.float32), A))),
     "converted splat": lambda x, y: real(LEAST),
     "part of rescaled": lambda x, y: part(quantized.rescale(whole(x), B), 1, 3),
-    "sum of rescaled": lambda x, y: quantized.quantized(
+    "sum of rescaled": lambda x, y: quantized.apply(
         quantized.add, [quantized.rescale(whole(x), B), quantized.rescale(whole(y), B)], A
     ),
     "rescale of rescale": lambda x, y: quantized.rescale(quantized.rescale(whole(x), B), A),
     "clip of dequantize": lambda x, y: call(aten.clamp.default, real(whole(x)), -9.0, 9.0),
     "clip of sum": lambda x, y: call(
-        aten.clamp.default, real(quantized.quantized(quantized.add, [whole(x), whole(y)], B)), 0.0, 6.0
+        aten.clamp.default, real(quantized.apply(quantized.add, [whole(x), whole(y)], B)), 0.0, 6.0
     ),
     "wide clip": lambda x, y: quantized.quantize(call(aten.clamp.default, neg(cast(x, torch.float32)), -9.0, 9.0), A),
-    "narrow clip": lambda x, y: quantized.quantized(
+    "narrow clip": lambda x, y: quantized.apply(
         quantized.relu, [quantized.quantize(call(aten.clamp.default, cast(x, torch.float32), 0.0, 1.0), A)], B
     ),
     "part of a splat": lambda x, y: add(part(call(aten.ones.default, [6, 4]), 1, 5), x),
     "part of dequantized": lambda x, y: quantized.quantize(part(real(whole(x)), 1, 3), A),
     "raised sum": lambda x, y: quantized.quantize(add(real(whole(x)), real(whole(y))), B),
-    "identity clip": lambda x, y: real(quantized.quantized(quantized.clip, [whole(x)], A, min=-9.0, max=9.0)),
-    "identity relu": lambda x, y: real(quantized.quantized(quantized.relu, [whole(x, POSITIVE)], POSITIVE)),
+    "identity clip": lambda x, y: real(quantized.apply(quantized.clip, [whole(x)], A, min=-9.0, max=9.0)),
+    "identity relu": lambda x, y: real(quantized.apply(quantized.relu, [whole(x, POSITIVE)], POSITIVE)),
     "relu of a clip": lambda x, y: relu(call(aten.clamp.default, x, -1.0, 2.0)),
     "sum of transposes": lambda x, y: add(turned(x), turned(y)),
     "norm of a transpose": lambda x, y: norm(call(aten.permute.default, picture(x), [0, 1, 3, 2])),

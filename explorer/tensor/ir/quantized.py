@@ -41,7 +41,7 @@ _LIBRARY = torch.library.Library("explorer", "FRAGMENT")
 # ---------------------------------------------------------------------- kernels
 
 
-def stored(real: Tensor, scale: float, offset: int, dtype: torch.dtype = torch.int8) -> Tensor:
+def quantize_tensor(real: Tensor, scale: float, offset: int, dtype: torch.dtype = torch.int8) -> Tensor:
     """Quantize real numbers: clip(round(real / scale) + offset)."""
     if dtype not in RANGES:
         raise RuntimeError(f"quantized numbers are stored in int8 or int32; got {dtype}")
@@ -51,7 +51,7 @@ def stored(real: Tensor, scale: float, offset: int, dtype: torch.dtype = torch.i
     return torch.clamp(torch.round(real.to(torch.float32) * (1.0 / scale)) + offset, low, high).to(dtype)
 
 
-def real(numbers: Tensor, scale: float, offset: int) -> Tensor:
+def dequantize_tensor(numbers: Tensor, scale: float, offset: int) -> Tensor:
     """Dequantize integers: (stored - offset) * scale."""
     if numbers.dtype not in RANGES:
         raise RuntimeError(f"quantized numbers are stored in int8 or int32; got {numbers.dtype}")
@@ -67,11 +67,13 @@ def _register(schema: str, kernel: Callable[..., Tensor]) -> OpOverload:
     return getattr(torch.ops.explorer, name).default
 
 
-quantize_op = _register("quantize(Tensor input, float out_scale, int out_offset, ScalarType dtype) -> Tensor", stored)
-dequantize_op = _register("dequantize(Tensor input, float input_scale, int input_offset) -> Tensor", real)
+quantize_op = _register(
+    "quantize(Tensor input, float out_scale, int out_offset, ScalarType dtype) -> Tensor", quantize_tensor
+)
+dequantize_op = _register("dequantize(Tensor input, float input_scale, int input_offset) -> Tensor", dequantize_tensor)
 rescale_op = _register(
     "rescale_quantized(Tensor input, float input_scale, int input_offset, float out_scale, int out_offset) -> Tensor",
-    lambda input, a, b, c, d: stored(real(input, a, b), c, d),
+    lambda input, a, b, c, d: quantize_tensor(dequantize_tensor(input, a, b), c, d),
 )
 
 # ---------------------------------------------------------------------- arithmetic
@@ -109,10 +111,10 @@ def _operator(name: str, tensors: str, settings: str, kernel: Callable[..., Tens
 
     def on_integers(*values: Any) -> Tensor:
         reals = [
-            tensor if scale is None else real(tensor, scale, offset)
+            tensor if scale is None else dequantize_tensor(tensor, scale, offset)
             for tensor, scale, offset in zip(values, values[middle:-2:2], values[middle + 1 : -2 : 2], strict=False)
         ]
-        return stored(kernel(*reals, *values[count:middle]), values[-2], values[-1])
+        return quantize_tensor(kernel(*reals, *values[count:middle]), values[-2], values[-1])
 
     target = _register(f"quantized_{name}({', '.join(parts)}) -> Tensor", on_integers)
     made = QuantizedOperator(target, floats, tuple(taken), plain)
@@ -183,7 +185,7 @@ def rescale(variable: Variable, to: Quantization, location: SourceLocation = NOW
     return call(rescale_op, variable, of.scale, of.offset, to.scale, to.offset, location=location)
 
 
-def quantized(
+def apply(
     target: OpOverload,
     inputs: Sequence[Variable],
     to: Quantization,
@@ -207,7 +209,7 @@ def quantized(
     return call(target, location=location, **values, **settings, **scales, out_scale=to.scale, out_offset=to.offset)
 
 
-def requantized(node: Apply, inputs: Sequence[Variable], to: Quantization | None = None) -> Variable:
+def reapply(node: Apply, inputs: Sequence[Variable], to: Quantization | None = None) -> Variable:
     """Apply the operator of a node of this file to other inputs, optionally with another scale of its result.
 
     Raises: OperatorError if it does not accept the inputs.
@@ -238,7 +240,7 @@ def is_quantized_in_8_bits(variable: Variable) -> bool:
 
 def real_range(of: Quantization, dtype: torch.dtype = torch.int8) -> tuple[float, float]:
     """The minimum and maximum real number that integers with this scale and offset represent."""
-    ends = real(torch.tensor(RANGES[dtype], dtype=dtype), of.scale, of.offset)
+    ends = dequantize_tensor(torch.tensor(RANGES[dtype], dtype=dtype), of.scale, of.offset)
     return ends[0].item(), ends[1].item()
 
 
@@ -255,7 +257,7 @@ def quantization_of_range(low: float, high: float) -> Quantization:
 
 def quantized_constant(variable: Constant, to: Quantization, dtype: torch.dtype = torch.int8) -> Constant:
     """Quantize a constant of real numbers."""
-    data = stored(variable.data.detach(), to.scale, to.offset, dtype)
+    data = quantize_tensor(variable.data.detach(), to.scale, to.offset, dtype)
     return Constant(data, variable.name, False, variable.tensor_type.layout, to)
 
 

@@ -113,7 +113,7 @@ def rescale_above_max(node: Apply, above: Apply) -> Rewrite:
     if any(v.tensor_type.quantization != above.outputs[0].tensor_type.quantization for v in above.inputs):
         return Declined("the maximum is rounded too: its inputs have other scales than its result", above)
     to = q.quantization_of(node.outputs[0])
-    return replace_with(node, q.requantized(above, [q.rescale(v, to) for v in above.inputs], to))
+    return replace_with(node, q.reapply(above, [q.rescale(v, to) for v in above.inputs], to))
 
 
 @node_rewriter([q.maximum], exactness=Exactness.EXACT)
@@ -123,7 +123,7 @@ def max_with_splat(node: Apply) -> Rewrite:
         number = splat_number(other)
         if number is None or x.type != node.outputs[0].type:
             continue
-        found = q.real(torch.tensor(number, dtype=other.tensor_type.dtype), *_parts(other)).item()
+        found = q.dequantize_tensor(torch.tensor(number, dtype=other.tensor_type.dtype), *_parts(other)).item()
         least, _ = q.real_range(q.quantization_of(x))
         if found <= least:
             return replace_unless_aliased(node, x)
@@ -158,7 +158,7 @@ INPUTS_OF_ANY_SCALE = (*RESULT_OF_ANY_SCALE, q.relu)
 @node_rewriter([q.rescale_op], above=RESULT_OF_ANY_SCALE, sole_user=True, exactness=Exactness.LOSSY)
 def rescale_into_result(node: Apply, above: Apply) -> Rewrite:
     """rescale(op(x)) is op(x) with another scale of its result: removes a rounding and a clipping."""
-    return replace_with(node, q.requantized(above, above.inputs, q.quantization_of(node.outputs[0])))
+    return replace_with(node, q.reapply(above, above.inputs, q.quantization_of(node.outputs[0])))
 
 
 @node_rewriter(INPUTS_OF_ANY_SCALE, exactness=Exactness.LOSSY)
@@ -168,7 +168,7 @@ def rescale_into_input(node: Apply) -> Rewrite:
     if not any(above):
         return False
     inputs = [v if found is None else found.inputs[0] for v, found in zip(node.inputs, above, strict=True)]
-    return replace_with(node, q.requantized(node, inputs))
+    return replace_with(node, q.reapply(node, inputs))
 
 
 # ---------------------------------------------------------------------- below operators
@@ -193,7 +193,7 @@ def rescale_below_average(node: Apply, above: Apply) -> Rewrite:
     if node.inputs[0].tensor_type.quantization != node.outputs[0].tensor_type.quantization:
         return Declined("its result has another scale than its input", node)
     source = above.inputs[0]
-    averaged = q.requantized(node, [source], q.quantization_of(source))
+    averaged = q.reapply(node, [source], q.quantization_of(source))
     return replace_with(node, q.rescale(averaged, q.quantization_of(node.outputs[0]), above.location))
 
 
@@ -262,5 +262,5 @@ def relu_above_dequantize(node: Apply) -> Rewrite:
     if not read_once(node.inputs[0]) or not read_once(above.inputs[0]):
         return Declined("the result of the linear layer has other users", layer)
     integers = above.inputs[0]
-    found = q.quantized(q.relu, [integers], q.quantization_of(integers))
+    found = q.apply(q.relu, [integers], q.quantization_of(integers))
     return replace_with(node, q.dequantize(found, above.location))

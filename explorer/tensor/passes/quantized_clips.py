@@ -91,7 +91,7 @@ def quantize_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
     if isinstance(to, Declined):
         return to
     made = q.quantize(above.inputs[0], to, location=node.location)
-    return {reader.outputs[0]: q.requantized(reader, [made if v is node.outputs[0] else v for v in reader.inputs])}
+    return {reader.outputs[0]: q.reapply(reader, [made if v is node.outputs[0] else v for v in reader.inputs])}
 
 
 @node_rewriter((*CLIPS, *RELUS), above=[q.dequantize_op], sole_user=True, exactness=Exactness.LOSSY)
@@ -103,7 +103,7 @@ def operator_to_range_of_clip(node: Apply, above: Apply) -> Rewrite:
     to = _narrow(node, q.quantization_of(above.inputs[0]))
     if isinstance(to, Declined):
         return to
-    return replace_with(node, q.dequantize(q.requantized(operator, operator.inputs, to), above.location))
+    return replace_with(node, q.dequantize(q.reapply(operator, operator.inputs, to), above.location))
 
 
 RULES: tuple[LocalRewriter, ...] = (

@@ -151,8 +151,8 @@ def quantize_above_clip(node: Apply) -> Rewrite:
     to = q.quantization_of(node.outputs[0])
     integers = q.quantize(inner.inputs[0], to)
     if bounds == (0.0, inf):
-        return replace_with(node, q.quantized(q.relu, [integers], to, inner.location))
-    return replace_with(node, q.quantized(q.clip, [integers], to, inner.location, min=bounds[0], max=bounds[1]))
+        return replace_with(node, q.apply(q.relu, [integers], to, inner.location))
+    return replace_with(node, q.apply(q.clip, [integers], to, inner.location, min=bounds[0], max=bounds[1]))
 
 
 def _raisable(node: Apply) -> "Sequence[Variable] | Declined":
@@ -181,7 +181,7 @@ def raise_operator(node: Apply) -> Rewrite:
     if isinstance(sources, Declined):
         return sources
     to = q.quantization_of(node.outputs[0])
-    return replace_with(node, q.quantized(kind.target, sources, to, inner.location, **settings))
+    return replace_with(node, q.apply(kind.target, sources, to, inner.location, **settings))
 
 
 @raising.rule(PICKING, above=[q.dequantize_op], exactness=Exactness.EXACT)

@@ -85,7 +85,7 @@ def test_a_regression_is_kept_where_its_input_would_become_an_output():
 
 @pytest.mark.parametrize("make", [
     lambda x: quantized.quantize(quantized.dequantize(x), ALREADY),
-    lambda x: quantized.quantized(quantized.maximum, [x, x], ALREADY),
+    lambda x: quantized.apply(quantized.maximum, [x, x], ALREADY),
 ])  # fmt: skip
 def test_integers_do_not_become_the_memory_of_an_input(make):
     x = Variable(TensorType(torch.int8, (3,), quantization=ALREADY), name="x")

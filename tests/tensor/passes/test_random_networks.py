@@ -106,11 +106,11 @@ def raised():
         quantized.dequantize(quantized.quantize(pooled, B)),
         quantized.quantize(call(aten.cat.default, [pooled, pooled]), B),
         quantized.quantize(call(aten.clamp.default, call(aten.neg.default, x), -7.0, 6.5), A),
-        quantized.dequantize(quantized.quantized(quantized.relu, [above], POSITIVE)),
-        quantized.dequantize(quantized.quantized(quantized.clip, [above], POSITIVE, min=-1.0, max=99.0)),
+        quantized.dequantize(quantized.apply(quantized.relu, [above], POSITIVE)),
+        quantized.dequantize(quantized.apply(quantized.clip, [above], POSITIVE, min=-1.0, max=99.0)),
         quantized.quantize(known, A),
         quantized.dequantize(quantized.rescale(quantized.rescale(above, A), B)),
-        call(aten.clamp.default, quantized.dequantize(quantized.quantized(quantized.add, [above, above], C)), 0.0, 6.0),
+        call(aten.clamp.default, quantized.dequantize(quantized.apply(quantized.add, [above, above], C)), 0.0, 6.0),
     ]
     return FunctionGraph(graph.inputs, outputs)
 

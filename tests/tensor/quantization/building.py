@@ -109,4 +109,4 @@ def with_passes(*made):
 
 def binary(target, x, y, to=C):
     """A quantized operator on two tensors."""
-    return quantized.quantized(target, [x, y], to)
+    return quantized.apply(target, [x, y], to)

@@ -45,7 +45,7 @@ def test_a_clip_that_is_narrower_than_the_integers_stays():
 
 def test_integers_take_the_range_of_a_clip_before_they_are_read():
     x, y = reals(), integers(B, name="y")
-    sum_ = quantized.quantized(quantized.add, [quantized.quantize(clip(x, 0.0, 6.0), A), y], C)
+    sum_ = quantized.apply(quantized.add, [quantized.quantize(clip(x, 0.0, 6.0), A), y], C)
     graph = optimized([x, y], sum_, LOSSY, within=1)
     assert ops(graph) == ["quantize", "quantized_add"]
     assert graph.toposort()[0].outputs[0].type.quantization == Quantization(6.0 / 255, -128)
@@ -53,7 +53,7 @@ def test_integers_take_the_range_of_a_clip_before_they_are_read():
 
 def test_an_operator_gets_the_range_of_the_following_clip():
     x, y = integers(A), integers(B, name="y")
-    sum_ = quantized.dequantize(quantized.quantized(quantized.add, [x, y], C))
+    sum_ = quantized.dequantize(quantized.apply(quantized.add, [x, y], C))
     graph = optimized([x, y], clip(sum_, 0.0, 6.0), LOSSY, within=C.scale)
     assert ops(graph) == ["quantized_add", "dequantize"]
     graph = optimized([x, y], call(aten.relu.default, sum_), LOSSY, within=C.scale)
@@ -72,7 +72,7 @@ def test_a_concat_of_integers_keeps_their_scales_alike():
 
 def test_what_others_read_keeps_its_scale():
     x, y = integers(A), integers(B, name="y")
-    whole = quantized.quantized(quantized.add, [x, y], C)
+    whole = quantized.apply(quantized.add, [x, y], C)
     declined = reasons([x, y], [clip(quantized.dequantize(whole), 0.0, 6.0), whole], LOSSY)
     assert declined[-1].startswith("the integers have other users, or their owner does not accept another scale")
 
@@ -81,18 +81,18 @@ def test_what_others_read_keeps_its_scale():
 def test_ranges_change_only_with_both_permissions(options):
     x, y = integers(A), integers(B, name="y")
     made = optimize_quantize_clip("Careful", **options)
-    graph = FunctionGraph([x, y], [clip(quantized.dequantize(quantized.quantized(quantized.add, [x, y], C)), 0.0, 6.0)])
+    graph = FunctionGraph([x, y], [clip(quantized.dequantize(quantized.apply(quantized.add, [x, y], C)), 0.0, 6.0)])
     (done,) = run(graph, "Careful", registry=with_passes(made))
     assert not done.changed
 
 
 def test_a_quantized_clip_of_narrower_integers_is_removed():
     x = integers(A)
-    y = quantized.quantized(quantized.clip, [x], A, min=-7.0, max=6.5)
+    y = quantized.apply(quantized.clip, [x], A, min=-7.0, max=6.5)
     assert ops(optimized([x], quantized.dequantize(y), "RemoveIdentityClip")) == ["dequantize"]
-    y = quantized.quantized(quantized.clip, [x], B, min=-7.0, max=6.5)
+    y = quantized.apply(quantized.clip, [x], B, min=-7.0, max=6.5)
     assert ops(optimized([x], y, "RemoveIdentityClip")) == ["rescale_quantized"]
-    y = quantized.quantized(quantized.clip, [x], A, min=0.0, max=6.5)
+    y = quantized.apply(quantized.clip, [x], A, min=0.0, max=6.5)
     assert reasons([x], y, "RemoveIdentityClip") == ["its input can represent numbers from -6.55 to 6.2"]
 
 
@@ -124,7 +124,7 @@ def linear(x, outputs=6):
     """A quantized linear layer, dequantized."""
     features = x.type.shape[-1]
     weight = Constant(torch.arange(outputs * features, dtype=torch.int8).reshape(outputs, features), quantization=B)
-    return quantized.dequantize(quantized.quantized(quantized.linear, [x, weight], Quantization(4.0, 20)))
+    return quantized.dequantize(quantized.apply(quantized.linear, [x, weight], Quantization(4.0, 20)))
 
 
 def test_a_relu_of_a_linear_layer_is_done_with_integers():
@@ -136,7 +136,7 @@ def test_a_relu_of_a_linear_layer_is_done_with_integers():
 def test_a_relu_of_something_else_does_not_end_the_search():
     """Glow ends the pass at the first relu that is not of a linear layer."""
     x, y = integers(A, 4, 5), reals(4, 5, name="y")
-    other = call(aten.relu.default, quantized.dequantize(quantized.quantized(quantized.mul, [x, x], C)))
+    other = call(aten.relu.default, quantized.dequantize(quantized.apply(quantized.mul, [x, x], C)))
     outputs = [call(aten.relu.default, y), other, call(aten.relu.default, linear(x))]
     graph = optimized([x, y], outputs, "OptimizeQuantFCFloatRelu")
     assert ops(graph).count("quantized_relu") == 1

@@ -176,11 +176,11 @@ def test_max_with_a_number_that_may_be_greater_stays():
 def test_relu_of_integers_that_stand_for_no_number_below_0_is_removed():
     x = integers(of := Quantization(0.1, -128))
     for name in (EXACT, "RemoveIdentityRelu"):
-        same = quantized.dequantize(quantized.quantized(quantized.relu, [x], of))
+        same = quantized.dequantize(quantized.apply(quantized.relu, [x], of))
         assert ops(optimized([x], same, name)) == ["dequantize"]
-        assert ops(optimized([x], quantized.quantized(quantized.relu, [x], B), name)) == ["rescale_quantized"]
+        assert ops(optimized([x], quantized.apply(quantized.relu, [x], B), name)) == ["rescale_quantized"]
     y = integers(A)
-    assert reasons([y], quantized.quantized(quantized.relu, [y], A), "RemoveIdentityRelu") == [
+    assert reasons([y], quantized.apply(quantized.relu, [y], A), "RemoveIdentityRelu") == [
         "its input can represent -6.55"
     ]
 
@@ -243,7 +243,7 @@ def test_rescale_below_a_max_goes_through_it_and_into_it():
 def test_four_rescales_around_a_convolution_are_part_of_it():
     x, w, b = integers(A, 1, 2, 5, 5), integers(A, 3, 2, 3, 3, name="w"), integers(A, 3, name="b")
     inner = [quantized.rescale(v, B) for v in (x, w, b)]
-    y = quantized.rescale(quantized.quantized(quantized.conv2d, inner, Quantization(9.0, 0), **CONV), WIDE)
+    y = quantized.rescale(quantized.apply(quantized.conv2d, inner, Quantization(9.0, 0), **CONV), WIDE)
     # each of 18 products of numbers up to 6.6 has two factors that were rounded by up to B.scale / 2
     slack = (18 * 2 * 6.6 * B.scale / 2 + B.scale / 2) / WIDE.scale + quanta(Quantization(9.0, 0), WIDE)
     graph = optimized([x, w, b], y, LOSSY, within=slack)
@@ -257,7 +257,7 @@ def test_four_rescales_around_a_convolution_are_part_of_it():
 def test_rescales_around_a_product_are_part_of_it(target):
     x, w = integers(A, 4, 5), integers(A, 5, 5, name="w")
     inner = [quantized.rescale(v, B) for v in (x, w)]
-    y = quantized.rescale(quantized.quantized(target, inner, Quantization(3.0, 0)), WIDE)
+    y = quantized.rescale(quantized.apply(target, inner, Quantization(3.0, 0)), WIDE)
     slack = 5 * 2 * 6.6 * B.scale / 2 / WIDE.scale + quanta(Quantization(3.0, 0), WIDE)
     assert len(optimized([x, w], y, LOSSY, within=slack)) == 1
 
@@ -390,7 +390,7 @@ def test_without_permission_a_rescale_moves_below_an_average():
     x = integers(Quantization(0.1, 0))
     settings = {"kernel_size": [2, 2], "stride": [2, 2], "padding": [0, 0], "ceil_mode": False}
     settings |= {"count_include_pad": True, "divisor_override": None}
-    y = quantized.quantized(quantized.avg_pool2d, [quantized.rescale(x, B)], B, **settings)
+    y = quantized.apply(quantized.avg_pool2d, [quantized.rescale(x, B)], B, **settings)
     graph = FunctionGraph([x], [y])
     careful = optimize_quantization("Careful", lossy=True, enable_quant_param_changes=False)
     run(graph, "Careful", within=2, registry=with_passes(careful))

@@ -41,7 +41,7 @@ CASES = [
 def test_a_quantized_operator_is_within_one_quantum_of_the_real_numbers(target, shapes, settings, function, to):
     """The reference computes in 64 bits, and adds the offset before it rounds; numbers near halves differ by one."""
     inputs = [integers(of, *shape, name=f"x{i}") for i, (of, shape) in enumerate(zip([A, B, C], shapes, strict=False))]
-    result = quantized.quantized(target, inputs, to, **settings)
+    result = quantized.apply(target, inputs, to, **settings)
     assert result.tensor_type.quantization == to
     assert result.tensor_type.dtype is torch.int8
     graph = FunctionGraph(inputs, [result])
@@ -74,7 +74,7 @@ def test_quantizing_rounds_halves_to_even_and_clips():
 def test_adding_an_odd_offset_before_rounding_moves_halves_only():
     """Glow's formula: the difference is one quantum, at halves, and nowhere else."""
     x = torch.arange(-400, 400) / 8
-    ours = quantized.stored(x, 1.0, 3).double()
+    ours = quantized.quantize_tensor(x, 1.0, 3).double()
     glow = torch.clamp(torch.round(x + 3), -128, 127).double()
     halves = (x - x.floor()) == 0.5
     assert ((ours - glow).abs() == halves).all()
@@ -84,7 +84,9 @@ def test_all_integers_of_8_bits_come_back_from_their_real_numbers():
     every = torch.arange(-128, 128).to(torch.int8)
     for scale in (2.0**-100, 1e-7, 0.1, 1 / 3, 0.7, 1.0, 12345.678, 2.0**100):
         for offset in (-128, -1, 0, 77, 127):
-            assert torch.equal(quantized.stored(quantized.real(every, scale, offset), scale, offset), every)
+            assert torch.equal(
+                quantized.quantize_tensor(quantized.dequantize_tensor(every, scale, offset), scale, offset), every
+            )
 
 
 def test_a_bias_has_32_bits_or_is_real():
@@ -93,17 +95,17 @@ def test_a_bias_has_32_bits_or_is_real():
     step = Quantization(A.scale * B.scale, 0)
     whole = quantized.quantized_constant(Constant(real), step, torch.int32)
     assert whole.tensor_type.dtype is torch.int32
-    both = [quantized.quantized(quantized.linear, [x, w, bias], WIDE) for bias in (Constant(real), whole)]
+    both = [quantized.apply(quantized.linear, [x, w, bias], WIDE) for bias in (Constant(real), whole)]
     graph = FunctionGraph([x, w], both)
     graph.verify()
     plain, integer = results(graph, values(graph))
     assert (plain.int() - integer.int()).abs().max() <= 1
-    assert quantized.stored(torch.tensor([1e30, -1e30]), 1.0, 0, torch.int32).tolist() == [2**30, -(2**30)]
+    assert quantized.quantize_tensor(torch.tensor([1e30, -1e30]), 1.0, 0, torch.int32).tolist() == [2**30, -(2**30)]
 
 
 def test_a_graph_refuses_inputs_that_are_quantized_otherwise_than_the_operator_says():
     x, y = integers(A), integers(B, name="y")
-    node = quantized.quantized(quantized.add, [x, y], C).owner
+    node = quantized.apply(quantized.add, [x, y], C).owner
     assert node is not None
     with pytest.raises(
         OperatorError, match=r"quantized_add expects a tensor other quantized by s0.11o-20, got i8.*s0.05o3"
@@ -115,12 +117,12 @@ def test_a_graph_refuses_inputs_that_are_quantized_otherwise_than_the_operator_s
     with pytest.raises(OperatorError, match="expected a quantized tensor"):
         quantized.dequantize(plain)
     with pytest.raises(OperatorError, match="is not a quantized operator"):
-        quantized.quantized(aten.add.Tensor, [x, y], C)
+        quantized.apply(aten.add.Tensor, [x, y], C)
 
 
 def test_verify_finds_a_type_that_no_longer_agrees_with_an_operator():
     x, y = integers(A), integers(A, name="y")
-    graph = FunctionGraph([x, y], [quantized.quantized(quantized.add, [x, y], C)])
+    graph = FunctionGraph([x, y], [quantized.apply(quantized.add, [x, y], C)])
     graph.verify()
     graph.inputs[1].type = integers(B).type
     with pytest.raises(OperatorError, match=r"quantized_add expects a tensor other quantized by s0\.05o3"):
@@ -160,7 +162,7 @@ def test_operators_that_move_numbers_keep_scale_and_offset():
 def test_a_quantized_graph_goes_to_pytorch_and_back():
     x = reals(4, 5)
     weight = quantized.quantized_constant(Constant(torch.linspace(-1, 1, 30).reshape(6, 5)), B)
-    y = quantized.quantized(quantized.linear, [quantized.quantize(x, A), weight], WIDE)
+    y = quantized.apply(quantized.linear, [quantized.quantize(x, A), weight], WIDE)
     graph = FunctionGraph([x, z := integers(WIDE, 4, 6)], [quantized.dequantize(y), quantized.dequantize(z)])
     given = values(graph)
     back = from_module(to_module(graph), given)
@@ -196,7 +198,7 @@ def test_a_range_is_spread_over_all_integers_and_holds_0(low, high):
 
 def test_inputs_of_one_name_get_names_of_their_own_in_pytorch():
     x, y = integers(A), integers(A)
-    graph = FunctionGraph([x, y], [quantized.quantized(quantized.sub, [x, y], C)])
+    graph = FunctionGraph([x, y], [quantized.apply(quantized.sub, [x, y], C)])
     given = values(graph)
     assert torch.equal(to_module(graph)(given[0], given[0]), torch.zeros_like(given[0]) + C.offset)
 

@@ -36,12 +36,12 @@ def random_graph(seed, length):
         return quantized.quantize(between(quantized.dequantize(x)), scale())
 
     steps = [
-        lambda x, y: quantized.quantized(quantized.add, [x, y], scale()),
-        lambda x, y: quantized.quantized(quantized.maximum, [x, y], scale()),
-        lambda x, y: quantized.quantized(quantized.maximum, [quantized.rescale(x, A), quantized.rescale(y, A)], A),
-        lambda x, y: quantized.quantized(quantized.mul, [x, y], scale()),
-        lambda x, _: quantized.quantized(quantized.relu, [x], scale()),
-        lambda x, _: quantized.quantized(quantized.clip, [x], scale(), min=-30.0, max=30.0),
+        lambda x, y: quantized.apply(quantized.add, [x, y], scale()),
+        lambda x, y: quantized.apply(quantized.maximum, [x, y], scale()),
+        lambda x, y: quantized.apply(quantized.maximum, [quantized.rescale(x, A), quantized.rescale(y, A)], A),
+        lambda x, y: quantized.apply(quantized.mul, [x, y], scale()),
+        lambda x, _: quantized.apply(quantized.relu, [x], scale()),
+        lambda x, _: quantized.apply(quantized.clip, [x], scale(), min=-30.0, max=30.0),
         lambda x, _: quantized.rescale(x, scale()),
         lambda x, _: quantized.rescale(x, scale()),
         lambda x, _: convert(x, lambda r: r),
