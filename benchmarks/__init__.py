@@ -1,6 +1,6 @@
 """Comparisons with the peers libcirkit and PyTensor, for `circuit-explorer bench`; in a checkout only."""
 
-from benchmarks.cases import Case as Case, case_named as case_named
+from benchmarks.cases import Case as Case, get_case as get_case
 from benchmarks.compile_times import (
     GROWTH_CASES as GROWTH_CASES,
     PEER_CASES as PEER_CASES,

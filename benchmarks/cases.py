@@ -86,6 +86,6 @@ COMPILE_CASES = _by_name(
 """Cases for compilation: about one thousand to thirty thousand small layers."""
 
 
-def case_named(name: str) -> Case:
+def get_case(name: str) -> Case:
     """Return the case of this name, from all three tables. Raises: UnknownNameError."""
     return look_up("benchmark case", name, {**GALLERY_CASES, **FORWARD_CASES, **COMPILE_CASES})

@@ -51,7 +51,7 @@ def bench_compile(
     json: JsonOption = None,
 ) -> None:
     """Time compilation: ours, ours with the recorder, the peer's; and how ours grows with the circuit."""
-    chosen = [b.case_named(name) for name in cases or b.PEER_CASES]
+    chosen = [b.get_case(name) for name in cases or b.PEER_CASES]
     conditions = _conditions(1, repeats)
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
@@ -90,7 +90,7 @@ def bench_forward(
     json: JsonOption = None,
 ) -> None:
     """Time the forward pass and a training step of the folded circuit against the peer's, with equal values."""
-    chosen = [b.case_named(name) for name in cases or b.DEFAULT_CASES]
+    chosen = [b.get_case(name) for name in cases or b.DEFAULT_CASES]
     conditions = _conditions(threads, repeats)
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 
 from benchmarks import peer as peers
-from benchmarks.cases import Case, case_named
+from benchmarks.cases import Case, get_case
 from explorer.bench import Job, clock_for, estimate, ratio, time_interleaved
 from explorer.compiler import TorchCompiler, record
 
@@ -74,7 +74,7 @@ def measure_growth(
 ) -> tuple[CompileTimes, ...]:
     """Time ours on one structure of growing size, the sizes interleaved."""
     torch.set_num_threads(1)
-    chosen = [case_named(name) for name in cases]
+    chosen = [get_case(name) for name in cases]
     samples = _time({case.name: _our_job(case) for case in chosen}, repeats, on_run)
     return tuple(CompileTimes(case.name, *_layer_counts(case), {PLAIN: samples[case.name]}) for case in chosen)
 

@@ -32,7 +32,7 @@ class CompilerOptions:
 
     >>> CompilerOptions(preset="handbook").max_rounds
     5
-    >>> CompilerOptions(fold=False, max_rounds=100).changed()
+    >>> CompilerOptions(fold=False, max_rounds=100).non_defaults()
     {'fold': False}
     """
 
@@ -60,7 +60,7 @@ class CompilerOptions:
         if self.max_rounds < 0:
             raise ValueRangeError(f"max_rounds: expected at least 0, got {self.max_rounds}")
 
-    def changed(self) -> dict[str, Any]:
+    def non_defaults(self) -> dict[str, Any]:
         """The options that differ from the defaults of the preset, and the preset if it is not the default one."""
         default = CompilerOptions(preset=self.preset)
         found = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != getattr(default, f.name)}

@@ -41,7 +41,7 @@ def test_an_option_is_kept_by_the_compiler_its_copy_the_trace_and_its_json(name:
     trace = explorer.record(load_named("blackboard"), compiler)
     assert options_of(trace) == options
     assert CompilerOptions.from_json(options.to_json()) == options
-    assert CompilerOptions(**options.changed()) == options
+    assert CompilerOptions(**options.non_defaults()) == options
 
 
 def test_the_limit_on_rounds_and_the_levels_are_those_of_the_preset():

@@ -5,7 +5,7 @@ from explorer.backend.addressing import (
     IndexTable as IndexTable,
     Read as Read,
     ReadKind as ReadKind,
-    copied_by_one_fold as copied_by_one_fold,
+    count_copied_slices as count_copied_slices,
     direct_read as direct_read,
     plan_read as plan_read,
 )
@@ -27,7 +27,7 @@ from explorer.backend.plan import all_parameters as all_parameters, parameter_no
 from explorer.backend.semiring import (
     SEMIRINGS as SEMIRINGS,
     Semiring as Semiring,
-    semiring_named as semiring_named,
+    get_semiring as get_semiring,
 )
 from explorer.backend.storage import (
     ParameterSlot as ParameterSlot,

@@ -118,7 +118,7 @@ def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
     return Read(ReadKind.CAT_GATHER, sources, num_folds, arity, whole, index.ravel())
 
 
-def copied_by_one_fold(slices: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> int:
+def count_copied_slices(slices: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> int:
     """The number of slices that the read of a node with one fold copies, from the (node id, slice) of each input.
 
     Equal to `plan_read(table, folds_of).rows_copied` for the table (1, H, 2), but cheaper; `folds_of` may omit nodes

@@ -36,12 +36,12 @@ class EvaluatedCircuit(nn.Module, ABC):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """As in `nn.Module`, but `to(torch.float64)` changes the precision of complex tensors instead of their type."""
 
-        def applied(tensor: Tensor) -> Tensor:
+        def apply(tensor: Tensor) -> Tensor:
             if tensor.is_complex() and not (parts := fn(torch.view_as_real(tensor))).is_complex():
                 return torch.view_as_complex(parts)
             return fn(tensor)
 
-        return super()._apply(applied, recurse)
+        return super()._apply(apply, recurse)
 
     @property
     def layers(self) -> tuple[TorchLayer, ...]:

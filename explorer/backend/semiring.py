@@ -159,7 +159,7 @@ class ComplexLSESumSemiring(LogarithmicSemiring):
 SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), ComplexLSESumSemiring())
 
 
-def semiring_named(name: str) -> Semiring:
+def get_semiring(name: str) -> Semiring:
     """The semiring of this name. Raises: UnknownNameError."""
     return look_up("semiring", name, {semiring.name: semiring for semiring in SEMIRINGS})
 

@@ -4,7 +4,7 @@ from explorer.compiler.compiled_trace import trace_of_circuit as trace_of_circui
 from explorer.compiler.compiler import (
     CompiledCircuitsMap as CompiledCircuitsMap,
     TorchCompiler as TorchCompiler,
-    strategy_named as strategy_named,
+    get_strategy as get_strategy,
 )
 from explorer.compiler.record import (
     options_of as options_of,

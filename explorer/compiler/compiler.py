@@ -16,8 +16,8 @@ from explorer.backend import (
     TorchCircuit,
     TorchLayer,
     allocate_parameters,
+    get_semiring,
     parameter_nodes,
-    semiring_named,
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.fold_states import FoldStates
@@ -26,7 +26,7 @@ from explorer.compiler.rules import initializer_rules, layer_rules, parameter_ru
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
-from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, scheduler_named
+from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, get_scheduler
 from explorer.graph import Graph
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
@@ -71,9 +71,9 @@ class TorchCompiler:
         **keywords: Any,
     ) -> None:
         self.options = _options(options, keywords)
-        self.semiring: Semiring = semiring_named(self.options.semiring)
+        self.semiring: Semiring = get_semiring(self.options.semiring)
         self.skips = parse_skips(self.options.skip)
-        scheduler_named(self.options.levels)
+        get_scheduler(self.options.levels)
         if rules is not None:
             _check_type("rules", rules, RuleSet)
         self.rules = (preset_rules(self.options.preset) if rules is None else rules).without(*self.options.disable)
@@ -135,7 +135,7 @@ class TorchCompiler:
         """Optimize, then fold, as the options say."""
         fresh = count(graph.next_id)
         if self.options.optimize:
-            strategy = strategy_named(self.options.strategy)
+            strategy = get_strategy(self.options.strategy)
             options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, skips)
             graph = _optimize_circuit(
                 self, graph, options, fresh, lambda path, before, work: self._step(path, circuit, before, work)
@@ -165,7 +165,7 @@ class TorchCompiler:
             self._notify(StepEnded(changed, seconds, latest))
             return groups
 
-        scheduler = scheduler_named(self.options.levels)
+        scheduler = get_scheduler(self.options.levels)
         return _fold_circuit(graph, scheduler, fresh, run_level, lambda level: skips.skips_step(f"fold/level {level}"))
 
     # ------------------------------------------------------------------ for compile rules
@@ -254,13 +254,13 @@ def _options(options: CompilerOptions | None, keywords: Mapping[str, Any]) -> Co
     for name in keywords:
         check_name("option", name, [f.name for f in fields(CompilerOptions)])
     if options is None:
-        strategy = strategy_named(keywords.get("strategy", OptMatchStrategy.LARGEST_MATCH))
+        strategy = get_strategy(keywords.get("strategy", OptMatchStrategy.LARGEST_MATCH))
         return CompilerOptions(**{**keywords, "strategy": strategy.value})
     if not isinstance(options, CompilerOptions):
         raise DataTypeError(f"options: expected CompilerOptions, got {options!r}; pass single options by keyword")
     if keywords:
         raise DataTypeError(f"got both options and {', '.join(keywords)}; use dataclasses.replace(options, ...)")
-    return replace(options, strategy=strategy_named(options.strategy).value)
+    return replace(options, strategy=get_strategy(options.strategy).value)
 
 
 def _check_type(name: str, value: object, wanted: type) -> None:
@@ -280,7 +280,7 @@ def paused_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def strategy_named(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
+def get_strategy(strategy: OptMatchStrategy | str) -> OptMatchStrategy:
     """The strategy with this name (`largest-match`, `LARGEST_MATCH`). Raises: UnknownNameError."""
     if isinstance(strategy, OptMatchStrategy):
         return strategy

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.backend import FoldIndexInfo, TorchLayer, copied_by_one_fold, plan_read
+from explorer.backend import FoldIndexInfo, TorchLayer, count_copied_slices, plan_read
 from explorer.compiler.stats import StatsCounter
 from explorer.fold import FoldedGroup, assemble
 from explorer.graph import Graph
@@ -33,7 +33,7 @@ class FoldStates:
         self._levels: list[Sequence[FoldedGroup]] = []
         self._states: list[LevelState] = []
         self._sweep: Iterator[LevelState] | None = None
-        self.folded = lru_cache(RECENT_STATES)(self._assemble)
+        self.folded_graph = lru_cache(RECENT_STATES)(self._assemble)
         self.reads = lru_cache(RECENT_STATES)(self._reads)
 
     def add(self, groups: Sequence[FoldedGroup]) -> None:
@@ -59,7 +59,7 @@ class FoldStates:
         return assemble(self.base, [group for groups in self._levels[: level + 1] for group in groups])
 
     def _reads(self, level: int) -> Mapping[int, Mapping[str, Any]]:
-        return reads_of(*self.folded(level), self._counter.number_bytes(self.base))
+        return reads_of(*self.folded_graph(level), self._counter.number_bytes(self.base))
 
     def _sweep_levels(self) -> Iterator[LevelState]:
         """The states level by level, each derived from the one before it."""
@@ -88,7 +88,7 @@ class FoldStates:
             for node in affected:
                 if node not in place:
                     sources = [place.get(source, (source, 0)) for source in base.inputs[node]]
-                    numbers = copied_by_one_fold(sources, folds) * base.nodes[base.inputs[node][0]].num_output_units
+                    numbers = count_copied_slices(sources, folds) * base.nodes[base.inputs[node][0]].num_output_units
                     totals.copied += numbers - copied[node]
                     copied[node] = numbers
                     rewired[node] = tuple(dict.fromkeys(source for source, _ in sources))

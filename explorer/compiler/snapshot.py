@@ -102,7 +102,7 @@ class FoldingSnapshot(LayersSnapshot):
 
     @property
     def _folded_graph(self) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
-        return self.states.folded(self.level)
+        return self.states.folded_graph(self.level)
 
     @property
     def change(self) -> GraphChange | None:

@@ -9,7 +9,7 @@ from math import prod
 
 import torch
 
-from explorer.backend import TorchLayer, copied_by_one_fold
+from explorer.backend import TorchLayer, count_copied_slices
 from explorer.backend.parameters import TorchLeafParameter, TorchParameter
 from explorer.graph import Graph, field_names
 from explorer.symbolic import TensorParameter
@@ -124,7 +124,7 @@ def _count_copied_numbers(graph: Graph[TorchLayer]) -> Mapping[int, int]:
         if len(sources) == 2:
             found[node] = 0 if sources[0] == sources[1] else 2 * units[sources[0]]
         elif sources:
-            found[node] = copied_by_one_fold([(source, 0) for source in sources], {}) * units[sources[0]]
+            found[node] = count_copied_slices([(source, 0) for source in sources], {}) * units[sources[0]]
     return found
 
 

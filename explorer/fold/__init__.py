@@ -18,8 +18,8 @@ from explorer.fold.layers import _fold_layer_group as _fold_layer_group
 from explorer.fold.levels import (
     SCHEDULERS as SCHEDULERS,
     fewest_groups as fewest_groups,
+    get_scheduler as get_scheduler,
     longest_distance as longest_distance,
-    scheduler_named as scheduler_named,
 )
 from explorer.fold.parameters import (
     _fold_parameter_nodes_group as _fold_parameter_nodes_group,

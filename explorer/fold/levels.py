@@ -41,7 +41,7 @@ def fewest_groups(graph: Graph[Any]) -> Ordering:
 SCHEDULERS: Mapping[str, Scheduler] = {"longest-distance": longest_distance, "fewest-groups": fewest_groups}
 
 
-def scheduler_named(name: str) -> Scheduler:
+def get_scheduler(name: str) -> Scheduler:
     """The scheduler of this name. Raises: UnknownNameError."""
     return look_up("scheduling of levels", name, SCHEDULERS)
 

@@ -51,12 +51,10 @@ class Graph(Generic[Node]):
         if source == node:
             return CycleError(f"node {node} reads itself")
         where = "comes later" if source in self.nodes else "does not exist"
-        return GraphError(
-            f"node {node} reads node {source}, which {where}; pass nodes in topological order or use Graph.ordered"
-        )
+        return GraphError(f"node {node} reads node {source}, which {where}; sort the nodes or use Graph.from_unordered")
 
     @classmethod
-    def ordered(
+    def from_unordered(
         cls, nodes: Mapping[int, Node], inputs: Mapping[int, tuple[int, ...]], outputs: Iterable[int]
     ) -> "Graph[Node]":
         """A graph from nodes in any order, which is kept as far as the edges allow.

@@ -90,7 +90,7 @@ class Pass(Protocol[G_contra]):
         """Go through the graph once, for a mode; may return what its rules did."""
         ...
 
-    def unfinished(self, graph: G_contra) -> str | None:
+    def remaining_changes(self, graph: G_contra) -> str | None:
         """What another round would still change, in words; None if nothing."""
         ...
 
@@ -109,7 +109,7 @@ class EmptyPass:
     def run(self, graph: object, mode: CompilationMode = CompilationMode.INFER) -> None:
         """Leave the graph unchanged."""
 
-    def unfinished(self, graph: object) -> None:
+    def remaining_changes(self, graph: object) -> None:
         """Nothing."""
 
 
@@ -272,7 +272,7 @@ class PassManager(Generic[G]):
             if graph.checkpoint() == mark:
                 return tuple(results)
         limit = self.options.max_rounds
-        why = made.unfinished(graph)
+        why = made.remaining_changes(graph)
         if why is not None:
             message = f"Stopped {made.name} at the limit of {limit} rounds; {why}."
             graph.observer.limit("rounds", limit, message)

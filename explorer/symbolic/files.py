@@ -92,7 +92,7 @@ def _parameter_row(node: ParameterNode, table: Mapping[ParameterNode, int]) -> d
 
 
 def _read_parameter(row: Mapping[str, Any], table: list[ParameterNode]) -> ParameterNode:
-    kind = _find_class(ParameterNode, row["type"], "parameter node")
+    kind = _get_class(ParameterNode, row["type"], "parameter node")
     config: dict[str, Any] = {name: row[name] for name in field_names(kind, "config") if name in row}
     if issubclass(kind, TensorParameter):
         config["dtype"] = DataType(config["dtype"])
@@ -112,7 +112,7 @@ def _layer_row(layer: Layer, table: Mapping[ParameterNode, int]) -> dict[str, An
 
 
 def _read_layer(row: Mapping[str, Any], table: list[ParameterNode]) -> Layer:
-    kind = _find_class(Layer, row["type"], "layer")
+    kind = _get_class(Layer, row["type"], "layer")
     values: dict[str, Any] = {name: row[name] for name in field_names(kind, "config")}
     values |= {name: tuple(row[name]) for name in field_names(kind, "scope")}
     values |= {name: _at(row[name], table) for name in field_names(kind, "parameter") if name in row}
@@ -137,7 +137,7 @@ def _plain_array(array: Any) -> Any:
 
 
 def _read_initializer(row: Mapping[str, Any]) -> Initializer:
-    kind = _find_class(Initializer, row["type"], "initializer")
+    kind = _get_class(Initializer, row["type"], "initializer")
     if issubclass(kind, ConstantInitializer):
         return kind(_read_array(row["value"], row.get("dtype")))
     return kind(**{name: row[name] for name in field_names(kind, "config")})
@@ -153,7 +153,7 @@ def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:
     return array
 
 
-def _find_class(base: type, name: str, what: str) -> Any:
+def _get_class(base: type, name: str, what: str) -> Any:
     """The imported subclass of `base` with this name that is not abstract. Raises: UnknownNameError."""
     kinds = sorted(subclasses(base), key=lambda kind: kind.__name__)
     return look_up(what, name, {kind.__name__: kind for kind in kinds if not is_abstract(kind)})

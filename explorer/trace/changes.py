@@ -127,4 +127,6 @@ class GraphHistory:
             nodes.update(change.added)
             nodes.update(change.replaced)
             inputs.update(change.inputs)
-        return Graph[Any].ordered({node: nodes[node] for node in sorted(nodes)}, inputs, self.changes[step].outputs)
+        return Graph[Any].from_unordered(
+            {node: nodes[node] for node in sorted(nodes)}, inputs, self.changes[step].outputs
+        )

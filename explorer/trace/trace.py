@@ -88,7 +88,7 @@ class Trace:
         """The graph after a step, nodes as plain records, in an order that depends on ids and edges only."""
         graph = self.step(step).snapshot.graph
         nodes = {node: self.records.of(graph.nodes[node]) for node in sorted(graph.nodes)}
-        return Graph[NodeRecord].ordered(nodes, graph.inputs, graph.outputs)
+        return Graph[NodeRecord].from_unordered(nodes, graph.inputs, graph.outputs)
 
     def circuit_at(self, step: "int | str | Step") -> Any:
         """The executable circuit after a step, with the present values. Raises: CircuitError for a loaded trace."""

@@ -50,7 +50,7 @@ def fills_of(
     return [Fill(None, "", None) for _ in boxes]
 
 
-def scaled(fills: Sequence[Fill]) -> list[float | None]:
+def log_scale(fills: Sequence[Fill]) -> list[float | None]:
     """Map values to 0 to 1 on the logarithmic scale between the smallest and the largest; 0 stays 0."""
     known = [fill.value for fill in fills if fill.value]
     low, high = (log(min(known)), log(max(known))) if known else (0.0, 0.0)

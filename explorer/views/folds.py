@@ -45,7 +45,7 @@ def missed_folds(index: TraceIndex, nodes: Sequence[int] | None = None) -> Table
     """Return the missed folds of these folded nodes, or all."""
     rows = [
         [str(miss.nodes[0]), str(miss.nodes[1]), str(miss.layers), miss.reason]
-        for miss in index.missed
+        for miss in index.missed_folds
         if nodes is None or set(miss.nodes) & set(nodes)
     ]
     return {"columns": ["node", "other node", "layers", "why not folded together"], "rows": rows}

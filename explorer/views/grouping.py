@@ -208,7 +208,7 @@ def scope_numbers(index: TraceIndex, state: State) -> IntArray:
 ShownMode = Literal["before", "after", "diff"]
 
 
-def shown(box: Box, mode: ShownMode) -> bool:
+def is_shown(box: Box, mode: ShownMode) -> bool:
     """Return whether a box is drawn in a mode; `diff` shows a folded node instead of the box it replaces."""
     if mode == "diff":
         return box.merged is None

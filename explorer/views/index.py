@@ -194,8 +194,8 @@ class TraceIndex:
         return NodeRead(read["kind"], copied, slices, {n: copied * count // total for n, count in rows.items()})
 
     @cached_property
-    def missed(self) -> tuple[MissedFold, ...]:
-        """The missed folds."""
+    def missed_folds(self) -> tuple[MissedFold, ...]:
+        """The missed folds of the trace."""
         return self.trace.missed_folds()
 
     # ------------------------------------------------------------------ rules and matches

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from explorer.errors import check_name
 from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
 from explorer.views.edges import edge_view, edges_of
-from explorer.views.fills import Forms, fill_legend, fills_of, scaled
-from explorer.views.grouping import Box, ShownMode, boxes_of, drawn_grouping, shown
+from explorer.views.fills import Forms, fill_legend, fills_of, log_scale
+from explorer.views.grouping import Box, ShownMode, boxes_of, drawn_grouping, is_shown
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
 from explorer.views.layout import MARGIN
@@ -124,7 +124,7 @@ class _Painter:
     def paint(self, shown_mode: ShownMode, mode: Mode) -> Picture:
         index, step = self.index, self.step
         everything = boxes_of(index, step, self.group_by)
-        boxes = [box for box in everything.boxes if shown(box, shown_mode)]
+        boxes = [box for box in everything.boxes if is_shown(box, shown_mode)]
         hulls = hulls_of(index, step, self.group_by, shown_mode, self.near_misses, self.trial)
         edges = [edge_view(edge, everything) for edge in edges_of(index, step, self.group_by, shown_mode)]
         nodes, legend = self._nodes(boxes, hulls, shown_mode)
@@ -169,7 +169,7 @@ class _Painter:
         came_from = places_of(index, step, self.group_by).came_from
         tried = {name for hull in hulls if hull["kind"] == "match" for name in hull["nodes"]}
         nodes: list[NodeView] = []
-        for (box, forms), fill, place in zip(with_forms, fills, scaled(fills), strict=True):
+        for (box, forms), fill, place in zip(with_forms, fills, log_scale(fills), strict=True):
             state = state_of_box(index, step, box)
             nodes.append(
                 {
@@ -215,7 +215,7 @@ class _Painter:
         folded = [box for box in boxes if len(box.ids) == 1 and box.after and folded_at[box.ids[0]] <= self.step]
         single = {box.ids[0]: box.id for box in folded}
         missed: dict[str, list[str]] = {}
-        for miss in self.index.missed if single else ():
+        for miss in self.index.missed_folds if single else ():
             for node in miss.nodes:
                 if node in single:
                     other = miss.nodes[1 - miss.nodes.index(node)]

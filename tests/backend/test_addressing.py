@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from explorer.backend import IndexTable, Read, ReadKind, copied_by_one_fold, direct_read, plan_read
+from explorer.backend import IndexTable, Read, ReadKind, count_copied_slices, direct_read, plan_read
 from explorer.templates import load_named
 from tests.levels.modes import compiled
 
@@ -147,9 +147,9 @@ def test_gather_and_concatenation_count_the_slices_that_they_copy():
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=24))
 def test_slices_copied_for_one_fold_are_counted_without_a_plan(places: list[tuple[int, int]]):
     folds_of = dict.fromkeys(range(4), 12)
-    assert copied_by_one_fold(places, folds_of) == plan_read(table_of([places]), folds_of).rows_copied
+    assert count_copied_slices(places, folds_of) == plan_read(table_of([places]), folds_of).rows_copied
     alone = [(node, 0) for node, _ in places]
-    assert copied_by_one_fold(alone, {}) == plan_read(table_of([alone]), dict.fromkeys(range(4), 1)).rows_copied
+    assert count_copied_slices(alone, {}) == plan_read(table_of([alone]), dict.fromkeys(range(4), 1)).rows_copied
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5))

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from explorer.backend import semiring_named
+from explorer.backend import get_semiring
 from explorer.backend.layers import TorchDiscreteLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError
@@ -30,7 +30,7 @@ def test_the_integral_is_the_sum_over_all_states(semiring, optimize, fold):
     states = torch.cartesian_prod(*[torch.arange(sizes[0])] * circuit.num_variables)
     with torch.no_grad():
         values = circuit(states)
-    total = torch.logsumexp(values, 0) if semiring_named(semiring).is_logarithmic else values.sum(0)
+    total = torch.logsumexp(values, 0) if get_semiring(semiring).is_logarithmic else values.sum(0)
     torch.testing.assert_close(circuit.integral(), total, rtol=1e-5, atol=1e-5)
 
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
-from explorer.backend import SEMIRINGS, Semiring, semiring_named
+from explorer.backend import SEMIRINGS, Semiring, get_semiring
 from explorer.errors import UnknownNameError
 
 EACH_SEMIRING = pytest.mark.parametrize("semiring", SEMIRINGS, ids=lambda semiring: semiring.name)
@@ -137,7 +137,7 @@ def test_logarithms_far_from_zero_neither_underflow_nor_overflow(semiring: Semir
 
 def test_a_small_term_beside_a_large_one_does_not_vanish_with_its_own_scale():
     x = torch.tensor([[[0.0, 0.0], [-2000.0, -2000.0]]])
-    found = semiring_named("lse-sum").weighted_sum(x, torch.tensor([[[0.25, 0.75]]]))
+    found = get_semiring("lse-sum").weighted_sum(x, torch.tensor([[[0.25, 0.75]]]))
     np.testing.assert_allclose(found.ravel(), [0.0, -2000.0], atol=1e-12)
 
 
@@ -155,9 +155,9 @@ def test_gradients_in_log_space_are_those_of_the_plain_numbers(operation: str):
 
     gradients = []
     for name in ("sum-product", "lse-sum"):
-        x = numbers(semiring_named("lse-sum"), 2, 5, 3, seed=5).requires_grad_()
-        weight = numbers(semiring_named("lse-sum"), 2, 4, 3, seed=6).requires_grad_()
-        result(semiring_named(name), x, weight).square().sum().backward()
+        x = numbers(get_semiring("lse-sum"), 2, 5, 3, seed=5).requires_grad_()
+        weight = numbers(get_semiring("lse-sum"), 2, 4, 3, seed=6).requires_grad_()
+        result(get_semiring(name), x, weight).square().sum().backward()
         assert x.grad is not None
         assert weight.grad is not None
         gradients.append((x.grad, weight.grad))
@@ -167,9 +167,9 @@ def test_gradients_in_log_space_are_those_of_the_plain_numbers(operation: str):
 
 @EACH_SEMIRING
 def test_a_semiring_is_found_by_its_name(semiring: Semiring):
-    assert semiring_named(semiring.name) is semiring
+    assert get_semiring(semiring.name) is semiring
 
 
 def test_an_unknown_semiring_is_refused_with_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"no semiring named 'max-product'.*lse-sum"):
-        semiring_named("max-product")
+        get_semiring("max-product")

@@ -30,7 +30,7 @@ def text_of(table):
 
 def test_forward_times_without_the_peer(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
-    times = benchmarks.measure_forward(benchmarks.case_named("S1"), num_threads=1, repeats=2)
+    times = benchmarks.measure_forward(benchmarks.get_case("S1"), num_threads=1, repeats=2)
     assert (times.num_layers, times.peer_layers, times.difference, times.ratio(FORWARD)) == (7, None, None, None)
     assert set(times.ours) == {FORWARD, FRESH, TRAINING}
     assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in times.ours.values())
@@ -47,7 +47,7 @@ def test_forward_times_without_the_peer(monkeypatch, tmp_path):
 @pytest.mark.peer
 @pytest.mark.parametrize("name", ["digits", "S1"])
 def test_forward_times_with_the_peer(name):
-    times = benchmarks.measure_forward(benchmarks.case_named(name), num_threads=1, repeats=2)
+    times = benchmarks.measure_forward(benchmarks.get_case(name), num_threads=1, repeats=2)
     assert times.difference is not None
     assert times.difference < 1e-4
     assert times.peer_layers is not None
@@ -62,7 +62,7 @@ def test_forward_times_with_the_peer(name):
 @pytest.mark.parametrize("name", ["S2", "M2"])
 def test_both_sides_agree_with_equal_values(name):
     """Mixing sums, Kronecker products, Gaussians: copied values result in equal outputs, calm or not."""
-    case = benchmarks.case_named(name)
+    case = benchmarks.get_case(name)
     source = case.circuit()
     ours = TorchCompiler().compile(source).eval()
     other = peers.compile_symbolic(peers.build_symbolic(case))
@@ -78,12 +78,12 @@ def test_a_difference_from_the_peer_is_an_error_and_no_time(monkeypatch):
     """No benchmark may compare two programs that compute different things."""
     monkeypatch.setattr(forward_times, "RELATIVE_TOLERANCE", -1.0)
     with pytest.raises(CircuitError, match=r"S1: our outputs differ from the peer's by .* no time is reported"):
-        benchmarks.measure_forward(benchmarks.case_named("S1"), num_threads=1, repeats=1)
+        benchmarks.measure_forward(benchmarks.get_case("S1"), num_threads=1, repeats=1)
 
 
 def test_calm_values_keep_every_likelihood_above_the_peers_floor():
     """The peer clamps logarithms at -708; 784 uniform pixels of 256 grey levels are near -4,350."""
-    case = benchmarks.case_named("L1")
+    case = benchmarks.get_case("L1")
     ours = TorchCompiler().compile(case.circuit()).eval()
     with torch.no_grad():
         assert float(ours(case.batch()[:8]).mean()) < -4000
@@ -96,7 +96,7 @@ def test_calm_values_keep_every_likelihood_above_the_peers_floor():
 @pytest.mark.peer
 def test_compile_times_with_the_peer():
     runs: list[str] = []
-    times = benchmarks.measure_compile(benchmarks.case_named("digits"), repeats=2, on_run=runs.append)
+    times = benchmarks.measure_compile(benchmarks.get_case("digits"), repeats=2, on_run=runs.append)
     assert len(runs) == benchmarks.num_compile_runs(2, with_peer=True)
     assert (times.symbolic_layers, times.num_layers, times.peer_layers) == (170, 5, 5)
     assert times.ratio is not None
@@ -122,7 +122,7 @@ def test_growth_is_measured_against_proportional(monkeypatch):
 
 def test_an_unknown_case_lists_those_that_are_known():
     with pytest.raises(UnknownNameError, match="no benchmark case named 'L9'; known are: digits, mnist"):
-        benchmarks.case_named("L9")
+        benchmarks.get_case("L9")
 
 
 @pytest.mark.parametrize("name", FORWARD_CASES)

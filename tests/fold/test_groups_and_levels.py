@@ -14,9 +14,9 @@ from explorer.fold import (
     fewest_groups,
     fold_context,
     fold_key,
+    get_scheduler,
     group_foldable_modules,
     longest_distance,
-    scheduler_named,
 )
 from explorer.graph import Graph, Ordering, key_differences
 from explorer.symbolic import (
@@ -182,7 +182,7 @@ def test_fewest_groups_beats_longest_distance_on_a_quad_graph():
 
 def test_an_unknown_scheduler_is_refused():
     with pytest.raises(UnknownNameError, match="no scheduling of levels named 'best'; known are: longest-distance"):
-        scheduler_named("best")
+        get_scheduler("best")
     with pytest.raises(UnknownNameError, match="fewest-groups"):
         TorchCompiler(levels="best")
 

@@ -53,7 +53,7 @@ def test_reading_a_missing_node_is_refused():
 
 
 def test_reading_a_later_node_is_refused_with_advice():
-    with pytest.raises(GraphError, match=r"node 0 reads node 1, which comes later; .*Graph\.ordered"):
+    with pytest.raises(GraphError, match=r"node 0 reads node 1, which comes later; .*Graph\.from_unordered"):
         Graph({0: "a", 1: "b"}, {0: (1,), 1: ()}, (0,))
 
 
@@ -74,11 +74,11 @@ def test_different_ids_in_inputs_and_nodes_are_refused():
         Graph({0: "a", 1: "b"}, {0: (), 2: ()}, (0,))
 
 
-def test_ordered_refuses_a_node_without_inputs_entry():
+def test_from_unordered_refuses_a_node_without_inputs_entry():
     with pytest.raises(GraphError, match=r"only one of the two: \[1\]"):
-        Graph.ordered({0: "a", 1: "b"}, {0: ()}, (0,))
+        Graph.from_unordered({0: "a", 1: "b"}, {0: ()}, (0,))
     with pytest.raises(GraphError, match=r"only one of the two: \[2\]"):
-        Graph.ordered({0: "a"}, {0: (), 2: ()}, (0,))
+        Graph.from_unordered({0: "a"}, {0: (), 2: ()}, (0,))
 
 
 def test_a_node_that_reads_itself_is_refused_as_a_cycle():
@@ -106,38 +106,38 @@ def test_a_field_of_a_graph_cannot_be_set():
         DIAMOND.outputs = (5,)  # type: ignore[misc]
 
 
-# ---- ordered
+# ---- from_unordered
 
 
-def test_ordered_puts_inputs_first_and_follows_the_given_order_otherwise():
+def test_from_unordered_puts_inputs_first_and_follows_the_given_order_otherwise():
     nodes = {1: "top", 9: "r", 2: "l", 5: "x", 4: "dead"}
-    graph = Graph.ordered(nodes, {1: (2, 9), 9: (5,), 2: (5,), 5: (), 4: ()}, [1])
+    graph = Graph.from_unordered(nodes, {1: (2, 9), 9: (5,), 2: (5,), 5: (), 4: ()}, [1])
     assert list(graph.nodes) == [5, 2, 9, 1, 4]
     assert graph.outputs == (1,)
 
 
-def test_ordered_keeps_a_legal_order_of_a_chain():
-    assert list(Graph.ordered(DIAMOND.nodes, DIAMOND.inputs, DIAMOND.outputs).nodes) == [5, 2, 9, 1]
+def test_from_unordered_keeps_a_legal_order_of_a_chain():
+    assert list(Graph.from_unordered(DIAMOND.nodes, DIAMOND.inputs, DIAMOND.outputs).nodes) == [5, 2, 9, 1]
 
 
 def test_a_cycle_is_refused_with_its_nodes():
     with pytest.raises(CycleError, match="the nodes form a cycle: 1 <- 2 <- 3 <- 1"):
-        Graph.ordered({0: "a", 1: "b", 2: "c", 3: "d"}, {0: (1,), 1: (2,), 2: (3,), 3: (1,)}, (0,))
+        Graph.from_unordered({0: "a", 1: "b", 2: "c", 3: "d"}, {0: (1,), 1: (2,), 2: (3,), 3: (1,)}, (0,))
 
 
 def test_a_node_that_reads_itself_is_a_cycle():
     with pytest.raises(CycleError, match="cycle: 0 <- 0"):
-        Graph.ordered({0: "a"}, {0: (0,)}, (0,))
+        Graph.from_unordered({0: "a"}, {0: (0,)}, (0,))
 
 
-def test_ordered_refuses_a_missing_input():
+def test_from_unordered_refuses_a_missing_input():
     with pytest.raises(GraphError, match="node 1 reads node 7, which does not exist"):
-        Graph.ordered({1: "a"}, {1: (7,)}, (1,))
+        Graph.from_unordered({1: "a"}, {1: (7,)}, (1,))
 
 
-def test_a_chain_of_many_nodes_is_ordered_without_recursion():
+def test_a_chain_of_many_nodes_is_sorted_without_recursion():
     n = 20_000
-    graph = Graph.ordered({i: i for i in range(n)}, {i: (i + 1,) if i + 1 < n else () for i in range(n)}, (0,))
+    graph = Graph.from_unordered({i: i for i in range(n)}, {i: (i + 1,) if i + 1 < n else () for i in range(n)}, (0,))
     assert next(iter(graph.nodes)) == n - 1
     assert graph.levels[0] == n - 1
 
@@ -151,10 +151,10 @@ def test_every_error_of_a_graph_is_a_circuit_error():
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-def test_ordered_returns_a_legal_graph_for_any_order_of_the_nodes(graph, random):
+def test_from_unordered_returns_a_legal_graph_for_any_order_of_the_nodes(graph, random):
     shuffled = list(graph.nodes)
     random.shuffle(shuffled)
-    again = Graph.ordered({n: graph.nodes[n] for n in shuffled}, graph.inputs, graph.outputs)
+    again = Graph.from_unordered({n: graph.nodes[n] for n in shuffled}, graph.inputs, graph.outputs)
     assert dict(again.nodes) == dict(graph.nodes)
     assert again.levels == graph.levels
 

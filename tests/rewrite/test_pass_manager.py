@@ -83,7 +83,7 @@ class Toy:
     def rule_names(self):
         return (f"rule of {self.name}",)
 
-    def unfinished(self, graph):
+    def remaining_changes(self, graph):
         return "it can grow" if self.name == "Grow" else None
 
     def run(self, graph, mode=CompilationMode.INFER):

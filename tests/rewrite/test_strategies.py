@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from inline_snapshot import snapshot
 
-from explorer.compiler import strategy_named
+from explorer.compiler import get_strategy
 from explorer.errors import UnknownNameError
 from explorer.graph import Graph
 from explorer.rewrite import GraphOptMatch, Matches, OptMatchStrategy, match_optimization_patterns
@@ -134,11 +134,11 @@ def test_every_match_is_chosen_or_shares_a_node_with_a_chosen_one(graph: Graph[s
 
 @pytest.mark.parametrize("strategy", OptMatchStrategy)
 def test_a_strategy_is_found_by_its_name_in_either_form(strategy: OptMatchStrategy):
-    assert strategy_named(strategy) is strategy_named(strategy.value) is strategy_named(strategy.name) is strategy
+    assert get_strategy(strategy) is get_strategy(strategy.value) is get_strategy(strategy.name) is strategy
 
 
 def test_an_unknown_strategy_is_refused_with_the_known_ones():
     with pytest.raises(
         UnknownNameError, match="no strategy named 'best'; known are: largest-match, first-match, lowest-cost"
     ):
-        strategy_named("best")
+        get_strategy("best")

@@ -66,7 +66,7 @@ def test_cyclic_layers_are_refused():
     weight = leaf(2, 2)
     loop = SumLayer(num_input_units=2, num_output_units=2, weight=weight)
     with pytest.raises(CycleError, match="1 <- 2 <- 1"):
-        Circuit(Graph.ordered({1: loop, 2: loop}, {1: (2,), 2: (1,)}, (1,)))
+        Circuit(Graph.from_unordered({1: loop, 2: loop}, {1: (2,), 2: (1,)}, (1,)))
 
 
 def test_two_layers_with_the_same_name_are_refused():

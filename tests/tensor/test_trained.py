@@ -6,7 +6,7 @@ from torch import nn
 
 import explorer
 from explorer.tensor import Constant, FunctionGraph, call
-from explorer.tensor.facts import trained_among
+from explorer.tensor.facts import first_trained
 from explorer.tensor.rules import canonicalize
 from tests.tensor.passes.checking import aten, reasons, results, tensor
 
@@ -26,8 +26,8 @@ def test_what_depends_on_what_is_trained_is_marked():
     x = tensor(2, 2)
     first, other = call(aten.relu.default, x), call(aten.mul.Tensor, x, parameter(2, 2))
     assert [first.requires_grad, other.requires_grad] == [False, True]
-    assert trained_among(first) is None
-    found = trained_among(first, call(aten.neg.default, other))
+    assert first_trained(first) is None
+    found = first_trained(first, call(aten.neg.default, other))
     assert found is not None
     assert found.name == "w"
 
@@ -36,7 +36,7 @@ def test_what_a_rewrite_brings_in_is_marked_in_all_that_depends_on_it():
     x = tensor(2, 2)
     graph = FunctionGraph([x], [call(aten.neg.default, call(aten.relu.default, x))])
     graph.replace(graph.inputs[0], call(aten.mul.Tensor, graph.inputs[0], parameter(2, 2)))
-    found = trained_among(graph.outputs[0])
+    found = first_trained(graph.outputs[0])
     assert found is not None
     assert found.name == "w"
 

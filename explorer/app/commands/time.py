@@ -63,7 +63,7 @@ def time(
     common: dict[str, Any] = {"devices": DEVICES[device], "num_threads": threads, "max_seconds": seconds, "name": name}
     measures: list[Measure] = [partial(b.measure_steps, trace, chosen, kind=kind, batch_size=batch, **common)]
     if modes:
-        circuit, options = circuit_of(trace), options_of(trace).changed()
+        circuit, options = circuit_of(trace), options_of(trace).non_defaults()
         measures.append(partial(b.measure_modes, circuit, options, kind=kind, batch_size=batch, **common))
     if layers:
         measures.append(partial(b.measure_layers, trace, last, batch_size=batch, **common))

@@ -37,7 +37,7 @@ def serve(options: ServeOptions) -> None:
     from explorer.app.dashboard.page import TITLE, make_page
 
     pn.extension()
-    hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *own_names(options.address)))
+    hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *host_names(options.address)))
     pn.serve(
         {"/": lambda: make_page(Library(options.folder, options.files), options.state)},
         title=TITLE,
@@ -51,7 +51,7 @@ def serve(options: ServeOptions) -> None:
     )
 
 
-def own_names(address: str) -> tuple[str, ...]:
+def host_names(address: str) -> tuple[str, ...]:
     """The names under which other machines may reach this one, if it does not listen locally only."""
     if address in (LOCAL, "localhost"):
         return ()

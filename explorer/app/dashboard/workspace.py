@@ -46,13 +46,13 @@ class Workspace:
         """Wrap the action of a button, so that its errors are shown in the page."""
 
         @wraps(action)
-        def guarded(*args: Any, **kwargs: Any) -> None:
+        def wrapper(*args: Any, **kwargs: Any) -> None:
             try:
                 action(*args, **kwargs)
             except Exception as error:  # noqa: BLE001  # a silent page is worse
                 self.failed(error)
 
-        return guarded
+        return wrapper
 
     def failed(self, error: Exception) -> None:
         """Show an error to the reader; an internal error is logged as well."""

@@ -9,7 +9,7 @@ import traitlets
 from explorer.app.needs import require_ui
 from explorer.app.notebook.fallback import picture_fallback, picture_text
 from explorer.app.notebook.trace_widget import TraceWidget
-from explorer.app.session.opening import opened_trace
+from explorer.app.session.opening import open_trace
 from explorer.app.session.session import Session
 from explorer.errors import DataTypeError
 from explorer.trace import Trace
@@ -47,7 +47,7 @@ def ask(
     if not isinstance(trace, Trace):
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
         raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
-    opened, state = opened_trace(trace, "trace")
+    opened, state = open_trace(trace, "trace")
     question = question_about(opened.index, kind, step, node=node, pattern=pattern, stat=stat)
     return AskWidget(TraceWidget(Session(opened, state), height), question)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from explorer.app.needs import require_ui
-from explorer.app.session.opening import Opened, opened_trace
+from explorer.app.session.opening import Opened, open_trace
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.backend import TorchCircuit
@@ -95,11 +95,11 @@ def show(
 def _open(thing: object) -> tuple[Opened, str]:
     """Return the trace of an object and a note about it."""
     if isinstance(thing, Circuit):
-        return opened_trace(record(thing), "circuit")[0], COMPILED_NOW
+        return open_trace(record(thing), "circuit")[0], COMPILED_NOW
     if isinstance(thing, TorchCircuit):
         return Opened("compiled circuit", trace_of_circuit(thing), CompilerOptions()), COMPILED_BEFORE
     if isinstance(thing, Trace):
-        return opened_trace(thing, "trace")[0], ""
+        return open_trace(thing, "trace")[0], ""
     if isinstance(thing, MatchFound):
         raise DataTypeError("a match belongs to a trace: show(trace, match=match)")
     if isinstance(thing, ConflictRecord):

@@ -108,7 +108,7 @@ def circuit_of(trace: Trace) -> Circuit:
     return circuit_from_json(trace.circuit_json, "the circuit in the trace")
 
 
-def opened_trace(trace: Trace, name: str) -> tuple[Opened, ViewState]:
+def open_trace(trace: Trace, name: str) -> tuple[Opened, ViewState]:
     """Wrap an existing trace with its view state, for notebooks."""
     tensor = TensorOptions(level=trace.level.name)
     opened = Opened(name, trace, options_of(trace), tensor=tensor)

@@ -42,7 +42,7 @@ def python_of(
     the trace was recorded with, each with its replacement. `is_trace`: the file holds a trace.
     Raises: FormError; UnknownNameError for a replacement that does not fit.
     """
-    chosen = (options or CompilerOptions()).changed()
+    chosen = (options or CompilerOptions()).non_defaults()
     lines = ["import explorer", ""]
     if isinstance(circuit, str) and circuit in gallery.names():
         lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")

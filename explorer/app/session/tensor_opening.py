@@ -31,7 +31,7 @@ def tensor_trace(
     compiled = compiler.compile(circuit)
     x = random_inputs(compiled, rows)
     graph = from_module(compiled, (x,), training=options.compile_for == "train")
-    pipeline = ManagedPipeline(chosen_pipeline(options), CompilationMode(options.compile_for))
+    pipeline = ManagedPipeline(pipeline_or_default(options), CompilationMode(options.compile_for))
     return record_module(
         graph,
         (x,),
@@ -43,7 +43,7 @@ def tensor_trace(
     )
 
 
-def chosen_pipeline(options: TensorOptions) -> FunctionPassPipeline:
+def pipeline_or_default(options: TensorOptions) -> FunctionPassPipeline:
     """Return the pipeline of the options, or the default one. Raises: UnknownNameError for a pass."""
     from explorer.tensor.passes import passes
     from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE

@@ -1,7 +1,7 @@
 """Copy as Python at the tensor level: code that compiles, exports and rewrites a circuit, and keeps the trace."""
 
 from explorer.app.session.options import TensorOptions
-from explorer.app.session.tensor_opening import ROWS, chosen_pipeline
+from explorer.app.session.tensor_opening import ROWS, pipeline_or_default
 from explorer.options import CompilerOptions
 from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
@@ -20,14 +20,14 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         lines += ["from explorer.rewrite import pipeline_from_yaml", "from explorer.tensor.passes import passes"]
     known = name in gallery.names()
     lines += ["", f"circuit = explorer.{f'gallery.load_named({name!r})' if known else f'Circuit.load({name!r})'}"]
-    arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.changed().items())
+    arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.non_defaults().items())
     lines += [
         f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
         f"x = random_inputs(compiled, {ROWS})",
     ]
     more = ""
     if options.passes:
-        yaml = pipeline_to_yaml(chosen_pipeline(options))
+        yaml = pipeline_to_yaml(pipeline_or_default(options))
         lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]
         more += ", pipeline=pipeline"
     if options.compile_for != "infer":

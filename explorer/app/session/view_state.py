@@ -62,7 +62,7 @@ class ViewState:
 
     def _pairs(self) -> list[tuple[str, str]]:
         pairs: list[tuple[str, str]] = []
-        changed = self.options.changed()
+        changed = self.options.non_defaults()
         for part in (self, self.options, self.tensor, self.look):
             for f in fields(part):
                 value = getattr(part, f.name)

@@ -4,11 +4,11 @@ from explorer.tensor.facts.bounds import (
     CLIPS as CLIPS,
     RELUS as RELUS,
     UNIT as UNIT,
-    bounded as bounded,
     clip as clip,
     clip_bounds as clip_bounds,
     may_hold_padding_only as may_hold_padding_only,
     never_negative as never_negative,
+    relu_or_clip as relu_or_clip,
     value_range as value_range,
 )
 from explorer.tensor.facts.copies import (
@@ -36,10 +36,10 @@ from explorer.tensor.facts.elementwise import (
 )
 from explorer.tensor.facts.owners import only_user as only_user, owned_by as owned_by, read_once as read_once
 from explorer.tensor.facts.replacing import (
+    first_trained as first_trained,
     gradient_on_ties as gradient_on_ties,
-    reapplied as reapplied,
+    reapply as reapply,
     replace_with as replace_with,
-    trained_among as trained_among,
 )
 from explorer.tensor.facts.shapes import (
     COPIES as COPIES,
@@ -52,7 +52,7 @@ from explorer.tensor.facts.shapes import (
     inverse as inverse,
     permutation_of as permutation_of,
     permute as permute,
-    permuted as permuted,
+    reorder as reorder,
     reshape as reshape,
     shape_of as shape_of,
 )
@@ -60,8 +60,8 @@ from explorer.tensor.facts.slices import (
     SLICES as SLICES,
     SPLITS as SPLITS,
     Slice as Slice,
+    slice_axis as slice_axis,
     slice_of as slice_of,
-    sliced as sliced,
 )
 from explorer.tensor.facts.values import (
     FULLS as FULLS,

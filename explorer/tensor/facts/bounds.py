@@ -75,7 +75,7 @@ def clip(variable: Variable, low: float, high: float) -> Variable:
     return call(aten.clamp.default, variable, given(low), given(high))
 
 
-def bounded(variable: Variable, low: float, high: float) -> Variable:
+def relu_or_clip(variable: Variable, low: float, high: float) -> Variable:
     """Clamp a variable; returns a relu for the bounds 0 and inf."""
     if (low, high) == (0.0, inf):
         return call(aten.relu.default, variable)

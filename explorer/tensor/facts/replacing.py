@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from explorer.tensor.graph.gradients import trained_among
+from explorer.tensor.graph.gradients import first_trained
 from explorer.tensor.graph.rewrites import Declined
 from explorer.tensor.ir.ops import apply_op
 from explorer.tensor.ir.variables import Apply, Variable
@@ -17,15 +17,15 @@ def replace_with(node: Apply, new: Variable) -> "list[Variable] | Declined":
     return Declined(f"the replacement would be a {new.type} in place of a {old.type}")
 
 
-def reapplied(node: Apply, inputs: Sequence[Variable], **attributes: Any) -> Variable:
+def reapply(node: Apply, inputs: Sequence[Variable], **attributes: Any) -> Variable:
     """Apply the operator of a node, which has one result, to other inputs, with some attributes changed."""
-    op = node.op.changed(**attributes) if attributes else node.op
+    op = node.op.with_attributes(**attributes) if attributes else node.op
     return apply_op(op, inputs, node.location).outputs[0]
 
 
 def gradient_on_ties(node: Apply) -> Declined | None:
     """The reason why a rule must not change the gradient at ties and on bounds; None if it may."""
-    found = trained_among(*node.inputs)
+    found = first_trained(*node.inputs)
     if found is None:
         return None
     return Declined(

@@ -72,8 +72,8 @@ def inverse(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(list(order).index(axis) for axis in range(len(order)))
 
 
-def permuted(values: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
-    """One value per axis, permuted as the axes are."""
+def reorder(values: Sequence[Any], order: Sequence[int]) -> tuple[Any, ...]:
+    """One value per axis, reordered as the axes are."""
     return tuple(values[axis] for axis in order)
 
 

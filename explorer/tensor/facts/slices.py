@@ -54,6 +54,6 @@ def slice_of(variable: Variable) -> Slice | None:
     return Slice(source, axis, start, start + shape_of(variable)[axis])
 
 
-def sliced(source: Variable, axis: int, start: int, stop: int) -> Variable:
+def slice_axis(source: Variable, axis: int, start: int, stop: int) -> Variable:
     """Slice a tensor along an axis."""
     return call(aten.slice.Tensor, source, axis, start, stop)

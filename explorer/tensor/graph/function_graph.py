@@ -18,7 +18,7 @@ from explorer.tensor.graph.text import lines
 from explorer.tensor.graph.transactions import Naming, Transactions
 from explorer.tensor.graph.wiring import Change, import_variable
 from explorer.tensor.ir.cloning import clone_variables
-from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.sorting import toposort
 from explorer.tensor.ir.variables import Apply, Constant, Variable, expression
 
 NO_LAYOUTS: Mapping[Variable, str] = MappingProxyType({})
@@ -97,7 +97,7 @@ class FunctionGraph:
             for node, earlier in feature.orderings(self).items():
                 before.setdefault(node, []).extend(earlier)
         random = sorted((node for node in self.nodes if node.draw >= 0), key=lambda node: node.draw)
-        return toposorted([*(node.outputs[0] for node in random), *self.outputs], before)
+        return toposort([*(node.outputs[0] for node in random), *self.outputs], before)
 
     @property
     def constants(self) -> tuple[Constant, ...]:
@@ -224,7 +224,7 @@ class FunctionGraph:
 
     def verify(self) -> None:
         """Check the invariants of the graph. Raises: GraphError with the first violation."""
-        for node in toposorted(self.outputs):
+        for node in toposort(self.outputs):
             if node not in self.nodes:
                 raise GraphError(f"{node.op.name} is needed by an output, but is not among the nodes")
             for i, source in enumerate(node.inputs):
@@ -242,7 +242,7 @@ class FunctionGraph:
                         f"result {variable.index} of %{node.id} {node.op.name} is a {kind}, but its variable has the "
                         f"type {variable.type}"
                     )
-        needed = set(toposorted(self.outputs))
+        needed = set(toposort(self.outputs))
         for node in self.nodes:
             if node not in needed:
                 raise GraphError(f"%{node.id} {node.op.name} is in the graph, but no output needs it")

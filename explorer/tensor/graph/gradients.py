@@ -6,7 +6,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Apply, Variable
 
 
-def trained_among(*variables: Variable) -> Variable | None:
+def first_trained(*variables: Variable) -> Variable | None:
     """The first constant or input with a gradient on which one of some variables depends; None if there is none.
 
     Only variables with `requires_grad` are visited.
@@ -37,7 +37,7 @@ class KeepGradients(Feature):
         """Whether a variable with `requires_grad` was replaced by one without since the last validation."""
 
     def on_attach(self, graph: FunctionGraph) -> None:
-        self._positions = tuple(i for i, v in enumerate(graph.outputs) if trained_among(v) is not None)
+        self._positions = tuple(i for i, v in enumerate(graph.outputs) if first_trained(v) is not None)
 
     def on_change_input(
         self, graph: FunctionGraph, node: Apply | None, index: int, old: Variable, new: Variable, reason: object
@@ -47,6 +47,6 @@ class KeepGradients(Feature):
     def on_validate(self, graph: FunctionGraph) -> None:
         if self._lost:
             for i in self._positions:
-                if trained_among(graph.outputs[i]) is None:
+                if first_trained(graph.outputs[i]) is None:
                     raise InconsistencyError(f"output {i} would not depend on any trained parameter or input")
         self._lost = False

@@ -71,7 +71,7 @@ class Order:
             waiting.extend(_sources(node))
         return None
 
-    def raised_above(self, node: Apply, source: Apply) -> dict[Apply, Label]:
+    def plan_labels(self, node: Apply, source: Apply) -> dict[Apply, Label]:
         """The labels that must change for `node` to read `source`, which does not depend on it.
 
         The affected region consists of the users of `node` before `source` and the applications after `node` that
@@ -85,7 +85,7 @@ class Order:
         moved = [*sorted(first, key=first.__getitem__), *sorted(last, key=last.__getitem__)]
         return dict(zip(moved, sorted([*first.values(), *last.values()]), strict=True))
 
-    def sorted(self, nodes: Iterable[Apply]) -> list[Apply]:
+    def sort(self, nodes: Iterable[Apply]) -> list[Apply]:
         """Applications in topological order."""
         return sorted(nodes, key=self._label.__getitem__)
 

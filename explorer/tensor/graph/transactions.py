@@ -15,7 +15,7 @@ from explorer.tensor.graph.wiring import (
     read_at,
     revert_change,
 )
-from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.sorting import toposort
 from explorer.tensor.ir.variables import Apply, Variable
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Transactions:
                 if new.owner is node:
                     raise CycleError(f"{reader} would read its own result {replace_with}")
                 raise CycleError(f"{_short(new)} depends on {reader}, which would read it {replace_with}")
-        coming = toposorted([new], stop=graph.nodes)
+        coming = toposort([new], stop=graph.nodes)
         back = next((owner for owner in coming if owner in self._removed), None)
         if back is not None:
             raise InconsistencyError(f"%{back.id} {back.op.name} was removed for good, and would come back")

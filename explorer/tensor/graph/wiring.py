@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from explorer.errors import GraphError
 from explorer.tensor.graph.order import Label
-from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.sorting import toposort
 from explorer.tensor.ir.variables import NOWHERE, Apply, Constant, SourceLocation, Variable
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def number_leaves(graph: "FunctionGraph", variable: Variable, coming: Iterable[A
 
 def import_variable(graph: "FunctionGraph", variable: Variable) -> None:
     """Import a variable with everything that it needs. Raises: GraphError, as `number_leaves`."""
-    coming = toposorted([variable], stop=graph.nodes)
+    coming = toposort([variable], stop=graph.nodes)
     number_leaves(graph, variable, coming)
     for node in coming:
         _number(graph, node)
@@ -123,7 +123,7 @@ def apply_change(graph: "FunctionGraph", change: Change) -> None:
         graph.order.add(coming, below)
         _enter(graph, coming)
     if node is not None and new.owner is not None:
-        raised = graph.order.raised_above(node, new.owner)
+        raised = graph.order.plan_labels(node, new.owner)
         change.labels.update(graph.order.labels(raised))
         graph.order.restore(raised)
     _rewire(graph, change)

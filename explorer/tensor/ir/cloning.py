@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.sorting import toposort
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 
@@ -21,7 +21,7 @@ def clone_variables(inputs: Sequence[Variable], outputs: Sequence[Variable]) -> 
                 copies[variable] = variable  # an undeclared input: reported when it is imported
         return copies[variable]
 
-    for node in toposorted(outputs):
+    for node in toposort(outputs):
         new = Apply(node.op, [copy(v) for v in node.inputs], location=node.location, draw=node.draw)
         new.outputs = [Variable(v.type, new, v.index, v.name, v.device, v.requires_grad) for v in node.outputs]
         copies.update(zip(node.outputs, new.outputs, strict=True))

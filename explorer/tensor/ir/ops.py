@@ -112,7 +112,7 @@ class Op:
             f"{self.target} has no argument {name!r}; it has {', '.join(k for k, _ in self.arguments)}"
         )
 
-    def changed(self, **attributes: Any) -> "Op":
+    def with_attributes(self, **attributes: Any) -> "Op":
         """The same operator with some attributes changed. Raises: OperatorError for an unknown one."""
         unknown = set(attributes) - {name for name, _ in self.arguments}
         if unknown:

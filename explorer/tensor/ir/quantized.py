@@ -221,7 +221,7 @@ def reapply(node: Apply, inputs: Sequence[Variable], to: Quantization | None = N
             changes |= {f"{name}_scale": of and of.scale, f"{name}_offset": of and of.offset}
     if to is not None:
         changes |= {"out_scale": to.scale, "out_offset": to.offset}
-    return apply_op(node.op.changed(**changes), inputs, node.location).outputs[0]
+    return apply_op(node.op.with_attributes(**changes), inputs, node.location).outputs[0]
 
 
 def quantization_of(variable: Variable) -> Quantization:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from explorer.tensor.ir.variables import Apply, Variable
 
 
-def toposorted(
+def toposort(
     outputs: "Iterable[Variable]",
     before: "Mapping[Apply, Sequence[Apply]] | None" = None,
     stop: "Mapping[Apply, None] | None" = None,

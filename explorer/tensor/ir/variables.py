@@ -11,7 +11,7 @@ import torch
 
 from explorer.errors import OperatorError
 from explorer.tensor.ir.numbers import PythonNumber, operands
-from explorer.tensor.ir.sorting import toposorted
+from explorer.tensor.ir.sorting import toposort
 from explorer.tensor.ir.types import Quantization, TensorType, ValueType, type_of
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def expression(outputs: Sequence[Variable]) -> str:
     >>> expression([div(mul(add(y, z), x), add(y, z))])  # doctest: +SKIP
     '[div(mul(add(y, z), x), add(y, z))]'
     """
-    nodes = toposorted(outputs)
+    nodes = toposort(outputs)
     if len(nodes) > MAX_APPLICATIONS:
         return f"[a graph of {len(nodes):,} applications; text() has a line for each]"
     reads: dict[Variable, int] = {}

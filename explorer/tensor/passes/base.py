@@ -89,7 +89,7 @@ class GraphPass:
         del mode
         return self.rewriter().run_on(graph)
 
-    def unfinished(self, graph: FunctionGraph) -> str:
+    def remaining_changes(self, graph: FunctionGraph) -> str:
         """Whether a pass on tensors would change more is unknown without running it; only the last round is known."""
         del graph
         return "the last one still changed the graph"

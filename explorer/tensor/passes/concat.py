@@ -18,8 +18,8 @@ from explorer.tensor.facts import (
     replace_with,
     reshape,
     shape_of,
+    slice_axis,
     slice_of,
-    sliced,
     without_copy,
     would_alias,
 )
@@ -158,7 +158,7 @@ def _part_of_concat(outer: Apply, axis: int, part: Slice) -> Variable | None:
         if (part.start, part.stop) == (begin, end):
             return variable
         if begin <= part.start < part.stop <= end:
-            return sliced(variable, axis, part.start - begin, part.stop - begin)
+            return slice_axis(variable, axis, part.start - begin, part.stop - begin)
         begin = end
     return None
 
@@ -203,7 +203,7 @@ def _merge(run: Sequence[Variable]) -> Variable:
     first, last = slice_of(run[0]), slice_of(run[-1])
     if len(run) == 1 or first is None or last is None:
         return run[0]
-    return sliced(first.source, first.axis, first.start, last.stop)
+    return slice_axis(first.source, first.axis, first.start, last.stop)
 
 
 MIN_FOR_RESHAPE = 2
@@ -229,7 +229,7 @@ def concat_of_slices_of_the_next_axis(node: Apply) -> Rewrite:
     needed = MIN_FOR_RESHAPE if first.axis == axis - 1 else MIN_FOR_TRANSPOSE
     if len(parts) <= needed:
         return Declined(f"only {len(parts)} slices; it is cheaper for more than {needed}", node)
-    new = sliced(first.source, first.axis, first.start, last.stop)
+    new = slice_axis(first.source, first.axis, first.start, last.stop)
     if first.axis == axis + 1:
         order = list(range(len(shape_of(new))))
         order[axis], order[axis + 1] = axis + 1, axis

@@ -1,6 +1,6 @@
 """MergePadIntoConvolution: fold zero padding into the convolution after it."""
 
-from explorer.tensor.facts import reapplied, replace_with, shape_of
+from explorer.tensor.facts import reapply, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.passes.base import passes
@@ -32,4 +32,4 @@ def pad_into_convolution(node: Apply, pad: Apply) -> Rewrite:
     own = tuple(node.op["padding"])
     own = own * len(inner) if len(own) == 1 else own
     total = [old + pads[axis][0] for old, axis in zip(own, inner, strict=True)]
-    return replace_with(node, reapplied(node, [pad.inputs[0], *node.inputs[1:]], padding=total))
+    return replace_with(node, reapply(node, [pad.inputs[0], *node.inputs[1:]], padding=total))

@@ -145,7 +145,7 @@ def _independent(graph: FunctionGraph, nodes: Sequence[Apply]) -> list[Apply]:
     """
     kept: list[Apply] = []
     needing: set[Apply] = set()
-    ordered = graph.order.sorted(nodes)
+    ordered = graph.order.sort(nodes)
     last = graph.order.label(ordered[-1]) if ordered else 0.0
     for node in ordered:
         if node in needing:

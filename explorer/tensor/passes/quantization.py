@@ -18,7 +18,7 @@ from explorer.tensor.facts import (
     TRANSPOSES,
     owned_by,
     read_once,
-    reapplied,
+    reapply,
     replace_unless_aliased,
     replace_with,
     splat,
@@ -183,7 +183,7 @@ def rescale_below_picks(node: Apply, above: Apply) -> Rewrite:
     """Move a rescale below operators that select and move numbers; a rescale is monotonic, so max pooling does too."""
     if node.op.name not in MOVES_DATA:
         return False
-    moved = reapplied(node, [above.inputs[0]])
+    moved = reapply(node, [above.inputs[0]])
     return replace_with(node, q.rescale(moved, q.quantization_of(node.outputs[0]), above.location))
 
 

@@ -1,7 +1,7 @@
 """OptimizeConcatQuantization: replace a concat between dequantize and quantize by a concat of integers."""
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import owned_by, read_once, reapplied, replace_with
+from explorer.tensor.facts import owned_by, read_once, reapply, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.variables import Apply
@@ -26,4 +26,4 @@ def quantize_of_concat(node: Apply, cat: Apply) -> Rewrite:
     if not all(map(q.is_quantized_in_8_bits, (*sources, node.outputs[0]))):
         return Declined("some of the integers do not have 8 bits", cat)
     to = q.quantization_of(node.outputs[0])
-    return replace_with(node, reapplied(cat, [q.rescale(source, to) for source in sources]))
+    return replace_with(node, reapply(cat, [q.rescale(source, to) for source in sources]))

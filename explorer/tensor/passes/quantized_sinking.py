@@ -8,7 +8,7 @@ from explorer.tensor.facts import (
     constant_like,
     known_tensor,
     permute,
-    reapplied,
+    reapply,
     replace_with,
     reshape,
     shape_of,
@@ -32,7 +32,7 @@ def transpose_below_conversion(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below a conversion."""
     if node.op.target is q.quantize_op and not _has_only_such_users(node.inputs[0], node):
         return Declined("the transposed tensor has other users in floating point", above)
-    return replace_with(node, permute(reapplied(node, [above.inputs[0]]), axis_order(above)))
+    return replace_with(node, permute(reapply(node, [above.inputs[0]]), axis_order(above)))
 
 
 @sink_code.rule([q.quantize_op], above=RESHAPES, exactness=Exactness.EXACT)
@@ -40,7 +40,7 @@ def reshape_below_quantize(node: Apply, above: Apply) -> Rewrite:
     """Move a reshape below a quantize."""
     if not _has_only_such_users(node.inputs[0], node):
         return Declined("the reshaped tensor has other users in floating point", above)
-    return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+    return replace_with(node, reshape(reapply(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @constants.rule(TRANSPOSES, above=[q.quantize_op], sole_user=True, exactness=Exactness.EXACT)
@@ -49,4 +49,4 @@ def transpose_quantized_constant(node: Apply, above: Apply) -> Rewrite:
     data = known_tensor(above.inputs[0])
     if data is None:
         return False
-    return replace_with(node, reapplied(above, [constant_like(above.inputs[0], data.permute(axis_order(node)))]))
+    return replace_with(node, reapply(above, [constant_like(above.inputs[0], data.permute(axis_order(node)))]))

@@ -14,7 +14,7 @@ import torch
 
 from explorer.errors import ValueRangeError
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, owned_by, read_once, reapplied, replace_with, shape_of
+from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, owned_by, read_once, reapply, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir import quantized as q
 from explorer.tensor.ir.result_types import MOVES_DATA
@@ -189,7 +189,7 @@ def dequantize_below_picks(node: Apply, above: Apply) -> Rewrite:
     """Select and move integers instead of dequantized numbers."""
     if node.op.name not in MOVES_DATA:
         return False
-    return replace_with(node, q.dequantize(reapplied(node, [above.inputs[0]]), above.location))
+    return replace_with(node, q.dequantize(reapply(node, [above.inputs[0]]), above.location))
 
 
 raising.add(quantize_of_concat, quantize_of_dequantize)

@@ -8,7 +8,7 @@ from explorer.tensor.facts import (
     constant_like,
     keeps_bits,
     known_tensor,
-    reapplied,
+    reapply,
     replace_with,
     reshape,
     shape_of,
@@ -37,7 +37,7 @@ def _sink(node: Apply, above: Apply) -> Rewrite:
         return False
     if len(above.outputs[0].clients) > 1:
         return Declined("the reshape has other users, and would be repeated below each of them", above)
-    return replace_with(node, reshape(reapplied(node, [above.inputs[0]]), shape_of(node.outputs[0])))
+    return replace_with(node, reshape(reapply(node, [above.inputs[0]]), shape_of(node.outputs[0])))
 
 
 @sink_reshapes.rule(SELECTING, above=RESHAPES, exactness=Exactness.EXACT)

@@ -31,9 +31,9 @@ from explorer.tensor.facts import (
     owned_by,
     permutation_of,
     permute,
-    permuted,
     read_once,
-    reapplied,
+    reapply,
+    reorder,
     replace_with,
     reshape,
     shape_of,
@@ -66,7 +66,7 @@ sink_code.add(drop_same_order, merge_transposes)
 def _below_one(node: Apply, above: Apply) -> Rewrite:
     if node.op.attributes.get("memory_format") not in (None, torch.preserve_format):
         return Declined("it requests a memory format, which a transpose changes", node)
-    return replace_with(node, permute(reapplied(node, [above.inputs[0]]), axis_order(above)))
+    return replace_with(node, permute(reapply(node, [above.inputs[0]]), axis_order(above)))
 
 
 @sink_code.rule(SELECTING, above=TRANSPOSES, exactness=Exactness.EXACT)
@@ -87,7 +87,7 @@ def transpose_below_prelu(node: Apply, above: Apply) -> Rewrite:
     order, slopes = axis_order(above), node.inputs[1].tensor_type.size
     if slopes != 1 and order[1] != 1:
         return Declined(f"it has {slopes} slopes along axis 1, which the transpose moves", node)
-    return replace_with(node, permute(reapplied(node, [above.inputs[0], node.inputs[1]]), order))
+    return replace_with(node, permute(reapply(node, [above.inputs[0], node.inputs[1]]), order))
 
 
 @sink_code.rule(None, above=TRANSPOSES)
@@ -130,7 +130,7 @@ def _below_both(node: Apply) -> Rewrite:
         if back is None:
             return Declined("its other input is neither transposed nor a constant", node)
         sources.append(back)
-    return replace_with(node, permute(reapplied(node, sources), order))
+    return replace_with(node, permute(reapply(node, sources), order))
 
 
 def _transpose_back(variable: Variable, order: Sequence[int]) -> Variable | None:
@@ -143,7 +143,7 @@ def _transpose_back(variable: Variable, order: Sequence[int]) -> Variable | None
     full = (1,) * (len(order) - kind.rank) + kind.shape
     data, number = known_tensor(variable), splat_number(variable)
     if number is not None:
-        return splat(TensorType(kind.dtype, permuted(full, inverse(order)), "", kind.quantization), number, variable)
+        return splat(TensorType(kind.dtype, reorder(full, inverse(order)), "", kind.quantization), number, variable)
     if data is not None:
         return constant_like(variable, data.reshape(full).permute(inverse(order)))
     return None
@@ -160,7 +160,7 @@ def transpose_below_concat(node: Apply) -> Rewrite:
         return Declined("its inputs are transposed differently", node)
     sources = [v.owner.inputs[0] for v in node.inputs if v.owner is not None]
     axis = order[axis_of(node.op["dim"], len(order))]
-    return replace_with(node, permute(reapplied(node, sources, dim=axis), order))
+    return replace_with(node, permute(reapply(node, sources, dim=axis), order))
 
 
 @sink_code.rule([*SPLITS, *SLICES], above=TRANSPOSES, exactness=Exactness.EXACT)
@@ -168,7 +168,7 @@ def transpose_below_slice(node: Apply, above: Apply) -> Rewrite:
     """Move a transpose below slices and splits."""
     order = axis_order(above)
     axis = order[axis_of(node.op["dim"], len(order))]
-    return [permute(part, order) for part in apply_op(node.op.changed(dim=axis), above.inputs).outputs]
+    return [permute(part, order) for part in apply_op(node.op.with_attributes(dim=axis), above.inputs).outputs]
 
 
 @sink_code.rule([aten.repeat.default, aten.tile.default], above=TRANSPOSES)
@@ -179,8 +179,8 @@ def transpose_below_tile(node: Apply, above: Apply) -> Rewrite:
     counts = node.op[name]
     if len(counts) > len(order):
         return Declined("it adds axes", node)
-    counts = permuted((1,) * (len(order) - len(counts)) + tuple(counts), inverse(order))
-    return replace_with(node, permute(reapplied(node, above.inputs, **{name: counts}), order))
+    counts = reorder((1,) * (len(order) - len(counts)) + tuple(counts), inverse(order))
+    return replace_with(node, permute(reapply(node, above.inputs, **{name: counts}), order))
 
 
 def pads_by_axis(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -214,8 +214,8 @@ def transpose_below_pad(node: Apply, above: Apply) -> Rewrite:
     if padding_value(node) is None:
         return Declined(f"{node.op['mode']} padding works on the last axes only", node)
     order = axis_order(above)
-    pads = permuted(pads_by_axis(node.op["pad"], len(order)), inverse(order))
-    return replace_with(node, permute(reapplied(node, above.inputs, pad=pad_list(pads)), order))
+    pads = reorder(pads_by_axis(node.op["pad"], len(order)), inverse(order))
+    return replace_with(node, permute(reapply(node, above.inputs, pad=pad_list(pads)), order))
 
 
 @sink_code.rule(None, above=TRANSPOSES)
@@ -253,7 +253,7 @@ def clip_below_relu(node: Apply, above: Apply) -> Rewrite:
     low, high = bounds
     if high < 0:
         return Declined(f"the upper bound {high:g} is below 0: it would be the result instead of 0", above)
-    relu, low = reapplied(node, [above.inputs[0]]), max(low, 0.0)
+    relu, low = reapply(node, [above.inputs[0]]), max(low, 0.0)
     if above.op.target in (aten.clamp.default, aten.clip.default):
         return replace_with(node, clip(relu, low, high))
     return replace_with(node, call(aten.hardtanh.default, relu, low, high))  # has no gradient on its bounds
@@ -268,7 +268,7 @@ def relu_below_concat(node: Apply) -> Rewrite:
         return False
     if not all(read_once(v) for v in node.inputs):
         return Declined("one of the relus has other users", node)
-    whole = reapplied(node, [found.inputs[0] for found in above if found is not None])
+    whole = reapply(node, [found.inputs[0] for found in above if found is not None])
     return replace_with(node, apply_op(first.op, [whole], first.location).outputs[0])
 
 
@@ -282,4 +282,4 @@ def batch_norm_below_slice(node: Apply) -> Rewrite:
         return Declined("the slice is along the channels", node)
     if only_user(node.inputs[0]) is not node:
         return Declined("the batch norm has other users", old.node)
-    return replace_with(node, batch_norm_on(old, reapplied(node, [old.input]), old.axis))
+    return replace_with(node, batch_norm_on(old, reapply(node, [old.input]), old.axis))

@@ -90,7 +90,7 @@ class Delta(Feature):
                 removed.append(node)
         return added, removed
 
-    def touched(self) -> list[int]:
+    def touched_ids(self) -> list[int]:
         """The applications that were drawn when the step began, and that the current transaction touched."""
         return [node.id for node in self._touched if node.id in self.drawn]
 
@@ -109,7 +109,7 @@ class Delta(Feature):
         """The state when the step began; the current one if it was not needed before."""
         if self.state is None:
             self.state = GraphState.of(self._graph)
-            self.drawn, self._exits_drawn = self.state.drawn(), self.state.exits
+            self.drawn, self._exits_drawn = self.state.drawn_nodes(), self.state.exits
             self._exits = {variable for variable in self.state.outputs if isinstance(variable, Constant)}
         return self.state
 

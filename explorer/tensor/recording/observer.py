@@ -137,10 +137,10 @@ class Observer(Feature):
             looked = [number for number in looked if number in delta.drawn]
             removed = [number for number in removed if number in delta.drawn]
         if not looked:  # an input of the graph or a constant was replaced: record its users
-            looked = delta.touched()
+            looked = delta.touched_ids()
         added, gone = delta.exits()
         added = [number for number in added if number not in self._fresh]
-        added += [node.id for node in (graph.order.sorted(arrived) if len(arrived) > 1 else arrived)]
+        added += [node.id for node in (graph.order.sort(arrived) if len(arrived) > 1 else arrived)]
         results = [self._id(variable) for variable in new]
         if len(added) > 1 and results and results[0] in added:  # the replacement of the root is last
             added.remove(results[0])

@@ -120,7 +120,7 @@ class GraphState:
         """The constants that are outputs: only these constants are drawn."""
         return frozenset(self._ids[v] for v in self.outputs if isinstance(v, Constant))
 
-    def drawn(self) -> set[int]:
+    def drawn_nodes(self) -> set[int]:
         """The nodes that are drawn: applications, inputs, and the constants that are outputs."""
         return {n for n, node in self.nodes.items() if not isinstance(node.value, Constant)} | self.exits
 
@@ -135,7 +135,7 @@ class GraphState:
         nodes = {number: state for number, state in self.nodes.items() if number in self}
         inputs = {n: tuple(source for source, _ in state.reads if source in nodes) for n, state in nodes.items()}
         outputs = tuple(source for source, _ in self.output_reads)
-        return Graph[NodeRecord].ordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
+        return Graph[NodeRecord].from_unordered({n: state.record for n, state in nodes.items()}, inputs, outputs)
 
     def _order(self) -> list[int]:
         """All nodes, including constants, in topological order."""
@@ -185,7 +185,7 @@ class TensorSnapshot:
     @property
     def size(self) -> tuple[int, int]:
         """Number of nodes that are drawn, twice: nothing is folded at this level."""
-        size = len(self.state.drawn())
+        size = len(self.state.drawn_nodes())
         return size, size
 
     @property

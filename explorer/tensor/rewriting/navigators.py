@@ -66,8 +66,8 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
                 self._declined = self._declined or given
         return None
 
-    def matched(self, node: Apply) -> Sequence[Apply]:
-        return (node,) if self._last is None else self._last.matched(node)
+    def matched_nodes(self, node: Apply) -> Sequence[Apply]:
+        return (node,) if self._last is None else self._last.matched_nodes(node)
 
     def tracks(self) -> Sequence[Tracked] | None:
         found: list[Tracked] = []

@@ -64,7 +64,7 @@ class PatternSub(LocalRewriter):
     def tracks(self) -> Sequence[Tracked]:
         return (self.pattern[0],)
 
-    def matched(self, node: Apply) -> Sequence[Apply]:
+    def matched_nodes(self, node: Apply) -> Sequence[Apply]:
         last = self._last
         return last.nodes if last is not None and last.nodes[0] is node else (node,)
 

@@ -72,7 +72,7 @@ class Processor:
             self._refuse(rewriter, node, Declined(f"{user} would compute other bits: the strides of its input change"))
             return False
         counts.matched += 1
-        matched = rewriter.matched(node)
+        matched = rewriter.matched_nodes(node)
         makers = {graph.made_by[n] for n in matched if n in graph.made_by}
         mark = graph.checkpoint()
         try:

@@ -219,7 +219,7 @@ class LocalRewriter(Described):
         for feature in self.requirements():
             graph.attach_feature(feature)
 
-    def matched(self, node: Apply) -> Sequence[Apply]:
+    def matched_nodes(self, node: Apply) -> Sequence[Apply]:
         """The applications that the last match at a node covered, the root first; for the record."""
         return (node,)
 

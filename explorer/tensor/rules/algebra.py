@@ -75,7 +75,7 @@ class Builder:
         self.cost.numbers += sum(not isinstance(value, Variable) for value in inputs) if target in BINARY else 0
         return call(target, *inputs)
 
-    def finished(self, value: Any) -> Variable:
+    def finish(self, value: Any) -> Variable:
         """The result in the shape of the node; a lone number becomes a constant."""
         old = self.node.outputs[0]
         if not isinstance(value, Variable):
@@ -136,7 +136,7 @@ def _canonical(node: Apply, family: Family) -> Rewrite:
         if value is None:
             return Declined("its combined numbers are too large or too small, or it divides by zero")
         try:
-            made = builder.finished(value)
+            made = builder.finish(value)
         except OperatorError as error:
             return Declined(f"it cannot be rewritten: {error}")
         if builder.cost < terms.cost:

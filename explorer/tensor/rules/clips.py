@@ -1,7 +1,7 @@
 """Clips: one operator for all of them, and nested clips."""
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import CLIPS, RELUS, bounded, clip_bounds, gradient_on_ties, replace_with
+from explorer.tensor.facts import CLIPS, RELUS, clip_bounds, gradient_on_ties, relu_or_clip, replace_with
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.schemas import aten
@@ -36,4 +36,4 @@ def merge_clips(node: Apply, above: Apply) -> Rewrite:
     alike = (
         node.op.target in CLAMPS and above.op.target in CLAMPS and max(inner[0], outer[0]) <= min(inner[1], outer[1])
     )
-    return (None if alike else gradient_on_ties(node)) or replace_with(node, bounded(above.inputs[0], low, high))
+    return (None if alike else gradient_on_ties(node)) or replace_with(node, relu_or_clip(above.inputs[0], low, high))

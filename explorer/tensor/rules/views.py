@@ -11,18 +11,18 @@ from explorer.tensor.facts import (
     SLICES,
     TRANSPOSES,
     axis_order,
+    first_trained,
     known_tensor,
     number_of,
     owned_by,
     permute,
-    permuted,
     read_once,
+    reorder,
     replace_with,
     reshape,
     shape_of,
+    slice_axis,
     slice_of,
-    sliced,
-    trained_among,
     without_copy,
 )
 from explorer.tensor.graph.rewrites import Declined, Rewrite
@@ -81,7 +81,7 @@ def merge_reshapes(node: Apply, above: Apply) -> Rewrite:
 @canonical.rule(TRANSPOSES, above=TRANSPOSES, exactness=EXACT)
 def merge_transposes(node: Apply, above: Apply) -> Rewrite:
     """Two consecutive transposes are one: axis i of the result is axis inner[outer[i]] of the input."""
-    return replace_with(node, permute(above.inputs[0], permuted(axis_order(above), axis_order(node))))
+    return replace_with(node, permute(above.inputs[0], reorder(axis_order(above), axis_order(node))))
 
 
 @canonical.rule([aten.expand.default], above=[aten.expand.default], exactness=EXACT)
@@ -144,7 +144,7 @@ def drop_alias(node: Apply) -> Rewrite:
     """Remove alias and lift_fresh, and detach where no gradient passes."""
     source = node.inputs[0]
     if node.op.target is aten.detach.default:
-        trained = trained_among(source)
+        trained = first_trained(source)
         if trained is not None:
             return Declined(f"it stops the gradient of {trained.name or 'a parameter'}")
     return replace_with(node, source)
@@ -222,7 +222,7 @@ def merge_slices(node: Apply) -> Rewrite:
     outer, inner = slice_of(node.outputs[0]), slice_of(node.inputs[0])
     if outer is None or inner is None or outer.axis != inner.axis or owned_by(node.inputs[0], *SLICES) is None:
         return False
-    return replace_with(node, sliced(inner.source, inner.axis, inner.start + outer.start, inner.start + outer.stop))
+    return replace_with(node, slice_axis(inner.source, inner.axis, inner.start + outer.start, inner.start + outer.stop))
 
 
 @canonical.rule([aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf], exactness=EXACT)

@@ -118,7 +118,7 @@ def why_apart(index: TraceIndex, node: int, other: int) -> str:
 
 def _nearly(index: TraceIndex, group: FoldGroup) -> str:
     """Describe the closest candidate for a layer that is not folded."""
-    for miss in index.missed:
+    for miss in index.missed_folds:
         if group.node in miss.nodes:
             other = miss.nodes[1 - miss.nodes.index(group.node)]
             return f"The closest was layer {other}: {miss.reason}."

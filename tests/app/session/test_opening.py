@@ -7,7 +7,7 @@ import pytest
 
 import explorer
 from explorer.app.session.library import Library
-from explorer.app.session.opening import circuit_of, open_state, opened_trace
+from explorer.app.session.opening import circuit_of, open_state, open_trace
 from explorer.app.session.pattern_form import LayerForm, PatternForm
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError, UnknownNameError
@@ -145,6 +145,6 @@ def test_an_invalid_form_is_a_typed_error(text: str, replacement: str) -> None:
 
 def test_a_trace_at_hand_is_opened_with_its_options() -> None:
     trace = explorer.record(gallery.load_named("blackboard"), fold=False)
-    opened, place = opened_trace(trace, "mine")
+    opened, place = open_trace(trace, "mine")
     assert opened.trace is trace
     assert (place.circuit, place.options, place.step) == ("mine", CompilerOptions(fold=False), 0)

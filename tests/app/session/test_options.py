@@ -35,7 +35,7 @@ def test_the_options_of_a_trace_are_those_it_was_made_with(given: dict[str, Any]
     circuit = gallery.load_named("conflict")
     trace = explorer.record(circuit, **given)
     found = options_of(trace)
-    again = explorer.record(circuit, **found.changed())
+    again = explorer.record(circuit, **found.non_defaults())
     assert untimed(again, tmp_path / "b.json") == untimed(trace, tmp_path / "a.json")
     assert options_of(again) == found
     assert found == CompilerOptions(**given)
@@ -43,6 +43,6 @@ def test_the_options_of_a_trace_are_those_it_was_made_with(given: dict[str, Any]
 
 
 def test_default_options_are_none_that_changed() -> None:
-    assert CompilerOptions().changed() == {}
+    assert CompilerOptions().non_defaults() == {}
     assert options_of(explorer.record(gallery.load_named("blackboard"))) == CompilerOptions()
-    assert CompilerOptions(fold=False, skip=("a",)).changed() == {"fold": False, "skip": ("a",)}
+    assert CompilerOptions(fold=False, skip=("a",)).non_defaults() == {"fold": False, "skip": ("a",)}

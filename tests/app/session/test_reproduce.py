@@ -78,7 +78,7 @@ def test_only_non_default_options_are_written():
 )
 def test_the_code_makes_the_same_trace(name, options):
     made, printed = run(python_of(name, options, step=3))
-    trace = explorer.record(load_named(name), **options.changed())
+    trace = explorer.record(load_named(name), **options.non_defaults())
     assert same(made["trace"], trace)
     assert trace.steps[3].summary in printed
 

@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.pipeline_draft import PipelineDraft
-from explorer.app.session.tensor_opening import chosen_pipeline
+from explorer.app.session.tensor_opening import pipeline_or_default
 from explorer.rewrite import (
     CompilationMode,
     ConvergenceMode,
@@ -84,7 +84,7 @@ class PassesForm:
         self.mode.value = opened.tensor.compile_for
         self.one_by_one.value = opened.tensor.one_by_one
         self.run.disabled = not opened.is_live
-        self.draft = PipelineDraft.of(chosen_pipeline(opened.tensor)) if opened.is_live else PipelineDraft()
+        self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.is_live else PipelineDraft()
         names = [] if opened.is_live else list(opened.trace.options["pipeline"])
         note = "This trace was read from a file; its pipeline can be viewed but not run: " + "; ".join(names)
         self._edit(self.draft, 0)

@@ -141,7 +141,7 @@ class PipelineTool(Tool):
 
 
 def _describe(options: CompilerOptions) -> str:
-    changed = options.changed()
+    changed = options.non_defaults()
     if not changed:
         return "This trace was compiled with the default options."
     return "This trace was compiled with " + ", ".join(f"{name}={value!r}" for name, value in changed.items()) + "."

@@ -233,7 +233,7 @@ class TimeTool(Tool):
 
 def _measure(what: str, trace: Trace, name: str, step: int, batch: int, settings: dict[str, Any]) -> Run:
     if what == MODES:
-        options = options_of(trace).changed()
+        options = options_of(trace).non_defaults()
         return measure_modes(circuit_of(trace), options, batch_size=batch, name=name, **settings)
     if what == LAYERS:  # of a forward pass only
         kept = {key: value for key, value in settings.items() if key != "kind"}
