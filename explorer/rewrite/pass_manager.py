@@ -39,7 +39,7 @@ class PassObserver(Protocol):
         """Record what happens inside under a name."""
         ...
 
-    def limit(self, what: str, limit: int, message: str) -> None:
+    def on_limit(self, what: str, limit: int, message: str) -> None:
         """A limit was reached while more was possible."""
         ...
 
@@ -275,7 +275,7 @@ class PassManager(Generic[G]):
         why = made.remaining_changes(graph)
         if why is not None:
             message = f"Stopped {made.name} at the limit of {limit} rounds; {why}."
-            graph.observer.limit("rounds", limit, message)
+            graph.observer.on_limit("rounds", limit, message)
             warn(f"{message} Increase max_rounds to continue.", LimitWarning)
         return tuple(results)
 

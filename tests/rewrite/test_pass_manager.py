@@ -44,7 +44,7 @@ class Observer:
         yield
         self.path.pop()
 
-    def limit(self, what, limit, message):
+    def on_limit(self, what, limit, message):
         self.told.append(f"limit of {limit} {what}")
 
 

@@ -106,20 +106,20 @@ class Background:
         self,
         title: str,
         work: Callable[[Job], Result],
-        done: Callable[[Result], None],
-        failed: Callable[[Exception], None],
+        on_done: Callable[[Result], None],
+        on_error: Callable[[Exception], None],
         *,
         show_at_once: bool = False,
-        cancelled: Callable[[], None] = _nothing,
+        on_cancel: Callable[[], None] = _nothing,
     ) -> Job:
-        """Run `work(job)` in a thread; then, in the thread of the host, `done(result)` or `failed(error)`.
+        """Run `work(job)` in a thread; then, in the thread of the host, `on_done(result)` or `on_error(error)`.
 
-        A cancelled job ends with neither; `cancelled()` is called at once. Its progress is shown after a moment, or
+        A cancelled job ends with neither; `on_cancel()` is called at once. Its progress is shown after a moment, or
         `show_at_once` for work that cannot be interrupted later.
         """
         self.cancel()
         job = self.job = Job(title, self._deliver, self._show)
-        job.on_cancel = cancelled
+        job.on_cancel = on_cancel
         if show_at_once:
             self._show(job)
         else:
@@ -131,11 +131,11 @@ class Background:
             try:
                 result = work(job)
             except Cancelled:
-                self._finish(job, _nothing, failed)
-            except Exception as error:  # noqa: BLE001  # `failed` shows it to the reader
-                self._finish(job, lambda error=error: failed(error), failed)
+                self._finish(job, _nothing, on_error)
+            except Exception as error:  # noqa: BLE001  # `on_error` shows it to the reader
+                self._finish(job, lambda error=error: on_error(error), on_error)
             else:
-                self._finish(job, lambda: done(result), failed)
+                self._finish(job, lambda: on_done(result), on_error)
 
         Thread(target=run, name=title, daemon=True).start()
         return job
@@ -149,7 +149,7 @@ class Background:
             self._show(None)
             job.on_cancel()
 
-    def _finish(self, job: Job, then: Callable[[], Any], failed: Callable[[Exception], None]) -> None:
+    def _finish(self, job: Job, then: Callable[[], Any], on_error: Callable[[Exception], None]) -> None:
         def finish() -> None:
             job.running = False
             if self.job is not job:
@@ -159,7 +159,7 @@ class Background:
                 try:
                     then()
                 except Exception as error:  # noqa: BLE001  # shown to the reader like an error of the work
-                    failed(error)
+                    on_error(error)
             if self.job is None:  # `then` may have started another one
                 self._show(None)
 

@@ -107,13 +107,13 @@ class Dashboard:
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
         )
-        self.browser.param.watch(lambda event: self._copied(event.new), "copied")
-        session.listen(self._changed)
-        self._changed(frozenset(("trace", "step", "other")))
+        self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
+        session.listen(self._on_change)
+        self._on_change(frozenset(("trace", "step", "other")))
         if problem:
             self.messages.show(problem, "error", "")
 
-    def loaded(self) -> None:
+    def on_load(self) -> None:
         """Start slow work after the page has loaded: changes made while it loads may not reach the browser."""
         if self.is_loaded:
             return
@@ -143,7 +143,7 @@ class Dashboard:
 
     # ------------------------------------------------------------------ session -> panes
 
-    def _changed(self, names: frozenset[str]) -> None:
+    def _on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
         if names & {"trace", "step"}:
             self.messages.clear_note()
@@ -151,8 +151,8 @@ class Dashboard:
             self.steps.show_steps(session.steps(), session.step)
         elif "step" in names:
             self.steps.step = session.step
-        self.costs.changed(names)
-        self.header.changed(names)
+        self.costs.on_change(names)
+        self.header.on_change(names)
         if names & {"trace"}:
             self.workspace.other = None if session.state.other is None else self.workspace.other
             if self.is_loaded:
@@ -164,7 +164,7 @@ class Dashboard:
                 self._step_together(session, self.workspace.other)
             if names & {"step", "selection"}:
                 self._follow(session, self.workspace.other)
-        self.drawer.changed(names)
+        self.drawer.on_change(names)
         self._write_link()
 
     def _show_other(self) -> None:
@@ -182,10 +182,10 @@ class Dashboard:
             self.other_link = GraphLink(other, pane, {}, self.workspace.guard)
             self.graphs[:] = [self.graph, pane]
             self._step_together(self.workspace.session, other)
-            self._unlisten = other.listen(partial(self._other_changed, other))
+            self._unlisten = other.listen(partial(self._on_other_change, other))
         self._make_room(bool(self.drawer.open_name))
 
-    def _other_changed(self, other: Session, names: frozenset[str]) -> None:
+    def _on_other_change(self, other: Session, names: frozenset[str]) -> None:
         """Apply the reader's actions in the right graph to the left one and to the link."""
         session = self.workspace.session
         if "step" in names:
@@ -222,7 +222,7 @@ class Dashboard:
     def _show_job(self, job: Job | None) -> None:
         self.messages.show_job(job)
         if job is None:  # it may have been cancelled: the controls show the open trace, not the chosen one
-            self.header.changed(frozenset({"trace"}))
+            self.header.on_change(frozenset({"trace"}))
 
     # ------------------------------------------------------------------ actions of the reader
 
@@ -242,7 +242,7 @@ class Dashboard:
     def _copy(self, text: str) -> None:
         self.browser.put_on_clipboard(text)
 
-    def _copied(self, answer: dict[str, Any]) -> None:
+    def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))
         said = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
         self.messages.show(said, "info" if ok else "error", "")
@@ -324,9 +324,9 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
     dashboard.fill(page)
     document = pn.state.curdoc
     if document is None or document.session_context is None:
-        dashboard.loaded()
+        dashboard.on_load()
     else:
-        dashboard.browser.param.watch(lambda _: dashboard.loaded(), "ready")
+        dashboard.browser.param.watch(lambda _: dashboard.on_load(), "ready")
         pn.state.on_session_destroyed(lambda _: dashboard.close())
 
 
@@ -340,19 +340,19 @@ def _open_beside(page: pmui.Page, library: Library, state: ViewState, default: V
     def work(job: Job) -> Opened:
         return open_state(library, state, job.on_event)
 
-    def instead(problem: str) -> None:
+    def fall_back(problem: str) -> None:
         _fill(page, library, (fallback, problem), (ViewState(), problem))
 
-    def failed(error: Exception) -> None:
-        instead(f"The link cannot be opened: {error}")
+    def on_error(error: Exception) -> None:
+        fall_back(f"The link cannot be opened: {error}")
 
     def start() -> None:
         background.start(
             f"Opening {state.circuit}",
             work,
             lambda opened: _show(page, Dashboard(library, state, opened=opened)),
-            failed,
-            cancelled=lambda: instead(f"{state.circuit} was not opened: the job was cancelled."),
+            on_error,
+            on_cancel=lambda: fall_back(f"{state.circuit} was not opened: the job was cancelled."),
         )
 
     pn.state.onload(start)

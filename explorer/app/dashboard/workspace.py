@@ -50,11 +50,11 @@ class Workspace:
             try:
                 action(*args, **kwargs)
             except Exception as error:  # noqa: BLE001  # a silent page is worse
-                self.failed(error)
+                self.show_error(error)
 
         return wrapper
 
-    def failed(self, error: Exception) -> None:
+    def show_error(self, error: Exception) -> None:
         """Show an error to the reader; an internal error is logged as well."""
         if isinstance(error, CircuitError):
             self.show_message(str(error), "error", "")
@@ -91,7 +91,7 @@ class Workspace:
     def open(self, state: ViewState) -> None:
         """Compile or read what a link names in the background, and show it."""
 
-        def shown(opened: Opened) -> None:
+        def on_open(opened: Opened) -> None:
             self.clear_message()
             self.session.open(opened, state)
             unused = unused_skips(opened.trace)
@@ -100,7 +100,7 @@ class Workspace:
             if state.other is not None:
                 self.open_other(state.other)
 
-        self._start_opening(state, shown)
+        self._start_opening(state, on_open)
 
     def recompile(self, options: CompilerOptions) -> None:
         """Compile the same circuit with different options; the step and the display are kept where possible."""
@@ -113,9 +113,11 @@ class Workspace:
 
         self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)))
 
-    def _start_opening(self, state: ViewState, shown: Callable[[Opened], None]) -> None:
+    def _start_opening(self, state: ViewState, on_open: Callable[[Opened], None]) -> None:
         title = f"Opening {state.circuit}"
-        self.background.start(title, lambda job: open_state(self.library, state, job.on_event), shown, self.failed)
+        self.background.start(
+            title, lambda job: open_state(self.library, state, job.on_event), on_open, self.show_error
+        )
 
     def show_other(self, other: Session | None) -> None:
         """Show a second trace beside the first; None ends the comparison."""

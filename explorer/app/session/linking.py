@@ -38,13 +38,13 @@ class GraphLink:
         self.host = host
         self.requests = dict(requests or {})
         self._is_notifying = False
-        self.close = session.listen(self._session_changed)
-        host.on_user_change(self._user_changed if guard is None else guard(self._user_changed))
+        self.close = session.listen(self._draw)
+        host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
         self._draw(frozenset(("trace", "step", "selection", "look")))
 
     # ------------------------------------------------------------------ reader -> session
 
-    def _user_changed(self, changes: Mapping[str, Any]) -> None:
+    def _on_user_change(self, changes: Mapping[str, Any]) -> None:
         """Handle a change by the reader: `step`, `selection`, `view`, `request`."""
         if self._is_notifying:
             return
@@ -70,9 +70,6 @@ class GraphLink:
             self.session.change_look(group_by="none", everything=True)
 
     # ------------------------------------------------------------------ session -> drawing
-
-    def _session_changed(self, names: frozenset[str]) -> None:
-        self._draw(names)
 
     def _draw(self, names: frozenset[str]) -> None:
         session, host = self.session, self.host

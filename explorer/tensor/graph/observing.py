@@ -16,15 +16,15 @@ class GraphObserver(Protocol):
         """A part of the pipeline: all changes inside are recorded under its name; `rules` are those that it tries."""
         ...
 
-    def limit(self, what: str, limit: int, message: str) -> None:
+    def on_limit(self, what: str, limit: int, message: str) -> None:
         """A limit was reached."""
         ...
 
-    def failed(self, error: str) -> None:
+    def on_failure(self, error: str) -> None:
         """A rule raised and the compilation ends."""
         ...
 
-    def refused(self, refusal: Refusal) -> None:
+    def on_refusal(self, refusal: Refusal) -> None:
         """A rule was tried and does not apply."""
         ...
 
@@ -38,11 +38,11 @@ class NoObserver:
     def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def limit(self, what: str, limit: int, message: str) -> None: ...
+    def on_limit(self, what: str, limit: int, message: str) -> None: ...
 
-    def failed(self, error: str) -> None: ...
+    def on_failure(self, error: str) -> None: ...
 
-    def refused(self, refusal: Refusal) -> None: ...
+    def on_refusal(self, refusal: Refusal) -> None: ...
 
 
 NO_OBSERVER = NoObserver()

@@ -99,12 +99,12 @@ class Observer(Feature):
         self._emit(StepEnded(True, 0.0, TensorSnapshot(self.delta.start())))
         self._started = perf_counter()
 
-    def limit(self, what: str, limit: int, message: str) -> None:
+    def on_limit(self, what: str, limit: int, message: str) -> None:
         """A limit was reached."""
         self._close()
         self._emit(LimitReached(what, limit, message))
 
-    def failed(self, error: str) -> None:
+    def on_failure(self, error: str) -> None:
         """A rule raised and the compilation ends."""
         self._close()
         self._emit(StepStarted(self._path(), TENSOR, self._rules[-1]))
@@ -165,9 +165,9 @@ class Observer(Feature):
     ) -> None:
         root = matched[0].id if matched else _root(old)
         if root is not None and root >= 0:
-            self.refused(Refusal(name_of(reason), root, 0, root, RefusalKind.REVERTED, found=text_of(error)))
+            self.on_refusal(Refusal(name_of(reason), root, 0, root, RefusalKind.REVERTED, found=text_of(error)))
 
-    def refused(self, refusal: Refusal) -> None:
+    def on_refusal(self, refusal: Refusal) -> None:
         """A rule was tried and does not apply; a refusal at a node that this step made belongs to the next step."""
         newer = refusal.root in self._fresh or refusal.node in self._fresh
         (self._later if newer else self._refusals).append(refusal)

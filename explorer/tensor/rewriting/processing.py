@@ -54,7 +54,7 @@ class Processor:
             return False
         if isinstance(given, Refusal):
             if given.entry:  # the root fitted: a near miss
-                self.graph.observer.refused(given)
+                self.graph.observer.on_refusal(given)
             return False
         if isinstance(given, Declined):
             self._refuse(rewriter, node, given)
@@ -93,20 +93,20 @@ class Processor:
 
     def _refuse(self, rewriter: LocalRewriter, node: Apply, declined: Declined) -> None:
         if self.graph.observer:
-            self.graph.observer.refused(declined.refusal(rewriter.label, node))
+            self.graph.observer.on_refusal(declined.refusal(rewriter.label, node))
 
     def _fail(self, rewriter: LocalRewriter, node: Apply, error: Exception, is_recorded: bool = False) -> bool:
         """Handle a failure by the policy; `is_recorded`: the graph has already recorded that it was reverted."""
         what = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
         message = f"the rule {rewriter.label} ({rewriter.source}) failed at node {node.id} ({node.op.name}): {what}"
         if self.policy is FailurePolicy.RAISE:
-            self.graph.observer.failed(message)
+            self.graph.observer.on_failure(message)
             raise RuleError(message) from error
         if self.policy is FailurePolicy.WARN:
             warn(f"{message}; it was ignored", RewriteWarning)
         self.failed.add((rewriter.label, node.id))
         if self.graph.observer and not is_recorded:
-            self.graph.observer.refused(
+            self.graph.observer.on_refusal(
                 Refusal(rewriter.label, node.id, 0, node.id, RefusalKind.REVERTED, found=f"it failed: {what}")
             )
         return False

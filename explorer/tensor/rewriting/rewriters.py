@@ -147,14 +147,14 @@ class Rewriter(Described):
             return False
         except CircuitError as error:
             message = f"the rule {self.label} ({self.source}) failed: {error}"
-            graph.observer.failed(message)
+            graph.observer.on_failure(message)
             raise RuleError(message) from error
         return True
 
     def decline(self, graph: FunctionGraph, node: Apply, reason: str) -> None:
         """Record why it leaves an application alone."""
         if graph.observer:
-            graph.observer.refused(Declined(reason).refusal(self.label, node))
+            graph.observer.on_refusal(Declined(reason).refusal(self.label, node))
 
     def _method(self) -> Callable[..., Any]:
         return type(self).apply

@@ -93,5 +93,5 @@ def report_limit(graph: FunctionGraph, profile: Profile, name: str, limit: int) 
     """Emit an event and a warning: a navigator stops at its limit."""
     message = f"Stopped {name} at the limit of {limit} rewrites; two rules may be undoing each other's work."
     profile.limits.append(message)
-    graph.observer.limit("rewrites", limit, message)
+    graph.observer.on_limit("rewrites", limit, message)
     warn(message, LimitWarning)

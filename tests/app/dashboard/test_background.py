@@ -26,7 +26,7 @@ def started(host: Host, said: list[str], work: Callable[[Job], str]) -> Job:
         said.append,
         lambda error: said.append(str(error)),
         show_at_once=True,
-        cancelled=lambda: said.append("cancelled"),
+        on_cancel=lambda: said.append("cancelled"),
     )
 
 

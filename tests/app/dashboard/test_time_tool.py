@@ -90,7 +90,7 @@ def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reade
     place = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
     reader.tool.what.value = LAYERS
     reader.workspace.session.open(open_state(reader.workspace.library, place), place)
-    reader.tool.changed(frozenset({"trace"}))
+    reader.tool.on_change(frozenset({"trace"}))
     assert set(reader.tool.what.options.values()) == {STEPS, WATERFALL}
     assert reader.tool.what.value == STEPS
     assert reader.tool.batch.disabled

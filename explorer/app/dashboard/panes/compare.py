@@ -51,7 +51,7 @@ class CompareTool(Tool):
         controls = line(self.variant, self.circuit, self.start, self.stop, self.use)
         return column(controls, self.words, self.table)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         session, other = self.workspace.session, self.workspace.other
         if "trace" in names:
             self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))

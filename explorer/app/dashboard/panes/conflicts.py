@@ -33,7 +33,7 @@ class ConflictsTool(Tool):
         controls = line(self.strategy, self.use, self.compare)
         return column(controls, self.table)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
         if "trace" in names:
             self.strategy.value = session.opened.options.strategy

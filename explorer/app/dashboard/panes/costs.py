@@ -42,7 +42,7 @@ class CostStrip:
             self.stats, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
         )
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         """Show the statistics of the step."""
         session = self.workspace.session
         if names & {"trace", "step", "times", "checks"}:
@@ -73,7 +73,7 @@ class CostTool(Tool):
         controls: Any = line(self.stat, self.kind, self.levels)
         return column(controls, self.bars)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
         has = self.workspace.session.index.trace.stats(0)

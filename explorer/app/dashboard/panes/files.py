@@ -34,7 +34,7 @@ class FilesTool(Tool):
             size="small",
             variant="outlined",
         )
-        self.upload.param.watch(workspace.guard(lambda _: self._uploaded()), "value")
+        self.upload.param.watch(workspace.guard(lambda _: self._on_upload()), "value")
         self.again = button(workspace, "Compile this trace again", self._again, "outlined")
         self.code = html_pane()
         self.copy = button(workspace, "Copy as Python", self._copy)
@@ -50,12 +50,12 @@ class FilesTool(Tool):
         files = line(self.upload, self.again, *(download for download in downloads))
         return column(files, line(self.copy), self.code)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
         self.again.disabled = session.opened.is_live
         self.code.object = code_html(self.workspace.python())
 
-    def _uploaded(self) -> None:
+    def _on_upload(self) -> None:
         if not self.upload.value:
             return
         name, raw = Path(str(self.upload.filename or "upload.json")).name, self.upload.value
@@ -64,7 +64,7 @@ class FilesTool(Tool):
             f"Reading {name}",
             lambda job: library.upload(name, raw),
             lambda known: self.workspace.open(ViewState(circuit=known)),
-            self.workspace.failed,
+            self.workspace.show_error,
         )
 
     def _again(self) -> None:
@@ -106,7 +106,7 @@ def _download(
         try:
             return BytesIO(make())
         except Exception as error:  # noqa: BLE001  # it is shown in the page and written to the file
-            workspace.failed(error)
+            workspace.show_error(error)
             return BytesIO(str(error).encode())
 
     button.callback = content

@@ -23,7 +23,7 @@ class FoldsTool(Tool):
     name = "folds"
     title = "Folds"
     help = "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed."
-    looks_at = (COMPILED,)
+    supported_levels = (COMPILED,)
 
     def __init__(self, workspace: Workspace) -> None:
         self.level = pmui.Select(label="Level", options=[], size="small", width=110)
@@ -33,8 +33,8 @@ class FoldsTool(Tool):
         self.index = html_pane()
         self.missed = html_pane()
         self._filling = False
-        self.level.param.watch(workspace.guard(lambda _: self._level_chosen()), "value")
-        self.group.param.watch(workspace.guard(lambda _: self._group_chosen()), "value")
+        self.level.param.watch(workspace.guard(lambda _: self._on_level()), "value")
+        self.group.param.watch(workspace.guard(lambda _: self._on_group()), "value")
         self.all_slices.param.watch(workspace.guard(lambda _: self._draw()), "value")
         super().__init__(workspace)
 
@@ -43,7 +43,7 @@ class FoldsTool(Tool):
         right = column(self.index, self.missed)
         return columns(left, right)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
         levels = list(fold_levels(session.index))
         self._filling = True
@@ -69,7 +69,7 @@ class FoldsTool(Tool):
         kept = self.group.value if self.group.value in options.values() else next(iter(options.values()), None)
         self.group.param.update(options=options, value=kept)
 
-    def _level_chosen(self) -> None:
+    def _on_level(self) -> None:
         if self._filling:
             return
         self._filling = True
@@ -77,7 +77,7 @@ class FoldsTool(Tool):
         self._filling = False
         self._draw()
 
-    def _group_chosen(self) -> None:
+    def _on_group(self) -> None:
         if not self._filling:
             self._draw()
 

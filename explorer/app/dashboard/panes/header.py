@@ -41,10 +41,10 @@ class Header:
         self.device.param.watch(workspace.guard(lambda event: setattr(workspace, "devices", event.new)), "value")
         self._filling = False
         for control in (self.circuit, self.level, self.semiring, self.preset):
-            control.param.watch(workspace.guard(lambda event: self._chosen(event.obj)), "value")
+            control.param.watch(workspace.guard(lambda event: self._on_select(event.obj)), "value")
         self.items = [self.circuit, self.level, self.semiring, self.preset, self.edit, self.device]
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         """Show the open circuit and its options."""
         if "trace" not in names:
             return
@@ -60,7 +60,7 @@ class Header:
         self.preset.value = opened.options.preset
         self._filling = False
 
-    def _chosen(self, control: object) -> None:
+    def _on_select(self, control: object) -> None:
         if self._filling:
             return
         if control is self.circuit:

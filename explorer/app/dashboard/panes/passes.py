@@ -57,7 +57,7 @@ class PassesForm:
         self.convergence.param.watch(guard(lambda e: self._change(convergence=CONVERGENCE[e.new])), "value")
         self.modes.param.watch(guard(lambda e: self._change(modes=MODES[e.new])), "value")
         self.on.param.watch(guard(lambda e: self._switch(e.new)), "value")
-        self.upload.param.watch(guard(lambda _: self._uploaded()), "value")
+        self.upload.param.watch(guard(lambda _: self._on_upload()), "value")
 
     def build(self) -> Viewable:
         """The list of entries on the left, the actions on an entry on the right."""
@@ -137,7 +137,7 @@ class PassesForm:
     def _yaml(self) -> BytesIO:
         return BytesIO(pipeline_to_yaml(self.draft.pipeline).encode())
 
-    def _uploaded(self) -> None:
+    def _on_upload(self) -> None:
         if not self.upload.value:
             return
         text = bytes(self.upload.value).decode(errors="replace")

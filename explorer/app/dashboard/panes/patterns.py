@@ -47,7 +47,7 @@ class PatternTool(Tool):
     name = "pattern"
     title = "Pattern"
     help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
-    looks_at = (COMPILED,)
+    supported_levels = (COMPILED,)
 
     def __init__(self, workspace: Workspace) -> None:
         self.form = START
@@ -75,7 +75,7 @@ class PatternTool(Tool):
         right = column(self.words, self.answer, self.code)
         return columns(left, right)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         if CLOSED in names:  # the drawing over the graph ends with the form
             self.workspace.session.try_pattern(None)
         if "trace" in names:
@@ -166,22 +166,22 @@ class PatternTool(Tool):
         choice = by_name.get(condition.field, fields[0])
         state = {"condition": condition}
 
-        def changed(**changes: Any) -> None:
+        def change(**changes: Any) -> None:
             state["condition"] = replace(state["condition"], **changes)
             put(state["condition"], False)
 
         def choose(name: str) -> None:
             """Change the field; the row is rebuilt only for a different kind of value, so that typed text is kept."""
             if (by_name[name].kind, by_name[name].operators) == (choice.kind, choice.operators):
-                changed(field=name)
+                change(field=name)
             else:
                 put(ConditionForm(name), True)
 
         field = _select("Field", list(by_name), condition.field, self._guard(choose), 190)
         operator = _select(
-            "is", list(choice.operators), condition.operator, self._guard(lambda v: changed(operator=v)), 80
+            "is", list(choice.operators), condition.operator, self._guard(lambda v: change(operator=v)), 80
         )
-        value = _text(choice.kind, str(condition.value), self._guard(lambda v: changed(value=v)), 130)
+        value = _text(choice.kind, str(condition.value), self._guard(lambda v: change(value=v)), 130)
         return line(field, operator, value, _button("Remove", self._guard(lambda: put(None, True))), indent=30)
 
     def _parameter_rows(self, i: int, j: int, name: str, parameter: ParameterForm, names: Sequence[str]) -> Viewable:
@@ -293,7 +293,7 @@ class PatternTool(Tool):
             job.check()
             return Opened(before.name, made, before.options)
 
-        self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.failed)
+        self.workspace.background.start(f"Applying {form.name}", work, then, self.workspace.show_error)
 
     def _apply(self, _: object) -> None:
         state = self._state_with_pattern()

@@ -41,7 +41,7 @@ class PipelineTool(Tool):
         self.compare = button(workspace, "Compare with this", self._compare, "outlined")
         self.reset = button(workspace, "Reset", self._reset, "text")
         self.words = html_pane()
-        self.preset.param.watch(workspace.guard(lambda _: self._preset_chosen()), "value")
+        self.preset.param.watch(workspace.guard(lambda _: self._on_preset()), "value")
         self.passes = PassesForm(workspace)
         super().__init__(workspace)
 
@@ -54,7 +54,7 @@ class PipelineTool(Tool):
         self.of_passes = column(self.passes.build())
         return column(self.of_rules, self.of_passes)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
         has_circuit = self.workspace.session.opened.trace.level.has_circuit
@@ -94,7 +94,7 @@ class PipelineTool(Tool):
         names = list(preset_rules(options.preset).names)
         self.rules.param.update(options=names, value=[name for name in names if name not in options.disable])
 
-    def _preset_chosen(self) -> None:
+    def _on_preset(self) -> None:
         options = CompilerOptions(preset=self.preset.value)
         if list(preset_rules(options.preset).names) != list(self.rules.options):
             self._fill_rules(options)

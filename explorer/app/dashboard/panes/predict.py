@@ -21,7 +21,7 @@ class PredictTool(Tool):
     name = "predict"
     title = "Predict"
     help = "Predict what the step will do before you see it; the answer is checked against the trace."
-    looks_at = (COMPILED,)
+    supported_levels = (COMPILED,)
 
     def __init__(self, workspace: Workspace) -> None:
         self.choice = pmui.Select(label="Question", options=[], size="small", width=520)
@@ -40,7 +40,7 @@ class PredictTool(Tool):
         answer = line(self.options, self.number, self.check, self.reveal)
         return column(line(self.choice, self.begin), self.text, answer, self.verdict)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         if CLOSED in names:
             self._leave()
         elif "trace" in names and OPENED not in names:

@@ -97,7 +97,7 @@ class TimeTool(Tool):
         controls: tuple[Any, ...] = (self.what, self.kind, self.batch, self.threads, self.seconds)
         return column(line(*controls, self.start, self.recorded), self.words, self.bars, self.chart, self.facts)
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         if "trace" not in names:
             return
         has_batches = self.workspace.session.opened.trace.level.has_batches
@@ -144,23 +144,23 @@ class TimeTool(Tool):
             if session.opened is opened:
                 self._show_live(run, what)
 
-        def done(run: Run) -> None:
+        def on_done(run: Run) -> None:
             if session.opened is opened:
                 self._show(run, what, step)
                 self._keep(run, step)
 
-        def cancelled() -> None:
+        def on_cancel() -> None:
             if session.opened is opened:
                 self._end_live(what)
 
-        def failed(error: Exception) -> None:
+        def on_error(error: Exception) -> None:
             self._clear()
-            self.workspace.failed(error)
+            self.workspace.show_error(error)
 
         self.workspace.background.cancel()
         self._clear()
         self.bars.visible = what != LAYERS
-        self.workspace.background.start("Timing", work, done, failed, show_at_once=True, cancelled=cancelled)
+        self.workspace.background.start("Timing", work, on_done, on_error, show_at_once=True, on_cancel=on_cancel)
 
     def _keep(self, run: Run, step: int) -> None:
         """Show times in the cost strip, and times of layers as colours of the graph."""

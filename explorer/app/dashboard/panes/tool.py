@@ -21,7 +21,7 @@ class Tool(ABC):
     """The title on its button."""
     help: ClassVar[str]
     """Its purpose in a sentence."""
-    looks_at: ClassVar[tuple[str, ...]] = LEVEL_NAMES
+    supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels whose traces it supports."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -30,8 +30,8 @@ class Tool(ABC):
 
     @abstractmethod
     def build(self) -> Viewable:
-        """Build the content, which `changed` fills."""
+        """Build the content, which `on_change` fills."""
 
     @abstractmethod
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         """Handle changes while the tool is open, and its opening (`OPENED` and all events) and closing (`CLOSED`)."""

@@ -52,7 +52,7 @@ class Drawer:
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.buttons.param.watch(workspace.guard(self._pressed), "value")
+        self.buttons.param.watch(workspace.guard(self._on_press), "value")
         self.body = pn.Column(
             sizing_mode="stretch_width", styles={"height": DRAWER_HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
         )
@@ -60,24 +60,24 @@ class Drawer:
     def open(self, name: str) -> None:
         """Open a tool by name; an empty name closes the drawer."""
         if name != self.open_name:
-            self.changed(frozenset({CLOSED}))
+            self.on_change(frozenset({CLOSED}))
         self.open_name = name
         self.buttons.value = [name] if name else []
         if name:
             if name not in self._tools:
                 self._tools[name] = next(tool for tool in TOOLS if tool.name == name)(self.workspace)
             self._shown = ""
-            self.changed(EVENTS | {OPENED})
+            self.on_change(EVENTS | {OPENED})
         self.body.visible = bool(name)
         self.on_open(bool(name))
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         """Notify the open tool of changes."""
         tool = self._tools.get(self.open_name)
         if tool is None:
             return
         level = self.workspace.session.opened.tensor.level
-        fits = level in tool.looks_at
+        fits = level in tool.supported_levels
         shown = f"{tool.name} {level}"
         if self._shown != shown:
             self._shown = shown
@@ -85,9 +85,9 @@ class Drawer:
             self.body[:] = [html_pane(f"<p>{escape(words)}</p>"), *([tool.view] if fits else [])]
             names = EVENTS | {OPENED} if fits else names
         if fits or CLOSED in names:
-            self.workspace.guard(tool.changed)(names)
+            self.workspace.guard(tool.on_change)(names)
 
-    def _pressed(self, event: Event) -> None:
+    def _on_press(self, event: Event) -> None:
         """Open the tool of a button, or close it if it is open."""
         pressed = [name for name in event.new if name != self.open_name]
         if pressed or (self.open_name and not event.new):

@@ -17,12 +17,12 @@ def check_values(workspace: Workspace, ask_first: bool = False) -> None:
     if not opened.is_live or (ask_first and len(opened.trace.steps[0].snapshot.graph.nodes) > AT_ONCE):
         return
 
-    def shown(checks: dict[int, StepCheck]) -> None:
+    def show(checks: dict[int, StepCheck]) -> None:
         if workspace.session.opened is opened:
             workspace.session.add_findings(checks=checks)
 
     background = workspace.quiet_background if ask_first else workspace.background
-    background.start("Checking values", lambda job: _check(opened, job), shown, workspace.failed)
+    background.start("Checking values", lambda job: _check(opened, job), show, workspace.show_error)
 
 
 def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:

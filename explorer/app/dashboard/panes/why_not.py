@@ -25,15 +25,15 @@ class WhyNotTool(Tool):
         self.show = pmui.Checkbox(label="Draw its near misses on the graph", value=False)
         self.answer = html_pane()
         self.misses = html_pane()
-        self.pattern.param.watch(workspace.guard(lambda _: self._chosen()), "value")
-        self.show.param.watch(workspace.guard(lambda _: self._chosen()), "value")
+        self.pattern.param.watch(workspace.guard(lambda _: self._on_select()), "value")
+        self.show.param.watch(workspace.guard(lambda _: self._on_select()), "value")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
         left = column(line(self.pattern, self.show), self.answer)
         return columns(left, column(self.misses))
 
-    def changed(self, names: frozenset[str]) -> None:
+    def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
         if "trace" in names:
             patterns = [rule.pattern for rule in session.opened.trace.rules]
@@ -54,7 +54,7 @@ class WhyNotTool(Tool):
         best = max(found, key=lambda misses: len(misses.refusals), default=None)
         return best.pattern if best is not None else next(iter(patterns), None)
 
-    def _chosen(self) -> None:
+    def _on_select(self) -> None:
         self.workspace.session.change_look(near_misses=self.pattern.value if self.show.value else None)
         self._answer()
 
