@@ -12,6 +12,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
     "a kernel": ("tests/notebooks/test_notebooks.py",),
     "exported models": (
         "tests/tensor/test_models.py",
+        "tests/tensor/test_refused_models.py",
         "tests/tensor/test_rewritten_models.py",
         "tests/tensor/test_nhwc.py",
         "tests/tensor/test_places.py",

@@ -1,4 +1,4 @@
-"""Real models as tensor graphs: importing, exporting, training, and refusals."""
+"""Real models as tensor graphs: importing, exporting and training."""
 
 import copy
 
@@ -7,8 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from explorer.errors import ExportError, OperatorError, UnknownNameError
-from explorer.tensor import FunctionGraph, from_exported, from_module, to_module
+from explorer.tensor import from_exported, from_module, to_module
 from explorer.tensor.ir import ops
 from tests.tensor.models import (
     MODELS,
@@ -16,7 +15,6 @@ from tests.tensor.models import (
     ShuffleUnit,
     each,
     example,
-    exported,
     imported,
     model,
     plain_kernels,
@@ -293,108 +291,6 @@ def test_a_buffer_that_is_only_written_is_written():
     assert torch.equal(module(x), x + 1)
     assert torch.equal(module(x), x + 2)
     assert torch.equal(module.get_buffer("seen"), x * 2)
-
-
-# ---------------------------------------------------------------------- what is refused
-
-
-class Branches(nn.Module):
-    def forward(self, x):
-        if x.sum() > 0:
-            return x + 1
-        return x - 1
-
-
-class Chooses(nn.Module):
-    def forward(self, x):
-        return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,))
-
-
-class Counts(nn.Module):
-    def forward(self, x):
-        return torch.nonzero(x).float() * 2
-
-
-class Reads(nn.Module):
-    def forward(self, x):
-        return x * x.max().item()
-
-
-class Gives(nn.Module):
-    def forward(self, x):
-        return x + 1, 3
-
-
-def line_in(module):
-    """A pattern for `test_models.py:line` of a line of its forward."""
-    first = type(module).forward.__code__.co_firstlineno
-    return rf"at test_models\.py:({first + 1}|{first + 2})\b"
-
-
-@pytest.mark.parametrize(
-    ("module", "says"),
-    [
-        (Branches(), "PyTorch cannot export Branches .*data-dependent"),
-        (Chooses(), "cond .* is not an operator .*without control flow"),
-        (Counts(), "the shape of nonzero is not fixed"),
-        (Reads(), "depends on the data"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
-)
-def test_what_depends_on_the_data_is_refused_with_its_place(module, says):
-    with pytest.raises(ExportError, match=says) as caught:
-        from_module(module, (torch.randn(3),))
-    caught.match(line_in(module))
-
-
-def test_an_input_that_pytorch_does_not_take_is_refused():
-    with pytest.raises(ExportError, match=r"cannot export Gives: Unsupported input type .*object"):
-        from_module(Gives(), (object(),))
-
-
-def test_shapes_that_are_not_fixed_are_refused():
-    program = torch.export.export(
-        nn.Linear(3, 2), (torch.randn(4, 3),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
-    )
-    with pytest.raises(ExportError, match=r"shape of input is not fixed: .*without dynamic shapes"):
-        from_exported(program)
-
-
-def test_an_unknown_level_is_refused():
-    with pytest.raises(UnknownNameError, match="functional, core"):
-        from_exported(exported("transformer"), level="edge")
-
-
-@pytest.mark.parametrize(
-    ("args", "kwargs", "says"),
-    [
-        ((), {}, "expected 1 positional argument .*, got 0 positional arguments"),
-        ((torch.zeros(2, 10, 64), torch.zeros(1)), {}, "expected 1 positional argument .*, got 2 positional"),
-        ((), {"x": torch.zeros(2, 10, 64)}, "expected 1 positional .*, got 0 positional arguments and the keywords x"),
-        ((torch.zeros(3, 10, 64),), {}, r"expected x to have shape \(2, 10, 64\), got \(3, 10, 64\)"),
-        ((3,), {}, r"expected a tensor of shape \(2, 10, 64\) as x, got type int"),
-    ],
-)
-def test_a_call_with_other_arguments_is_refused(args, kwargs, says):
-    with pytest.raises(OperatorError, match=says):
-        to_module(imported("transformer"))(*args, **kwargs)
-
-
-def test_a_number_that_was_fixed_cannot_be_another_one():
-    x = torch.randn(2, 3)
-    named_pair = {"a": x, "b": x}
-    module = to_module(from_module(Dressed(), ((x, x),), {"scale": 3, "named": named_pair}))
-    with pytest.raises(
-        OperatorError, match="expected 3 as argument 2, its value when the module was exported, got 4; export again"
-    ):
-        module((x, x), scale=4, named=named_pair)
-
-
-def test_a_graph_by_hand_accepts_as_many_tensors_as_it_has_inputs():
-    graph = imported("transformer")
-    plain = FunctionGraph(graph.inputs, graph.outputs)
-    with pytest.raises(OperatorError, match="expected 1 tensors, got 2"):
-        to_module(plain)(torch.zeros(2, 10, 64), torch.zeros(1))
 
 
 def test_a_copy_of_the_module_keeps_its_own_state():
