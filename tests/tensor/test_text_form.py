@@ -24,5 +24,7 @@ def test_most_texts_are_read_back():
 def test_a_table_has_rows_of_before_and_after():
     assert rewrites("""
         neg(neg(x))  -> x
-        x -> x
-    """) == [("neg(neg(x))", "x"), ("x", "x")]
+        x
+            -> *1 -> cat(x,
+            *1)
+    """) == [("neg(neg(x))", "x"), ("x", "*1 -> cat(x, *1)")]

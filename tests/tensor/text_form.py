@@ -9,6 +9,7 @@ Names of operators need an overload only where the arguments do not decide it: `
 import ast
 import re
 from collections.abc import Mapping
+from textwrap import dedent
 from typing import Any
 
 import torch
@@ -39,8 +40,8 @@ def expression(text: str, variables: Mapping[str, Any]) -> Any:
 
 
 def rewrites(table: str) -> list[tuple[str, str]]:
-    """The rows `before -> after` of a table; the arrow may begin a line of its own."""
-    rows = [line.strip() for line in re.sub(r"\n\s*-> ", " -> ", table).splitlines() if line.strip()]
+    """The rows `before -> after` of a table; a line that is indented deeper continues the one above it."""
+    rows = re.sub(r"\n +", " ", dedent(table)).strip().splitlines()
     return [(before.strip(), after.strip()) for before, after in (row.split(" -> ", 1) for row in rows)]
 
 
