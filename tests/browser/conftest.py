@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,6 +16,8 @@ from tests.serving import wait_for_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+    from explorer.app.session.opening import Opened
 
 # The data of the models of a class, in the order in which the page shows them.
 DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]
@@ -113,6 +116,15 @@ class Dashboard:
                 continue
             return
         pytest.fail(f"it never came: {text}")
+
+
+def opened_by(url: str) -> "Opened":
+    """What a link opens, without the page, which takes much longer."""
+    from explorer.app.session.library import Library
+    from explorer.app.session.opening import open_state
+    from explorer.app.session.view_state import view_state_of_query
+
+    return open_state(Library(), view_state_of_query(urlsplit(url).query))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from queue import Empty, Queue
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,14 @@ pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circu
 
 from explorer.app.dashboard import background
 from explorer.app.dashboard.panes import timing
-from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, WATERFALL, TimeTool
+from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, SWEEP, WATERFALL, TimeTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
-from explorer.bench import measurement_run
+from explorer.bench import interleave, measurement_run
 
 
 class Reader:
@@ -26,7 +27,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
-        place = ViewState(circuit="digits")
+        place = ViewState(circuit="conflict")
         library = Library()
         session = Session(open_state(library, place, lambda event: None), place)
         self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
@@ -34,9 +35,9 @@ class Reader:
         self.tool.seconds.value = 1
         self.tool.batch.value = 16
 
-    def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, object]]:
+    def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, Any]]:
         """Press the button and run delivered functions until a condition holds; returns the bars so far."""
-        seen: list[dict[str, object]] = []
+        seen: list[dict[str, Any]] = []
         self.tool.what.value = what
         self.tool.start.clicks += 1
         while not until():
@@ -57,7 +58,8 @@ class Reader:
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """A reader who is told of every repeat, however little time has passed since the one before it."""
+    """A reader who is told of every repeat, however soon it follows; the limit of a second ends after 0.2."""
+    monkeypatch.setattr(interleave, "monotonic", lambda clock=interleave.monotonic: 5 * clock())
     monkeypatch.setattr(timing, "LIVE_SECONDS", 0.0)
     for module in (background, measurement_run):
         monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.0)
@@ -71,6 +73,14 @@ def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished
     assert all(str(bars["note"]).startswith("Still measuring.") for bars in seen[:-1])
     assert not str(seen[-1]["note"]).startswith("Still measuring.")
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("what", [STEPS, WATERFALL, SWEEP])
+def test_every_bar_has_a_time_inside_its_interval(reader: Reader, what: str) -> None:
+    bars = reader.measure(what, lambda: bool(reader.tool.facts.object))[-1]["bars"]
+    known = [bar for bar in bars if bar["value"] is not None]
+    assert len(known) >= 3
+    assert all(bar["low"] is None or bar["low"] <= bar["value"] <= bar["high"] for bar in known)
 
 
 def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> None:
@@ -95,4 +105,4 @@ def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reade
     assert reader.tool.what.value == STEPS
     assert reader.tool.batch.disabled
     seen = reader.measure(STEPS, lambda: reader.tool.facts.object != "")
-    assert seen[-1]["table"]["columns"][1] == "operators"  # type: ignore[index]
+    assert seen[-1]["table"]["columns"][1] == "operators"
