@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import quick_exports
+from tests import quick_exports, quick_seeds
 from tests.chromium import browser, page, tab  # noqa: F401 (fixtures)
 from tests.fuzzing import FUZZ_SEED, load_profile
 
@@ -52,6 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Every test draws the same random numbers, whichever tests ran before it, and exports quickly."""
+    quick_seeds.install()
     random.seed(seed := FUZZ_SEED or 0)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed)
