@@ -8,7 +8,7 @@ def test_few_names_are_all_listed():
     assert str(unknown_name("pass", "DCE", ())) == "no pass named 'DCE'; known are: (none)"
 
 
-def test_of_many_names_those_are_listed_that_look_like_what_was_asked_for():
+def test_of_many_names_the_closest_matches_are_listed():
     names = [f"rule_{i}" for i in range(MAX_NAMES)] + ["merge_clamps"]
     found = str(unknown_name("pattern", "merge_clmps", names))
     start = f"no pattern named 'merge_clmps'; of {MAX_NAMES + 1} known ones the nearest are: merge_clamps, "

@@ -35,7 +35,7 @@ from tests.strategies import circuits, random_inputs
 
 
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
-def test_the_oracle_gives_the_expected_output_of_each_reference_circuit(path):
+def test_the_oracle_computes_the_expected_output_of_each_reference_circuit(path):
     circuit, x, expected = load_reference(path)
     values = constant_leaf_values(circuit)
     found = evaluate_in(expected.semiring, circuit, values, x)
@@ -167,7 +167,7 @@ def test_kronecker_has_the_first_input_slowest_and_sums_the_columns_of_the_first
     np.testing.assert_allclose(np.exp(_value(b.build(kronecker, total), log=True)), found)
 
 
-def test_log_space_gives_what_linear_space_cannot_hold():
+def test_log_space_represents_values_that_underflow_in_linear_space():
     b = CircuitBuilder()
     tiny = b.add(ConstantValueLayer(num_output_units=1, value=constant([-2000.0]), log_space=True))
     total = b.sum(tiny, tiny, num_units=1, weight=constant([[0.5, 0.25]]))
@@ -187,7 +187,7 @@ def test_the_sum_over_all_inputs_of_the_five_variable_circuit_is_known():
     np.testing.assert_allclose(brute_force_partition(circuit, constant_leaf_values(circuit), 2), [[318.0]])
 
 
-def test_an_output_that_is_wrong_in_the_eighth_digit_is_not_taken_for_right():
+def test_an_output_that_is_wrong_in_the_eighth_digit_is_detected():
     circuit, x, expected = load_reference(FOLDER / "01_known_5var.json")
     with pytest.raises(AssertionError):
         assert_equals_oracle(expected.output + 1e-8, "lse-sum", circuit, constant_leaf_values(circuit), x)
@@ -212,7 +212,7 @@ def test_complex_logs_and_linear_space_agree_on_random_circuits_of_any_sign(circ
     assert_equals_oracle(np.exp(evaluate(circuit, values, x, complex_logs=True)), "sum-product", circuit, values, x)
 
 
-def test_the_loader_takes_a_file_with_every_layer_type(tmp_path: Path):
+def test_the_loader_accepts_a_file_with_every_layer_type(tmp_path: Path):
     def leaf(i: int, shape: list[int], const: Any = None) -> dict[str, Any]:
         row: dict[str, Any] = {"op": "Leaf", "in": [], "shape": shape, "leaf": i, "dtype": "REAL", "learnable": True}
         return row if const is None else row | {"const": const}

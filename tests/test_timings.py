@@ -31,7 +31,7 @@ def test_ranks_are_those_of_the_tables_of_the_sign_test():
     assert interval_rank(1) == (0, 0.0)
 
 
-def test_an_estimate_is_in_milliseconds_and_does_not_mind_an_outlier():
+def test_an_estimate_is_in_milliseconds_and_robust_to_an_outlier():
     found = estimate([0.001, 0.002, 0.003, 0.004, 0.005, 9.0])
     assert found == Estimate(3.5, 1.0, 9000.0, 2.25, 4.75, 6, 0.96875)
     assert estimate([0.002]) == Estimate(2.0, 2.0, 2.0, 2.0, 2.0, 1, 0.0)
@@ -80,7 +80,7 @@ def sweep(cpu, cuda):
     return Run(SWEEP, "forward", "", {}, tuple(timings), SETUP)
 
 
-def test_the_crossover_lies_where_straight_lines_on_a_double_logarithmic_scale_meet():
+def test_the_crossover_is_where_straight_lines_on_a_log_log_scale_meet():
     """CPU 1 ms a row, CUDA always 8 ms: they meet at 8 rows, whichever sizes were measured."""
     assert crossover(sweep({1: 1.0, 4: 4.0, 64: 64.0}, {1: 8.0, 4: 8.0, 64: 8.0})) == pytest.approx(8.0)
     assert crossover(sweep({1: 1.0, 4: 4.0}, {1: 8.0, 4: 8.0})) is None

@@ -59,9 +59,7 @@ def bar(value: float | None, low: float | None = None, high: float | None = None
 
 
 class TestPictures:
-    def test_the_same_picture_gives_the_same_bytes_at_the_density_of_a_modern_screen(
-        self, conflict: TraceIndex
-    ) -> None:
+    def test_equal_pictures_have_equal_bytes_at_high_density(self, conflict: TraceIndex) -> None:
         png = picture_png(picture(conflict, 3))
         assert png == picture_png(picture(conflict, 3))
         assert pixels(png).shape == (DENSITY * png.height, DENSITY * png.width, 3)

@@ -50,7 +50,7 @@ def test_the_value_and_the_gradient_are_those_of_consecutive_layers(semiring, fo
         torch.testing.assert_close(trace.compiled(x), wanted.detach())
 
 
-def test_a_chain_costs_what_its_layers_cost():
+def test_a_chain_costs_as_much_as_its_layers():
     (chain,) = {layer.num_input_units: layer for layer in chains(fused_by_chains("blackboard", fold=False))}.values()
     assert chain.flops == chain.below.flops + chain.above.flops
     assert chain.transcendentals == chain.above.transcendentals
@@ -81,6 +81,6 @@ def test_layers_that_do_not_fit_are_refused():
         replace(chain, arity=1)
 
 
-def test_one_layer_is_its_own_chain():
+def test_a_chain_of_one_layer_is_that_layer():
     layer = TorchHadamardLayer(num_input_units=3, num_output_units=3)
     assert chain_of(layer) is layer

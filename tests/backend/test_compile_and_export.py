@@ -97,7 +97,7 @@ def assert_equal(found: Tensor, wanted: Tensor) -> None:
     np.testing.assert_allclose(found.detach(), wanted.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_the_circuit_of_this_file_has_every_layer_that_optimization_makes_of_it():
+def test_the_test_circuit_contains_every_layer_that_optimization_creates():
     assert set(layer_types(compiled(one_of_each()))) >= {"CPT", "Tucker", "Mixing", "Evidence", "Polynomial"}
 
 
@@ -168,7 +168,7 @@ def every_operator() -> Circuit:
     return b.build(b.sum(b.hadamard(*layers), num_units=1))
 
 
-def test_the_circuit_of_operators_has_them_all_and_what_optimization_makes_of_them():
+def test_the_circuit_of_operators_contains_all_operators_and_those_that_optimization_creates():
     used = {type(node) for _, parameter in every_operator().parameters() for node in parameter.nodes()}
     declared = {kind for kind in ParameterOp.__subclasses__() for kind in (kind, *kind.__subclasses__())}
     ours = {kind for kind in declared if kind.__module__.startswith("explorer.") and compiled_class_of(kind)}

@@ -51,7 +51,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Call
 @EACH_MODE
 @pytest.mark.parametrize("semiring", SEMIRINGS)
 @pytest.mark.parametrize("name", ["levels", "hmm", "blackboard"])
-def test_a_frozen_circuit_computes_what_the_circuit_computes(name: str, semiring: str, mode: Mode):
+def test_a_frozen_circuit_computes_the_values_of_the_circuit(name: str, semiring: str, mode: Mode):
     circuit, x = compiled(load_named(name), semiring, **mode).eval(), data(name)
     with torch.no_grad():
         wanted = circuit(x)
@@ -146,7 +146,7 @@ def test_a_change_of_precision_keeps_complex_numbers(semiring: str, move: Callab
 
 
 @pytest.mark.parametrize("context", [torch.inference_mode, torch.no_grad, torch.enable_grad])
-def test_it_serves_in_every_gradient_mode_wherever_it_was_made(context: Callable[[], Any]):
+def test_a_frozen_circuit_works_in_every_gradient_mode(context: Callable[[], Any]):
     b = CircuitBuilder()
     x0 = b.add(GaussianLayer(scope=(0,), num_output_units=2, mean=TensorParameter((2,)), stddev=constant([1.0, 2.0])))
     circuit = compiled(b.build(b.sum(x0, num_units=1)))

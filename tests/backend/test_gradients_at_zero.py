@@ -159,7 +159,7 @@ def test_gradients_at_zero_are_those_of_the_plain_numbers(name: str, semiring: s
 
 
 @pytest.mark.parametrize("semiring", ["lse-sum", "complex-lse-sum"])
-def test_rows_that_are_impossible_leave_no_gradient_when_they_are_left_out_of_the_loss(semiring: str):
+def test_impossible_rows_that_the_loss_ignores_have_no_gradient(semiring: str):
     b = CircuitBuilder()
     module = compiled(b.build(b.sum(states(b, 0), num_units=1, weight=masked([[1, 0]]))), semiring)
     y = module(torch.tensor([[0], [1]])).real

@@ -135,7 +135,7 @@ def test_polynomial_layers(semiring: Semiring, coeff: list[list[float]]):
 
 
 @EACH_SEMIRING
-def test_constants_given_as_values_or_as_logarithms(semiring: Semiring):
+def test_constants_can_be_values_or_logarithms(semiring: Semiring):
     given = constant(UNIT.numpy())
     plain = ConstantValueLayer(num_output_units=3, value=given)
     logarithm = ConstantValueLayer(num_output_units=3, log_space=True, value=given)

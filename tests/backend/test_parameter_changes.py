@@ -151,7 +151,7 @@ def test_functional_call_uses_the_parameters_of_each_call():
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-def test_an_ensemble_computes_what_its_members_compute(mode: Mode):
+def test_an_ensemble_computes_the_values_of_its_members(mode: Mode):
     members, x = [compiled(load_named(NAME), seed=seed, **mode).eval() for seed in range(3)], data()
     parameters, buffers = stack_module_state(members)
     with torch.no_grad():
@@ -175,7 +175,7 @@ def test_a_parametrization_is_seen_and_its_removal_too():
         assert torch.equal(circuit(x), before)
 
 
-def test_a_call_under_autocast_leaves_no_trace():
+def test_a_call_under_autocast_has_no_lasting_effect():
     circuit, x = compiled(load_named(NAME)).float().eval(), data()
     with torch.no_grad():
         before = circuit(x)
@@ -184,7 +184,7 @@ def test_a_call_under_autocast_leaves_no_trace():
         assert torch.equal(circuit(x), before)
 
 
-def test_the_default_dtype_of_a_call_leaves_no_trace():
+def test_the_default_dtype_of_a_call_has_no_lasting_effect():
     circuit, x = compiled(load_named(NAME)).eval(), data()
     with torch.no_grad():
         before = circuit(x)

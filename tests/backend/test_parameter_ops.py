@@ -152,7 +152,7 @@ def test_a_log_sum_exp_of_large_numbers_does_not_overflow():
 
 
 @pytest.mark.parametrize(("left", "right"), [("real", "real"), ("real", "complex"), ("complex", "real")])
-def test_a_matrix_product_is_one_in_every_fold(left: str, right: str):
+def test_a_matrix_product_is_computed_per_fold(left: str, right: str):
     random = np.random.default_rng(1)
     a, b = random.normal(size=(FOLDS, 2, 3)), random.normal(size=(FOLDS, 3, 4))
     a, b = (x if kind == "real" else x * (1 + 2j) for x, kind in ((a, left), (b, right)))
@@ -161,7 +161,7 @@ def test_a_matrix_product_is_one_in_every_fold(left: str, right: str):
 
 
 @pytest.mark.parametrize(("start", "end", "shape"), [(0, 1, (6, 4)), (1, 2, (2, 12)), (0, 2, (24,))])
-def test_flatten_makes_axes_one(start: int, end: int, shape: Shape):
+def test_flatten_merges_axes(start: int, end: int, shape: Shape):
     x = np.random.default_rng(1).normal(size=(FOLDS, 2, 3, 4))
     op = TorchFlattenParameter(shape=shape, in_shapes=((2, 3, 4),), start_axis=start, end_axis=end)
     np.testing.assert_array_equal(forward(op, x), x.reshape(FOLDS, *shape))

@@ -135,7 +135,7 @@ def test_logarithms_far_from_zero_neither_underflow_nor_overflow(semiring: Semir
     np.testing.assert_allclose(contracted.real, wanted, rtol=1e-12)
 
 
-def test_a_small_term_beside_a_large_one_does_not_vanish_with_its_own_scale():
+def test_a_small_term_with_its_own_scale_survives_next_to_a_large_one():
     x = torch.tensor([[[0.0, 0.0], [-2000.0, -2000.0]]])
     found = get_semiring("lse-sum").weighted_sum(x, torch.tensor([[[0.25, 0.75]]]))
     np.testing.assert_allclose(found.ravel(), [0.0, -2000.0], atol=1e-12)

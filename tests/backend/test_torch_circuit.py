@@ -103,7 +103,7 @@ def _under_products(layer: Layer) -> Circuit:
 @EACH_MODE
 @pytest.mark.parametrize("semiring", SEMIRINGS)
 @pytest.mark.parametrize("build", [_alone, _under_products])
-def test_an_output_is_a_view_of_nothing_that_is_kept(build: Callable[[Layer], Circuit], semiring: str, mode: Mode):
+def test_an_output_is_never_a_view_of_stored_data(build: Callable[[Layer], Circuit], semiring: str, mode: Mode):
     value = TensorParameter((2,), initializer=ConstantInitializer([1.0, 2.0]))
     seen = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, logits=constant([[0.5, 1.0], [2.0, 3.0]]))
     for layer in (
@@ -141,7 +141,7 @@ def test_an_output_that_is_listed_twice_can_be_changed_in_place(mode: Mode):
 
 @EACH_MODE
 @pytest.mark.parametrize("semiring", SEMIRINGS)
-def test_rows_can_be_mapped_and_have_gradients_of_their_own(semiring: str, mode: Mode):
+def test_vmap_over_rows_and_per_sample_gradients_work(semiring: str, mode: Mode):
     circuit, x = compiled(load_named("levels"), semiring, **mode).eval(), data("levels", 4)
     with torch.no_grad():
         wanted = circuit(x)
@@ -174,7 +174,7 @@ def test_an_illegal_value_results_in_nan_under_vmap():
 
 
 @EACH_MODE
-def test_a_copy_is_a_circuit_of_its_own(mode: Mode):
+def test_a_copy_is_an_independent_circuit(mode: Mode):
     circuit, x = compiled(load_named("hmm"), **mode).eval(), data("hmm")
     with torch.no_grad():
         before = circuit(x)
@@ -203,7 +203,7 @@ def test_a_state_dict_loads_into_a_newly_compiled_circuit(mode: Mode, name: str)
     assert torch.equal(fresh(x), trained(x))
 
 
-def test_a_state_dict_holds_the_leaves_and_nothing_else():
+def test_a_state_dict_contains_only_the_leaves():
     circuit = compiled(load_named("levels"))
     numbers = sum(value.numel() for value in circuit.leaf_state().values())
     assert sum(value.numel() for value in circuit.state_dict().values()) == numbers

@@ -27,7 +27,7 @@ class Clock:
         return Job(run, prepare)
 
 
-def test_jobs_take_turns_and_each_round_starts_with_another():
+def test_jobs_are_interleaved_and_each_round_starts_with_a_different_one():
     clock, order = Clock(), []
     jobs = {name: clock.job(1.0) for name in "abc"}
     time_interleaved(jobs, 3, warmups=0, clock=clock, on_run=order.append)
@@ -86,7 +86,7 @@ def test_malloc_reports_its_setting():
     assert keep_freed_memory().startswith("malloc ")
 
 
-def test_sections_take_turns_until_all_are_precise():
+def test_sections_are_interleaved_until_all_are_precise():
     order = []
 
     def section(name, seconds):
@@ -102,7 +102,7 @@ def test_sections_take_turns_until_all_are_precise():
     assert "".join(order[4:]) == "abbaabbaabba"
 
 
-def test_time_ends_repeats_that_stay_vague_but_not_the_first_round():
+def test_the_time_limit_ends_imprecise_repeats_after_the_first_round():
     noisy = iter(range(1, 10_000))
     repeated = repeat_until_precise({"a": lambda: [next(noisy)]}, precision=0.0001, max_seconds=1e-9)
     assert len(repeated.laps["a"]) == 1

@@ -66,7 +66,7 @@ def test_every_default_step_gets_a_median_inside_its_interval_and_memory(digits)
     assert run.options["preset"] == "default"
 
 
-def test_threads_are_set_stated_and_set_back():
+def test_threads_are_set_recorded_and_restored():
     trace = explorer.record(gallery.load_named("blackboard"))
     seen = []
     threads = torch.get_num_threads()
@@ -78,7 +78,7 @@ def test_threads_are_set_stated_and_set_back():
     assert (run.setup.num_threads, run.setup.clock) == (threads + 1, "wall time")
 
 
-def test_a_step_with_a_different_value_gets_no_time_but_the_reason(digits):
+def test_a_step_with_a_different_value_is_not_timed_and_has_a_reason(digits):
     wrong = digits.circuit_at(-1)
     with torch.no_grad():
         wrong.tensors[0].add_(torch.randn(wrong.tensors[0].shape, generator=torch.Generator().manual_seed(0)))
@@ -167,7 +167,7 @@ def test_a_sweep_times_each_size_and_refuses_sizes_that_do_not_fit(digits, monke
     assert less.timings[2].missing == "no time: it would need about 0.0 GiB, and 0.0 GiB are free"
 
 
-def test_a_missing_device_says_why(digits):
+def test_a_missing_device_has_a_reason(digits):
     why = bench.why_no_cuda()
     if why is None:
         assert torch.cuda.is_available()

@@ -41,7 +41,7 @@ def test_custom_arguments_are_used(trace):
     assert [timing.missing for timing in run.timings] == ["", ""]
 
 
-def test_a_state_with_a_different_value_gets_no_time_but_the_reason(trace, monkeypatch):
+def test_a_state_with_a_different_value_is_not_timed_and_has_a_reason(trace, monkeypatch):
     spoiled = deepcopy(trace.circuit_at(-1))
     for value in (*spoiled.buffers(), *spoiled.parameters()):
         value.data.mul_(2)

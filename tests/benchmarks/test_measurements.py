@@ -109,7 +109,7 @@ def test_compile_times_with_the_peer():
     assert f"{times.ratio:.2f}" in text
 
 
-def test_growth_is_measured_against_proportional(monkeypatch):
+def test_growth_is_compared_with_linear_growth(monkeypatch):
     times = benchmarks.measure_growth(("digits", "S2"), repeats=1)
     assert [entry.symbolic_layers for entry in times] == [170, 465]
     low, high = sorted(benchmarks.deviations_from_proportional(times))

@@ -47,7 +47,7 @@ def calls(function):
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_graph_of_a_size_has_as_many_operators(name):
+def test_a_graph_of_a_given_size_has_that_many_operators(name):
     for size in (25, 100):
         graph = FunctionGraph(*SHAPES[name].build(size, our_library()))
         graph.verify()

@@ -200,7 +200,7 @@ def test_the_steps_are_reported_in_order():
     assert len(watcher.of(RunStarted)) == 1
 
 
-def test_the_modes_leave_out_their_steps():
+def test_each_mode_omits_its_steps():
     def paths(**mode: Any) -> set[str]:
         watcher = Watcher()
         TorchCompiler(listeners=(watcher,), **mode).compile(load_named("blackboard"))
@@ -211,7 +211,7 @@ def test_the_modes_leave_out_their_steps():
     assert paths(fold=False) == {"compile", "optimize"}
 
 
-def test_a_circuit_that_could_not_be_compiled_does_no_harm_to_the_next():
+def test_a_failed_compilation_does_not_affect_the_next():
     compiler = TorchCompiler()
     shared = TensorParameter((2, 2), initializer=ConstantInitializer([[1.0, 2.0], [3.0, 4.0]]))
 

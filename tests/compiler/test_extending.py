@@ -178,7 +178,7 @@ def test_a_rule_registered_twice_is_refused():
         TorchCompiler().layer_rules.rule(SumLayer)
 
 
-def test_a_subclass_needs_a_rule_of_its_own():
+def test_a_subclass_needs_its_own_rule():
     class OtherSumLayer(SumLayer):
         pass
 
@@ -279,7 +279,7 @@ def test_a_parameter_rule_from_outside_is_applied():
     assert output(module, np.array([[0], [1]]))[:, 0].tolist() == [[1.0, 1.0], [2.0, 2.0]]
 
 
-def test_a_rule_on_layers_may_make_a_new_parameter_of_the_old_ones():
+def test_a_layer_rule_may_build_a_new_parameter_from_existing_ones():
     compiler = TorchCompiler(semiring="sum-product", fold=False, max_rounds=2, disable=("Candecomp",))
 
     @compiler.rules.shatter.rule(HALF_SUM)

@@ -87,7 +87,7 @@ def test_a_rule_on_parameters_is_switched_off_by_the_layer_that_holds_them():
     assert trace.why_not("LogSoftmax", 0).reason == "in 0.logits: it matched, and was switched off"
 
 
-def test_layers_of_a_level_that_is_switched_off_stay_alone():
+def test_layers_of_a_level_that_is_switched_off_are_not_folded():
     trace = explorer.record(load_named("blackboard"), skip=["fold/level 0"])
     assert trace.step("fold/level 0").summary == "5 layers not folded"
     assert trace.step("fold/level 1").summary == "2 layers became 1"
@@ -132,7 +132,7 @@ def test_the_limit_ignores_skipped_matches(recwarn):
         (3, DataTypeError, "skip: expected strings, got [3]"),
     ],
 )
-def test_an_entry_of_an_unknown_form_is_refused_at_once(entry, error, message):
+def test_a_malformed_entry_is_refused_at_construction(entry, error, message):
     with pytest.raises(error, match=re.escape(message)):
         explorer.TorchCompiler(skip=[entry])
 

@@ -44,13 +44,13 @@ def copied_anew(snapshot, number):
 
 @pytest.mark.parametrize("name", ["digits", "blackboard", "hmm", "conflict", "near-misses", "levels", "kronecker"])
 @pytest.mark.parametrize("levels", ["longest-distance", "fewest-groups"])
-def test_every_state_has_the_statistics_of_its_own_layers(name, levels):
+def test_every_state_has_the_statistics_of_its_layers(name, levels):
     trace = explorer.record(gallery.load_named(name), levels=levels)
     for step in reversed(trace.steps):
         assert trace.stats(step) == counted_anew(step.snapshot), step.path
 
 
-def test_circuits_compiled_by_one_compiler_do_not_mix_their_figures():
+def test_circuits_compiled_by_one_compiler_have_separate_statistics():
     blackboard, conflict = gallery.load_named("blackboard"), gallery.load_named("conflict")
     alone = [explorer.record(circuit).stats(-1) for circuit in (blackboard, conflict)]
     compiler = explorer.TorchCompiler()

@@ -88,7 +88,7 @@ def test_nodes_fold_within_a_parameter_and_across_parameters():
     assert (folded.num_folds, folded.shape) == (3, (2,))
 
 
-def test_a_leaf_that_members_share_is_in_a_fold_once():
+def test_a_leaf_that_members_share_is_stored_once_in_a_fold():
     compiler = TorchCompiler()
     shared, own = TensorParameter((2,)), TensorParameter((2,))
     folded = _fold_parameters([parameter(node, compiler) for node in (shared, own, shared, SquareParameter((shared,)))])
@@ -190,7 +190,7 @@ def test_pointers_find_their_leaves_after_the_owner_is_folded():
     assert_equals_oracle(output(folded, rows), "lse-sum", circuit, constant_leaf_values(circuit), rows)
 
 
-def test_operators_of_one_name_and_two_classes_do_not_fold_together():
+def test_operators_of_different_classes_with_equal_names_do_not_fold_together():
     def twice(factor: float) -> type[TorchParameterOp]:
         @dataclass(frozen=True, eq=False, kw_only=True)
         class TorchTwice(TorchParameterOp):

@@ -79,7 +79,7 @@ def test_the_rule_is_the_first_of_its_pass():
     assert "A" not in preset_rules("default").names
 
 
-def test_a_taken_name_and_a_replacement_that_does_not_fit_are_refused():
+def test_a_taken_name_and_an_incompatible_replacement_are_refused():
     rules = preset_rules("default")
     with pytest.raises(DuplicateNameError, match="a rule named 'LogSoftmax' is registered already"):
         put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="LogSoftmax"), "SumCollapse")

@@ -150,7 +150,7 @@ def test_a_sum_over_a_hadamard_product_becomes_a_cpt_layer(preset: str, arity: i
     assert weight_shapes(module) == [(3, 2)]
 
 
-def test_sums_over_one_product_that_both_read_are_not_fused():
+def test_sums_over_a_shared_product_are_not_fused():
     b = CircuitBuilder()
     product = b.hadamard(*inputs(b, 2, units=2))
     sums = [b.sum(product, num_units=2, weight=positive(2, 2)) for _ in range(2)]
@@ -189,7 +189,7 @@ def sum_with_kronecker_weight(*shapes: tuple[int, int]) -> Circuit:
     return b.build(b.sum(x, num_units=weight.shape[0], weight=weight))
 
 
-def test_a_kronecker_weight_is_shattered_into_one_layer_a_factor():
+def test_a_kronecker_weight_is_shattered_into_one_layer_per_factor():
     module, watcher = optimized(sum_with_kronecker_weight((2, 3), (5, 4)), preset="handbook")
     assert watcher.applied() == {"DenseKronecker": 1}
     assert types_above_inputs(module) == ["TensorDot", "TensorDot"]
@@ -205,7 +205,7 @@ def test_three_factors_are_shattered_in_two_rounds(shapes: tuple[tuple[int, int]
     assert weight_shapes(module) == list(shapes)
 
 
-def test_four_factors_associated_to_both_sides_are_shattered_into_four():
+def test_four_factors_associated_either_way_are_shattered_into_four():
     b = CircuitBuilder()
     (x,) = inputs(b, 1, units=16)
     weight = KroneckerParameter((kronecker_of((2, 2), (1, 2)), kronecker_of((3, 2), (2, 2))))
@@ -248,7 +248,7 @@ def bottleneck() -> Circuit:
     return b.build(b.sum(narrow, num_units=256, weight=normalized(256, 1)))
 
 
-def test_a_narrow_pair_of_sums_is_not_made_into_a_wide_one():
+def test_a_narrow_pair_of_sums_is_not_collapsed_into_a_wide_one():
     module, watcher = optimized(bottleneck(), preset="default")
     assert weight_shapes(module) == [(1, 256), (256, 1)]
     (reason,) = (r for r in watcher.refusals_of("SumCollapse") if "declined" in r)
@@ -258,7 +258,7 @@ def test_a_narrow_pair_of_sums_is_not_made_into_a_wide_one():
     assert numbers[0] < numbers[1]
 
 
-def test_the_handbook_preset_collapses_it_all_the_same():
+def test_the_handbook_preset_collapses_a_narrow_pair_too():
     module, _ = optimized(bottleneck(), preset="handbook")
     assert weight_shapes(module) == [(256, 256)]
 
@@ -280,7 +280,7 @@ def mixing() -> Circuit:
     return b.build(b.sum(*lows, num_units=3, weight=weight))
 
 
-def test_a_mixing_sum_keeps_one_weight_an_input_and_unit():
+def test_a_mixing_sum_keeps_one_weight_per_input_and_unit():
     module, watcher = optimized(mixing(), preset="default")
     assert watcher.applied() == {"Mixing": 1}
     layer = module.layers[-1]
@@ -310,7 +310,7 @@ def softmax_coin(axis: int = 1) -> Circuit:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_softmax_is_taken_into_a_categorical_as_log_softmax(axis: int):
+def test_a_softmax_is_fused_into_a_categorical_as_log_softmax(axis: int):
     module, watcher = optimized(softmax_coin(axis), preset="default")
     assert watcher.applied() == {"CategoricalLogSoftmax": 1}
     layer = only(module.layers)
@@ -322,7 +322,7 @@ def test_a_softmax_is_taken_into_a_categorical_as_log_softmax(axis: int):
     assert layer.logits.output.axis == axis
 
 
-def test_log_softmax_is_not_taken_in_where_activations_are_no_logarithms():
+def test_log_softmax_is_not_fused_unless_activations_are_logarithms():
     module, watcher = optimized(softmax_coin(), "sum-product", preset="default")
     assert repr(only(module.layers).probs) == "Tensor>Softmax(2, 3)"
     assert watcher.refusals_of("CategoricalLogSoftmax") == [

@@ -184,6 +184,6 @@ def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
     assert set(used) == {ONE_LAYER, "SumCollapse", "Tucker", "Candecomp"}
 
 
-def test_a_weight_of_blocks_wider_than_the_inputs_is_refused_with_the_reason():
+def test_a_weight_with_blocks_wider_than_the_inputs_is_refused_with_the_reason():
     _, watcher = watched(weighted(MixingWeightParameter((positive(1, 12),)), arity=3))
     assert watcher.refusals_of("Mixing") == ["node 1 has keeps_width False, wanted True"]

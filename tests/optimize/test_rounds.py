@@ -110,7 +110,7 @@ def test_a_limit_warns_of_parameter_and_shattering_rules_too():
         TorchCompiler(preset="handbook", max_rounds=1).compile(circuit)
 
 
-def test_no_rounds_change_nothing_and_without_optimization_there_are_none():
+def test_zero_rounds_or_no_optimization_changes_nothing():
     module, watcher = watched(chain(3), max_rounds=0, fold=False)
     assert types_above_inputs(module) == ["Sum"] * 3
     assert watcher.rounds() == watched(chain(3), optimize=False)[1].rounds() == []
@@ -154,7 +154,7 @@ def test_a_rule_that_doubles_the_circuit_each_round_ends_at_a_limit_with_a_warni
     assert_same_values(circuit, module)
 
 
-def test_growth_below_the_limit_is_free():
+def test_growth_below_the_limit_is_allowed():
     with pytest.warns(LimitWarning, match="at the limit of 5 rounds"):
         module = growing(5).compile(product_of_one())
     assert layer_types(module).count("Hadamard") == 2**5
@@ -200,7 +200,7 @@ def test_a_circuit_whose_widths_do_not_fit_is_refused_at_the_end():
 # ---- the order of passes
 
 
-def test_a_round_shatters_before_it_fuses():
+def test_a_round_shatters_before_fusing():
     b = CircuitBuilder()
     product = b.hadamard(*inputs(b, 2, units=4))
     circuit = b.build(b.sum(product, num_units=4, weight=kronecker_of((2, 2), (2, 2))))
@@ -214,7 +214,7 @@ def test_a_round_shatters_before_it_fuses():
 
 
 @pytest.mark.parametrize("strategy", ["largest-match", "first-match", "lowest-cost"])
-def test_a_middle_sum_is_taken_by_one_rule_only_and_the_values_stay(strategy: str):
+def test_a_middle_sum_is_rewritten_by_one_rule_only_and_values_are_preserved(strategy: str):
     circuit = load_named("conflict")
     module, watcher = watched(circuit, preset="handbook", fold=False, strategy=strategy)
     assert watcher.applied().total() >= 3
@@ -223,7 +223,7 @@ def test_a_middle_sum_is_taken_by_one_rule_only_and_the_values_stay(strategy: st
     assert_same_values(circuit, module)
 
 
-def test_the_first_match_goes_by_the_order_of_the_rules():
+def test_the_first_match_strategy_follows_the_order_of_the_rules():
     b = CircuitBuilder()
     low = b.sum(b.hadamard(*inputs(b, 2, units=2)), num_units=2, weight=normalized(2, 2))
     circuit = b.build(b.sum(low, num_units=2, weight=normalized(2, 2)))

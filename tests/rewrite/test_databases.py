@@ -133,7 +133,7 @@ def test_an_invalid_entry_is_refused(name, thing, tags, message):
         shelf().register(name, thing, *tags)
 
 
-def test_a_thing_is_kept_under_its_registered_name_and_stays_as_it_was():
+def test_an_item_is_stored_under_its_registered_name_unchanged():
     found, thing = Shelf(), Thing("mine")
     found.register("one", thing, "red")
     found.register("two", thing, "red")
@@ -179,7 +179,7 @@ def test_an_entry_is_tagged_with_the_name_of_its_database():
     assert named.entries()[0].tags == ("red", "Thing", "shop")
 
 
-def test_a_tag_can_be_refused_here_and_inside():
+def test_a_tag_can_be_refused_here_and_in_nested_databases():
     outer, inner = Shelf(), Shelf()
     outer.register("inner", inner, "red")
     outer.refuse("wild", "wild things stand elsewhere")

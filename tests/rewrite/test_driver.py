@@ -56,7 +56,7 @@ SHATTER = Rule(pattern("Split", A), shatter)
 # ---- wiring
 
 
-def test_the_replacement_reads_what_the_entry_point_read_and_is_read_where_the_root_was():
+def test_the_replacement_has_the_inputs_of_the_entry_point_and_the_users_of_the_root():
     graph = toy_graph(
         {0: C("x"), 1: C("y"), 2: B("b"), 3: A("a"), 4: C("z"), 5: C("w")},
         {2: (0, 1, 0), 3: (2,), 4: (3, 0), 5: (3, 3)},
@@ -70,7 +70,7 @@ def test_several_new_nodes_are_a_chain():
     assert picture(rewritten(graph, SHATTER)) == "0:x() 100:a0(0) 101:a1(100) 102:a2(101) 2:y(102) -> 2"
 
 
-def test_a_root_that_is_an_output_stays_one_in_every_place_where_it_was():
+def test_a_root_that_is_an_output_is_replaced_in_every_output_position():
     graph = chain(C("x"), B("b"), A("a"), outputs=(2, 0, 2))
     assert picture(rewritten(graph, FUSE)) == "0:x() 100:a+b(0) -> 100,0,100"
 
@@ -80,12 +80,12 @@ def test_neighbouring_matches_read_each_other():
     assert picture(rewritten(graph, FUSE)) == "100:a0+b0() 101:a1+b1(100) -> 101"
 
 
-def test_the_replacement_takes_the_position_of_the_root_after_its_inputs():
+def test_the_replacement_gets_the_position_of_the_root_after_its_inputs():
     graph = toy_graph({0: B("b"), 1: C("x"), 2: A("a"), 3: C("y")}, {1: (), 2: (0,), 3: (1, 2)}, (3,))
     assert picture(rewritten(graph, FUSE)) == "1:x() 100:a+b() 3:y(1,100) -> 3"
 
 
-def test_untouched_nodes_are_the_same_objects_and_the_old_graph_is_as_it_was():
+def test_untouched_nodes_are_shared_and_the_old_graph_is_unchanged():
     graph = chain(C("x"), B("b"), A("a"), C("y"))
     before = picture(graph)
     new = rewritten(graph, FUSE)
@@ -197,7 +197,7 @@ def failing(error: Exception) -> Rule:
         (ShapeError("weight must be square"), "weight must be square"),
     ],
 )
-def test_a_rule_that_raises_is_named_with_its_match_and_its_place(error: Exception, message: str):
+def test_a_rule_that_raises_is_named_with_its_match_and_location(error: Exception, message: str):
     with pytest.raises(RuleError) as found:
         optimize_graph(chain(B(), A()), (failing(error),), context())
     where = f"the rule Broken ({failing(error).source}) failed on the match Broken at 1, 0: "
@@ -234,7 +234,7 @@ def test_nodes_that_the_check_finds_illegal_are_refused_with_its_reason():
         optimize_graph(chain(B("b"), A("a")), (FUSE,), context(check=check))
 
 
-def test_two_searches_of_one_graph_are_equal():
+def test_searching_a_graph_twice_finds_equal_matches():
     graph = chain(*(A(str(i)) if i % 3 else B(str(i)) for i in range(12)))
     first, second = (match_optimization_patterns(graph, (AB, pattern("AA", A, A))) for _ in range(2))
     assert [str(m) for m in first.found] == [str(m) for m in second.found]

@@ -76,7 +76,7 @@ def test_a_sub_pattern_is_searched_in_the_whole_parameter_graph_and_its_matches_
     assert str(found.sub_entries[0]["inner"][0]) == "InnerAB at 1, 0 in 0.inner"
 
 
-def test_a_sub_pattern_on_outputs_looks_at_the_outputs_of_the_parameter_only():
+def test_a_sub_pattern_on_outputs_matches_only_the_outputs_of_the_parameter():
     wanted = pattern("p", WithInner, sub_patterns=({"inner": INNER_OUT},))
     assert match(chain(WithInner(inner=Inner(chain(B(), A())))), wanted, 0)
     assert refusal(chain(WithInner(inner=Inner(chain(A(), B())))), wanted, 0).kind is RefusalKind.SUB_PATTERN_FAILED
@@ -103,7 +103,7 @@ def reasons() -> dict[RefusalKind, tuple[Graph[Any], GraphOptPattern, int]]:
     }
 
 
-def test_the_reasons_in_words():
+def test_refusals_have_reasons_in_words():
     found = {kind.value: refusal(*case).reason for kind, case in reasons().items()}
     assert found == snapshot(
         {
@@ -161,7 +161,7 @@ def test_an_unknown_field_in_a_pattern_is_an_error():
         match_pattern(chain(A()), wanted, 0)
 
 
-def test_the_questions_asked_are_noted_down_until_the_first_no():
+def test_questions_are_recorded_until_the_first_negative_answer():
     graph, wanted, root = reasons()[RefusalKind.CONFIG_DIFFERS]
     checks: list[Check] = []
     match_pattern(graph, wanted, root, checks=checks)
@@ -181,7 +181,7 @@ def test_the_questions_asked_are_noted_down_until_the_first_no():
 # ---- searching a graph
 
 
-def test_a_search_orders_matches_by_pattern_and_position():
+def test_matches_are_ordered_by_pattern_and_position():
     graph = chain(B(), A(), B(), A())
     alone = pattern("Alone", A)
     search = match_pattern_graph(graph, (alone, AB))
@@ -227,7 +227,7 @@ def test_the_matches_in_a_random_graph_are_all_chains_that_may_be_cut_out(graph:
 # ---- patterns
 
 
-def test_a_pattern_remembers_where_it_is_written():
+def test_a_pattern_has_its_source_location():
     assert AB.source.startswith("tests/rewrite/toys.py:")  # where `pattern` calls the class
     here = ParameterOptPattern("Here", (A,))
     assert here.source.startswith("tests/rewrite/test_matching.py:")

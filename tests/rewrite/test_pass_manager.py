@@ -143,7 +143,7 @@ def test_changing_a_pipeline_returns_a_new_one():
         pipeline.insert(4, "Keep")
 
 
-def test_a_pipeline_is_dumped_one_line_an_entry():
+def test_a_pipeline_is_dumped_with_one_line_per_entry():
     pipeline = FunctionPassPipeline.of("DCE", only("Halve", FIXED_POINT, modes={CompilationMode.INFER}))
     assert pipeline.text().splitlines() == [
         "0. DCE: one_pass, infer, train, dce none",
@@ -186,7 +186,7 @@ def test_changes_are_read_from_the_graph_not_from_the_pass(passes):
     assert [(entry.changed, entry.rounds) for entry in done] == [(False, 1), (False, 1)]
 
 
-def test_dead_numbers_go_before_a_pass_that_asks_for_it(passes):
+def test_dead_nodes_are_removed_before_a_pass_that_requests_it(passes):
     graph = Numbers(0, 3)
     done = PassManager(FunctionPassPipeline.of("Keep"), passes).run(graph)
     assert graph.numbers == [3]
@@ -196,13 +196,13 @@ def test_dead_numbers_go_before_a_pass_that_asks_for_it(passes):
     assert graph.numbers == [0, 3]
 
 
-def test_a_registry_without_dce_does_without(passes):
+def test_dce_is_skipped_if_the_registry_lacks_it(passes):
     graph = Numbers(0, 3)
     PassManager(FunctionPassPipeline.of("Keep"), passes.without(["DCE"])).run(graph)
     assert graph.numbers == [0, 3]
 
 
-def test_a_pass_is_skipped_in_a_mode_for_which_it_is_not(passes):
+def test_a_pass_is_skipped_in_modes_that_it_does_not_support(passes):
     pipeline = FunctionPassPipeline.of(only("Halve", modes={CompilationMode.INFER}), only("Grow"))
     graph = Numbers(8)
     done = PassManager(pipeline, passes).run(graph, CompilationMode.TRAIN)
@@ -210,7 +210,7 @@ def test_a_pass_is_skipped_in_a_mode_for_which_it_is_not(passes):
     assert [entry.skipped for entry in done] == ["not enabled for the mode train", ""]
 
 
-def test_it_stops_after_so_many_passes(passes):
+def test_it_stops_after_the_maximum_number_of_passes(passes):
     pipeline = FunctionPassPipeline.of(*[only("Grow")] * 5)
     for count in (0, 2, 7):
         graph = Numbers(0)
@@ -252,7 +252,7 @@ def test_the_graph_is_checked_around_passes(passes):
         PassManager(pipeline, passes, PassOptions(verify_after=(), verify_before=["Negate"])).run(Numbers(1))
 
 
-def test_the_graph_is_dumped_around_all_passes_or_some(passes):
+def test_the_graph_is_dumped_around_all_or_selected_passes(passes):
     told = []
 
     def dump(when, name, graph):
@@ -284,12 +284,12 @@ PIPELINE = FunctionPassPipeline.of(
 )
 
 
-def test_a_pipeline_is_the_same_after_a_file(tmp_path, passes):
+def test_a_pipeline_round_trips_through_a_file(tmp_path, passes):
     write_pipeline(PIPELINE, tmp_path / "pipeline.yaml")
     assert read_pipeline(tmp_path / "pipeline.yaml", passes.names) == PIPELINE
 
 
-def test_a_file_has_the_keys_of_glow(passes):
+def test_a_pipeline_file_has_the_keys_of_glow(passes):
     assert pipeline_to_yaml(FunctionPassPipeline.of("Grow")).splitlines() == [
         "- passName: Grow",
         "  convergenceMode: one_pass",
@@ -330,7 +330,7 @@ def test_an_unknown_pass_in_a_file_is_refused_with_the_line(tmp_path, passes):
         read_pipeline(tmp_path / "nothing.yaml", passes.names)
 
 
-def test_a_limit_reached_with_nothing_left_to_do_is_not_reported(passes):
+def test_a_limit_reached_without_remaining_changes_is_not_reported(passes):
     graph = Numbers(1)
     manager = PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT)), passes, PassOptions(max_rounds=1))
     assert manager.run(graph)[0].rounds == 1

@@ -17,7 +17,7 @@ def apply(compiler: Any, match: GraphOptMatch) -> tuple[Any, ...]:
     return match.entries[:1]
 
 
-def test_a_rule_knows_its_name_doc_place_and_promise():
+def test_a_rule_has_its_name_doc_location_and_exactness():
     rules = LayerOptRegistry()
     assert rules.rule(pattern("AB", A, B), exactness=Exactness.EXACT)(apply) is apply
     rule = rules["AB"]
@@ -29,13 +29,13 @@ def test_a_rule_knows_its_name_doc_place_and_promise():
     assert (described.exactness, described.doc, described.source) == ("exact", rule.doc, rule.source)
 
 
-def test_a_rule_promises_equality_of_real_numbers_unless_it_says_more():
+def test_rules_are_exact_in_real_arithmetic_by_default():
     rules = LayerOptRegistry()
     rules.rule(pattern("AB", A, B))(apply)
     assert rules["AB"].exactness is Exactness.REAL
 
 
-def test_rules_come_in_the_order_in_which_they_were_registered():
+def test_rules_are_in_registration_order():
     rules = LayerOptRegistry()
     for name in ("z", "a", "m"):
         rules.rule(pattern(name, A))(apply)
@@ -76,7 +76,7 @@ def test_a_copy_grows_without_touching_the_original():
     assert isinstance(copy, LayerOptRegistry)
 
 
-def test_a_registry_without_some_rules_passes_over_names_that_it_does_not_have():
+def test_removing_rules_from_a_registry_ignores_unknown_names():
     rules = LayerOptRegistry()
     for name in ("x", "y"):
         rules.rule(pattern(name, A))(apply)

@@ -36,7 +36,7 @@ def test_the_largest_match_wins_although_a_smaller_one_is_nearer_to_the_outputs(
     assert lost(matches) == snapshot([("AC at 3, 2", "CBB at 2, 1, 0", 2, "the other matches 3 nodes, this one 2")])
 
 
-def test_among_matches_of_one_size_the_one_nearest_to_the_outputs_wins():
+def test_among_equally_large_matches_the_one_nearest_to_the_outputs_wins():
     matches = match_optimization_patterns(chain(A(), A(), A(), A()), (AA,), OptMatchStrategy.LARGEST_MATCH)
     assert chosen(matches) == [("AA", (1, 0)), ("AA", (3, 2))]
     assert lost(matches) == snapshot(
@@ -44,7 +44,7 @@ def test_among_matches_of_one_size_the_one_nearest_to_the_outputs_wins():
     )
 
 
-def test_among_matches_of_one_size_and_root_the_rule_registered_first_wins():
+def test_among_equally_large_matches_of_one_root_the_rule_registered_first_wins():
     again = pattern("AA again", A, A)
     for patterns in ((AA, again), (again, AA)):
         matches = match_optimization_patterns(chain(A(), A()), patterns)
@@ -61,7 +61,7 @@ def test_the_first_match_is_the_first_found_by_pattern_and_then_by_position():
     assert chosen(matches) == [("AA", (1, 0))]
 
 
-def test_the_lowest_cost_wins_whatever_its_size_and_place():
+def test_the_lowest_cost_wins_whatever_its_size_and_position():
     graph = chain(B(), B(), C(), A())
     cost = {"AC": 1000.0, "CBB": 200.0, "BB": -5000.0}
     matches = match_optimization_patterns(
@@ -73,7 +73,7 @@ def test_the_lowest_cost_wins_whatever_its_size_and_place():
     )
 
 
-def test_matches_of_equal_cost_are_decided_by_their_place():
+def test_matches_of_equal_cost_are_decided_by_their_position():
     matches = match_optimization_patterns(
         chain(A(), A(), A()), (AA,), OptMatchStrategy.LOWEST_COST, cost=lambda match: 0.0
     )
@@ -87,7 +87,7 @@ def test_a_match_that_lost_frees_its_other_nodes():
     assert chosen(matches) == [("BB", (1, 0)), ("CB", (3, 2))]
 
 
-def test_a_declined_match_neither_wins_nor_takes_part():
+def test_a_declined_match_does_not_take_part_in_conflicts():
     def accept(match: GraphOptMatch) -> Refusal | None:
         if match.root != 3:
             return None

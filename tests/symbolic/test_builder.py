@@ -28,7 +28,7 @@ def test_a_built_circuit_does_not_change_with_its_builder():
     assert (len(circuit.layers), dict(circuit.names)) == (1, {})
 
 
-def test_the_weight_of_a_sum_is_the_given_one_or_made_by_the_parameterization():
+def test_the_weight_of_a_sum_is_an_argument_or_made_by_the_parameterization():
     b = CircuitBuilder()
     node, weight = b.add(coin(0)), leaf(1, 2)
     given_ = b.sum(node, num_units=1, weight=weight)

@@ -146,7 +146,7 @@ def test_leaves_are_named_by_the_path_of_their_first_use():
     assert list(circuit.leaf_names.values()) == snapshot(["0.probs", "1.probs", "3.probs", "4.weight"])
 
 
-def test_a_leaf_keeps_its_name_and_several_of_one_path_are_numbered():
+def test_a_leaf_keeps_its_name_and_leaves_of_one_path_are_numbered():
     weight = SoftmaxParameter((leaf(1, 2),))
     b = CircuitBuilder()
     gaussian = GaussianLayer(scope=(0,), num_output_units=2, mean=leaf(2, name="mu"), stddev=leaf(2))
@@ -181,7 +181,7 @@ def test_two_leaves_with_the_same_name_are_refused():
         b.build(product)
 
 
-def test_a_given_name_that_looks_generated_stays_with_its_leaf():
+def test_a_user_defined_name_that_looks_generated_is_kept():
     b = CircuitBuilder()
     product = b.hadamard(b.add(coin(0)), b.add(coin(1, probs=leaf(2, 2, name="0.probs"))))
     assert list(b.build(product).leaf_names.values()) == ["0.probs/2", "0.probs"]

@@ -142,7 +142,7 @@ def test_logits_have_the_shape_of_probs():
 
 
 @pytest.mark.parametrize(("make", "logits"), [(categorical, leaf(2, 3)), (binomial, leaf(2))])
-def test_exactly_one_of_probs_and_logits_is_given(make, logits):
+def test_exactly_one_of_probs_and_logits_is_required(make, logits):
     with pytest.raises(ShapeError, match="exactly one of probs and logits; found none"):
         make(probs=None)
     with pytest.raises(ShapeError, match=r"exactly one of probs and logits; found \['probs', 'logits'\]"):
@@ -246,7 +246,7 @@ def test_arguments_of_a_wrong_type_are_refused_with_a_typed_error(what):
         WRONG_TYPES[what]()
 
 
-def test_a_weight_that_is_an_array_is_refused_with_what_to_do():
+def test_an_array_as_weight_is_refused_with_advice():
     with pytest.raises(
         DataTypeError, match=r"SumLayer: weight must be a ParameterNode \(for fixed values use constant"
     ):

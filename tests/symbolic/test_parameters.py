@@ -348,7 +348,7 @@ def test_an_abstract_class_cannot_be_constructed(family):
         family((leaf(2),))
 
 
-def test_an_array_as_operand_is_refused_with_what_to_do():
+def test_an_array_as_operand_is_refused_with_advice():
     with pytest.raises(
         DataTypeError, match=r"inputs must be .* use constant\(\.\.\.\)\); found array.* of type ndarray"
     ):

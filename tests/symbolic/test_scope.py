@@ -44,6 +44,6 @@ def test_union_has_the_variables_of_any_scope_and_shared_variables_those_of_two(
     assert shared_variables(some) == tuple(sorted({v for v in everything if everything.count(v) > 1}))
 
 
-def test_one_scope_given_twice_shares_all_its_variables():
+def test_a_scope_shares_all_variables_with_itself():
     assert shared_variables([(0, 1), (0, 1)]) == (0, 1)
     assert shared_variables(iter([(0,), (1,)])) == ()

@@ -103,7 +103,7 @@ def test_a_table_of_mixed_columns_becomes_a_circuit():
 
 @pytest.mark.parametrize("bins", [None, 2])
 @pytest.mark.parametrize("name", ["categorical", "gaussian"])
-def test_images_as_data(name, bins):
+def test_images_are_accepted_as_data(name, bins):
     images = np.random.default_rng(0).integers(16, size=(50, 1, 3, 3))
     circuits = [
         image_data(

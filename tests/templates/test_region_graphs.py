@@ -164,7 +164,7 @@ def test_channels_of_a_pixel_stay_together():
     assert quad_tree((3, 2, 2)).regions[0] == (0, 4, 8)
 
 
-def test_poon_domingos_takes_the_first_delta_that_cuts():
+def test_poon_domingos_uses_the_first_delta_that_cuts():
     fine, coarse = poon_domingos((1, 4, 4), delta=1), poon_domingos((1, 4, 4), delta=2)
     both = poon_domingos((1, 4, 4), delta=[2, 1])
     assert (len(fine.regions), len(coarse.regions)) == (100, 9)

@@ -60,7 +60,7 @@ def test_an_image_circuit_is_a_distribution(region_graph, block):
 
 
 @pytest.mark.parametrize("block", ["cp", "cp-t", "tucker"])
-def test_the_same_call_gives_the_same_text(block):
+def test_equal_calls_build_circuits_with_equal_text(block):
     assert str(small_image("poon-domingos", block)) == str(small_image("poon-domingos", block))
 
 
@@ -70,7 +70,7 @@ def test_channels_are_multiplied_at_a_pixel():
     assert sum(isinstance(layer, HadamardLayer) and layer.arity == 3 for layer in circuit.layers) == 4
 
 
-def test_cp_takes_children_of_different_widths_and_the_others_do_not():
+def test_only_cp_accepts_children_of_different_widths():
     assert small_image("linear-tree", "cp", num_input_units=5).is_smooth
     for block in ("cp-t", "tucker"):
         with pytest.raises(ShapeError, match="set num_input_units to num_sum_units"):
@@ -84,7 +84,7 @@ def test_mixing_sums_have_a_weight_per_unit_or_a_dense_one():
         assert all(isinstance(layer.weight, MixingWeightParameter) is mixing for layer in mixtures)
 
 
-def test_parameters_are_made_as_asked():
+def test_parameters_follow_their_options():
     circuit = small_image(
         input_params={"logits": Parameterization("none")}, sum_weight_param=Parameterization("positive-clamp")
     )
@@ -100,13 +100,13 @@ def test_gaussian_inputs_have_a_bounded_stddev():
     assert (layer.stddev.vmin, layer.stddev.vmax) == (1e-5, 1.0)
 
 
-def test_a_region_graph_and_an_input_spec_can_be_given_themselves():
+def test_a_region_graph_and_an_input_spec_are_accepted_as_arguments():
     graph = random_binary_tree(9, depth=2, num_repetitions=3)
     circuit = small_image(graph, input_layer=BinomialInput(1))
     np.testing.assert_allclose(Evaluator(circuit)(all_states(*[2] * 9)).sum(), 1.0, rtol=1e-12)
 
 
-def test_a_root_without_partitions_has_the_asked_number_of_classes():
+def test_a_root_without_partitions_has_the_requested_number_of_classes():
     circuit = build_circuit(
         random_binary_tree(3, depth=0),
         inputs=CategoricalInput(2),
@@ -119,7 +119,7 @@ def test_a_root_without_partitions_has_the_asked_number_of_classes():
     assert circuit.layers[-1].num_output_units == 2
 
 
-def test_an_own_block_can_be_given():
+def test_a_custom_block_is_accepted():
     def product_only(builder, children, sizes):
         return builder.hadamard(*children)
 

@@ -95,7 +95,7 @@ def test_core_level_has_the_same_values():
     assert torch.allclose(to_module(graph)(x), circuit(x), rtol=1e-5)  # sums may be taken in another order
 
 
-def test_the_graph_is_made_for_a_number_of_rows():
+def test_the_graph_has_a_fixed_number_of_rows():
     graph = from_circuit(compiled("blackboard"), batch_size=4)
     assert [v.tensor_type.shape for v in graph.inputs] == [(4, 5)]
     assert [v.tensor_type.dtype for v in graph.inputs] == [torch.int64]

@@ -71,7 +71,7 @@ def refused(inputs, *outputs):
     ],
     ids=lambda value: value.owner.op.name if hasattr(value, "owner") else "",
 )
-def test_what_shares_memory_and_what_is_overwritten(result, shared, destroyed):
+def test_operators_declare_aliases_and_overwritten_inputs(result, shared, destroyed):
     assert shared_inputs(result.owner) == shared
     assert destroyed_inputs(result.owner.op) == destroyed
 
@@ -127,20 +127,20 @@ def test_nothing_is_overwritten_twice():
     graph([x, y], relu_(add_(base, y))).validate()
 
 
-def test_what_needs_the_result_cannot_run_before_it():
+def test_a_user_of_the_overwritten_result_cannot_run_before_it():
     base = exp(x)
     new = relu_(base)
     assert "cannot run before it, because it needs its result" in refused([x], add(new, mul(base, new)))
     assert "cannot run before it" in refused([x], add(new, mul(transposed(base), new)))
 
 
-def test_two_that_would_each_have_to_run_before_the_other():
+def test_a_cycle_of_two_overwriting_operators_is_refused():
     a, b = exp(x), exp(y)
     first, second = add_(a, b), add_(b, a)
     assert "cannot all run before it is overwritten" in refused([x, y], add(first, second))
 
 
-def test_a_long_circle_of_such_is_found():
+def test_a_long_cycle_of_overwriting_operators_is_refused():
     bases = [exp(call(aten.mul.Tensor, x, float(i))) for i in range(2, 8)]
     around = [add_(base, following) for base, following in zip(bases, [*bases[1:], bases[0]], strict=True)]
     total = around[0]
@@ -176,7 +176,7 @@ def test_nothing_is_overwritten_where_parameters_are_trained():
 # ---------------------------------------------------------------------- the order
 
 
-def test_all_that_reads_a_value_runs_before_it_is_overwritten():
+def test_all_users_of_a_value_run_before_it_is_overwritten():
     base = exp(x)
     outputs = [relu_(base), mul(base, y), mul(transposed(base), y)]
     found = graph([x, y], *outputs)
@@ -188,7 +188,7 @@ def test_all_that_reads_a_value_runs_before_it_is_overwritten():
         assert torch.equal(new, old)
 
 
-def test_an_exported_graph_keeps_the_order_even_if_nobody_watched_it():
+def test_an_exported_graph_keeps_the_order_without_the_handler():
     base = exp(x)
     unwatched = graph_of([x, y], call(aten.neg_.default, base), mul(base, y))
     assert [node.op.name for node in unwatched.toposort()] == ["exp", "neg_", "mul"]
@@ -209,7 +209,7 @@ def test_the_handler_is_attached_once():
 # ---------------------------------------------------------------------- replacements that are watched
 
 
-def test_a_replacement_that_would_overwrite_what_is_read_later_is_taken_back():
+def test_a_replacement_that_overwrites_a_value_read_later_is_reverted():
     base = exp(x)
     new = call(aten.relu.default, base)
     found = graph([x], add(new, mul(base, new)))
@@ -222,7 +222,7 @@ def test_a_replacement_that_would_overwrite_what_is_read_later_is_taken_back():
     assert repr(free) == "[relu_(exp(x))]"
 
 
-def test_of_two_that_want_to_overwrite_each_other_the_second_is_refused():
+def test_the_second_of_two_conflicting_overwrites_is_refused():
     a, b = exp(x), exp(y)
     found = graph([x, y], mul(add(a, b), add(b, a)))
     rule = TopoRewriter(OpSub(add, Op.of(aten.add_.Tensor)))
@@ -231,7 +231,7 @@ def test_of_two_that_want_to_overwrite_each_other_the_second_is_refused():
     found.validate()
 
 
-def test_a_new_reader_of_what_is_overwritten_is_ordered_or_refused():
+def test_a_new_user_of_an_overwritten_value_is_ordered_or_refused():
     base = exp(x)
     found = graph([x, y], relu_(base), call(aten.neg.default, y))
     found.validate()
@@ -248,7 +248,7 @@ def test_a_new_reader_of_what_is_overwritten_is_ordered_or_refused():
     found.validate()
 
 
-def test_a_view_that_is_put_before_an_overwriting_operator_is_seen():
+def test_a_view_inserted_before_an_overwriting_operator_is_detected():
     a, b = exp(x), exp(y)
     view = transposed(a)
     found = graph([x, y], relu_(view), mul(b, y))
@@ -294,11 +294,11 @@ def test_twins_are_merged_if_at_most_one_is_overwritten(overwritten):
         (aten.where.self, None),
     ],
 )
-def test_the_overload_that_writes_over_its_input(target, found):
+def test_in_place_overloads_are_found(target, found):
     assert inplace_overload(target) is found
 
 
-def test_the_pipeline_overwrites_what_nothing_needs_any_more():
+def test_the_pipeline_overwrites_dead_values():
     value = call(aten.relu.default, add(exp(x), y))
     found = apply(optdb.query("+inplace"), [x, y], value, exact=True)
     assert repr(found) == "[relu_(add_(exp(x), y))]"

@@ -38,7 +38,7 @@ def test_the_names_of_axes_are_reverted_with_a_replacement_that_fails():
     assert image.checkpoint() == 0
 
 
-def test_nodes_restored_by_undo_are_no_longer_removed_for_good():
+def test_nodes_restored_by_undo_can_be_used_again():
     graph = graph_of_products()
     total = graph.outputs[0]
     mark = graph.checkpoint()
@@ -49,7 +49,7 @@ def test_nodes_restored_by_undo_are_no_longer_removed_for_good():
     assert repr(graph) == "[add(mul(x, y), x)]"
 
 
-def test_what_was_removed_for_good_before_the_mark_stays_so():
+def test_nodes_removed_before_the_mark_stay_removed():
     graph = graph_of_products()
     total = graph.outputs[0]
     graph.replace_all_validate([(total, graph.inputs[0])], "drop", remove=[total.owner])

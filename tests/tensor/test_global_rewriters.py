@@ -44,7 +44,7 @@ class Heads(nn.Module):
         return self.one(given), self.other(given)
 
 
-def test_a_record_says_what_a_pass_over_whole_graphs_promises_and_where_it_is_written():
+def test_global_rewriters_are_recorded_with_exactness_and_location():
     torch.manual_seed(0)
     trace = record_module(Heads(), (torch.randn(4, 7),), FunctionPassPipeline.of("MergeMatMulOnLHS", "CSE"))
     found = {rule.name: rule for rule in trace.rules}
@@ -73,7 +73,7 @@ def test_a_rewriter_made_of_a_function_is_described_by_it():
     }
 
 
-def test_everything_that_optdb_may_record_has_a_doc_and_a_place():
+def test_everything_that_optdb_may_record_has_a_doc_and_a_location():
     assert [rule.name for rule in describe_rules([optdb.query("+fast_run")]) if not (rule.doc and rule.source)] == []
 
 
@@ -85,13 +85,13 @@ class Careful(Rewriter):
             self.decline(graph, node, f"{node.op.name} is fine as it is")
 
 
-def test_a_rewriter_of_whole_graphs_says_why_it_leaves_something_alone():
+def test_a_global_rewriter_records_why_it_declines():
     trace = record_module(FunctionGraph([x, y], [add(x, y)]), DATA, Careful())
     node = next(n for n, value in trace.graph_at(0).nodes.items() if value.title == "add")
     assert trace.why_not("Careful", node).reason == "the rule declined: add is fine as it is"
 
 
-def test_products_that_are_not_merged_say_why():
+def test_products_that_are_not_merged_have_a_reason():
     class Chain(nn.Module):
         """Two products with one right factor, the second of which needs the first, and two that fit no other."""
 
@@ -125,7 +125,7 @@ class Replaces(Rewriter):
         self.replace_all(graph, [(graph.outputs[0], self.new)])
 
 
-def test_merging_passes_over_what_a_feature_refuses_and_nothing_else(monkeypatch):
+def test_merging_skips_only_replacements_that_a_feature_refuses(monkeypatch):
     twice = FunctionGraph([x, y], [div(add(x, y), add(x, y))], features=[Objects()])
     assert merge_rewriter.rewrite(twice).applied == 0
     broken = FunctionGraph([x, y], [div(add(x, y), add(x, y))])
@@ -163,7 +163,7 @@ def graph_of_two():
     return FunctionGraph([x, y], [add(mul(x, y), y)])
 
 
-def test_a_rule_that_would_make_a_cycle_fails_as_the_policy_says():
+def test_a_rule_that_would_create_a_cycle_fails_according_to_the_policy():
     with pytest.raises(RuleError, match=r"the rule Circular .*: a cycle"):
         TopoRewriter(Circular()).rewrite(graph_of_two())
     graph = graph_of_two()

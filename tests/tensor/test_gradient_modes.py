@@ -60,7 +60,7 @@ def test_the_gradient_is_that_of_the_module(function, level):
     assert torch.equal(gradient(made, x), gradient(Weighted(function), x))
 
 
-def test_the_program_that_was_given_stays_as_it_was():
+def test_the_exported_program_is_not_modified():
     x = torch.ones(2)
     program = torch.export.export(Weighted(without_gradients), (x,))
     before = str(program.graph)

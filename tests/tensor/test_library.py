@@ -89,13 +89,13 @@ def test_a_batch_norm_along_the_last_axis_compiles_with_the_views_behind_it():
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-def test_a_batch_norm_with_channels_last_gives_its_result_as_it_lies(layout):
+def test_a_batch_norm_with_channels_last_keeps_the_strides(layout):
     x = random(2, 6, 4, 5).contiguous(memory_format=layout).permute(LAST)
     found = library.batch_norm(x, None, None, *STATISTICS[2:], 1e-3, 3)
     assert found.stride() == x.stride()
 
 
-def test_shapes_follow_and_what_has_no_batch_is_refused():
+def test_shapes_are_inferred_and_inputs_without_batch_are_refused():
     x = Variable(TensorType(torch.float32, (2, 7, 8, 6)), name="x")
     weight = Variable(TensorType(torch.float32, (4, 3, 3, 6)), name="w")
     found = call(library.conv2d_nhwc, x, weight, None, [2, 2], [1, 1])
@@ -108,7 +108,7 @@ def test_shapes_follow_and_what_has_no_batch_is_refused():
         call(library.max_pool2d_nhwc, flat, [2, 2])
 
 
-def test_names_of_axes_follow_transposes_whatever_was_asked_before():
+def test_axis_names_follow_transposes_regardless_of_caching():
     shape = (2, 3, 4, 4)
     named = [Variable(TensorType(torch.float32, shape, layout)) for layout in ("", "NCHW", "NHWC")]
     layouts = [call(aten.relu.default, variable).type.layout for variable in named]
@@ -119,7 +119,7 @@ def test_names_of_axes_follow_transposes_whatever_was_asked_before():
     assert call(aten.view.default, named[1], [2, 3, 2, 8]).type.layout == ""
 
 
-def test_a_view_of_what_lies_otherwise_in_memory_is_a_copy():
+def test_reshaping_a_channels_last_tensor_copies():
     x = Variable(TensorType(torch.float32, (2, 3, 4)), name="x")
     graph = FunctionGraph([x], [call(aten.view.default, x, [6, 4])])
     from explorer.tensor import to_module

@@ -50,7 +50,7 @@ def below(node, index=0):
 
 
 @pytest.mark.parametrize("name", each(*MODELS))
-def test_a_functional_graph_computes_what_the_model_does_bit_by_bit(name):
+def test_a_functional_graph_is_bit_equal_to_the_model(name):
     graph = imported(name)
     graph.verify()
     original, computed, x = model(name), to_module(graph), example(name)
@@ -60,7 +60,7 @@ def test_a_functional_graph_computes_what_the_model_does_bit_by_bit(name):
 
 
 @pytest.mark.parametrize("name", each(*AT_CORE_LEVEL))
-def test_a_core_graph_computes_what_the_model_does(name):
+def test_a_core_graph_computes_the_values_of_the_model(name):
     graph = imported(name, "core")
     graph.verify()
     original, computed, x = model(name), to_module(graph), example(name)
@@ -104,7 +104,7 @@ def test_a_module_of_doubles_becomes_a_graph_of_doubles():
         ("densenet_small", 6, 7),
     ),
 )
-def test_batch_norms_stand_behind_convolutions_as_in_the_papers(name, behind_conv, others):
+def test_batch_norms_follow_convolutions_as_in_the_papers(name, behind_conv, others):
     norms = named(imported(name), "_native_batch_norm_legit_no_training")
     assert sum(below(node) == "conv2d" for node in norms) == behind_conv
     assert sum(below(node) != "conv2d" for node in norms) == others
@@ -165,7 +165,7 @@ def test_core_level_decomposes_operators():
     }
 
 
-def test_operators_know_the_module_and_the_line_they_come_from():
+def test_operators_have_their_module_and_source_line():
     node = named(imported("resnet_small"), "conv2d")[1]
     assert node.location.module == "4.conv1"
     assert node.location.line.startswith("models.py:")
@@ -182,7 +182,7 @@ def test_constants_have_the_names_and_values_of_parameters_and_buffers():
 
 
 @pytest.mark.parametrize("name", ["squeezenet_small", "transformer"])
-def test_the_module_that_came_out_compiles_and_can_be_exported_again(name):
+def test_the_resulting_module_compiles_and_can_be_exported_again(name):
     graph, x = imported(name), example(name)
     module = to_module(graph)
     with torch.no_grad():
@@ -264,7 +264,7 @@ def test_training_through_the_graph_changes_parameters_and_statistics_as_trainin
         assert not torch.equal(after[name], before[name]), name
 
 
-def test_in_evaluation_parameters_are_known_and_a_call_changes_nothing():
+def test_in_evaluation_parameters_are_constants_and_a_call_changes_nothing():
     graph = imported("resnet_small")
     assert graph.interface.mutations == ()
     assert not any(constant.trainable for constant in graph.constants)

@@ -63,7 +63,7 @@ def test_tied_parameters_stay_tied():
     assert made.get_parameter("head.weight") is made.get_parameter("tied.weight")
 
 
-def test_in_training_the_names_outlive_the_default_passes():
+def test_in_training_the_default_passes_keep_names():
     one, other = modules(True)
     trace = explorer.record(copy.deepcopy(one), (X,), mode="train")
     assert {name for name, _ in trace.compiled.named_parameters()} == {name for name, _ in one.named_parameters()}
@@ -83,7 +83,7 @@ def test_values_that_a_rewrite_made_do_not_have_the_names_of_those_they_replace(
 
 @pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # PyTorch's own class, when it is unpickled
 @pytest.mark.parametrize("training", [False, True])
-def test_such_a_module_is_copied_pickled_compiled_and_exported_again(training):
+def test_the_module_can_be_copied_pickled_compiled_and_exported(training):
     one, _ = modules(training)
     made = to_module(from_module(copy.deepcopy(one), (X,), training=training))
     wanted = one(X)
@@ -100,7 +100,7 @@ def test_such_a_module_is_copied_pickled_compiled_and_exported_again(training):
         assert module.state_dict().keys() == one.state_dict().keys()
 
 
-def test_names_that_the_module_has_itself_are_changed():
+def test_names_of_module_attributes_are_made_unique():
     class Odd(nn.Module):
         def __init__(self):
             super().__init__()
@@ -149,7 +149,7 @@ class Mixed(nn.Module):
         return {"size": 4, "value": x * scale, "nothing": None, "rest": (x + 1, scale)}
 
 
-def test_results_that_are_no_tensors_are_given_back_as_they_were():
+def test_non_tensor_results_are_returned_unchanged():
     trace = explorer.record(Mixed(), (torch.ones(2), 3))
     given = trace.compiled(torch.zeros(2), 3)
     assert list(given) == ["size", "value", "nothing", "rest"]
@@ -210,14 +210,14 @@ def test_a_parameter_without_effect_stays_where_it_is_trained():
     made.load_state_dict(Deciding().state_dict(), strict=False)
 
 
-def test_no_constant_has_the_name_of_something_that_a_module_has():
+def test_no_constant_shadows_a_module_attribute():
     w = Constant(torch.ones(2), "w")
     graph = FunctionGraph([], [call(torch.ops.aten.to.dtype, w, torch.float64)])
     found = explorer.record(graph, (), pipeline="ConstantFold").compiled()
     assert found.dtype is torch.float64
 
 
-def test_what_happens_to_the_module_later_does_not_change_what_was_recorded_for_inference():
+def test_later_changes_to_the_module_do_not_affect_an_inference_record():
     first, last = nn.Conv2d(3, 4, 3), nn.utils.parametrizations.weight_norm(nn.Conv2d(4, 2, 3))
     module = nn.Sequential(first, nn.BatchNorm2d(4), last).eval()
     module.computed = 2 * first.weight  # such a tensor cannot be copied by `copy.deepcopy`
@@ -236,7 +236,7 @@ class Locked(nn.Linear):
         self.lock = threading.Lock()
 
 
-def test_a_module_that_cannot_be_copied_is_recorded_with_tensors_of_its_own():
+def test_a_module_that_cannot_be_copied_is_recorded_with_copied_tensors():
     module, x = Locked(), torch.randn(4, 3)
     compiled, before = explorer.record(module, (x,)).compiled, module(x).detach()
     with torch.no_grad():

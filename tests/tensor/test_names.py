@@ -71,7 +71,7 @@ def tensors(count):
 
 
 @pytest.mark.parametrize("case", range(4))
-def test_any_names_of_inputs_and_constants_beside_each_other(case):
+def test_any_names_of_inputs_and_constants_can_be_combined(case):
     names = NAMES[case::4]
     inputs, total = combination(names, lambda name: Variable(VECTOR, name=name))
     waiting = iter(tensors(3 * len(names))[len(names) :])
@@ -87,7 +87,7 @@ def test_a_module_with_any_names_can_be_exported_again():
 
 
 @pytest.mark.parametrize("name", ["input", *keyword.kwlist[:6], *[n for n in dir(builtins) if n.isidentifier()][::12]])
-def test_an_input_called_as_a_builtin_beside_constants_that_fx_might_call_so(name):
+def test_inputs_named_like_builtins_do_not_clash_with_constants(name):
     x = Variable(VECTOR, name=name)
     constants = [Constant(data, other) for data, other in zip(tensors(3), ("", f"{name}_1", "input_1"), strict=True)]
     total = call(aten.mul.Tensor, x, 5.0)
@@ -96,7 +96,7 @@ def test_an_input_called_as_a_builtin_beside_constants_that_fx_might_call_so(nam
     check(FunctionGraph([x], [total]), tensors(1))
 
 
-def test_trainable_constants_of_one_name_are_two_parameters():
+def test_trainable_constants_with_equal_names_are_two_parameters():
     first, second = (Constant(nn.Parameter(data), "input", True) for data in tensors(2))
     graph = FunctionGraph([], [call(aten.sub.Tensor, first, second)])
     module = to_module(graph)
@@ -131,7 +131,7 @@ def test_modules_whose_argument_is_called_input(module, shape):
         torch.testing.assert_close(one, other)
 
 
-def test_texts_of_graphs_do_not_take_names_for_numbers_of_operators():
+def test_graph_texts_distinguish_names_from_operator_numbers():
     x, y = (Variable(VECTOR, name="0") for _ in range(2))
     constants = [Constant(data, "0") for data in tensors(2)]
     total = call(aten.add.Tensor, call(aten.mul.Tensor, x, y), call(aten.mul.Tensor, *constants))

@@ -79,11 +79,11 @@ def ops(pattern):
 
 @pytest.mark.parametrize(("length", "expected"), [(4, "[x]"), (5, "[op1(x)]")])
 @pytest.mark.parametrize("lead", [in2out, out2in, dfs_rewriter])
-def test_pairs_of_one_operator_vanish(length, expected, lead):
+def test_pairs_of_an_involution_cancel(length, expected, lead):
     assert led(ops((A, (A, "1"))), "1", [x], chain(length), lead) == expected
 
 
-def test_what_a_rewrite_makes_is_rewritten_only_if_it_is_visited():
+def test_new_nodes_are_rewritten_only_if_visited():
     output = op1(op1(op1(x)))
     grow = PatternSub(ops((A, "1")), ops((B, (A, "1"))))
     graph = FunctionGraph([x], [output])
@@ -95,11 +95,11 @@ def test_what_a_rewrite_makes_is_rewritten_only_if_it_is_visited():
     assert warned[0].filename == __file__
 
 
-def test_an_ambiguous_pattern_leaves_one():
+def test_an_ambiguous_pattern_keeps_one_operator():
     assert led(ops((A, (A, "1"))), ops((A, "1")), [x], chain(5)) == "[op1(x)]"
 
 
-def test_nodes_with_other_users_are_not_inside_a_match():
+def test_nodes_with_other_users_are_not_matched_inside_a_pattern():
     inner = op2(x, y)
     output = op5(op1(inner, z), inner)
     pattern, replacement = ops((A, (B, "1", "2"), "3")), ops((D, "3", "2"))
@@ -133,7 +133,7 @@ def test_merging_of_abstract_operators():
     assert repr(graph) == "[op1(*1 -> op3(x, y), *1, op2(*1, z))]"
 
 
-def test_merging_goes_from_the_inputs_on():
+def test_merging_starts_from_the_inputs():
     graph = FunctionGraph([x, y], [op1(op3(op2(x, y)), op3(op2(x, y)))])
     assert merge_rewriter.rewrite(graph).applied == 2
     assert repr(graph) == "[op1(*1 -> op3(op2(x, y)), *1)]"
@@ -270,7 +270,7 @@ def test_the_times_of_a_group_are_those_of_its_rules_and_never_negative(monkeypa
 # ---------------------------------------------------------------------- cycles
 
 
-def test_a_replacement_that_would_make_a_cycle_is_refused_and_changes_nothing():
+def test_a_replacement_that_would_create_a_cycle_is_refused():
     inner = op1(x)
     graph = FunctionGraph([x], [op2(op3(inner))], clone=False)
     with pytest.raises(CycleError, match="a cycle"):
@@ -280,14 +280,14 @@ def test_a_replacement_that_would_make_a_cycle_is_refused_and_changes_nothing():
     graph.verify()
 
 
-def test_a_variable_may_be_replaced_by_what_reads_it():
+def test_a_variable_may_be_replaced_by_its_user():
     inner = op1(x)
     graph = FunctionGraph([x], [op2(inner)], clone=False)
     graph.replace_validate(inner, op3(inner))
     assert repr(graph) == "[op2(op3(op1(x)))]"
 
 
-def test_a_rule_that_makes_the_graph_grow_without_end_is_stopped():
+def test_a_rule_that_grows_the_graph_forever_is_stopped():
     x, _ = doubles("x y")
     negated = (aten.neg.default, (aten.neg.default, "a"))
     wrap = PatternSub((aten.relu.default, "a"), (aten.relu.default, negated), name="wrap")

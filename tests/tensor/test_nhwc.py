@@ -54,7 +54,7 @@ def sunk(graph):
         ("shufflenet_small", 33, 1),
     ),
 )
-def test_all_transposes_but_that_of_the_input_meet(name, at_first, in_the_end):
+def test_all_transposes_but_that_of_the_input_cancel(name, at_first, in_the_end):
     graph = to_nhwc(imported(name).clone())
     graph.verify()
     assert len(activation_transposes(graph)) == at_first
@@ -68,7 +68,7 @@ def test_all_transposes_but_that_of_the_input_meet(name, at_first, in_the_end):
     assert close(graph, name)
 
 
-def test_every_operator_on_pictures_has_its_form_with_channels_last():
+def test_every_image_operator_has_a_channels_last_form():
     for name, level in (("resnet_small", "functional"), ("resnet_small", "core"), ("squeezenet_small", "functional")):
         graph = to_nhwc(imported(name, level).clone())
         found = {node.op.name for node in graph.nodes}
@@ -121,7 +121,7 @@ class Others(nn.Module):
         return self.line(pooled.flatten(2)), places, x.mean((1, 2))
 
 
-def test_what_has_no_form_with_channels_last_stays_and_says_why():
+def test_operators_without_a_channels_last_form_are_declined_with_a_reason():
     module, x = Others(), torch.randn(2, 3, 5, 5)
     graph = from_module(module, (x,), level="core")
     before = graph.text()
@@ -164,7 +164,7 @@ def test_a_module_with_channels_last_compiles_and_can_be_exported_again():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_transposed_weight_lies_as_it_did_so_that_no_bit_changes(dtype):
+def test_a_transposed_weight_keeps_its_strides_and_every_bit(dtype):
     net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3)).to(dtype).eval()
     trace = record_module(
         net, (torch.randn(2, 3, 9, 9, dtype=dtype),), ["SinkCode", "TransposeConstants"], layout="nhwc"

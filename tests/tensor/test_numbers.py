@@ -92,7 +92,7 @@ def test_an_operator_that_does_not_accept_numbers_gets_a_tensor():
         assert same_bits(found, torch.full((3,), 2.3, dtype=torch.bfloat16))
 
 
-def test_numbers_of_one_type_and_value_are_merged():
+def test_numbers_of_equal_type_and_value_are_merged():
     x, i = tensor("x", 3), tensor("i", 3, dtype=torch.int32)
     outputs = [call(aten.mul.Tensor, x, 2), call(aten.div.Tensor, x, 2), call(aten.mul.Tensor, i, 2.0)]
     graph = graph_of([x, i], *outputs)
@@ -103,7 +103,7 @@ def test_numbers_of_one_type_and_value_are_merged():
     graph.verify()
 
 
-def test_an_integer_that_no_tensor_holds_is_refused():
+def test_an_integer_outside_the_range_of_int64_is_refused():
     with pytest.raises(OperatorError, match="too large"):
         call(aten.mul.Tensor, tensor("x", 3), 2**64)
 
@@ -141,7 +141,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.uint8, torch.int16])
-def test_models_of_short_dtypes_go_through_all_pipelines(dtype):
+def test_models_of_short_dtypes_run_through_all_pipelines(dtype):
     torch.manual_seed(0)
     given = torch.randint(1, 5, (2, 3)).to(dtype), torch.randint(1, 5, (2, 3)).to(dtype)
     model = Function(lambda x, y: tuple(function(x, y) for function in FUNCTIONS.values()))

@@ -110,7 +110,7 @@ def test_a_rewriter_is_registered_at_a_position(mine, by_name):
     assert repr(graph) == "[x]"
 
 
-def test_what_is_registered_in_optdb_is_in_the_next_query():
+def test_rewriters_registered_in_optdb_are_in_the_next_query():
     before = optdb.query("+fast_run")
     optdb.register("a test's own", Nothing(), 0.5, "fast_run")
     try:
@@ -121,7 +121,7 @@ def test_what_is_registered_in_optdb_is_in_the_next_query():
         del optdb._entries["a test's own"]
 
 
-def test_the_same_query_or_another_one_goes_into_a_database_inside(mine):
+def test_a_nested_database_receives_the_query_or_a_subquery(mine):
     def rules(rewriter):
         return [one.label for one in rewriter.rewriters[1].local]
 
@@ -151,7 +151,7 @@ def test_the_positions_of_optdb():
 
 
 @pytest.mark.parametrize("position", [0, 49, 49.5])
-def test_what_overwrites_inputs_cannot_be_registered_before_the_mark(mine, position):
+def test_inplace_rewriters_cannot_be_registered_before_the_mark(mine, position):
     with pytest.raises(RuleError, match=f"must come after position 49.5; got position {position:g}"):
         mine.register("bold", Nothing(), position, "fast_run", "inplace")
     inside = EquilibriumDB()
@@ -162,7 +162,7 @@ def test_what_overwrites_inputs_cannot_be_registered_before_the_mark(mine, posit
     mine.register("bold", Nothing(), 50, "fast_run", "inplace")
 
 
-def test_nor_last_where_the_last_place_is_before_the_mark():
+def test_inplace_rewriters_cannot_be_registered_last_before_the_mark():
     found = SequenceDB("mine", not_before={"inplace": 49.5})
     found.register("first", Nothing(), 1, "t")
     with pytest.raises(RuleError, match=r"must come after position 49\.5; got position 2"):
@@ -176,7 +176,7 @@ def test_nor_last_where_the_last_place_is_before_the_mark():
     assert [entry.name for entry in found.entries()] == ["first", "inside", "mark", "bold"]
 
 
-def test_nor_into_a_database_before_it(mine):
+def test_inplace_rewriters_cannot_be_registered_in_a_database_before_the_mark(mine):
     inner = mine["canonicalize"]
     assert inner is mine.database("canonicalize")
     with pytest.raises(RuleError, match="tagged 'inplace': entries with this tag must come after"):
@@ -235,7 +235,7 @@ def test_rewriters_for_the_end_of_a_round_and_for_cleaning_up():
         found.register("odd", Nothing(), "t", cleanup=True, final_rewriter=True)
 
 
-def test_positions_and_names_that_make_no_sense(mine):
+def test_invalid_positions_and_names_are_refused(mine):
     with pytest.raises(RuleError, match="two positions, 1 and 2"):
         mine.register("a", Nothing(), 1, "t", position=2)
     with pytest.raises(RuleError, match=r"got 0.5"):

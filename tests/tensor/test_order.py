@@ -76,7 +76,7 @@ def test_a_late_value_for_one_that_all_blocks_read_looks_at_each_block_once(step
     assert counts[2] < 20 * 2 * 200
 
 
-def test_what_would_read_itself_is_named():
+def test_a_cycle_names_its_applications():
     graph, early = skip_blocks(3)
     reader = next(iter(early.clients))[0]
     wanted = rf"%\d+ add depends on %{reader.id} {reader.op.name}, which would read it in place of .*: a cycle"
@@ -88,7 +88,7 @@ def test_what_would_read_itself_is_named():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_places_that_are_used_up_are_made_again(seed):
+def test_labels_are_renumbered_when_a_gap_is_exhausted(seed):
     """A hundred applications at one position: an interval cannot be halved that often."""
     x, z = doubles("x z")
     graph = FunctionGraph([x, z], [add(neg(neg(x)), neg(z))])
@@ -103,7 +103,7 @@ def test_places_that_are_used_up_are_made_again(seed):
 
 @settings(max_examples=60)
 @given(st.data())
-def test_labels_are_right_after_any_changes_and_as_they_were_after_undo(data):
+def test_labels_are_valid_after_any_changes_and_restored_by_undo(data):
     inputs = doubles("x y z")
     values = list(inputs)
     for _ in range(data.draw(st.integers(2, 12))):

@@ -31,7 +31,7 @@ def small_net():
 
 
 @pytest.mark.parametrize("name", ["small", "shufflenet_small", "transformer"])
-def test_after_the_default_passes_nothing_comes_from_nowhere(name):
+def test_after_the_default_passes_every_node_has_a_location(name):
     with plain_kernels():
         graph = small_net() if name == "small" else imported(name).clone()
         assert nowhere(graph) == []
@@ -46,7 +46,7 @@ def two_places():
     return FunctionGraph([x], [call(aten.exp.default, below, location=HERE)])
 
 
-def test_what_a_pattern_makes_comes_from_where_its_root_does():
+def test_replacements_of_a_pattern_have_the_location_of_its_root():
     graph = two_places()
     rule = PatternSub(
         (aten.exp.default, (aten.neg.default, "a")), (aten.reciprocal.default, (aten.exp.default, "a")), name="Upside"

@@ -61,7 +61,7 @@ def test_the_check_of_a_trace_sees_an_import_that_draws_in_another_order():
     assert not check.ok
 
 
-def test_a_replaced_random_operator_keeps_its_turn():
+def test_a_replaced_random_operator_keeps_its_position():
     a = Variable(TensorType(torch.float32, (6,)), name="a")
     graph = FunctionGraph([a], [call(aten.dropout.default, v, 0.5, True) for v in (a, call(aten.neg.default, a))])
     new = call(aten.dropout.default, call(aten.alias.default, graph.inputs[0]), 0.5, True)
@@ -71,7 +71,7 @@ def test_a_replaced_random_operator_keeps_its_turn():
     assert all(map(torch.equal, seeded(to_module(graph), x), wanted))
 
 
-def test_a_random_operator_that_needs_a_later_one_runs_behind_it():
+def test_a_random_operator_that_needs_a_later_one_runs_after_it():
     a = Variable(TensorType(torch.float32, (6,)), name="a")
     first = call(aten.dropout.default, a, 0.5, True)
     graph = FunctionGraph([a], [call(aten.neg.default, first)])

@@ -154,7 +154,7 @@ def test_the_whole_database_keeps_types_and_integers_of_random_graphs(dtype, dat
 
 @settings(max_examples=30)
 @given(graph=graphs())
-def test_the_whole_database_settles(graph):
+def test_the_whole_database_reaches_a_fixed_point(graph):
     """Specializing may write x ** 2 as x * x, whose factors the next run orders differently; then nothing changes."""
     pipeline = optdb.query("+fast_run", "-inplace")
     texts = [graph.text()]

@@ -81,7 +81,7 @@ def test_log_of_softmax_by_hand_is_three_steps():
     torch.testing.assert_close(trace.compiled(*given), torch.log_softmax(given[0], 1))
 
 
-def test_one_replacement_is_one_step_however_many_read_what_it_replaces():
+def test_a_replacement_is_one_step_regardless_of_the_number_of_users():
     """PyTensor's history has a step for each reader."""
     product = mul(x, y)
     output = add(add(product, product), add(product, product))
@@ -99,7 +99,7 @@ def test_one_replacement_is_one_step_however_many_read_what_it_replaces():
     assert graph.text() == before
 
 
-def test_a_rewrite_of_what_the_step_made_begins_another_step():
+def test_rewriting_a_new_node_begins_a_new_step():
     """x + x becomes 2x, which becomes x * 4 * 0.5: the second rule matches the result of the first."""
     twice = PatternSub((add, "a", "a"), (mul, "a", 2.0), name="Twice")
     halves = PatternSub((mul, "a", 2.0), (div, (mul, "a", 4.0), 2.0), name="Halves")
@@ -168,7 +168,7 @@ def test_a_file_holds_all_but_the_tensors(trace, tmp_path):
         read.check(DATA)
 
 
-def test_views_speak_of_nodes(trace):
+def test_tensor_level_views_say_nodes(trace):
     index = TraceIndex(trace)
     assert [picture(index, step).view["caption"] for step in range(4)] == [
         "12 nodes imported",
@@ -211,7 +211,7 @@ class Objects(Feature):
             raise InconsistencyError("no products, please")
 
 
-def test_a_replacement_that_a_feature_refuses_is_taken_back_and_recorded():
+def test_a_replacement_that_a_feature_refuses_is_reverted_and_recorded():
     @node_rewriter([add], requirements=[Objects], name="Products")
     def products(node):
         """Wrong on purpose."""
@@ -302,7 +302,7 @@ def test_a_graph_reads_a_list_of_tensors():
     assert repr(graph) == "[stack(x, y)]"
 
 
-def test_why_not_of_a_rule_at_an_operator_that_it_does_not_look_for():
+def test_why_not_of_a_rule_at_an_operator_that_it_does_not_track():
     """The rule is not asked: it would look for settings that the operator does not have."""
     matrix = Variable(TensorType(torch.float64, (2, 3)), name="m")
     output = call(aten.rsub.Scalar, call(aten.relu.default, matrix), 1)

@@ -39,7 +39,7 @@ SIMPLIFY = PatternSub((aten.relu.default, (aten.relu.default, "x")), (aten.relu.
         ([], []),
     ],
 )
-def test_a_pipeline_may_be_given_by_the_names_of_passes(pipeline, entries):
+def test_a_pipeline_may_be_a_list_of_pass_names(pipeline, entries):
     trace = explorer.record(Twice(), (X,), pipeline=pipeline)
     assert [entry.split(":")[0] for entry in trace.options["pipeline"]] == entries
     assert all(check.ok for check in trace.check())
@@ -58,13 +58,13 @@ def test_an_invalid_pipeline_is_refused(pipeline, error, says):
         explorer.record(Twice(), (X,), pipeline=pipeline)
 
 
-def test_the_empty_pass_is_there_and_does_nothing():
+def test_the_empty_pass_exists_and_does_nothing():
     empty = passes["EmptyPass"]
     assert (empty.name, empty.rule_names()) == ("EmptyPass", ())
     assert "EmptyPass" in passes
 
 
-def test_arguments_may_be_given_by_name():
+def test_keyword_arguments_are_accepted():
     trace = explorer.record(Twice(), (X,), kwargs={"scale": torch.tensor(3.0)})
     assert len(trace.check()) == len(trace.steps)
     assert all(check.ok for check in trace.check())
@@ -84,12 +84,12 @@ def test_an_exported_program_is_checked_on_its_own_example_inputs(by_name):
     assert len(trace.check()) == len(trace.steps)
 
 
-def test_example_inputs_without_rows_differ_in_nothing():
+def test_example_inputs_without_rows_have_no_difference():
     trace = explorer.record(Twice(), (torch.zeros(0, 3),))
     assert [(check.max_difference, check.ok) for check in trace.check()] == [(0.0, True)] * len(trace.steps)
 
 
-def test_an_unknown_layout_names_those_that_there_are():
+def test_an_unknown_layout_lists_the_known_ones():
     with pytest.raises(UnknownNameError, match=r"no layout named 'NHWC'; known are: nhwc, '' \(the axes as they are\)"):
         record_module(Twice(), (X,), layout="NHWC")
 
@@ -109,7 +109,7 @@ class Sparse(nn.Module):
         return x.to_sparse()
 
 
-def test_a_sparse_result_is_refused_with_its_place():
+def test_a_sparse_result_is_refused_with_its_location():
     with pytest.raises(
         ExportError,
         match=r"expected a dense tensor as the result of \w+, got torch.sparse_coo at .*test_record_inputs.py",
@@ -141,7 +141,7 @@ class Weighted(nn.Module):
 
 @pytest.mark.parametrize("mode", ["train", "infer"])
 @pytest.mark.parametrize("repeated", ["an argument", "a parameter", "a buffer"])
-def test_a_tensor_that_is_given_twice_stays_two_arguments(repeated, mode):
+def test_a_tensor_passed_twice_stays_two_arguments(repeated, mode):
     module, x = Weighted(), torch.tensor([5.0, 6.0])
     example = {"an argument": x, "a parameter": module.weight, "a buffer": module.shift}[repeated]
     compiled = explorer.record(module, (example, example), kwargs={"c": example}, mode=mode).compiled

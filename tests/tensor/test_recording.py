@@ -52,12 +52,12 @@ def work(count, recorded):
     return executed
 
 
-def test_what_recording_a_rewrite_costs_does_not_grow_with_the_graph():
+def test_the_cost_of_recording_a_rewrite_does_not_grow_with_the_graph():
     few, more = (work(count, True) - work(count, False) for count in (20, 80))
     assert more < 4.4 * few
 
 
-def test_recording_the_smallest_rewrites_costs_less_than_making_them():
+def test_recording_the_smallest_rewrites_costs_less_than_applying_them():
     assert work(40, True) < 1.75 * work(40, False)
 
 
@@ -80,7 +80,7 @@ def test_the_states_of_a_record_are_those_that_the_graph_had(one_by_one):
     assert len(texts) == len(changing)
 
 
-def test_a_constant_that_becomes_an_output_is_drawn_from_then_on():
+def test_a_constant_is_drawn_once_it_is_an_output():
     three = Constant(torch.tensor(3.0, dtype=torch.float64))
 
     @node_rewriter([add], name="Known")
@@ -103,7 +103,7 @@ def test_an_earlier_state_keeps_the_types_that_it_had():
     assert ["NCHW" in text for text in texts] == [False, True]
 
 
-def test_undo_in_a_record_closes_the_step_before():
+def test_undo_closes_the_previous_step_of_a_record():
     graph = many(2)
     recorder = Recorder()
     observer = Observer([recorder])

@@ -53,18 +53,18 @@ def line_in(module):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
-def test_what_depends_on_the_data_is_refused_with_its_place(module, says):
+def test_data_dependent_control_flow_is_refused_with_its_location(module, says):
     with pytest.raises(ExportError, match=says) as caught:
         from_module(module, (torch.randn(3),))
     caught.match(line_in(module))
 
 
-def test_an_input_that_pytorch_does_not_take_is_refused():
+def test_an_input_that_torch_export_rejects_is_refused():
     with pytest.raises(ExportError, match=r"cannot export Gives: Unsupported input type .*object"):
         from_module(Gives(), (object(),))
 
 
-def test_shapes_that_are_not_fixed_are_refused():
+def test_dynamic_shapes_are_refused():
     program = torch.export.export(
         nn.Linear(3, 2), (torch.randn(4, 3),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)
     )
@@ -92,7 +92,7 @@ def test_a_call_with_other_arguments_is_refused(args, kwargs, says):
         to_module(imported("transformer"))(*args, **kwargs)
 
 
-def test_a_number_that_was_fixed_cannot_be_another_one():
+def test_a_specialized_number_cannot_change():
     x = torch.randn(2, 3)
     named_pair = {"a": x, "b": x}
     module = to_module(from_module(Dressed(), ((x, x),), {"scale": 3, "named": named_pair}))

@@ -48,7 +48,7 @@ def test_a_refused_replacement_is_recorded_as_declined_under_any_policy(policy):
     assert "PyTorch refuses sub" in answer.reason
 
 
-def test_the_function_of_a_pattern_may_be_refused_too():
+def test_the_replacement_function_of_a_pattern_may_be_refused_too():
     pattern = PatternSub(
         (aten.logical_not.default, "a"), lambda root, found: call(aten.sub.Tensor, found["a"], found["a"]), name="Minus"
     )
@@ -56,7 +56,7 @@ def test_the_function_of_a_pattern_may_be_refused_too():
     assert "PyTorch refuses sub" in trace.near_misses("Minus")[0].refusals[0].reason
 
 
-def test_a_group_goes_on_with_the_next_rule_and_tells_the_reason_if_none_applies():
+def test_a_group_tries_the_next_rule_and_reports_the_reason_if_none_applies():
     twice = PatternSub((aten.logical_not.default, (aten.logical_not.default, "a")), "a", name="Twice")
     group = LocalRewriterGroup(as_difference, twice, name="group")
     trace = record_module(double_negation(), GIVEN, TopoRewriter(group))
@@ -75,7 +75,7 @@ def test_any_other_error_of_a_rule_still_ends_the_recording():
         record_module(double_negation(), GIVEN, TopoRewriter(broken))
 
 
-def test_nothing_is_written_of_what_pytorch_refuses():
+def test_errors_of_pytorch_are_not_logged():
     lines = []
 
     class Kept(logging.Handler):

@@ -27,7 +27,7 @@ def with_plain_kernels():
         yield
 
 
-def test_no_default_pass_promises_less_than_equality_in_real_arithmetic():
+def test_every_default_pass_is_exact_in_real_arithmetic():
     made = [passes[name] for name in DEFAULT_PIPELINE.pass_ids]
     assert {one.exactness for one in made if isinstance(one, GraphPass)} == {Exactness.EXACT, Exactness.REAL}
 
@@ -61,7 +61,7 @@ FOUND = {  # model: the operators before, and after, that the passes are about
 
 
 @pytest.mark.parametrize("name", each(*FOUND))
-def test_what_the_passes_find_in_real_models(name):
+def test_rewrites_of_real_models_are_counted(name):
     before, after = FOUND[name]
     graph = imported(name).clone()
     found = counts(graph)
@@ -74,7 +74,7 @@ def test_what_the_passes_find_in_real_models(name):
 
 
 @pytest.mark.parametrize("name", each(*MODELS))
-def test_a_model_in_single_precision_is_as_near_as_promised(name):
+def test_a_model_in_single_precision_stays_within_tolerance(name):
     graph = imported(name).clone()
     before = len(graph)
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
@@ -83,7 +83,7 @@ def test_a_model_in_single_precision_is_as_near_as_promised(name):
 
 
 @pytest.mark.parametrize("name", ["resnet_small", "transformer"])
-def test_a_model_in_double_precision_is_as_near_as_promised(name):
+def test_a_model_in_double_precision_stays_within_tolerance(name):
     program = torch.export.export(model(name).double(), (example(name, dtype=torch.float64),))
     graph = from_exported(program)
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
@@ -91,7 +91,7 @@ def test_a_model_in_double_precision_is_as_near_as_promised(name):
 
 
 @pytest.mark.parametrize("name", each("resnet18", "resnet_small", "mobilenet_v2", "shufflenet_v2", "shufflenet_small"))
-def test_a_large_model_in_double_precision_is_as_near_as_promised(name):
+def test_a_large_model_in_double_precision_stays_within_tolerance(name):
     graph = in_double(imported(name))
     assert {v.tensor_type.dtype for node in graph.nodes for v in node.outputs} == {torch.float64}
     before = len(graph)
@@ -116,7 +116,7 @@ def test_clips_of_mobilenet_are_recognized(name, count):
     assert bounds(graph) == [("clamp", 0.0, 6.0)] * count
 
 
-def test_in_training_clips_stay_as_they_are():
+def test_in_training_clips_are_not_rewritten():
     """On the bounds hardtanh lets no gradient through, and clamp does; an input may ask for its gradient too."""
 
     def build():

@@ -186,7 +186,7 @@ class Clipped(nn.Module):
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # what inductor imports uses it
 @pytest.mark.fuzz  # the C++ compiler takes longest
-def test_a_rewritten_program_goes_through_the_compiler_of_pytorch(tmp_path, monkeypatch):
+def test_a_rewritten_program_is_compiled_by_torch_compile(tmp_path, monkeypatch):
     """Not only its frontend: the kernels are generated, compiled, and run."""
     if shutil.which(os.environ.get("CXX", "g++")) is None:
         is_missing("a C++ compiler", "apt-get install g++ (or set CXX to one)")
@@ -212,7 +212,7 @@ def test_a_rewritten_program_can_be_exported(picture):
         torch.testing.assert_close(exported(PICTURE), picture(PICTURE), rtol=1e-4, atol=1e-5)
 
 
-def test_a_rewritten_program_as_an_fx_module_runs_and_knows_where_it_comes_from(picture):
+def test_a_rewritten_program_is_an_fx_module_with_source_locations(picture):
     graph = through_passes(picture)
     program = to_fx(graph)
     program.graph.lint()

@@ -132,7 +132,7 @@ def with_plain_kernels_and_pairs():
         yield
 
 
-def test_every_rule_alone_keeps_what_it_promises_and_comes_back():
+def test_every_rule_alone_is_as_exact_as_declared_and_can_be_undone():
     """On each expression all rules are tried that track one of its operators; together they are all rules there are."""
     applied: Counter = Counter()
     for name, plant in planted.PLANTS.items():

@@ -235,7 +235,7 @@ def test_a_bias_of_another_dtype_stays_outside_of_the_linear():
         call(aten.mul.Tensor, z, call(aten.sigmoid.default, z)),
     ],
 )
-def test_rules_on_real_functions_leave_complex_numbers_alone(expression):
+def test_rules_on_real_functions_ignore_complex_numbers(expression):
     graph = graph_of([z], expression)
     text = repr(graph)
     for database in (canonicalize, stabilize, specialize):
@@ -244,7 +244,7 @@ def test_rules_on_real_functions_leave_complex_numbers_alone(expression):
 
 
 @pytest.mark.parametrize("combine", [aten.bitwise_and.Tensor, aten.bitwise_or.Tensor])
-def test_beside_integers_true_is_one(combine):
+def test_true_is_one_next_to_integers(combine):
     whole = Variable(TensorType(torch.int64, (4,)), name="n")
     graph = FunctionGraph([whole], [call(combine, whole, Constant(torch.tensor(True)))])
     canonicalize.query("+fast_run").rewrite(graph)
@@ -282,7 +282,7 @@ SHORT_RANGE = {
 
 @pytest.mark.parametrize("name", SHORT_RANGE)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_in_16_bits_finite_results_stay_finite_and_keep_their_digits(dtype, name):
+def test_finite_16_bit_results_stay_finite_and_precise(dtype, name):
     make, value = SHORT_RANGE[name]
     given = torch.tensor([1.0, 1.01, 0.99, 1.02], dtype=torch.float64).mul(value).to(dtype)
     x = tensor("x", 4, dtype=dtype)

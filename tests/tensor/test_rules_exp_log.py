@@ -89,7 +89,7 @@ def test_stabilized_operators(before, after):
     softmax(add(x, c), dim=0) -> softmax(add(x, c), dim=0)
     div(exp(x), sum(exp(x), dim=[0, 1], keepdim=True)) -> div(exp(x), sum(exp(x), dim=[0, 1], keepdim=True))
 """))  # fmt: skip
-def test_what_is_taken_out_must_be_one_number_along_the_axis(before, after):
+def test_the_shift_must_be_constant_along_the_axis(before, after):
     check_rewrite(stabilize, before, after, VARIABLES)
 
 

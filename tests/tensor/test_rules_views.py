@@ -52,7 +52,7 @@ def test_chains_of_views(before, after):
     check_rewrite(canonicalize, before, after, {"x": x}, exact=True)
 
 
-def test_a_view_of_what_has_other_strides_in_memory_still_runs():
+def test_a_view_of_a_tensor_with_other_strides_still_runs():
     class Shuffled(nn.Module):
         def forward(self, x):
             return x.permute(2, 0, 1).contiguous().view(4, 6) @ torch.arange(12.0).view(6, 2)
@@ -100,7 +100,7 @@ def test_dropout_in_training_stays():
     assert repr(graph) == "[neg(dropout(x, p=0.5, train=True))]"
 
 
-def test_detach_stays_where_it_keeps_a_gradient_away():
+def test_detach_stays_where_it_blocks_a_gradient():
     weight = Constant(nn.Parameter(torch.ones(2, 3, 4)), "weight", trainable=True)
     kept = call(aten.mul.Tensor, call(aten.detach.default, call(aten.exp.default, weight)), x)
     assert declined(views.drop_alias, [x], kept) == "it stops the gradient of weight"
@@ -198,7 +198,7 @@ def constant(*shape, name="w", trainable=False):
     return Constant(nn.Parameter(data) if trainable else data, name, trainable)
 
 
-def test_what_depends_on_known_constants_only_is_computed_once():
+def test_constant_expressions_are_evaluated_once():
     weight = call(aten.permute.default, call(aten.softmax.int, constant(4, 3), -1), [1, 0])
     graph = apply(canonicalize.query("+fast_run"), [matrix], call(aten.mul.Tensor, matrix, weight), exact=True)
     assert repr(graph) == "[mul(m, w.softmax.moved)]"
@@ -226,7 +226,7 @@ def test_several_results_and_random_ones():
     assert repr(graph) == "[mul(v, rand_like(w))]"
 
 
-def test_what_is_trained_or_would_grow_is_declined_with_the_reason():
+def test_trained_or_growing_constants_are_declined_with_a_reason():
     v = tensor("v", 4)
     requires_grad = mul(v, call(aten.exp.default, constant(4, trainable=True)))
     assert declined(constants.evaluate_constant, [v], requires_grad) == "w is trained, so its value is unknown"

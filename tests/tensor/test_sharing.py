@@ -48,7 +48,7 @@ FRESH = [
 
 
 @pytest.mark.parametrize("function", FRESH)
-def test_what_is_written_into_results_reaches_neither_arguments_nor_later_calls(function):
+def test_writing_into_results_affects_neither_arguments_nor_later_calls(function):
     module = Calling(function)
     made = explorer.record(module, X).compiled
     wanted = [value.clone() for value in outputs(module(*X))]
@@ -72,14 +72,14 @@ SHARED = [
 
 
 @pytest.mark.parametrize(("function", "source"), SHARED)
-def test_what_the_module_shares_stays_shared(function, source):
+def test_aliases_of_the_module_are_preserved(function, source):
     made = explorer.record(Calling(function), X).compiled
     given = X[0].clone()
     memory = given if source == "x" else dict(made.named_buffers())["b"]
     assert made(given).untyped_storage().data_ptr() == memory.untyped_storage().data_ptr()
 
 
-def test_outputs_that_were_one_stay_one():
+def test_equal_outputs_stay_the_same_tensor():
     def twice(_, x):
         y = x * 2
         return y, y

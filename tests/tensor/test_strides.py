@@ -49,7 +49,7 @@ def without_copy(graph):
     return copied, owner(copied).inputs[0]
 
 
-def test_a_rewrite_looks_again_only_at_what_is_below_it(looked_at):
+def test_a_rewrite_recomputes_only_strides_below_it(looked_at):
     counts = []
     for count in (10, 20, 40):
         looked_at.clear()
@@ -59,7 +59,7 @@ def test_a_rewrite_looks_again_only_at_what_is_below_it(looked_at):
     assert counts == [20, 40, 80]  # once as they came, once as a relu went
 
 
-def test_what_others_have_attached_is_enough(looked_at):
+def test_the_feature_is_attached_once(looked_at):
     graph = group_norms(3)
     keep = KeepStrides()
     graph.attach_feature(keep)
@@ -68,7 +68,7 @@ def test_what_others_have_attached_is_enough(looked_at):
     assert len(looked_at) == 3
 
 
-def test_what_lies_otherwise_is_refused_again_and_again():
+def test_changed_strides_are_refused_every_time():
     graph = seen_turned()
     graph.attach_feature(KeepStrides())
     before = graph.text()
@@ -80,7 +80,7 @@ def test_what_lies_otherwise_is_refused_again_and_again():
     graph.replace_validate(copied, call(aten.mul.Tensor, copied, 1.0))
 
 
-def test_what_is_above_is_known_after_undo_and_after_the_refusal_of_another_feature():
+def test_strides_above_are_known_after_undo_and_refusals():
     class Refuses(Feature):
         armed = False
 
@@ -104,7 +104,7 @@ def test_what_is_above_is_known_after_undo_and_after_the_refusal_of_another_feat
         graph.replace_validate(copied, turned)
 
 
-def test_what_comes_back_still_wants_what_it_had():
+def test_restored_nodes_still_require_their_strides():
     """It leaves as its input changes, and comes back before that is reverted: it is not checked then."""
     graph = seen_turned()
     graph.attach_feature(KeepStrides())
@@ -119,7 +119,7 @@ def test_what_comes_back_still_wants_what_it_had():
         graph.replace_validate(copied, turned)
 
 
-def test_what_is_gone_is_forgotten():
+def test_strides_of_removed_nodes_are_dropped():
     graph = group_norms(4)
     keep = KeepStrides()
     graph.attach_feature(keep)

@@ -13,11 +13,11 @@ PLAIN = [name for name, text in TEXTS.items() if "= constant " not in text and "
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_the_text_of_a_graph_is_read_back(name):
+def test_graph_texts_round_trip(name):
     assert graph_from(TEXTS[name]).text() == TEXTS[name]
 
 
-def test_most_texts_are_read_back():
+def test_most_graph_texts_round_trip():
     assert len(PLAIN) > 80
 
 

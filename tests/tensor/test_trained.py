@@ -22,7 +22,7 @@ def parameter(*shape):
     return Constant(torch.nn.Parameter(torch.ones(shape)), "w", trainable=True)
 
 
-def test_what_depends_on_what_is_trained_is_marked():
+def test_variables_that_depend_on_parameters_require_grad():
     x = tensor(2, 2)
     first, other = call(aten.relu.default, x), call(aten.mul.Tensor, x, parameter(2, 2))
     assert [first.requires_grad, other.requires_grad] == [False, True]
@@ -32,7 +32,7 @@ def test_what_depends_on_what_is_trained_is_marked():
     assert found.name == "w"
 
 
-def test_what_a_rewrite_brings_in_is_marked_in_all_that_depends_on_it():
+def test_requires_grad_propagates_to_users_after_a_rewrite():
     x = tensor(2, 2)
     graph = FunctionGraph([x], [call(aten.neg.default, call(aten.relu.default, x))])
     graph.replace(graph.inputs[0], call(aten.mul.Tensor, graph.inputs[0], parameter(2, 2)))
@@ -41,13 +41,13 @@ def test_what_a_rewrite_brings_in_is_marked_in_all_that_depends_on_it():
     assert found.name == "w"
 
 
-def test_clips_above_what_is_trained_stay():
+def test_clips_of_trained_values_stay():
     x = tensor(2, 2)
     declined = reasons([x], clips_of(call(aten.mul.Tensor, x, parameter(2, 2)), 1), "OptimizeClips")
     assert declined == ["w is trained, and its gradient would change where numbers are equal"]
 
 
-def test_strides_stay_in_whatever_leads_the_rules():
+def test_strides_are_kept_by_any_graph_walker():
     """Reshaped twice, a transposed matrix is in the order of its axes; `as_strided` would see it transposed."""
     x = tensor(3, 4)
     turned = call(aten.reshape.default, call(aten.t.default, x), [12])

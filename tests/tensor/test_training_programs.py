@@ -64,7 +64,7 @@ WRITES = {
 
 @pytest.mark.parametrize("mode", ["train", "infer"])
 @pytest.mark.parametrize("write", WRITES)
-def test_what_is_written_into_a_part_is_trained(write, mode):
+def test_values_written_into_a_slice_are_trained(write, mode):
     module, x = Written(WRITES[write]), torch.tensor([1.0, -2.0, 3.0, 0.5])
     wanted_by, found_by = (value.clone().requires_grad_() for value in (x, x))
     compiled = explorer.record(module, (x,), mode=mode).compiled

@@ -77,7 +77,7 @@ def state(graph):
 
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("hook", HOOKS)
-def test_whatever_a_feature_raises_the_graph_is_as_it_was(hook, error):
+def test_the_graph_is_restored_whatever_a_feature_raises(hook, error):
     raising, finder, known = Raising(hook, error), NodeFinder(), Known()
     graph = graph_with(known, raising, finder)
     before = state(graph)
@@ -95,7 +95,7 @@ def test_whatever_a_feature_raises_the_graph_is_as_it_was(hook, error):
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_a_feature_that_raises_again_while_all_is_taken_back_tears_nothing(hook):
+def test_a_feature_that_raises_during_revert_does_not_corrupt_the_graph(hook):
     raising, known = Raising(hook, times=-1), Known()
     graph = graph_with(raising, known)
     before = state(graph)
@@ -107,7 +107,7 @@ def test_a_feature_that_raises_again_while_all_is_taken_back_tears_nothing(hook)
 
 
 @pytest.mark.parametrize("hook", HOOKS[:-1])
-def test_changes_that_are_not_validated_are_taken_back_too(hook):
+def test_unvalidated_changes_are_reverted_too(hook):
     raising = Raising(hook)
     graph = graph_with(raising)
     before = state(graph)
@@ -137,7 +137,7 @@ def test_a_refusal_while_a_feature_fails_raises_the_error_of_the_feature():
     assert state(graph) == before
 
 
-def test_an_error_says_what_else_was_raised_as_it_was_taken_back():
+def test_an_error_lists_errors_raised_during_revert():
     class Broken(Feature):
         def on_prune(self, graph, node, reason):
             if isinstance(reason, tuple):
@@ -152,7 +152,7 @@ def test_an_error_says_what_else_was_raised_as_it_was_taken_back():
 
 
 @pytest.mark.parametrize("hook", HOOKS[:-1])
-def test_undo_goes_to_its_end_whatever_a_feature_raises(hook):
+def test_undo_completes_whatever_a_feature_raises(hook):
     raising, tracker, known = Raising(hook, times=2), ChangeTracker(), Known()
     graph = graph_with(known, raising, tracker)
     before = state(graph)
@@ -177,7 +177,7 @@ def test_undo_restores_edges_labels_and_makers():
         assert state(graph) == wanted
 
 
-def test_a_change_that_is_broken_off_anywhere_is_put_back():
+def test_a_change_interrupted_anywhere_is_reverted():
     """An interrupt comes between two lines; here between any two of those that change edges."""
     parts = {f.__code__ for f in (wiring.apply_change, wiring._enter, wiring._leave, wiring._rewire, wiring._drop)}
     broken_off = 0
@@ -210,7 +210,7 @@ def test_a_change_that_is_broken_off_anywhere_is_put_back():
     assert broken_off > 50
 
 
-def test_a_variable_that_is_not_among_the_inputs_changes_nothing():
+def test_replacing_a_variable_that_is_not_an_input_changes_nothing():
     graph = graph_with()
     before, numbers = state(graph), dict(graph.ids)
     foreign = Variable(graph.inputs[0].type, name="foreign")

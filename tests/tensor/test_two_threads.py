@@ -17,7 +17,7 @@ def recorded(seed: int) -> list[int]:
     return [trace.stats(step)["operators"] for step in range(len(trace.steps))]
 
 
-def test_threads_record_side_by_side():
+def test_threads_record_concurrently():
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(recorded, range(8)))
     assert found == [[4, 3]] * 8

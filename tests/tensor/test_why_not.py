@@ -60,7 +60,7 @@ def node_of(trace, title):
     return next(node for node, record in trace.graph_at(0).nodes.items() if record.title == title)
 
 
-def test_of_the_rules_of_a_pass_the_one_that_came_furthest_answers(trace):
+def test_the_closest_rule_of_a_pass_answers(trace):
     relu, neg = node_of(trace, "relu"), node_of(trace, "neg")
     answer = trace.why_not("Odd", relu)
     assert (answer.pattern, answer.applied) == ("says_why", False)
@@ -71,7 +71,7 @@ def test_of_the_rules_of_a_pass_the_one_that_came_furthest_answers(trace):
     assert [check.passed for check in answer.checks][-1] is False
 
 
-def test_where_no_rule_is_tried_a_pass_says_at_which_operators_it_is(trace):
+def test_a_pass_lists_its_operators_where_no_rule_is_tried(trace):
     exp, neg = node_of(trace, "exp"), node_of(trace, "neg")
     assert trace.why_not("Odd", exp).reason == (
         f"the rules of Odd are tried at relu or neg, and node {exp} is exp, which reads node {neg} (neg)"
@@ -86,7 +86,7 @@ def test_a_rule_without_a_reason_names_the_expected_and_the_actual_operator(trac
     )
 
 
-def test_a_pass_without_any_reason_tells_what_its_rules_do():
+def test_a_pass_without_reasons_describes_its_rules():
     made = GraphPass("Quiet", "Rules of a test.", rules=[silent])
     pipeline = ManagedPipeline(FunctionPassPipeline.of("Quiet"), passes=PassRegistry({"Quiet": made}))
     trace = record_module(Program(), (X,), pipeline)
@@ -112,14 +112,14 @@ def test_the_view_shows_the_rule_that_answered(trace):
     assert shown["sections"][0]["rows"][0] == ["pattern", "says_why"]
 
 
-def test_what_is_neither_a_rule_nor_a_pass_is_unknown(trace):
+def test_names_of_neither_rules_nor_passes_are_unknown(trace):
     with pytest.raises(UnknownNameError, match=r"no rule or pass named 'Even'; known are: .*says_why.*, Odd, DCE"):
         trace.why_not("Even", 0)
     with pytest.raises(UnknownNameError, match="never a node 99"):
         trace.why_not("Odd", 99)
 
 
-def test_a_pass_is_asked_about_in_a_step_that_ran_it(trace):
+def test_why_not_of_a_pass_needs_a_step_that_ran_it(trace):
     relu = node_of(trace, "relu")
     (step,) = (s.index for s in trace.steps if s.path == "Odd")
     assert trace.why_not("Odd", relu, step).step == step
@@ -135,7 +135,7 @@ def test_passes_of_the_default_pipeline_answer_at_every_node():
             assert trace.why_not(name, node).reason
 
 
-def test_the_ids_of_nodes_stand_in_the_text_of_a_state(trace):
+def test_the_text_of_a_state_contains_node_ids(trace):
     relu, neg = node_of(trace, "relu"), node_of(trace, "neg")
     text = trace.steps[0].snapshot.state.function_graph().text(ids=True)
     assert f"%{neg} = neg.default(%{relu})" in text

@@ -72,7 +72,7 @@ LOG_ZERO = complex(-np.inf, 0)
         ((complex(np.nan, 0),), (1 + 1j,), False),
     ],
 )
-def test_complex_logarithms_are_compared_by_the_numbers_that_they_stand_for(one, other, ok):
+def test_complex_logarithms_are_compared_by_the_numbers_that_they_represent(one, other, ok):
     trace = explorer.record(signed_circuit(np.ones((2, 2)), np.ones((2, 2))), preset="handbook")
     fused = next(step for step in trace.steps if step.rewrites)
     steps = [replace(trace.steps[0], snapshot=Given(*one)), replace(fused, snapshot=Given(*other))]

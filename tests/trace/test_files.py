@@ -40,13 +40,13 @@ def test_a_loaded_trace_holds_the_same_graphs_matches_and_answers(name, tmp_path
         assert loaded.lineage(node) == trace.lineage(node)
 
 
-def test_saving_a_loaded_trace_gives_the_same_bytes(tmp_path):
+def test_saving_a_loaded_trace_reproduces_the_same_bytes(tmp_path):
     explorer.record(gallery.load_named("conflict")).save(tmp_path / "a.json")
     explorer.Trace.load(tmp_path / "a.json").save(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_times_are_stored_apart(tmp_path):
+def test_times_are_stored_separately(tmp_path):
     trace = explorer.record(gallery.load_named("blackboard"))
     trace.save(tmp_path / "with.json")
     trace.save(tmp_path / "without.json", times=False)

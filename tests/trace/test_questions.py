@@ -53,7 +53,7 @@ def test_steps_are_found_by_number_and_by_path(blackboard):
         blackboard.step(99)
 
 
-def test_lineage_goes_from_symbolic_layers_to_the_slice_and_back(blackboard):
+def test_lineage_maps_symbolic_layers_to_slices_and_back(blackboard):
     fused = blackboard.step(3).rewrites[0]
     top, product = fused.removed
     forward = blackboard.lineage(product)

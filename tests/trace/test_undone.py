@@ -21,7 +21,7 @@ class Program(nn.Module):
         return x * y.neg()
 
 
-def test_what_was_made_and_made_again_is_followed_once():
+def test_lineage_visits_a_node_that_is_recreated_only_once():
     there = PatternSub((MUL, "a", (NEG, "b")), (NEG, (MUL, "a", "b")), name="there")
     back = PatternSub((NEG, (MUL, "a", "b")), (MUL, "a", (NEG, "b")), name="back")
     registry = PassRegistry({one.name: GraphPass(one.name, "To and fro.", rules=[one]) for one in (there, back)})

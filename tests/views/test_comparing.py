@@ -170,7 +170,7 @@ def test_the_first_difference_has_its_reason(options, steps, text):
     assert wrap(found.text, 90) == text
 
 
-def test_a_different_seed_is_no_difference():
+def test_a_different_seed_does_not_count_as_a_difference():
     assert first_difference_of_traces(index_of("conflict"), index_of("conflict", seed=9)) is None
 
 

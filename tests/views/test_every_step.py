@@ -6,7 +6,7 @@ from explorer.views import picture
 from tests.views.showing import every_step, index_of, picture_text
 
 
-def test_every_step_of_the_blackboard_circuit():
+def test_every_step_of_the_blackboard_circuit_is_drawn():
     index = index_of("blackboard")
     texts = {step: picture_text(picture(index, step).view) for step in every_step("blackboard")}
     assert texts == snapshot(

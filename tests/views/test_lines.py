@@ -9,13 +9,13 @@ from tests.views.showing import SMALL, every_step, index_of
 LOW, MIDDLE, HIGH = ((100.0, y, 80.0, 40.0) for y in (300.0, 200.0, 100.0))
 
 
-def test_a_line_goes_from_the_top_of_its_source_to_the_bottom_of_its_target():
+def test_a_line_connects_the_top_of_its_source_to_the_bottom_of_its_target():
     (line,) = lines([LOW, MIDDLE], [(0, 1)], [0])
     assert line == Line(((100.0, 280.0), (100.0, 220.0)), None)
     assert [x for x, _ in line.points] == [100.0] * len(line.points)
 
 
-def test_a_line_goes_around_boxes():
+def test_a_line_is_routed_around_boxes():
     (line,) = lines([LOW, MIDDLE, HIGH], [(0, 2)], [0])
     assert line.corners == ((100.0, 280.0), (51.0, 224.5), (51.0, 167.5), (100.0, 120.0))
 

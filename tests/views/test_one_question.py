@@ -56,7 +56,7 @@ class TestOneQuestion:
             ]
         )
 
-    def test_a_statistic_is_more_the_same_or_fewer(self):
+    def test_a_statistic_question_has_three_choices(self):
         index = index_of("conflict")
         said = {}
         for step, stat in ((3, "flops"), (10, "layers"), (11, "copied_bytes"), (10, "parameters")):
@@ -124,7 +124,7 @@ class TestOneQuestion:
         with pytest.raises(error, match=message):
             question_about(index_of("conflict"), *arguments, **options)
 
-    def test_no_clicks_are_asked_if_layers_cannot_be_drawn_one_by_one(self):
+    def test_there_are_no_click_questions_if_layers_cannot_be_drawn_individually(self):
         index = index_of("mnist")
         member = index.trace.fold_groups(0)[0].members[0]
         asked: list[dict[str, Any]] = [{"node": member}, {"step": "fold/level 0"}]
@@ -169,7 +169,7 @@ class TestAsData:
             assert f"Layer {other}: {reason}" in check(index, question, [int(other)]).text
 
     @pytest.mark.parametrize("name", SMALL)
-    def test_it_goes_from_the_asking_to_the_revealing_picture(self, name):
+    def test_it_switches_from_the_question_picture_to_the_answer_picture(self, name):
         index = index_of(name)
         for step in every_step(name):
             for question in questions(index, step):

@@ -11,7 +11,7 @@ from explorer.views import picture
 from tests.views.showing import every_step, index_of, picture_text
 
 
-def test_before_and_after_a_step_show_the_states_and_what_will_and_did_change():
+def test_before_and_after_views_show_the_states_and_mark_the_changes():
     index = index_of("blackboard")
     assert picture_text(picture(index, 3, "before").view) == snapshot("""\
 Step 3 of 10: fuse, round 1, 4 of 4 matches | 4 layers created, 8 removed | 13 layers. Showing 7 groups.

@@ -65,7 +65,7 @@ def _together(index, one, other):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_answer_of_the_trace_is_right_and_another_is_not(name):
+def test_only_the_answer_of_the_trace_is_right(name):
     index = index_of(name)
     kinds = set()
     for step in every_step(name):
@@ -183,7 +183,7 @@ def test_feedback_on_a_match_quotes_the_matcher():
     )
 
 
-def test_feedback_on_layers_left_says_what_was_done():
+def test_feedback_on_layers_left_describes_the_step():
     index = index_of("conflict")
     texts = [lines(check(index, q, 9)) for step in (3, 5, 10) for q in ask(index, step, "layers-left")]
     assert texts == snapshot(
@@ -220,11 +220,11 @@ def test_the_picture_of_a_question_does_not_reveal_the_answer(name):
             assert drawn == set(index.trace.steps[step - 1].snapshot.graph.nodes)
 
 
-def test_nothing_is_asked_about_the_first_step():
+def test_there_are_no_questions_about_the_first_step():
     assert questions(index_of("conflict"), 0) == ()
 
 
-def test_no_clicks_are_asked_if_layers_cannot_be_drawn_one_by_one():
+def test_there_are_no_click_questions_if_layers_cannot_be_drawn_individually():
     index = index_of("mnist")
     fold = index.trace.step("fold/level 0").index
     assert [question.kind for question in questions(index, fold)] == ["layers-left"]

@@ -9,16 +9,16 @@ from tests.views.showing import SMALL, every_step, index_of
 COLUMN = [(100.0, 300.0, 80.0, 40.0), (100.0, 200.0, 80.0, 40.0), (100.0, 100.0, 80.0, 40.0)]
 
 
-def test_an_arrow_to_the_next_row_passes_nothing():
+def test_an_arrow_to_the_next_row_is_direct():
     assert routes(COLUMN, [(0, 1), (1, 2)]) == [[], []]
 
 
-def test_an_arrow_over_a_row_goes_around_its_box():
+def test_an_arrow_over_a_row_is_routed_around_its_box():
     (points,) = routes(COLUMN, [(0, 2)])
     assert points == [(51.0, 224.5), (51.0, 167.5)]
 
 
-def test_two_arrows_pass_a_row_side_by_side():
+def test_two_arrows_over_a_row_are_side_by_side():
     one, other = routes(COLUMN, [(0, 2), (0, 2)])
     assert abs(one[0][0] - other[0][0]) >= 6
 

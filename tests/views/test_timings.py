@@ -90,7 +90,7 @@ def conflict_run():
     )
 
 
-def test_a_gain_within_the_noise_is_no_gain():
+def test_a_gain_within_the_noise_is_not_reported_as_a_gain():
     assert speed_up(about(24.6), about(2.0), "unoptimized").text == "12.3x faster than unoptimized (11.1 to 13.6)"
     assert speed_up(about(24.6), about(2.0)).tone == "faster"
     assert speed_up(about(2.0), about(3.0)).text == "1.5x slower (1.36 to 1.66)"
@@ -98,7 +98,7 @@ def test_a_gain_within_the_noise_is_no_gain():
     assert (noise.text, noise.tone) == ("1.05x: within the noise", "noise")
 
 
-def test_too_few_repeats_are_no_gain_and_have_no_whiskers():
+def test_too_few_repeats_show_neither_gain_nor_whiskers():
     once = Estimate(1.0, 1.0, 1.0, 1.0, 1.0, 1, 0.0)
     unsure = speed_up(about(3.0), once)
     assert (unsure.text, unsure.tone) == ("3x: measured too few times to tell", "noise")
@@ -278,7 +278,7 @@ def test_conditions_describe_the_setup_and_its_warnings():
     assert conditions(replace(doubtful, cancelled=True))["lines"][1].startswith("The measurement was cancelled")
 
 
-def test_measured_memory_is_next_to_planned_memory():
+def test_measured_memory_is_shown_next_to_planned_memory():
     assert memory_table(conflict_run())["rows"][0] == ["compile", "CPU", "4 KiB", "2 KiB"]
     assert memory_table(conflict_run())["rows"][2][3] == "not measured"
 
@@ -322,7 +322,7 @@ def test_many_small_operators_are_launch_bound():
     assert bottlenecks(index_of("conflict"), [run_of(STEPS, slow)], step=0) == ()  # it is about another state
 
 
-def test_a_sweep_says_up_to_which_batch_size_rows_cost_almost_nothing():
+def test_a_sweep_reports_the_batch_size_up_to_which_rows_are_almost_free():
     last = bench.default_steps(index_of("conflict").trace)[-1]
     run = sweep({1: 1.0, 4: 1.1, 16: 1.3, 64: 4.0}, {})
     run = replace(run, timings=tuple(replace(t, step=last, operators=5, one_row=1.0) for t in run.timings))
@@ -360,7 +360,7 @@ def test_moving_more_than_computing_is_memory_bound():
         assert bottlenecks(index, [run_of(STEPS, timing, setup=other)]) == ()
 
 
-def test_a_real_run_goes_through_every_view():
+def test_a_real_run_is_shown_in_every_view():
     index = index_of("blackboard")
     few = {"max_seconds": 0.3, "precision": 0.5, "devices": ("cpu", "cuda"), "name": "blackboard"}
     steps = bench.measure_steps(index.trace, batch_size=4, **few)

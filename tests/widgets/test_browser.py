@@ -99,7 +99,7 @@ def test_the_theme_of_the_system_is_followed_while_the_page_is_open(recorded: "P
     assert face == "#262c34"
 
 
-def test_forced_colours_leave_lines_and_words(recorded: "Page") -> None:
+def test_forced_colours_preserve_lines_and_text(recorded: "Page") -> None:
     page = recorded
     page.emulate_media(forced_colors="active")
     page.wait_for_selector(".ce-face[fill=Canvas]")

@@ -227,7 +227,7 @@ def test_ctrl_c_elsewhere_ends_quietly(monkeypatch):
     assert result.stderr.strip() == "Note: stopped"
 
 
-def test_explore_does_the_main_job_and_suggests_next_commands(tmp_path):
+def test_explore_compiles_trains_and_suggests_next_commands(tmp_path):
     output = run("explore", "--epochs", "2", "--out", str(tmp_path)).output
     for expected in ("1. The circuit", "2. Its compilation", "3. Training", "4. Held-out images", "bits per dimension"):
         assert expected in output

@@ -72,7 +72,7 @@ class TestTheList:
         with pytest.raises(UnknownNameError):
             lesson_files(tmp_path, [""])
 
-    def test_the_command_refuses_a_lesson_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_the_command_refuses_an_unknown_lesson(self, tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["course", "--output", str(tmp_path), "77"])
         assert result.exit_code == 2
         assert "no lesson named '77'" in result.output
@@ -100,7 +100,7 @@ class TestBuilding:
         assert '<a href="quiz.html">' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
         assert 'id="View,-slice,-gather"' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
 
-    def test_some_lessons_alone_have_no_link_that_leads_nowhere(self, tmp_path: Path, unrun: list[str]) -> None:
+    def test_a_subset_of_lessons_has_no_dead_links(self, tmp_path: Path, unrun: list[str]) -> None:
         build_course(NOTEBOOKS, tmp_path, ["3", "03_fusion", "5"])
         assert unrun == ["03_fusion", "05_folding"]
         assert broken_links(tmp_path) == []
@@ -125,7 +125,7 @@ class TestBuilding:
             with pytest.raises(FileFormatError, match=r"00_x\.ipynb is not a Jupyter notebook: "):
                 build_course(tmp_path, tmp_path / "out")
 
-    def test_without_the_notebooks_it_says_where_they_are(
+    def test_missing_notebooks_raise_an_error_that_says_where_they_are(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("explorer.app.commands.lab.notebooks_folder", lambda: (tmp_path, False))

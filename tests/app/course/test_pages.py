@@ -94,23 +94,23 @@ class TestViews:
         assert views[3]["start"]["hull"] != ""
         assert "match 1 of 9" in views[3]["details"]
 
-    def test_tables_of_folding_stand_in_the_page_by_step(self, shown: str) -> None:
+    def test_folding_tables_are_in_the_page_for_each_step(self, shown: str) -> None:
         assert re.findall('<div data-step="(.*?)" hidden>', shown) == ["", "10", "11", "12"]
         assert "Level 1: 2 layers in 1 group" in shown
         assert all("tables" not in view for view in stored(shown)["views"])
 
-    def test_it_asks_for_nothing_from_outside(self, shown: str) -> None:
+    def test_the_page_sends_no_requests(self, shown: str) -> None:
         assert "default-src 'none'" in shown
         addresses = set(re.findall(r"https?://[^\"'\s)<]+", shown))
         assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}
         assert set(re.findall(r'\b(?:src|href)="([^"#]{0,5})', shown)) == {"data:", "index"}
 
-    def test_each_drawing_is_included_once_and_nothing_ends_a_script_early(self, shown: str) -> None:
+    def test_each_drawing_is_included_once_and_no_script_ends_early(self, shown: str) -> None:
         assert shown.count("export default { render };") == 3
         assert shown.count("<script") == shown.count("</script>") == 5
         assert "alert(1)</script>" not in shown
 
-    def test_it_is_small(self, shown: str) -> None:
+    def test_a_page_is_small(self, shown: str) -> None:
         assert len(shown) < 400_000
 
 

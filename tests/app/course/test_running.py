@@ -36,7 +36,7 @@ class TestRunning:
         assert cells[1].outputs[0].text == "here\n"
         assert cells[2].source == ""
 
-    def test_ctrl_c_ends_the_kernel_and_comes_through(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ctrl_c_ends_the_kernel_and_propagates(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(building, "BEGIN", "import os, signal, time")
         press = code("print(os.getpid(), file=open('pid', 'w'), flush=True)\nos.kill(os.getppid(), signal.SIGINT)")
         nbformat.write(notebook(text("# 0. Long"), press, code("time.sleep(60)")), tmp_path / "00_long.ipynb")

@@ -40,12 +40,12 @@ class TestText:
         with pytest.raises(FileFormatError, match=r"the formula .*nosuch.* cannot be shown: .nosuch is not known"):
             markdown_html("$\\nosuch{x}$")
 
-    def test_markup_in_it_stays_text(self) -> None:
+    def test_markup_in_text_is_escaped(self) -> None:
         assert "<b>" not in markdown_html(f"<b>bold</b> {NASTY}")
         assert "<script>" not in page_of(text(NASTY), code(f"x = '{NASTY}'"))
         assert "<td>1</td>" in markdown_html("| a |\n|---|\n| 1 |")
 
-    def test_code_has_colours_and_loses_nothing(self) -> None:
+    def test_highlighted_code_is_complete(self) -> None:
         source = "# a comment\nfor x in (1, 2):\n    print(f'{x} < 3')"
         made = code_html(source)
         assert '<span class="k">for</span>' in made
@@ -97,7 +97,7 @@ class TestLinks:
         assert '<h2 id="levels">levels</h2>' in made
         assert '<h2 id="levels-1">levels</h2>' in text.html("## levels")  # of another cell of the same page
 
-    def test_no_heading_takes_a_reserved_id(self) -> None:
+    def test_no_heading_uses_a_reserved_id(self) -> None:
         assert HeadingIds().next("recording") == ["recording-1"]
 
     def test_every_link_in_the_course_leads_to_a_file_and_a_heading(self) -> None:

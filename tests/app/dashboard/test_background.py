@@ -72,7 +72,7 @@ def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
     assert shown == []
 
 
-def test_a_job_that_begins_cancels_the_one_before() -> None:
+def test_a_new_job_cancels_the_previous_one() -> None:
     host, said = Host(), []
     hold = threading.Event()
     started(host, said, lambda job: "first" if hold.wait(5) else "")

@@ -113,7 +113,7 @@ def test_actions_in_the_drawing_and_the_tree_update_everything() -> None:
 
 
 @pytest.mark.parametrize("name", ["circuit", "level", "preset"])
-def test_a_control_is_set_once_when_what_was_chosen_opens(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The page sends back each value of a control, so a value that is set for a moment would be chosen again."""
     delivered: Queue[Callable[[], None]] = Queue()
     monkeypatch.setattr(dashboard, "_deliver", lambda document, action: delivered.put(action))
@@ -133,7 +133,7 @@ def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
     assert "compile it again first" in errors_of(made)
 
 
-def test_a_page_that_cannot_be_made_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_cannot_be_built_explains_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise ValueRangeError("nothing <can> be opened")
 

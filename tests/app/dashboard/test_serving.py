@@ -27,7 +27,7 @@ def test_the_server_is_bound_to_this_machine(monkeypatch: pytest.MonkeyPatch) ->
     assert list(asked["pages"]) == ["/"]
 
 
-def test_another_address_is_used_only_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_different_address_is_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_of_panel(monkeypatch, ServeOptions(ViewState(), 5099, address="192.0.2.7", show=False))
     assert asked["address"] == "192.0.2.7"
     assert asked["websocket_origin"][:3] == ["192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099"]

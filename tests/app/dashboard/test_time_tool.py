@@ -68,7 +68,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     reader.leave()
 
 
-def test_bars_grow_while_it_measures_and_the_last_ones_are_not_called_unfinished(reader: Reader) -> None:
+def test_bars_grow_during_a_measurement_and_the_last_ones_are_final(reader: Reader) -> None:
     seen = reader.measure(MODES, lambda: bool(reader.tool.facts.object))
     assert all(str(bars["note"]).startswith("Still measuring.") for bars in seen[:-1])
     assert not str(seen[-1]["note"]).startswith("Still measuring.")
@@ -83,7 +83,7 @@ def test_every_bar_has_a_time_inside_its_interval(reader: Reader, what: str) -> 
     assert all(bar["low"] is None or bar["low"] <= bar["value"] <= bar["high"] for bar in known)
 
 
-def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> None:
+def test_cancel_keeps_the_finished_bars_and_reports_it(reader: Reader) -> None:
     live = reader.measure(MODES, lambda: "Still measuring." in reader.tool.bars.bars)[-1]
     reader.workspace.background.cancel()
     assert "Cancelled; these are the times so far." in reader.tool.words.object
@@ -96,7 +96,7 @@ def test_cancel_keeps_the_bars_that_were_there_and_says_so(reader: Reader) -> No
     assert "Cancelled before anything was timed." in reader.tool.words.object
 
 
-def test_of_a_tensor_graph_the_steps_are_timed_and_nothing_else_is_offered(reader: Reader) -> None:
+def test_a_tensor_graph_offers_only_step_times(reader: Reader) -> None:
     place = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL))
     reader.tool.what.value = LAYERS
     reader.workspace.session.open(open_state(reader.workspace.library, place), place)

@@ -50,7 +50,7 @@ IDS = [f"{kind}-{number}" for number, (kind, *_) in enumerate(ASKED)]
 
 
 @pytest.mark.parametrize(("kind", "options", "right", "wrong"), ASKED, ids=IDS)
-def test_an_answer_is_held_against_the_trace(
+def test_an_answer_is_checked_against_the_trace(
     conflict: Trace, kind: Any, options: dict[str, Any], right: Answer, wrong: list[Answer]
 ) -> None:
     widget = explorer.ask(conflict, kind, **options)
@@ -100,7 +100,7 @@ def test_the_selection_returns_after_the_answer_was_revealed(conflict: Trace) ->
         assert widget.graph.selection == ["n14", "n12"]
 
 
-def test_the_drawing_and_python_give_the_same_feedback(conflict: Trace, tensor: Trace) -> None:
+def test_the_drawing_and_python_return_the_same_feedback(conflict: Trace, tensor: Trace) -> None:
     node = shutil.which("node")
     if node is None:
         is_missing("node 20 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
@@ -132,7 +132,7 @@ def test_the_drawing_and_python_give_the_same_feedback(conflict: Trace, tensor: 
     assert json.loads(done.stdout) == [case["wanted"] for case in cases]
 
 
-def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
+def test_tensor_level_questions_are_about_operators(tensor: Trace) -> None:
     left = explorer.ask(tensor, "layers-left")
     before, after = (tensor.stats(step)["operators"] for step in (left.question.step - 1, left.question.step))
     assert left.question.text.startswith(f"There are {before} operators now. How many are left after this step (")
@@ -149,7 +149,7 @@ def test_at_the_tensor_level_operators_are_asked_about(tensor: Trace) -> None:
         left.check("3")
 
 
-def test_only_traces_are_asked_about() -> None:
+def test_questions_need_a_trace() -> None:
     circuit: Any = explorer.gallery.load_named("conflict")
     with pytest.raises(DataTypeError, match=r"ask expects a trace: ask\(explorer.record\(circuit\), 'winner'\)"):
         explorer.ask(circuit, "winner")

@@ -53,7 +53,7 @@ def bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 class TestATrace:
-    def test_it_starts_at_the_first_step_and_goes_to_a_given_one(self, conflict: Trace) -> None:
+    def test_it_starts_at_the_first_step_or_at_a_given_one(self, conflict: Trace) -> None:
         widget = shown(conflict)
         assert (widget.step, widget.trace) == (0, conflict)
         assert json.loads(str(widget.picture))["title"] == "Step 0 of 12: compile"
@@ -62,14 +62,14 @@ class TestATrace:
         assert widget.session.step == 3
         assert len(json.loads(str(widget.steps))) == 13
 
-    def test_may_begin_elsewhere_in_another_look(self, conflict: Trace) -> None:
+    def test_the_initial_step_and_look_are_arguments(self, conflict: Trace) -> None:
         widget = shown(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")
         assert widget.step == 3
         assert widget.view == {"mode": "after", "colour_by": "kind", "group_by": "none"}
         made = json.loads(str(widget.picture))
         assert (made["mode"], made["colour_by"], made["group_by"]) == ("after", "kind", "none")
 
-    def test_selecting_tells_python_the_nodes_and_the_reader_the_details(self, conflict: Trace) -> None:
+    def test_selecting_sets_the_nodes_in_python_and_shows_their_details(self, conflict: Trace) -> None:
         widget = shown(conflict)
         box = next(name for name, title in boxes(widget).items() if title == "Categorical")
         widget.selection = [box]
@@ -198,7 +198,7 @@ class TestOtherThings:
             ({"selection": ["box"]}, UnknownNameError, "step 0 has no box 'box'"),
         ],
     )
-    def test_what_is_not_there_is_refused(
+    def test_unknown_steps_and_names_are_refused(
         self, conflict: Trace, options: dict[str, Any], kind: type[CircuitError], words: str
     ) -> None:
         with pytest.raises(kind) as caught:
@@ -216,7 +216,7 @@ class TestOtherThings:
 
 
 class TestWhatIsSaved:
-    def test_a_png_of_the_present_step_with_its_words_and_a_table(self, conflict: Trace) -> None:
+    def test_the_current_step_is_saved_as_png_with_text_and_table(self, conflict: Trace) -> None:
         widget = shown(conflict, step=3)
         widget.step = 12
         data, metadata = bundle(widget)
@@ -268,7 +268,7 @@ class TestFallbacks:
         assert "... and 130 more rows" in fallback.text
         assert "and 130 more boxes" in fallback.alt
 
-    def test_bars_of_nothing_say_why(self) -> None:
+    def test_empty_bars_explain_why(self) -> None:
         bars: Any = {
             "version": 1,
             "title": "Forward",

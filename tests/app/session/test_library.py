@@ -49,7 +49,7 @@ def test_the_gallery_comes_first_then_the_files_then_the_uploads(saved: Path, tm
     assert found.describe("hmm") == gallery.describe("hmm")
 
 
-def test_circuits_and_traces_are_told_apart_by_their_content(saved: Path) -> None:
+def test_circuits_and_traces_are_distinguished_by_their_content(saved: Path) -> None:
     found = Library(saved)
     assert isinstance(found.open("hmm"), Circuit)
     assert isinstance(found.open("b.circuit.json"), Circuit)
@@ -73,7 +73,7 @@ def test_the_name_of_a_file_does_not_matter(saved: Path, tmp_path: Path) -> None
         assert isinstance(Library(files=(path,)).open(name), wanted)
 
 
-def test_a_file_of_timings_is_told_apart(tmp_path: Path) -> None:
+def test_a_file_of_timings_is_recognized(tmp_path: Path) -> None:
     save_runs(tmp_path / "x.trace.json", [])
     message = "expected format 'circuit-explorer circuit' or 'circuit-explorer trace', found 'circuit-explorer timing'"
     with pytest.raises(FileFormatError, match=message):
@@ -97,7 +97,7 @@ def test_a_file_of_timings_is_told_apart(tmp_path: Path) -> None:
         "b.circuit.json\0",
     ],
 )
-def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+def test_no_name_escapes_the_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "offered"
     (folder / "deeper").mkdir(parents=True)
     secret = tmp_path / "secret.trace.json"
@@ -113,7 +113,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
         offered.open(name)
 
 
-def test_a_link_inside_of_the_folder_is_a_file_of_it(tmp_path: Path) -> None:
+def test_a_symbolic_link_inside_the_folder_is_a_file(tmp_path: Path) -> None:
     SMALL.save(tmp_path / "b.circuit.json")
     (tmp_path / "also.json").symlink_to(tmp_path / "b.circuit.json")
     assert isinstance(Library(tmp_path).open("also.json"), Circuit)
@@ -144,7 +144,7 @@ def test_uploads_belong_to_one_library(saved: Path) -> None:
         other.open("mine.json")
 
 
-def test_an_upload_takes_the_name_of_nothing_else(saved: Path) -> None:
+def test_an_upload_cannot_use_a_name_that_is_taken(saved: Path) -> None:
     found = Library(saved)
     raw = (saved / "a.trace.json.gz").read_bytes()
     assert found.upload("digits", raw) == "digits (upload)"

@@ -70,7 +70,7 @@ def linked(opened: Opened) -> tuple[Session, Host, list[frozenset[str]]]:
 Linked = tuple[Session, Host, list[frozenset[str]]]
 
 
-def test_at_first_everything_is_drawn(opened: Opened) -> None:
+def test_everything_is_drawn_initially(opened: Opened) -> None:
     session, host = Session(opened, ViewState(step=3, look=DisplayOptions(mode="after"))), Host()
     GraphLink(session, host)
     assert sorted(host.did()) == ["details", "picture", "state", "steps"]
@@ -129,7 +129,7 @@ def test_a_step_beyond_the_ends_is_the_end(linked: Linked, asked: int, found: in
     assert (session.step, host.step) == (found, found)
 
 
-def test_requests_go_to_who_answers_them(opened: Opened) -> None:
+def test_requests_are_dispatched_to_their_handlers(opened: Opened) -> None:
     asked: list[str] = []
     answers: dict[str, Callable[[], None]] = {name: lambda name=name: asked.append(name) for name in ("why-not", "x")}
     host = Host()

@@ -51,7 +51,7 @@ def test_a_trace_of_a_file_is_shown_as_it_was_recorded(library: Library) -> None
     assert opened.trace.fold_groups()
 
 
-def test_a_trace_of_a_file_is_compiled_again_when_asked(library: Library) -> None:
+def test_a_trace_from_a_file_is_recompiled_on_request(library: Library) -> None:
     recorded = open_state(library, ViewState(circuit="c.trace.json"))
     same = open_state(library, ViewState(circuit="c.trace.json", again=True, options=recorded.options))
     assert same.is_live
@@ -96,7 +96,7 @@ def test_a_rule_that_fails_leaves_the_trace_up_to_there(monkeypatch: pytest.Monk
     assert not opened.trace.steps[0].error
 
 
-def test_the_listener_hears_every_step_and_ends_it_by_raising() -> None:
+def test_the_listener_receives_every_step_and_can_stop_by_raising() -> None:
     heard: list[object] = []
     opened = open_state(Library(), ViewState(circuit="blackboard"), heard.append)
     assert [event.path for event in heard if isinstance(event, StepStarted)] == [s.path for s in opened.trace.steps]
@@ -143,7 +143,7 @@ def test_an_invalid_form_is_a_typed_error(text: str, replacement: str) -> None:
         open_state(Library(), ViewState(circuit="blackboard", form=(text,), replacement=(replacement,)))
 
 
-def test_a_trace_at_hand_is_opened_with_its_options() -> None:
+def test_an_existing_trace_is_opened_with_its_options() -> None:
     trace = explorer.record(gallery.load_named("blackboard"), fold=False)
     opened, place = open_trace(trace, "mine")
     assert opened.trace is trace

@@ -31,7 +31,7 @@ def untimed(trace: Trace, path: Path) -> Any:
 
 
 @pytest.mark.parametrize("given", OPTION_SETS, ids=str)
-def test_the_options_of_a_trace_are_those_it_was_made_with(given: dict[str, Any], tmp_path: Path) -> None:
+def test_a_trace_keeps_its_compiler_options(given: dict[str, Any], tmp_path: Path) -> None:
     circuit = gallery.load_named("conflict")
     trace = explorer.record(circuit, **given)
     found = options_of(trace)
@@ -42,7 +42,7 @@ def test_the_options_of_a_trace_are_those_it_was_made_with(given: dict[str, Any]
     assert options_of(Trace.load(tmp_path / "a.json")) == found
 
 
-def test_default_options_are_none_that_changed() -> None:
+def test_default_options_are_not_listed() -> None:
     assert CompilerOptions().non_defaults() == {}
     assert options_of(explorer.record(gallery.load_named("blackboard"))) == CompilerOptions()
     assert CompilerOptions(fold=False, skip=("a",)).non_defaults() == {"fold": False, "skip": ("a",)}

@@ -49,7 +49,7 @@ CATEGORICAL = PatternForm("Soft", (LayerForm("TorchCategoricalLayer", (), (("pro
 # ---- choices
 
 
-def test_the_types_that_a_graph_holds_come_before_the_families():
+def test_types_that_occur_in_the_graph_are_listed_before_families():
     names = list(layer_types())
     assert names[:3] == ["TorchBinomialLayer", "TorchCPTLayer", "TorchCategoricalLayer"]
     assert names[-5:] == [
@@ -216,7 +216,7 @@ def test_after_a_step_different_layers_are_matched():
     assert try_pattern(trace, 3, sums(), after=True).matches == ()
 
 
-def test_the_matcher_says_step_by_step_why_not():
+def test_the_matcher_explains_each_question():
     trace = explorer.record(load_named("near-misses"))
     checks, answer = explain_pattern(trace, 3, sums(), 8)
     assert [str(check) for check in checks] == [

@@ -18,7 +18,7 @@ def test_an_entry_is_a_string_of_its_non_default_options():
 
 
 @pytest.mark.parametrize("config", [*PIPELINE, FunctionPassConfig("CSE", dce=DCERequiredMode.NONE)])
-def test_texts_are_read_again(config):
+def test_pipeline_texts_round_trip(config):
     assert entry_of(entry_text(config), KNOWN) == config
 
 
@@ -28,7 +28,7 @@ def test_an_unknown_pass_or_word_is_an_error_that_lists_the_known(text):
         pipeline_of([text], KNOWN)
 
 
-def test_a_draft_is_moved_switched_changed_and_grown():
+def test_a_draft_can_be_reordered_toggled_edited_and_extended():
     draft = PipelineDraft.of(PIPELINE)
     assert draft.labels == ("1. CSE", "2. SinkCode, until nothing changes, only to infer", "3. DCE")
     assert draft.move(0, 1).pipeline.pass_ids == ("SinkCode", "CSE", "DCE")

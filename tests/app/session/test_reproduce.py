@@ -83,7 +83,7 @@ def test_the_code_makes_the_same_trace(name, options):
     assert trace.steps[3].summary in printed
 
 
-def test_a_circuit_of_a_file_a_trace_file_or_data(tmp_path):
+def test_code_is_written_for_a_circuit_file_a_trace_file_and_data(tmp_path):
     circuit = load_named("blackboard")
     trace = explorer.record(circuit)
     circuit.save(tmp_path / "it's a circuit.json")
@@ -126,7 +126,7 @@ def test_the_code_applies_the_form_like_the_page(replacement):
     assert made["applied"].options == applied.options
 
 
-def test_a_form_that_makes_no_pattern_and_a_replacement_that_does_not_fit_are_refused():
+def test_an_invalid_form_and_an_incompatible_replacement_are_refused():
     with pytest.raises(FormError):
         as_python(PatternForm("P"))
     with pytest.raises(UnknownNameError, match="no replacement named 'Tucker'"):

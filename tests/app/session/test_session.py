@@ -41,7 +41,7 @@ def node_box(session: Session, node: int) -> str:
     return next(box for box, nodes in session.boxes.items() if node in nodes)
 
 
-def test_going_tells_the_step_and_a_selection_that_changed_with_it(digits: Opened) -> None:
+def test_going_to_a_step_notifies_of_the_step_and_a_changed_selection(digits: Opened) -> None:
     session = Session(digits, ViewState())
     heard = Heard(session)
     session.go(FUSE)
@@ -58,7 +58,7 @@ def test_going_tells_the_step_and_a_selection_that_changed_with_it(digits: Opene
     assert heard == []
 
 
-def test_a_step_that_is_not_there_changes_nothing(digits: Opened) -> None:
+def test_an_unknown_step_changes_nothing(digits: Opened) -> None:
     session = Session(digits, ViewState(step=3))
     heard = Heard(session)
     for step in (99, -99, "fold/level 99"):
@@ -104,14 +104,14 @@ def test_the_selection_follows_a_layer_into_its_fold_and_back(digits: Opened) ->
     assert group.members[5] in session.selected_nodes
 
 
-def test_a_link_may_name_a_step_or_near_misses_that_the_trace_has_not(digits: Opened) -> None:
+def test_a_link_may_name_a_step_or_near_misses_that_the_trace_lacks(digits: Opened) -> None:
     session = Session(digits, ViewState(step=10**6, look=DisplayOptions(near_misses="NoPattern")))
     assert session.step == len(digits.trace.steps) - 1
     assert session.look == DisplayOptions()
     assert Session(digits, ViewState(look=DisplayOptions(near_misses="Candecomp"))).look.near_misses == "Candecomp"
 
 
-def test_boxes_of_a_link_that_are_not_there_are_no_selection_of_nodes(digits: Opened) -> None:
+def test_unknown_boxes_of_a_link_select_no_nodes(digits: Opened) -> None:
     session = Session(digits, ViewState(selection=("nothing",)))
     assert session.selection == session.selected_nodes == ()
     assert session.details() is None
@@ -198,7 +198,7 @@ def test_findings_notify_of_checks_or_times(digits: Opened) -> None:
     assert heard.only() == {"checks", "times"}
 
 
-def test_pictures_are_kept_and_made_anew_after_times(digits: Opened) -> None:
+def test_pictures_are_cached_until_times_change(digits: Opened) -> None:
     session = Session(digits, ViewState(look=DisplayOptions(colour_by="time", group_by="none")))
     first = session.picture()
     assert session.picture() is first
@@ -211,7 +211,7 @@ def test_pictures_are_kept_and_made_anew_after_times(digits: Opened) -> None:
     assert all("2" in node["fill_text"] for node in session.picture().view["nodes"])
 
 
-def test_only_so_many_pictures_are_kept(blackboard: Opened) -> None:
+def test_the_picture_cache_has_a_limit(blackboard: Opened) -> None:
     session = Session(blackboard, ViewState())
     first = session.picture()
     for mode in ("after", "before"):

@@ -62,7 +62,7 @@ def places(draw: st.DrawFn) -> ViewState:
 
 
 @given(places(), st.none() | places())
-def test_a_place_is_read_again_from_its_query(place: ViewState, other: ViewState | None) -> None:
+def test_a_view_state_round_trips_through_its_query(place: ViewState, other: ViewState | None) -> None:
     place = replace(place, other=other)
     assert view_state_of_query(place.query()) == place
     assert view_state_of_query("?" + place.query()) == place
@@ -74,7 +74,7 @@ def test_a_place_is_read_again_from_its_query(place: ViewState, other: ViewState
         lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)
     )
 )
-def test_any_text_is_a_place_or_a_typed_error(query: str) -> None:
+def test_any_text_is_a_view_state_or_a_typed_error(query: str) -> None:
     try:
         place = view_state_of_query(query)
     except CircuitError:
@@ -92,18 +92,18 @@ def test_only_non_default_values_are_written() -> None:
     )
 
 
-def test_a_comparison_has_a_prefix_of_its_own() -> None:
+def test_the_compared_trace_has_its_own_prefix() -> None:
     place = ViewState(circuit="hmm", other=ViewState(circuit="hmm", options=CompilerOptions(optimize=False)))
     assert place.query() == "circuit=hmm&vs.circuit=hmm&vs.optimize=no"
     assert ViewState(other=ViewState()).query() == "circuit=digits&vs.circuit=digits"
     assert view_state_of_query("vs.circuit=digits").other == ViewState()
 
 
-def test_foreign_names_are_passed_over() -> None:
+def test_unknown_names_in_a_query_are_ignored() -> None:
     assert view_state_of_query("?utm_source=mail&step=2&options=x&look=y&other=z&vs=w") == ViewState(step=2)
 
 
-def test_of_a_number_that_is_given_twice_the_last_one_counts() -> None:
+def test_the_last_of_repeated_parameters_wins() -> None:
     assert view_state_of_query("step=2&step=5").step == 5
 
 
@@ -125,7 +125,7 @@ def test_of_a_number_that_is_given_twice_the_last_one_counts() -> None:
         ("replacement=one+layer", ValueRangeError, "the link names 0 forms and 1 replacements"),
     ],
 )
-def test_what_makes_no_sense_is_told(query: str, error: type[CircuitError], message: str) -> None:
+def test_invalid_values_in_a_link_are_typed_errors(query: str, error: type[CircuitError], message: str) -> None:
     with pytest.raises(error) as raised:
         view_state_of_query(query)
     assert message in str(raised.value)
@@ -146,7 +146,7 @@ def test_long_links_are_refused() -> None:
         view_state_of_query("&".join(["selection=a"] * (MAX_VALUES + 1)))
 
 
-def test_a_link_asks_for_no_more_than_a_bounded_amount_of_work() -> None:
+def test_a_link_can_request_only_a_bounded_amount_of_work() -> None:
     assert len(view_state_of_query("&".join(["form={}&replacement=a"] * MAX_FORMS)).form) == MAX_FORMS
     with pytest.raises(ValueRangeError, match=f"names {MAX_FORMS + 1} patterns to apply; at most {MAX_FORMS}"):
         view_state_of_query("&".join(["form={}&replacement=a"] * (MAX_FORMS + 1)))
@@ -155,6 +155,6 @@ def test_a_link_asks_for_no_more_than_a_bounded_amount_of_work() -> None:
         view_state_of_query(f"vs.max_rounds={MAX_ROUNDS + 1}")
 
 
-def test_of_a_large_selection_a_link_names_the_boxes_selected_last() -> None:
+def test_a_link_names_the_last_selected_boxes_of_a_large_selection() -> None:
     boxes = tuple(f"g{i}" for i in range(MAX_SELECTED + 7))
     assert view_state_of_query(ViewState(selection=boxes).query()).selection == boxes[7:]

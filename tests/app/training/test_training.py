@@ -169,7 +169,7 @@ def test_ctrl_c_keeps_the_finished_epochs_and_their_values(digits):
     assert bits_per_dimension(circuit, small.held_out) == result.epochs[-1].held_out_bits
 
 
-def test_training_twice_gives_the_same_epochs(digits):
+def test_training_twice_produces_the_same_epochs(digits):
     small = ImageData("digits", digits.training[:300], digits.held_out[:50], 17, (1, 8, 8))
     runs = []
     for _ in range(2):
@@ -179,7 +179,7 @@ def test_training_twice_gives_the_same_epochs(digits):
     assert runs[0] == runs[1]
 
 
-def test_epochs_go_on_from_earlier_ones(digits):
+def test_training_resumes_from_earlier_epochs(digits):
     small = ImageData("digits", digits.training[:100], digits.held_out[:50], 17, (1, 8, 8))
     circuit = TorchCompiler().compile(gallery.load_named("digits"))
     first = train(circuit, small, TrainingOptions(epochs=2))
@@ -187,7 +187,7 @@ def test_epochs_go_on_from_earlier_ones(digits):
     assert [epoch.number for epoch in second.epochs] == [1, 2, 3]
 
 
-def test_what_cannot_be_trained_is_refused(digits):
+def test_invalid_training_requests_are_refused(digits):
     gallery_digits = gallery.load_named("digits")
     options = TrainingOptions(epochs=1)
     with pytest.raises(ShapeError, match="the circuit reads 5 variables, an image of digits has 64"):

@@ -31,7 +31,7 @@ def test_neutral_elements_vanish_unless_the_type_or_the_shape_changes(before, af
     check_pass("OptimizeArithmeticNodes", before, after, SHAPES, dtype)
 
 
-def test_a_splat_keeps_all_its_digits_and_needs_the_memory_of_one_number(dtype):
+def test_a_splat_keeps_full_precision_and_the_memory_of_one_number(dtype):
     precise = torch.tensor(1 / 3, dtype=dtype).item()
     kind = TensorType(dtype, (1, 1, 500))
     made = splat(kind, precise)
@@ -45,7 +45,7 @@ def test_a_splat_keeps_all_its_digits_and_needs_the_memory_of_one_number(dtype):
     c = splat(5.0, 3, 2); add(sub(c, add(c, x)), x) -> add(sub(full(5), add(x, full(5))), x)
     c = splat(5.0, 3, 2); [add(c, x), add(c, y)] -> add(x, full(5)), add(y, full(5))
 """))  # fmt: skip
-def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(before, after, dtype):
+def test_constants_move_to_the_right_of_commutative_operators(before, after, dtype):
     graph = check_pass("OptimizeArithmeticNodes", before, after, SHAPES, dtype)
     assert len(graph.constants) == 1
     assert not run(graph, "OptimizeArithmeticNodes")[0].changed
@@ -58,9 +58,9 @@ def test_a_constant_goes_to_the_right_where_the_inputs_may_change_places(before,
     expand(full([4, 6], 3.0, dtype={dtype}), [2, 4, 6]) -> full(3)
     view(ones([4, 6], dtype={dtype}), [24]) -> full(1)
 """))  # fmt: skip
-def test_parts_of_a_splat_are_that_number(before, after, dtype):
+def test_slices_of_a_splat_are_splats(before, after, dtype):
     check_pass("OptimizeSplat", before.format(dtype=dtype), after, SHAPES, dtype)
 
 
-def test_a_splat_that_something_else_reads_is_not_reshaped(dtype):
+def test_a_splat_with_other_users_is_not_reshaped(dtype):
     check_reason("OptimizeSplat", "z = ones([4, 6]); [view(z, [24]), z]", "the tensor has other users", SHAPES, dtype)

@@ -26,13 +26,13 @@ def conv(x, dtype, outputs=4, bias=True, filter=None, **settings):
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_batch_norm_becomes_part_of_the_convolution_above_it(bias, dtype):
+def test_a_batch_norm_is_fused_into_the_convolution_above_it(bias, dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
     graph = optimized([x], norm(conv(x, dtype, bias=bias), 4, dtype), "OptimizeBatchNorm")
     assert ops(graph) == ["conv2d"]
 
 
-def test_the_general_convolution_is_known_too(dtype):
+def test_the_general_convolution_is_supported_too(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     filter = constant(6, 2, 3, 3, dtype=dtype)
     general = call(aten.convolution.default, x, filter, None, [2, 1], [1, 1], [1, 1], False, [0, 0], 2)
@@ -51,7 +51,7 @@ def test_the_channels_of_a_transposed_convolution_are_its_second_axis(groups, dt
         assert "it is a transposed convolution with groups" in declined
 
 
-def test_a_batch_norm_becomes_part_of_a_linear_layer(dtype):
+def test_a_batch_norm_is_fused_into_a_linear_layer(dtype):
     x = tensor(7, 3, dtype=dtype)
     layer = call(aten.linear.default, x, constant(4, 3, dtype=dtype), constant(4, dtype=dtype))
     assert ops(optimized([x], norm(layer, 4, dtype), "OptimizeBatchNorm")) == ["linear"]
@@ -73,7 +73,7 @@ def test_a_convolution_with_other_users_keeps_its_weight(dtype):
     assert declined == ["the convolution has other users"]
 
 
-def test_a_filter_that_two_convolutions_share_is_doubled(dtype):
+def test_a_filter_shared_by_two_convolutions_is_duplicated(dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
     filter, bias = constant(4, 3, 3, 3, dtype=dtype), constant(4, dtype=dtype)
     outputs = [
@@ -88,7 +88,7 @@ def test_a_filter_that_two_convolutions_share_is_doubled(dtype):
     assert len(graph.constants) == 4  # two filters and two biases, where there were one of each and two of the norms
 
 
-def test_a_filter_and_a_bias_that_are_read_elsewhere_are_doubled(dtype):
+def test_a_filter_and_a_bias_with_other_users_are_duplicated(dtype):
     """Of 6 constants 4 are left: the filter and the bias as they were, and those of the batch norm in them.
 
     Glow keeps the graph that it was made of in the same module, so that it counts 8: the 6, and 2 new ones.
@@ -125,7 +125,7 @@ NOTHING = [  # var, mean, weight, bias, eps
 
 
 @pytest.mark.parametrize(("var", "mean", "weight", "bias", "eps"), NOTHING)
-def test_a_batch_norm_that_does_nothing_is_gone(var, mean, weight, bias, eps, dtype):
+def test_a_no_op_batch_norm_is_removed(var, mean, weight, bias, eps, dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     parts = [full(number, 4, dtype=dtype) for number in (weight, bias, mean, var)]
     given = [torch.randn(2, 4, 5, 6, dtype=dtype) / 10]
@@ -135,13 +135,13 @@ def test_a_batch_norm_that_does_nothing_is_gone(var, mean, weight, bias, eps, dt
     assert ops(graph) == ["relu"]
 
 
-def test_a_batch_norm_that_does_almost_nothing_stays(dtype):
+def test_a_batch_norm_that_is_almost_a_no_op_stays(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     parts = [full(number, 4, dtype=dtype) for number in (1.0, 0.0, 0.0, 1.0)]
     assert ops(optimized([x], norm(x, 4, dtype, parts, 1e-5), "OptimizeBatchNorm")) == [NORM]
 
 
-def test_a_reshape_between_convolution_and_batch_norm_is_moved_away(dtype):
+def test_a_reshape_between_convolution_and_batch_norm_is_moved(dtype):
     x = tensor(1, 3, 10, 20, dtype=dtype)
     filter = constant(16, 3, 5, 5, dtype=dtype, seed=9)
     above = conv(x, dtype, 16, filter=filter, padding=[2, 2])
@@ -167,7 +167,7 @@ def arithmetic(y, dtype):
     return call(aten.div.Tensor, y, per_channel(2.0, dtype))
 
 
-def test_a_chain_of_arithmetic_becomes_part_of_the_batch_norm_above_it(dtype):
+def test_a_chain_of_arithmetic_is_fused_into_the_batch_norm_above_it(dtype):
     x = tensor(2, 4, 10, 10, dtype=dtype)
     parts = [constant(4, dtype=dtype, seed=i) for i in range(4)]
     chain = arithmetic(norm(x, 4, dtype, parts), dtype)
@@ -257,7 +257,7 @@ def test_a_module_with_batch_norms_is_left_with_convolutions(dtype):
         assert len(graph) == 3
 
 
-def test_channels_that_come_last_are_known_too(dtype):
+def test_channels_last_is_supported_too(dtype):
     x = tensor(2, 5, 6, 3, dtype=dtype)
     filter, bias = constant(4, 3, 3, 3, dtype=dtype), constant(4, dtype=dtype)
     above = call(library.conv2d_nhwc, x, filter, bias)
@@ -270,7 +270,7 @@ def test_channels_that_come_last_are_known_too(dtype):
     assert ops(optimized([x], chain, UNDER_CONV)) == ["conv2d_nhwc", "batch_norm"]
 
 
-def test_a_batch_norm_along_another_axis_than_the_channels_stays(dtype):
+def test_a_batch_norm_along_a_non_channel_axis_stays(dtype):
     x = tensor(2, 5, 6, 3, dtype=dtype)
     above = call(library.conv2d_nhwc, x, constant(4, 3, 3, 3, dtype=dtype))
     parts = [constant(3, dtype=dtype, seed=i) for i in range(4)]
@@ -278,7 +278,7 @@ def test_a_batch_norm_along_another_axis_than_the_channels_stays(dtype):
     assert declined == ["the channels of conv2d_nhwc are at axis 3, those of the batch norm at 1"]
 
 
-def test_with_channels_last_a_reshape_between_is_moved_away_too(dtype):
+def test_with_channels_last_a_reshape_in_between_is_moved_too(dtype):
     x = tensor(1, 10, 20, 3, dtype=dtype)
     above = call(library.conv2d_nhwc, x, constant(16, 5, 5, 3, dtype=dtype), constant(16, dtype=dtype), [1, 1], [2, 2])
     parts = [constant(16, dtype=dtype, seed=i) for i in range(4)]

@@ -28,7 +28,7 @@ def shifted(x):
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_becomes_infinite_stays_infinite(end):
+def test_infinite_results_stay_infinite(end):
     x = tensor(2, 3, 5, 6)
     graph = FunctionGraph([x], [ENDS[end](shifted(x))])
     given = [torch.randn(2, 3, 5, 6)]
@@ -37,7 +37,7 @@ def test_what_becomes_infinite_stays_infinite(end):
     torch.testing.assert_close(to_module(graph)(*given), wanted[0], equal_nan=True)
 
 
-def test_why_a_division_by_zero_stays():
+def test_a_division_by_zero_stays_with_a_reason():
     x = tensor(2, 3, 5, 6)
     reason = "a scale or a shift would not be finite"
     assert reasons([x], ENDS["over 0"](conv(x, torch.float32)), UNDER_CONV) == [reason]
@@ -70,7 +70,7 @@ def test_a_small_bias_stays(bias):
     assert results(graph, [torch.zeros(2, 4, 5, 6)])[0].max() == torch.tensor(bias)
 
 
-def test_a_bias_that_almost_is_the_mean_stays():
+def test_a_bias_that_almost_equals_the_mean_stays():
     x = tensor(2, 4, 5, 6)
     parts = [full(1.0, 4), full(33.000004, 4), full(33.0, 4), full(1.0, 4)]
     graph = optimized([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")

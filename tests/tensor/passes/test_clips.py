@@ -22,12 +22,12 @@ def clip(x, low, high):
     relu(clip(relu6(x), max=2.0)) -> clamp(x, min=0.0, max=2.0)
     clamp(clamp(x, 3.0, 1.0), 0.0, 5.0) -> clamp(clamp(x, min=3.0, max=1.0), min=0.0, max=5.0)
 """))  # fmt: skip
-def test_clips_of_clips_are_one_if_their_bounds_are_in_order(before, after, dtype):
+def test_nested_clips_are_merged_if_their_bounds_are_in_order(before, after, dtype):
     check_pass("OptimizeClips RemoveIdentityClip", before, after, {"x": SHAPE}, dtype)
 
 
 @pytest.mark.parametrize("outer", [(5.0, 9.0), (-9.0, -5.0), (None, 1.0), (1.0, None), (-math.inf, 0.5)])
-def test_clips_that_do_not_meet_give_the_bound_of_the_outer_one(outer, dtype):
+def test_disjoint_clips_yield_the_bound_of_the_outer_one(outer, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     given = torch.randn(SHAPE, dtype=dtype) * 5
     given[0, 0] = math.nan
@@ -50,16 +50,16 @@ def test_a_clip_of_integers_by_fractions_stays():
     relu(view(relu6(x), [600])) -> view(relu6(x), size=[600])
     relu(cat(relu(x), clamp(x, 1.0, 2.0))) -> cat(relu(x), clamp(x, min=1.0, max=2.0))
 """))  # fmt: skip
-def test_a_relu_of_a_value_never_below_0_is_gone(before, after, dtype):
+def test_a_relu_of_a_nonnegative_value_is_removed(before, after, dtype):
     check_pass("RemoveIdentityRelu", before, after, {"x": SHAPE}, dtype)
 
 
-def test_a_relu_of_bytes_is_gone():
+def test_a_relu_of_bytes_is_removed():
     x = tensor(4, dtype=torch.uint8)
     assert len(optimized([x], call(aten.neg.default, call(aten.relu.default, x)), "RemoveIdentityRelu")) == 1
 
 
-def test_a_pass_that_removes_nothing_reports_so(dtype):
+def test_a_pass_that_removes_nothing_reports_no_change(dtype):
     """Glow's RemoveIdentityRelu and RemoveIdentityClip say that they changed something whenever they looked."""
     x = tensor(*SHAPE, dtype=dtype)
     graph = FunctionGraph([x], [call(aten.relu.default, clip(x, -1.0, 1.0)), clip(x, -1.0, 1.0)])
@@ -71,13 +71,13 @@ def test_a_pass_that_removes_nothing_reports_so(dtype):
     clamp(sigmoid(x), 0.0, 1.0) -> sigmoid(x)
     clamp(sigmoid(x), 0.1, 1.0) -> clamp(sigmoid(x), min=0.1, max=1.0)
 """))  # fmt: skip
-def test_a_clip_of_a_value_between_its_bounds_is_gone(before, after, dtype):
+def test_a_clip_of_a_value_within_its_bounds_is_removed(before, after, dtype):
     check_pass("RemoveIdentityClip", before, after, {"x": SHAPE}, dtype)
 
 
 @pytest.mark.parametrize("swapped", [True, False])
 @pytest.mark.parametrize("min_first", [True, False])
-def test_the_lesser_of_a_greater_is_a_clip(min_first, swapped, dtype):
+def test_a_minimum_of_a_maximum_is_a_clip(min_first, swapped, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     bounds = [(aten.maximum.default, full(-1.5, dtype=dtype)), (aten.minimum.default, full(2.5, *SHAPE, dtype=dtype))]
     y = x
@@ -89,7 +89,7 @@ def test_the_lesser_of_a_greater_is_a_clip(min_first, swapped, dtype):
     assert ops(graph) == ["clamp"]
 
 
-def test_bounds_that_leave_one_number_are_not_a_clip(dtype):
+def test_equal_bounds_are_not_a_clip(dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = call(aten.minimum.default, call(aten.maximum.default, x, full(3.0, dtype=dtype)), full(1.0, dtype=dtype))
     assert reasons([x], y, "FoldMinMaxToClip") == ["the lower bound 3 is above the upper bound 1"]
@@ -97,7 +97,7 @@ def test_bounds_that_leave_one_number_are_not_a_clip(dtype):
 
 @pytest.mark.parametrize("slope", [0.3, 1.0, -0.5])
 @pytest.mark.parametrize("swapped", [True, False])
-def test_the_greater_of_x_and_a_part_of_x_is_a_leaky_relu(slope, swapped, dtype):
+def test_a_maximum_of_x_and_a_fraction_of_x_is_a_leaky_relu(slope, swapped, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     product = call(aten.mul.Tensor, full(slope, dtype=dtype), x)
     pair = (product, x) if swapped else (x, product)
@@ -105,7 +105,7 @@ def test_the_greater_of_x_and_a_part_of_x_is_a_leaky_relu(slope, swapped, dtype)
     assert ops(graph) == ["leaky_relu"]
 
 
-def test_a_maximum_of_two_tensors_is_not_a_leaky_relu_of_one(dtype):
+def test_a_maximum_of_two_tensors_is_not_a_leaky_relu(dtype):
     """Glow compares an operand with itself here, and loses the other tensor."""
     a, b = tensor(*SHAPE, dtype=dtype, name="a"), tensor(*SHAPE, dtype=dtype, name="b")
     y = call(aten.maximum.default, a, call(aten.mul.Tensor, b, full(0.5, dtype=dtype)))
@@ -116,7 +116,7 @@ def test_a_maximum_of_two_tensors_is_not_a_leaky_relu_of_one(dtype):
 
 
 @pytest.mark.parametrize("second", [lambda y: clip(y, 0, 10), lambda y: call(aten.relu.default, y)])
-def test_a_bound_that_the_dtype_does_not_hold_wraps_around_and_is_left_alone(second):
+def test_a_bound_outside_the_range_of_the_dtype_wraps_around_and_is_not_rewritten(second):
     x = tensor(4, dtype=torch.uint8)
     declined = reasons([x], second(clip(x, -5, 100)), "OptimizeClips")
     assert declined == ["a bound is NaN, -0 or beyond its dtype, or the lower one is above the upper one"]

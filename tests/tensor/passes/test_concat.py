@@ -21,7 +21,7 @@ SHAPES = {
     relu(cat(a, dim=1)) -> relu(a)
     cat(view(x, [2, 3, 2, 2]), view(y, [2, 5, 2, 2]), dim=1) -> reshape(cat(x, y, dim=1), shape=[2, 8, 2, 2])
 """))  # fmt: skip
-def test_nested_concats_along_one_axis_are_one(before, after, dtype):
+def test_nested_concats_along_one_axis_are_flattened(before, after, dtype):
     check_pass("OptimizeConcatNodes", before, after, SHAPES, dtype)
 
 
@@ -32,7 +32,7 @@ def test_nested_concats_along_one_axis_are_one(before, after, dtype):
     s = split(a, 3, 1); relu(cat(s[0], s[1], dim=1)) -> relu(a)
     s = chunk(a, 2, 1); relu(cat(s[0], s[1], dim=1)) -> relu(a)
 """))  # fmt: skip
-def test_a_concat_of_all_parts_in_order_is_the_tensor(before, after, dtype):
+def test_a_concat_of_all_slices_in_order_is_the_tensor(before, after, dtype):
     check_pass("OptimizeConcatNodes", before, after, SHAPES, dtype)
 
 
@@ -42,7 +42,7 @@ def test_a_concat_of_all_parts_in_order_is_the_tensor(before, after, dtype):
     c = cat(a, b, dim=1); [relu(slice(c, 1, 0, 4)), relu(slice(c, 1, 4, 6))] -> relu(a), relu(b)
     s = split_with_sizes(cat(x, y, dim=1), [3, 5], 1); [relu(s[0]), relu(s[1])] -> relu(x), relu(y)
 """))  # fmt: skip
-def test_parts_that_take_a_concat_apart_again_are_removed_with_it(before, after, dtype):
+def test_slices_that_split_a_concat_again_are_removed_with_it(before, after, dtype):
     check_pass("EliminateConcatSlice", before, after, SHAPES, dtype)
 
 
@@ -57,12 +57,12 @@ def test_parts_that_take_a_concat_apart_again_are_removed_with_it(before, after,
     relu(cat(slice(u, 1, 2, 3), slice(u, 1, 3, 4), slice(u, 1, 4, 5), slice(u, 1, 5, 6)))
         -> relu(reshape(permute(slice(u, dim=1, start=2, end=6), dims=[1, 0, 2]), shape=[12, 1, 4]))
 """))  # fmt: skip
-def test_slices_side_by_side_are_one_slice(before, after, dtype):
+def test_adjacent_slices_are_merged(before, after, dtype):
     """Those of a neighbouring axis are reshaped, if there are more than two."""
     check_pass("EliminateSliceConcat", before, after, SHAPES, dtype)
 
 
-def test_of_five_slices_in_three_concats_only_neighbours_of_one_tensor_are_one(dtype):
+def test_only_adjacent_slices_of_one_tensor_are_merged(dtype):
     """A slice that several concats read stays one."""
     before = """
 f = slice(u, 1, 0, 1); g = slice(w, 1, 0, 2); h = slice(u, 1, 3, 7)
@@ -95,11 +95,11 @@ f = slice(u, 1, 0, 1); g = slice(w, 1, 0, 2); h = slice(u, 1, 3, 7)
         "only 2 slices; it is cheaper for more than 2",
     ),
 ])  # fmt: skip
-def test_what_stays_says_why(names, before, reason, dtype):
+def test_concats_that_stay_have_a_reason(names, before, reason, dtype):
     check_reason(names, before, reason, SHAPES, dtype)
 
 
-def test_a_concat_that_converts_its_inputs_is_not_taken_apart(dtype):
+def test_a_concat_that_converts_its_inputs_is_not_split(dtype):
     x, n = tensor(2, 2, dtype=dtype), tensor(2, 2, dtype=torch.int64, name="n")
     graph = FunctionGraph([x, n], [expression("slice(cat(x, n), 0, 2, 4)", {"x": x, "n": n})])
     run(graph, "EliminateConcatSlice")

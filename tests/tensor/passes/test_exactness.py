@@ -74,7 +74,7 @@ INEXACT = {  # a rule that loses the sign of a zero, or rounds otherwise, and a 
 
 
 @pytest.mark.parametrize("label", INEXACT)
-def test_rules_that_lose_the_sign_of_a_zero_say_so(label, dtype):
+def test_rules_that_lose_the_sign_of_a_zero_are_not_exact(label, dtype):
     name, make = INEXACT[label]
     x = tensor(2, 7, 10, dtype=dtype)
     graph = FunctionGraph([x], [call(aten.neg.default, make(x))])
@@ -84,7 +84,7 @@ def test_rules_that_lose_the_sign_of_a_zero_say_so(label, dtype):
     assert exactness_of(name, label) is Exactness.REAL
 
 
-def test_a_batch_norm_of_a_slice_rounds_otherwise(dtype):
+def test_a_batch_norm_of_a_slice_rounds_differently(dtype):
     assert exactness_of("SinkCode", "batch_norm_below_slice") is Exactness.REAL
     assert exactness_of("SinkCode", "reshape_below_batch_norm") is Exactness.REAL
 
@@ -126,14 +126,14 @@ def test_a_product_and_a_sum_may_be_rounded_once_or_twice(name):
         lambda x: call(aten.hardtanh.default, call(aten.clamp.default, x, -2, 3), -1, 5),
     ],
 )
-def test_clips_of_clips_keep_every_bit(make, kind):
+def test_nested_clips_preserve_every_bit(make, kind):
     x = tensor(*SHAPE, dtype=kind)
     graph = optimized([x], make(x), "OptimizeClips")
     assert len(graph) == 1 or not kind.is_floating_point
 
 
 @pytest.mark.parametrize("name", ["OptimizeClips", "SinkCode"])
-def test_a_bound_of_minus_zero_is_left_alone(name):
+def test_a_bound_of_negative_zero_is_not_rewritten(name):
     x = tensor(*SHAPE)
     graph = optimized([x], call(aten.relu.default, call(aten.clamp.default, x, -0.0, 1.0)), name)
     assert ops(graph) == ["clamp", "relu"]
@@ -149,7 +149,7 @@ def test_a_relu_of_integers_that_overflow_stays(above, kind):
 
 
 @pytest.mark.parametrize("above", ["abs", "square", "exp", "sqrt", "sigmoid"])
-def test_a_relu_of_what_is_never_negative_does_nothing_to_any_bit(above, dtype):
+def test_a_relu_of_a_nonnegative_value_preserves_every_bit(above, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = call(aten.relu.default, call(getattr(aten, above).default, x))
     assert ops(optimized([x], y, "RemoveIdentityRelu")) == [above]
@@ -174,7 +174,7 @@ def test_a_relu_of_pooling_whose_windows_may_hold_padding_only_stays(dtype):
     assert ops(optimized([x], y, "RemoveIdentityRelu")) == ["relu", "max_pool2d", "relu"]
 
 
-def test_complex_products_with_one_stay_and_their_factors_keep_their_places():
+def test_complex_products_with_one_stay_and_keep_the_order_of_their_factors():
     x = tensor(3, 37, dtype=torch.complex64)
     product = call(aten.mul.Tensor, x, full(1.0, dtype=torch.complex64))
     assert reasons([x], product, "OptimizeArithmeticNodes") == []
@@ -183,7 +183,7 @@ def test_complex_products_with_one_stay_and_their_factors_keep_their_places():
 
 
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
-def test_a_constant_with_a_zero_keeps_its_place_beside_the_greatest_number(name, dtype):
+def test_a_constant_with_a_zero_keeps_its_operand_position_in_a_maximum(name, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     target = getattr(aten, name).default
     with_zero = call(target, full(0.0, *SHAPE, dtype=dtype), x)
@@ -198,7 +198,7 @@ def test_zero_times_an_infinite_number_is_nan(factor):
     assert reasons([x], call(aten.add.Tensor, x, full(0.0), alpha=factor), "OptimizeArithmeticNodes") == []
 
 
-def test_conversions_over_floating_point_to_integers_that_do_not_hold_all_stay():
+def test_lossy_conversions_from_floating_point_to_integers_stay():
     n = tensor(40, dtype=torch.int8, name="n")
     there = call(aten._to_copy.default, n, dtype=torch.float32)
     for narrow in (torch.uint8, torch.bool):
@@ -216,7 +216,7 @@ OTHER_TYPES = [(torch.float32, torch.float64), (torch.int64, torch.float32), (to
 
 @pytest.mark.parametrize(("kind", "other"), OTHER_TYPES)
 @pytest.mark.parametrize("known", [True, False])
-def test_a_sum_of_another_type_stays_behind_a_product(known, kind, other):
+def test_a_sum_of_a_different_dtype_is_not_fused_into_a_product(known, kind, other):
     """PyTorch's fake tensors would take it, its kernels do not."""
     x, w, b = tensor(2, 3, dtype=kind), tensor(3, 4, dtype=kind, name="w"), tensor(4, dtype=other, name="b")
     weight = Constant(torch.ones(3, 4, dtype=kind)) if known else w
@@ -240,14 +240,14 @@ def test_a_maximum_of_bools_is_not_a_clip():
     assert reasons([x], y, "FoldMinMaxToClip") == []
 
 
-def test_operators_that_change_a_tensor_are_not_run_on_constants():
+def test_in_place_operators_are_not_evaluated_on_constants():
     c = constant(3)
     before = c.data.clone()
     assert reasons([], call(aten.add_.Tensor, c, 1.0), "ConstantFold") == []
     assert torch.equal(c.data, before)
 
 
-def test_a_batch_norm_without_weight_beside_one_that_is_known():
+def test_a_batch_norm_without_weight_next_to_one_with_constant_weight():
     x = tensor(2, 3, 4, 4)
     y = call(library.batch_norm, x, None, None, constant(3), constant(3, seed=1), 1e-3, 1)
     assert ops(optimized([x], call(aten.mul.Tensor, y, 2.0), "FoldBatchNormalizationWithArithmeticChain")) == [

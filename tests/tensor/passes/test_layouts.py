@@ -58,13 +58,13 @@ def run_modes(function, given, pipeline):
 @pytest.mark.filterwarnings("ignore:The use of `x.T`")
 @pytest.mark.parametrize("pipeline", ["rules", "passes"])
 @pytest.mark.parametrize("form", LOOKING)
-def test_a_copy_stays_where_its_strides_are_looked_at(form, pipeline):
+def test_a_copy_stays_if_a_user_depends_on_its_strides(form, pipeline):
     given = (torch.randn(2, 3, 4),)
     wanted = LOOKING[form](*given)
     assert torch.equal(run_modes(LOOKING[form], given, pipeline), wanted)
 
 
-def test_a_group_norm_in_parts_runs_on_what_was_transposed():
+def test_a_decomposed_group_norm_runs_on_a_transposed_input():
     x = torch.randn(2, 2, 3, 4)
     module = Made(lambda x: torch.nn.functional.group_norm(x.transpose(2, 3), 1))
     compiled = explorer.record(module, (x,), operators="core").compiled
@@ -90,7 +90,7 @@ MOVED = {
 
 
 @pytest.mark.parametrize("form", MOVED)
-def test_no_pass_changes_how_a_tensor_lies_whose_strides_are_looked_at(form):
+def test_no_pass_changes_strides_that_a_user_depends_on(form):
     given = (torch.randn(2, 3, 4),)
     wanted = MOVED[form](*given)
     torch.testing.assert_close(run_modes(MOVED[form], given, "passes"), wanted)
@@ -110,7 +110,7 @@ OUTPUTS = {
 
 @pytest.mark.parametrize("pipeline", ["rules", "passes"])
 @pytest.mark.parametrize("form", OUTPUTS)
-def test_an_output_lies_as_it_did(form, pipeline):
+def test_outputs_keep_their_strides(form, pipeline):
     given = (torch.randn(2, 3, 4),)
     wanted = OUTPUTS[form](*given)
     found = run_modes(OUTPUTS[form], given, pipeline)
@@ -132,7 +132,7 @@ def test_the_user_that_depends_on_a_copy_is_named():
     lambda copy: call(aten.clone.default, call(aten.relu.default, copy), memory_format=torch.contiguous_format),
     lambda copy: call(aten.reshape.default, copy, [12]),
 ])  # fmt: skip
-def test_a_copy_goes_where_the_difference_is_lost(behind):
+def test_a_copy_is_removed_if_no_user_depends_on_its_strides(behind):
     x = tensor(3, 4)
     turned = call(aten.t.default, call(aten.mul.Tensor, x, 2.0))
     graph = FunctionGraph([x], [behind(call(aten.contiguous.default, turned))])
@@ -140,7 +140,7 @@ def test_a_copy_goes_where_the_difference_is_lost(behind):
     assert "contiguous" not in ops(graph)
 
 
-def test_a_copy_that_lies_as_its_source_goes():
+def test_a_copy_with_the_strides_of_its_source_is_removed():
     x = Variable(TensorType(torch.float32, (3, 4)), name="x")
     turned = call(aten.t.default, call(aten.mul.Tensor, x, 2.0))
     graph = FunctionGraph([x], [call(aten.clone.default, call(aten.relu.default, turned))])
@@ -166,7 +166,7 @@ def test_the_same_seed_draws_the_same_mask(pipeline):
     assert torch.equal(*found)
 
 
-def test_sums_of_what_has_other_strides_are_exact_only_with_the_copy():
+def test_sums_of_tensors_with_other_strides_are_exact_only_with_the_copy():
     """Added up in another order they are rounded otherwise: then the rule that says so leaves the copy out."""
 
     def summed(x):

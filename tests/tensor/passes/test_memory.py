@@ -42,7 +42,7 @@ ALREADY = Quantization(0.1, 0)
     ("EliminateConcatSlice", "split(cat(x, x), 3)[1]"),
     ("OptimizeBatchNorm", "explorer.batch_norm(x, splat(1.0, 4), splat(0.0, 4), splat(0.0, 4), splat(1.0, 4), 0.0, 1)"),
 ])  # fmt: skip
-def test_an_output_does_not_become_the_memory_of_an_input(name, whole):
+def test_an_output_does_not_alias_an_input(name, whole):
     inputs, output = read(whole, {"x": (3, 4, 5)}, torch.float32)
     declined = reasons(inputs, output, name)
     assert [reason for reason in declined if reason.startswith("an output of the graph would share its memory with x")]
@@ -56,7 +56,7 @@ def test_an_output_does_not_become_a_parameter():
     assert declined == ["an output of the graph would share its memory with w"]
 
 
-def test_a_regression_is_kept_where_its_input_would_become_an_output():
+def test_a_regression_stays_if_an_output_would_alias_its_input():
     x, expected = tensor(3), tensor(3, name="expected")
     graph = FunctionGraph([x, expected], [call(library.regression_op, x, expected)])
     PassManager(GLOW_PIPELINE, passes).run(graph)
@@ -68,7 +68,7 @@ def test_a_regression_is_kept_where_its_input_would_become_an_output():
     lambda x: quantized.quantize(quantized.dequantize(x), ALREADY),
     lambda x: quantized.apply(quantized.maximum, [x, x], ALREADY),
 ])  # fmt: skip
-def test_integers_do_not_become_the_memory_of_an_input(make):
+def test_quantized_outputs_do_not_alias_an_input(make):
     x = Variable(TensorType(torch.int8, (3,), quantization=ALREADY), name="x")
     graph = FunctionGraph([x], [make(x)])
     PassManager(GLOW_PIPELINE, passes).run(graph)
@@ -89,7 +89,7 @@ def elsewhere(*shape):
     return Constant(torch.empty(shape, device="meta"), "w", trainable=True)
 
 
-def test_a_device_is_known_from_inputs_and_settings():
+def test_devices_are_inferred_from_inputs_and_attributes():
     x = tensor(2, 3)
     assert call(aten.relu.default, call(aten.add.Tensor, x, elsewhere(2, 3))).device == torch.device("meta")
     assert call(aten.full.default, [2], 1.0, device="meta").device == torch.device("meta")
@@ -102,7 +102,7 @@ def test_a_device_is_known_from_inputs_and_settings():
     lambda x: call(aten.pow.Tensor_Scalar, x, 0),
 ])  # fmt: skip
 @pytest.mark.parametrize("below", [True, False])
-def test_a_number_everywhere_lies_where_its_users_do(make, below):
+def test_a_splat_is_on_the_device_of_its_users(make, below):
     x = tensor(2, 3)
     x.device = None if below else torch.device("meta")
     y = make(call(aten.add.Tensor, x, elsewhere(2, 3))) if below else call(aten.atan2.default, elsewhere(2, 3), make(x))
@@ -112,14 +112,14 @@ def test_a_number_everywhere_lies_where_its_users_do(make, below):
     assert held(made).data.device.type == "meta"
 
 
-def test_parts_of_a_number_everywhere_lie_where_it_does():
+def test_slices_of_a_splat_are_on_its_device():
     whole = call(aten.full.default, [4, 6], 3.0, device="meta")
     graph = FunctionGraph([], [call(aten.slice.Tensor, whole, 0, 1, 3), call(aten.clamp.default, whole, 0.0, 2.0)])
     passes["OptimizeSplat"].run(graph)
     assert [held(v).data.device.type for v in graph.outputs] == ["meta", "meta"]
 
 
-def test_a_number_turned_back_lies_where_the_tensor_does():
+def test_a_transposed_splat_is_on_the_device_of_the_tensor():
     x = tensor(2, 3)
     turned = call(aten.permute.default, call(aten.add.Tensor, x, elsewhere(2, 3)), [1, 0])
     ones = call(aten.full.default, [3, 1], 5.0, device="meta")

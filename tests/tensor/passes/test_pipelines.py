@@ -62,7 +62,7 @@ def test_in_training_the_gradients_are_the_same_after_the_passes():
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.int32], ids=["f64", "f32", "i32"])
 @seeded(10, also=(381624338,))
-def test_random_programs_keep_their_values_through_every_pass_and_settle(seed, kind):
+def test_every_pass_preserves_the_values_of_random_programs_and_terminates(seed, kind):
     """Every pass is compared with the graph before it, as exactly as its applied rules promise."""
     graph = random_graph(seed, kind, length=6 + seed % 14)
     plain, special = random_values(graph, seed), special_values(graph, seed)
@@ -102,7 +102,7 @@ def test_rounds_of_a_fixed_point_are_steps_below_the_pass():
     assert "transpose_below_elementwise" in told[0].rules
 
 
-def test_a_pass_behind_one_that_does_not_fit_is_still_tried_everywhere():
+def test_a_pass_after_a_declining_one_is_still_tried_everywhere():
     """Glow leaves a whole pass at the first layer that does not fit; here the next one is looked at."""
     x, y = tensor(2, 3, 4, 4), tensor(2, 3, 4, 4, name="y")
     shared = call(aten.relu.default, x)
@@ -116,7 +116,7 @@ def test_a_pass_behind_one_that_does_not_fit_is_still_tried_everywhere():
     assert ops(FunctionGraph(graph.inputs, graph.outputs[2:])) == ["max_pool2d", "relu"]
 
 
-def test_every_pass_says_what_it_does_and_promises_no_less_than_its_rules():
+def test_every_pass_has_a_doc_and_is_as_exact_as_its_rules():
     for made in passes:
         assert isinstance(made, GraphPass)
         assert made.doc
@@ -128,7 +128,7 @@ def test_every_pass_says_what_it_does_and_promises_no_less_than_its_rules():
             assert rule.source.partition(":")[0].endswith(".py")
 
 
-def test_the_default_pipelines_survive_a_file():
+def test_the_default_pipelines_round_trip_through_a_file():
     for pipeline in (FOLD_PIPELINE, GLOW_PIPELINE):
         assert pipeline_from_yaml(pipeline_to_yaml(pipeline), passes.names) == pipeline
 
@@ -143,7 +143,7 @@ def test_a_pass_and_a_rule_are_registered_once():
         made.add(*graph_pass("OptimizePool").rules)
 
 
-def test_a_rule_that_is_registered_later_is_seen_by_the_passes_too(monkeypatch):
+def test_a_rule_registered_later_is_used_by_the_passes(monkeypatch):
     class Later(Rewriter):
         name = "registered later"
 
@@ -155,7 +155,7 @@ def test_a_rule_that_is_registered_later_is_seen_by_the_passes_too(monkeypatch):
 
 
 @pytest.mark.parametrize("axes", [[2, 3], [-1, -2]])
-def test_by_default_a_mean_stays_a_mean_which_is_faster_and_more_exact(axes):
+def test_a_mean_stays_a_mean_by_default(axes):
     x = tensor(1, 1, 1024, 1024)
     graph = FunctionGraph([x], [call(aten.mean.dim, x, axes)])
     given = [torch.rand(1, 1, 1024, 1024, generator=torch.Generator().manual_seed(0)) + 0.5]

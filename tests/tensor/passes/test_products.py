@@ -29,7 +29,7 @@ def test_products_with_the_same_weights_are_one_unless_one_depends_on_another(be
     check_pass("MergeMatMulOnRHS", before, after, SHAPES, dtype)
 
 
-def test_merged_products_stay_apart_where_merging_two_groups_would_make_a_cycle(dtype):
+def test_products_stay_separate_if_merging_would_create_a_cycle(dtype):
     """p feeds the second product with V4, q the second one with W4: either can be merged, not both."""
     before = "p = mm(x, W4); q = mm(y, V4); [mm(neg(q), W4), mm(neg(p), V4)]"
     after = "mm(neg(*1::0 -> split_with_sizes(mm(cat(y, neg(mm(x, W4))), V4), split_sizes=[3, 3])), W4), *1::1"
@@ -74,7 +74,7 @@ def test_a_product_and_a_sum_that_are_not_a_linear_layer(dtype):
     linear(reshape(permute(c, [0, 3, 1, 2]), [2, 60]), M, B7) -> linear(reshape(c, shape=[2, 60]), M, B7)
     addmm(B7, reshape(permute(c, [0, 3, 1, 2]), [2, 60]), N) -> addmm(B7, reshape(c, shape=[2, 60]), N)
 """))  # fmt: skip
-def test_a_transpose_before_a_product_is_done_to_the_weight(before, after, dtype):
+def test_a_transpose_before_a_product_is_applied_to_the_weight(before, after, dtype):
     check_pass("EliminateNoop MergeTransposeIntoMatMulOrFC", before, after, SHAPES, dtype)
 
 
@@ -91,7 +91,7 @@ def test_a_transpose_that_moves_the_batch_stays_before_a_product(dtype):
            output_padding=[0, 0], groups=1)
     conv2d_nhwc(constant_pad_nd(nhwc, [0, 0, 2, 2, 1, 1]), FILTER) -> conv2d_nhwc(nhwc, FILTER, padding=[1, 2])
 """))  # fmt: skip
-def test_padding_with_zeros_becomes_part_of_a_convolution(before, after, dtype):
+def test_zero_padding_is_fused_into_a_convolution(before, after, dtype):
     check_pass("MergePadIntoConvolution", before, after, SHAPES, dtype)
 
 
@@ -118,7 +118,7 @@ def test_exponentials_over_their_sum_are_a_softmax(before, after, dtype):
     ("div(exp(x), sum(exp(y), [1], True))", "the sum is of the exponentials of another tensor"),
     ("e = exp(x); div(e, sum(e, [0, 1], True))", "the sum is not over one axis with keepdim=True"),
 ])  # fmt: skip
-def test_exponentials_over_another_sum_are_no_softmax(before, reason, dtype):
+def test_exponentials_over_a_different_sum_are_not_a_softmax(before, reason, dtype):
     check_reason("FoldExpSumDivIntoSoftmax", before, reason, SHAPES, dtype)
 
 
@@ -144,7 +144,7 @@ def test_a_transpose_of_other_axes_is_not_a_channel_shuffle(dtype):
     add(add(SCALE, mul(layer_norm(batch, [4]), D4), alpha=2), splat(2.0))
         -> layer_norm(batch, constant, constant, normalized_shape=[4])
 """))  # fmt: skip
-def test_arithmetic_becomes_part_of_a_layer_norm(before, after, dtype):
+def test_arithmetic_is_fused_into_a_layer_norm(before, after, dtype):
     check_pass("FoldLayerNormArithmetic", before, after, SHAPES, dtype)
 
 

@@ -46,7 +46,7 @@ def assert_undone(graph, mark, text, given_, before):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["f64", "f32"])
 @settings(max_examples=20)
 @given(data=st.data())
-def test_a_network_keeps_its_values_in_inference_and_comes_back(dtype, data):
+def test_rewriting_for_inference_preserves_values_and_can_be_undone(dtype, data):
     graph = data.draw(networks(dtype))
     plain = random_values(graph, 0)
     before, text, mark = results(graph, plain), graph.text(), graph.checkpoint()
@@ -62,7 +62,7 @@ def test_a_network_keeps_its_values_in_inference_and_comes_back(dtype, data):
 
 @settings(max_examples=20)
 @given(graph=networks(requires_grad=True))
-def test_a_network_keeps_its_values_and_gradients_in_training_and_comes_back(graph):
+def test_rewriting_for_training_preserves_gradients_and_can_be_undone(graph):
     plain = random_values(graph, 0)
     before, text, mark = results(graph, plain), graph.text(), graph.checkpoint()
     wanted = gradients(graph, plain)
@@ -75,7 +75,7 @@ def test_a_network_keeps_its_values_and_gradients_in_training_and_comes_back(gra
 
 @settings(max_examples=20)
 @given(graph=networks())
-def test_a_network_with_in_place_operators_keeps_its_bits_and_can_be_reverted(graph):
+def test_rewriting_in_place_operators_preserves_bits_and_can_be_undone(graph):
     plain = random_values(graph, 0)
     before, text, mark = results(graph, plain), graph.text(), graph.checkpoint()
     overwrite.query("+inplace").rewrite(graph)
@@ -116,7 +116,7 @@ def raised():
 
 
 @pytest.mark.parametrize("names", [*((name,) for name in QUANTIZATION), QUANTIZATION], ids=lambda names: names[0])
-def test_passes_on_quantization_come_back(names):
+def test_quantization_passes_can_be_undone(names):
     graph = raised()
     plain = building.values(graph)
     before, text, mark = results(graph, plain), graph.text(), graph.checkpoint()
@@ -126,7 +126,7 @@ def test_passes_on_quantization_come_back(names):
     assert_undone(graph, mark, text, plain, before)
 
 
-def test_raising_and_the_default_pipeline_come_back():
+def test_raising_and_the_default_pipeline_can_be_undone():
     x = building.reals()
     graph = FunctionGraph([x], [through(call(aten.relu.default, through(x)), B)])
     plain = building.values(graph)

@@ -39,7 +39,7 @@ def transposed(variable, order=NCHW2NHWC):
     relu(permute(permute(x, [0, -1, 2, 1]), [0, 3, 2, 1])) -> relu(x)
     relu(t(numpy_T(m))) -> relu(m)
 """))  # fmt: skip
-def test_transposes_that_undo_each_other_are_gone(before, after, dtype):
+def test_inverse_transposes_cancel(before, after, dtype):
     check_pass("SinkCode", before, after, SHAPES, dtype)
 
 
@@ -48,7 +48,7 @@ def test_transposes_that_undo_each_other_are_gone(before, after, dtype):
         -> permute(x, dims=[1, 0, 3, 2])
     permute(channel_shuffle(permute(z, [0, 3, 1, 2]), 4), [0, 2, 3, 1]) -> channel_shuffle(z, groups=4, axis=3)
 """))  # fmt: skip
-def test_transposes_meet(before, after, dtype):
+def test_transposes_are_merged(before, after, dtype):
     check_pass("SinkCode", before, after, SHAPES, dtype, until_fixed_point=True)
 
 
@@ -138,7 +138,7 @@ def test_a_transpose_moves_below_an_operator_on_two_tensors(before, after, dtype
     check_pass("SinkCode", before, after, SHAPES, dtype)
 
 
-def test_of_two_transposes_below_a_sum_and_a_power_one_is_left(dtype):
+def test_two_transposes_sink_below_a_sum_and_a_power_as_one(dtype):
     before = "b = permute(y, [0, 3, 1, 2]); pow.Tensor_Tensor(add(permute(x, [0, 3, 1, 2]), b), b)"
     given = [torch.rand(SHAPE, dtype=dtype) + 0.1 for _ in range(2)]  # a power of a number below 0 is none
     after = "permute(pow(add(x, y), y), dims=[0, 3, 1, 2])"
@@ -150,7 +150,7 @@ def test_of_two_transposes_below_a_sum_and_a_power_one_is_left(dtype):
     ("sub(C, permute(x, [0, 2, 3, 1]))", "permute(sub(C, x), dims=[0, 2, 3, 1])"),
 ])  # fmt: skip
 @pytest.mark.parametrize("shape", [(1, 10, 15, 5), (15, 5), (5,), ()])
-def test_a_constant_on_one_side_is_transposed_back(shape, before, after, dtype):
+def test_a_constant_operand_is_transposed_back(shape, before, after, dtype):
     check_pass("SinkCode", before, after, {"x": SHAPE, "C": shape}, dtype)
 
 
@@ -161,7 +161,7 @@ def test_a_constant_on_one_side_is_transposed_back(shape, before, after, dtype):
     repeat(permute(x, [0, 2, 3, 1]), [1, 4, 1, 2]) -> permute(repeat(x, repeats=[1, 2, 4, 1]), dims=[0, 2, 3, 1])
     tile(permute(x, [0, 2, 3, 1]), [3, 2]) -> permute(tile(x, dims=[1, 2, 1, 3]), dims=[0, 2, 3, 1])
 """))  # fmt: skip
-def test_padding_and_repeating_go_with_their_axes(before, after, dtype):
+def test_padding_and_repeating_follow_their_axes(before, after, dtype):
     """Padding begins with what is before and behind the last axis; Glow lists what is before all axes first."""
     check_pass("SinkCode", before, after, SHAPES, dtype)
 
@@ -197,7 +197,7 @@ def test_values_hold_where_a_view_follows_a_moved_transpose(dtype):
     check_pass("EliminateNoop SinkCode", before, after, SHAPES, dtype)
 
 
-def test_a_graph_of_the_passes_says_what_it_did_in_one_line_for_each_rewrite():
+def test_the_log_of_a_pass_has_one_line_per_rewrite():
     x = tensor(*SHAPE)
     graph = FunctionGraph([x], [call(aten.relu.default, transposed(x))])
     profile = graph_pass("SinkCode").run(graph)

@@ -42,7 +42,7 @@ def chain_of_80(x):
     return x
 
 
-def test_what_no_output_needs_any_more_is_removed_all_at_once():
+def test_dead_nodes_are_removed_at_once():
     """Glow's DCE takes 80 operators that are not saved away; here they go with the last output that needs them."""
     x = tensor(2, 3)
     graph = FunctionGraph([x], [chain_of_80(x)])
@@ -56,7 +56,7 @@ def test_what_no_output_needs_any_more_is_removed_all_at_once():
     assert graph.text() == before
 
 
-def test_what_an_output_needs_stays():
+def test_nodes_that_an_output_needs_stay():
     x = tensor(2, 3)
     graph = FunctionGraph([x], [call(aten.softmax.int, chain_of_80(x), 1)])
     before = graph.text()
@@ -65,7 +65,7 @@ def test_what_an_output_needs_stays():
     assert len(graph) == 81
 
 
-def test_inputs_that_nothing_reads_stay_and_constants_that_nothing_reads_go():
+def test_unused_inputs_stay_and_unused_constants_are_removed():
     x, unused = tensor(2, 3), tensor(4, name="unused")
     graph = FunctionGraph([x, unused], [call(aten.add.Tensor, call(aten.mul.Tensor, x, 0.0), x)])
     assert len(graph.constants) == 1
@@ -81,7 +81,7 @@ def test_inputs_that_nothing_reads_stay_and_constants_that_nothing_reads_go():
     ("DCE", "p = max_pool2d_with_indices(image, [2, 2]); [p[0], p[1]]",
      "*1::0 -> max_pool2d_with_indices(image, kernel_size=[2, 2]), *1::1"),
 ])  # fmt: skip
-def test_indices_that_nothing_reads_are_not_computed(names, before, after, dtype):
+def test_unused_indices_are_not_computed(names, before, after, dtype):
     check_pass(names, before, after, SHAPES, dtype)
 
 
@@ -119,7 +119,7 @@ def test_a_relu_that_stays_above_max_pooling_says_why(before, reason, dtype):
 # ---------------------------------------------------------------------- regression
 
 
-def test_in_inference_a_regression_passes_its_input_on(dtype):
+def test_in_inference_a_regression_is_its_input(dtype):
     x, expected = tensor(3, 2, dtype=dtype), tensor(3, 2, dtype=dtype, name="expected")
     graph = FunctionGraph([x, expected], [call(regression_op, call(aten.relu.default, x), expected)])
     requires_grad = graph.clone()
@@ -147,14 +147,14 @@ def test_the_gradient_of_a_regression_is_input_minus_expected(dtype):
     cat(cat(a, b, dim=1), cat(a, b, dim=1), dim=2) -> cat(*1 -> cat(a, b, dim=1), *1, dim=2)
     [clamp(x, 0.0, 1.0), clamp(x, 0.0, 2.0)] -> clamp(x, min=0.0, max=1.0), clamp(x, min=0.0, max=2.0)
 """))  # fmt: skip
-def test_operators_with_equal_inputs_and_settings_are_one(before, after, dtype):
+def test_operators_with_equal_inputs_and_attributes_are_merged(before, after, dtype):
     """A second run reports no change; Glow's CSE always reports one."""
     graph = check_pass("CSE", before, after, SHAPES, dtype)
     assert not run(graph, "CSE")[0].changed
 
 
 @pytest.mark.parametrize("number", ["10.0", "nan"])
-def test_of_three_constants_two_are_equal_and_become_one(number, dtype):
+def test_equal_constants_are_merged(number, dtype):
     before = f"[add(x, splat({number}, 2, 3)), mul(x, splat({number}, 2, 3)), sub(x, splat(7.0, 2, 3))]"
     kept = "constant" if number == "nan" else "full(10)"
     graph = check_pass("CSE", before, f"add(x, {kept}), mul(x, {kept}), sub(x, full(7))", SHAPES, dtype)
@@ -194,7 +194,7 @@ def test_with_channels_last_a_mean_is_average_pooling_between_two_transposes(dty
 # ---------------------------------------------------------------------- copies, reshapes, conversions
 
 
-def test_operators_that_do_nothing_are_gone(dtype):
+def test_no_op_operators_are_removed(dtype):
     """What is above the average goes once that is gone: averages add up numbers in an order that depends on strides."""
     before = """
 y = expand(clone(image, memory_format=torch.contiguous_format), [2, 3, 4, 4])
@@ -204,7 +204,7 @@ relu(avg_pool2d(dropout(y, 0.5, False), [1, 1]))
     check_pass("EliminateNoop", before, "relu(image)", SHAPES, dtype, until_fixed_point=True)
 
 
-def test_operators_that_do_something_stay(dtype):
+def test_operators_with_an_effect_stay(dtype):
     before = "slice(max_pool2d(repeat(slice(image, 1, 0, 2), [1, 2, 1, 1]), [1, 1], [2, 2]), 1, 0, 4, 2)"
     after = (
         "slice(max_pool2d(repeat(slice(image, dim=1, start=0, end=2), repeats=[1, 2, 1, 1]), "
@@ -219,7 +219,7 @@ def test_operators_that_do_something_stay(dtype):
     relu(view(view(unsqueeze(flatten(x), 0), [4, 6]), [2, 3, 4])) -> relu(x)
     view(C, [6]) -> C
 """))  # fmt: skip
-def test_reshapes_of_reshapes_are_one(before, after, dtype):
+def test_nested_reshapes_are_merged(before, after, dtype):
     check_pass("OptimizeReshape", before, after, {"x": (2, 3, 4), "C": (2, 3)}, dtype)
 
 
@@ -244,20 +244,20 @@ def test_a_reshape_moves_below_operators_on_each_number(dtype):
     _to_copy(_to_copy(n, dtype=torch.float32), dtype=torch.int32)
         -> _to_copy(_to_copy(n, dtype=torch.float32), dtype=torch.int32)
 """))  # fmt: skip
-def test_conversions_of_conversions_are_one_if_they_lose_no_number(before, after):
+def test_nested_conversions_are_merged_if_lossless(before, after):
     check_pass("OptimizeConversions", before, after, SHAPES)
 
 
 # ---------------------------------------------------------------------- constants
 
 
-def test_what_needs_only_constants_is_computed_now(dtype):
+def test_constant_expressions_are_evaluated(dtype):
     before = "c = add(mul(A, B), 1.0); m = max.dim(c, 0); [add(x, c), m[0], m[1]]"
     check_pass("ConstantFold", before, "add(x, constant), constant, constant", SHAPES, dtype)
     assert graph_pass("ConstantFold").exactness is Exactness.EXACT
 
 
-def test_random_numbers_parameters_and_large_results_are_not_computed_now():
+def test_random_trained_and_large_expressions_are_not_evaluated():
     drawn = call(aten.rand_like.default, constant(2, 3))
     weight = Constant(torch.nn.Parameter(torch.rand(2, 3)), "weight", trainable=True)
     assert ops(FunctionGraph([], [drawn])) == ["rand_like"]

@@ -89,7 +89,7 @@ def test_the_reader_that_depends_on_strides_is_named():
     }
 
 
-def test_equal_constants_with_other_strides_stay_two_where_a_product_reads_them():
+def test_equal_constants_with_different_strides_are_not_merged_below_a_product():
     data = torch.randn(64, 64, generator=torch.Generator().manual_seed(0))
     constants = [Constant(data), Constant(data.t().contiguous().t())]
     x = tensor(64, 64)
@@ -101,7 +101,7 @@ def test_equal_constants_with_other_strides_stay_two_where_a_product_reads_them(
     assert ops(graph) == ["add"]
 
 
-def test_a_product_with_one_stays_in_exact_mode_where_a_sum_would_see_expanded_memory():
+def test_a_product_with_one_stays_in_exact_mode_if_a_sum_would_read_expanded_memory():
     x = tensor(33, 64)
     expanded = call(aten.expand.default, call(aten.slice.Tensor, x, 0, 0, 1), [33, 64])
     graph = FunctionGraph([x], [call(aten.sum.dim_IntList, call(aten.mul.Tensor, expanded, 1.0), [0])])

@@ -9,7 +9,7 @@ from tests.tensor.passes.checking import aten, graph_pass, ops, run, tensor
 SIZES = (50, 100, 200)
 
 
-def test_nested_concats_are_one_in_one_rewrite():
+def test_nested_concats_are_flattened_in_one_rewrite():
     """One by one, each rewrite would build the outer concat again: 1 + 2 + 3 + ... inputs."""
     x = tensor(2, 2)
     for size in SIZES:
@@ -23,7 +23,7 @@ def test_nested_concats_are_one_in_one_rewrite():
         assert len(graph.toposort()[0].inputs) == size + 1
 
 
-def test_nested_concats_of_two_axes_are_one_for_each_run_of_one_axis():
+def test_nested_concats_of_two_axes_are_flattened_per_axis():
     x = tensor(2, 2)
     y = x
     for axis in (0, 0, 1, 1, 0):

@@ -61,7 +61,7 @@ def kept(make, *names, values=(-1.0, 0.0, 0.5, 1.0, 6.0)):
     return graph
 
 
-def test_what_is_detached_from_a_parameter_stays_so():
+def test_values_detached_from_a_parameter_stay_detached():
     graph = kept(lambda w: call(aten.add.Tensor, w, call(aten.detach.default, w)), "EliminateNoop")
     assert "detach" in ops(graph)
     x = tensor(3)
@@ -97,7 +97,7 @@ def least(w):
 
 
 @pytest.mark.parametrize("make", [greatest, least])
-def test_the_gradient_of_the_greatest_goes_to_one_of_equal_numbers(make):
+def test_the_gradient_of_amax_goes_to_one_of_equal_elements(make):
     graph = kept(make, "DCE", "EliminateIndices")
     assert ops(graph)[2] == make(parameter(2, 3)).owner.op.name
 
@@ -113,7 +113,7 @@ def test_the_gradient_of_the_greatest_goes_to_one_of_equal_numbers(make):
     lambda w: call(aten.relu.default, call(aten.abs.default, w)),
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["OptimizeClips", "RemoveIdentityRelu", "RemoveIdentityClip", "SinkCode"])
-def test_clips_keep_the_gradient_on_their_bounds(name, make):
+def test_clips_preserve_the_gradient_at_their_bounds(name, make):
     kept(make, name)
 
 
@@ -124,7 +124,7 @@ def test_a_relu_of_a_relu_is_removed_in_training_too():
     assert "clamp" not in ops(graph)
 
 
-def test_the_greater_of_two_shares_the_gradient_where_they_are_equal():
+def test_maximum_splits_the_gradient_at_ties():
     def clipped(w):
         return call(
             aten.minimum.default, call(aten.maximum.default, w, full(0.0, dtype=DOUBLE)), full(6.0, dtype=DOUBLE)

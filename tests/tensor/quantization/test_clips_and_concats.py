@@ -28,7 +28,7 @@ def clip(x, low, high):
     return call(aten.clamp.default, x, low, high)
 
 
-def test_a_clip_that_lets_all_numbers_of_the_integers_pass_is_removed():
+def test_a_clip_wider_than_the_quantized_range_is_removed():
     x = reals()
     assert ops(optimized([x], quantized.quantize(clip(x, -7.0, 6.5), A), EXACT)) == ["quantize"]
     assert ops(optimized([x], quantized.quantize(call(aten.relu.default, x), POSITIVE), EXACT)) == ["quantize"]
@@ -36,14 +36,14 @@ def test_a_clip_that_lets_all_numbers_of_the_integers_pass_is_removed():
     assert ops(optimized([y], clip(quantized.dequantize(y), -7.0, 6.5), EXACT)) == ["dequantize"]
 
 
-def test_a_clip_that_is_narrower_than_the_integers_stays():
+def test_a_clip_narrower_than_the_quantized_range_stays():
     x, y = reals(), integers(A, name="y")
     declined = reasons([x], quantized.quantize(clip(x, 0.0, 1.0), A), EXACT)
     assert declined == ["the clip is narrower than the range of the integers"]
     assert reasons([y], clip(quantized.dequantize(y), 0.0, 1.0), EXACT) == declined
 
 
-def test_integers_take_the_range_of_a_clip_before_they_are_read():
+def test_quantization_gets_the_range_of_a_clip_above_it():
     x, y = reals(), integers(B, name="y")
     sum_ = quantized.apply(quantized.add, [quantized.quantize(clip(x, 0.0, 6.0), A), y], C)
     graph = optimized([x, y], sum_, LOSSY, within=1)
@@ -70,7 +70,7 @@ def test_a_concat_of_integers_keeps_their_scales_alike():
     ]
 
 
-def test_what_others_read_keeps_its_scale():
+def test_tensors_with_other_users_keep_their_scale():
     x, y = integers(A), integers(B, name="y")
     whole = quantized.apply(quantized.add, [x, y], C)
     declined = reasons([x, y], [clip(quantized.dequantize(whole), 0.0, 6.0), whole], LOSSY)
@@ -107,7 +107,7 @@ def test_a_concat_between_dequantize_and_quantize_concats_integers():
     assert graph.outputs[0].type.quantization == B
 
 
-def test_a_concat_that_is_read_in_floating_point_or_not_all_of_integers_stays():
+def test_a_concat_with_real_inputs_or_users_stays():
     x, y = integers(A), reals(name="y")
     parts = [quantized.dequantize(x), y]
     declined = reasons([x, y], quantized.quantize(call(aten.cat.default, parts), A), "OptimizeConcatQuantization")
@@ -127,7 +127,7 @@ def linear(x, outputs=6):
     return quantized.dequantize(quantized.apply(quantized.linear, [x, weight], Quantization(4.0, 20)))
 
 
-def test_a_relu_of_a_linear_layer_is_done_with_integers():
+def test_a_relu_of_a_linear_layer_is_quantized():
     x = integers(A, 4, 5)
     graph = optimized([x], call(aten.relu.default, linear(x)), "OptimizeQuantFCFloatRelu")
     assert ops(graph) == ["quantized_linear", "quantized_relu", "dequantize"]
@@ -143,7 +143,7 @@ def test_a_relu_of_something_else_does_not_end_the_search():
     assert ops(graph).count("relu") == 2
 
 
-def test_a_linear_layer_that_others_read_keeps_its_relu():
+def test_a_linear_layer_with_other_users_keeps_its_relu():
     x = integers(A, 4, 5)
     y = linear(x)
     declined = reasons([x], [call(aten.relu.default, y), y], "OptimizeQuantFCFloatRelu")
@@ -167,7 +167,7 @@ def test_a_transpose_moves_below_a_conversion(convert, x):
     assert graph.toposort()[0].outputs[0].type.shape == (1, 5, 10, 15)
 
 
-def test_a_transpose_stays_above_quantize_if_others_read_it():
+def test_a_transpose_with_other_users_stays_above_quantize():
     x = reals(1, 5, 10, 15)
     moved = call(aten.permute.default, x, [0, 2, 3, 1])
     declined = reasons([x], [quantized.quantize(moved, A), moved], "SinkCode")
@@ -184,7 +184,7 @@ def test_a_reshape_moves_below_quantize():
     ]
 
 
-def test_a_transpose_of_a_quantized_constant_is_done_with_the_constant():
+def test_a_transpose_of_a_quantized_constant_is_evaluated():
     """Glow: Transpose(Quantize(Constant)) is Quantize(Constant), the constant transposed."""
     weight = Constant(torch.rand(1, 10, 20, 3), "weight")
     y = call(aten.permute.default, quantized.quantize(weight, A), [0, 3, 1, 2])
@@ -193,7 +193,7 @@ def test_a_transpose_of_a_quantized_constant_is_done_with_the_constant():
     assert graph.toposort()[0].inputs[0].type.shape == (1, 3, 10, 20)
 
 
-def test_a_transpose_that_the_type_of_quantized_tensors_does_not_pass_stays_behind_a_rescale():
+def test_a_transpose_without_quantized_type_inference_stays_below_a_rescale():
     x = integers(A, 2, 3)
     turned = call(aten.mT.default, quantized.rescale(x, B))
     assert ops(optimized([x], turned, "OptimizeQuantization")) == ["rescale_quantized", "mT"]

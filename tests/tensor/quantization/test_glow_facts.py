@@ -69,7 +69,7 @@ def test_rescale_to_the_same_scale_is_a_no_op():
     assert ops(optimized([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
 
 
-def test_dequantize_of_rescale_reads_what_was_rescaled():
+def test_dequantize_of_rescale_reads_the_input_of_the_rescale():
     x = integers(A)
     given = [torch.arange(-30, 66).reshape(2, 3, 4, 4).to(torch.int8)]  # what B can hold
     y = quantized.dequantize(quantized.rescale(x, B))
@@ -78,7 +78,7 @@ def test_dequantize_of_rescale_reads_what_was_rescaled():
     assert graph.toposort()[0].op["input_scale"] == A.scale
 
 
-def test_dequantize_of_quantize_is_removed_only_where_asked_for():
+def test_dequantize_of_quantize_is_removed_only_on_request():
     x = reals()
     y = call(aten.neg.default, quantized.dequantize(quantized.quantize(x, A)))
     assert ops(optimized([x], y, EXACT)) == ["quantize", "dequantize", "neg"]
@@ -86,7 +86,7 @@ def test_dequantize_of_quantize_is_removed_only_where_asked_for():
     assert ops(optimized([x], y, LOSSY, within=A.scale / 2 + 1e-6, given=given)) == ["neg"]
 
 
-def test_dequantize_of_quantize_also_clips_and_no_bound_holds_for_that():
+def test_dequantize_of_quantize_clips_so_its_error_is_unbounded():
     """What the rule leaves out, in numbers: the clipping of 1000 to the range of the integers."""
     x = reals(1)
     y = quantized.dequantize(quantized.quantize(x, A))
@@ -145,7 +145,7 @@ def test_a_trained_constant_is_not_quantized_at_compile_time():
     assert reasons([], quantized.quantize(weight, A), "ConvertQuantizedConstants", EXACT) == []
 
 
-def test_a_conversion_of_a_splat_is_a_number_everywhere():
+def test_a_conversion_of_a_splat_is_a_splat():
     full = call(aten.full.default, [3, 4], 1.0)
     assert optimized([], quantized.quantize(full, A), EXACT).outputs[0].number == 23
     whole = Constant(torch.full((3, 4), 23, dtype=torch.int8), quantization=A)
@@ -173,7 +173,7 @@ def test_max_with_a_number_that_may_be_greater_stays():
     assert ops(optimized([x], binary(quantized.maximum, x, low, B), EXACT)) == ["quantized_max"]  # it rescales too
 
 
-def test_relu_of_integers_that_stand_for_no_number_below_0_is_removed():
+def test_relu_of_a_nonnegative_quantized_range_is_removed():
     x = integers(of := Quantization(0.1, -128))
     for name in (EXACT, "RemoveIdentityRelu"):
         same = quantized.dequantize(quantized.apply(quantized.relu, [x], of))
@@ -185,7 +185,7 @@ def test_relu_of_integers_that_stand_for_no_number_below_0_is_removed():
     ]
 
 
-def test_rescale_goes_above_a_max_of_tensors_quantized_alike():
+def test_rescale_moves_above_a_max_of_equally_quantized_tensors():
     x, y = integers(A), integers(A, name="y")
     graph = optimized([x, y], quantized.rescale(binary(quantized.maximum, x, y, A), B), EXACT)
     assert ops(graph) == ["rescale_quantized", "rescale_quantized", "quantized_max"]
@@ -226,21 +226,21 @@ def test_rescale_of_a_quotient_becomes_the_scale_of_the_result():
     assert len(optimized([x, y], result, LOSSY, within=1, given=given)) == 1
 
 
-def test_rescale_of_a_result_that_others_read_stays():
+def test_a_rescale_of_a_result_with_other_users_stays():
     x, y = integers(A), integers(B, name="y")
     total = binary(quantized.add, x, y)
     declined = reasons([x, y], [quantized.rescale(total, A), total], LOSSY)
     assert declined == ["the result of quantized_add has other users"] * len(declined)
 
 
-def test_rescale_below_a_max_goes_through_it_and_into_it():
+def test_rescale_below_a_max_moves_above_it_and_is_merged():
     x, y = integers(A), integers(A, name="y")
     graph = optimized([x, y], quantized.rescale(binary(quantized.maximum, x, y, A), C), LOSSY, within=1)
     assert ops(graph) == ["quantized_max"]
     assert graph.toposort()[0].op["input_scale"] == A.scale
 
 
-def test_four_rescales_around_a_convolution_are_part_of_it():
+def test_four_rescales_around_a_convolution_are_fused_into_it():
     x, w, b = integers(A, 1, 2, 5, 5), integers(A, 3, 2, 3, 3, name="w"), integers(A, 3, name="b")
     inner = [quantized.rescale(v, B) for v in (x, w, b)]
     y = quantized.rescale(quantized.apply(quantized.conv2d, inner, Quantization(9.0, 0), **CONV), WIDE)
@@ -254,7 +254,7 @@ def test_four_rescales_around_a_convolution_are_part_of_it():
 
 
 @pytest.mark.parametrize("target", [quantized.linear, quantized.matmul])
-def test_rescales_around_a_product_are_part_of_it(target):
+def test_rescales_around_a_product_are_fused_into_it(target):
     x, w = integers(A, 4, 5), integers(A, 5, 5, name="w")
     inner = [quantized.rescale(v, B) for v in (x, w)]
     y = quantized.rescale(quantized.apply(target, inner, Quantization(3.0, 0)), WIDE)
@@ -262,7 +262,7 @@ def test_rescales_around_a_product_are_part_of_it(target):
     assert len(optimized([x, w], y, LOSSY, within=slack)) == 1
 
 
-def test_rescales_between_four_operators_go():
+def test_rescales_between_four_operators_are_removed():
     x, y = integers(A), integers(B, name="y")
     steps = [(quantized.add, Quantization(0.2, 0)), (quantized.sub, Quantization(0.3, 0))]
     steps += [(quantized.maximum, Quantization(0.3, 1)), (quantized.minimum, Quantization(0.3, 2))]
@@ -279,7 +279,7 @@ def factors(of, low, high):
     return (first + torch.arange(96) * 7 % (last - first + 1)).reshape(2, 3, 4, 4).to(torch.int8)
 
 
-def test_rescales_between_sum_difference_product_and_quotient_go():
+def test_rescales_between_sum_difference_product_and_quotient_are_removed():
     x, y = integers(A), integers(B, name="y")
     middle, last = Quantization(0.25, 9), Quantization(0.15, 0)
     steps = [(quantized.add, Quantization(0.2, 0)), (quantized.sub, Quantization(0.2, 0))]
@@ -294,7 +294,7 @@ def test_rescales_between_sum_difference_product_and_quotient_go():
     assert ops(graph) == ["quantized_add", "quantized_sub", "quantized_mul", "quantized_div"]
 
 
-def test_six_operators_each_with_a_rescale_are_six_operators():
+def test_rescales_of_six_operators_are_fused_into_them():
     """Of Glow's graph of 12 operators the rescales behind all, the greater one too, are part of the operators."""
     x, y = integers(A), integers(B, name="y")
     last = Quantization(0.2, 0)
@@ -312,7 +312,7 @@ def test_six_operators_each_with_a_rescale_are_six_operators():
     assert graph.outputs[0].type == result.type
 
 
-def test_two_rescales_below_a_sum_are_part_of_it():
+def test_two_rescales_below_a_sum_are_fused_into_it():
     x, y = integers(A), integers(A, name="y")
     total = binary(quantized.add, x, y, Quantization(0.12, 0))
     result = quantized.rescale(quantized.rescale(total, Quantization(0.2, 5)), C)
@@ -330,14 +330,14 @@ def test_two_rescales_below_a_sum_are_part_of_it():
     lambda x: call(aten.max_pool2d.default, x, [2, 2], [2, 2], [1, 1]),
     lambda x: call(aten.select.int, x, 1, 2),
 ])  # fmt: skip
-def test_rescale_moves_below_what_picks_numbers(move):
+def test_rescale_moves_below_operators_that_select_elements(move):
     x = integers(A)
     graph = optimized([x], move(quantized.rescale(x, B)), EXACT)
     assert ops(graph)[-1] == "rescale_quantized"
     assert len(graph) == 2
 
 
-def test_rescales_meet_below_a_chain_of_moves():
+def test_rescales_are_merged_below_a_chain_of_moves():
     """Glow: slice, rescale, reshape, rescale, transpose, max pool: one rescale is left, and it is the last."""
     x = integers(A)
     y = quantized.rescale(call(aten.slice.Tensor, x, 1, 1, 3), B)
@@ -348,7 +348,7 @@ def test_rescales_meet_below_a_chain_of_moves():
     assert ops(optimized([x], y, EXACT))[-2:] == ["rescale_quantized"] * 2
 
 
-def test_a_rescale_that_others_read_stays_above():
+def test_a_rescale_with_other_users_stays_above():
     x = integers(A)
     y = quantized.rescale(x, B)
     declined = reasons([x], [call(aten.select.int, y, 1, 0), y], EXACT)
@@ -358,7 +358,7 @@ def test_a_rescale_that_others_read_stays_above():
 # ---------------------------------------------------------------------- which rules a pass has
 
 
-def test_the_default_pass_promises_the_same_bits_and_the_other_says_that_it_does_not():
+def test_the_default_pass_is_exact_and_the_other_is_lossy():
     assert exactness(EXACT) is Exactness.EXACT
     assert exactness(LOSSY) is Exactness.LOSSY
     assert [rule.label for rule in RULES if rule.exactness is Exactness.LOSSY] == [
@@ -372,7 +372,7 @@ def test_the_default_pass_promises_the_same_bits_and_the_other_says_that_it_does
     ]
 
 
-def test_without_permission_no_operator_gets_another_scale_of_its_result():
+def test_without_permission_no_operator_changes_the_scale_of_its_result():
     careful = optimize_quantization("Careful", lossy=True, enable_quant_param_changes=False)
     assert not set(careful.rules) & set(CHANGE_PARAMETERS)
     registry = with_passes(careful)

@@ -80,7 +80,7 @@ def test_adding_an_odd_offset_before_rounding_moves_halves_only():
     assert ((ours - glow).abs() == halves).all()
 
 
-def test_all_integers_of_8_bits_come_back_from_their_real_numbers():
+def test_all_8_bit_integers_round_trip_through_real_numbers():
     every = torch.arange(-128, 128).to(torch.int8)
     for scale in (2.0**-100, 1e-7, 0.1, 1 / 3, 0.7, 1.0, 12345.678, 2.0**100):
         for offset in (-128, -1, 0, 77, 127):
@@ -103,7 +103,7 @@ def test_a_bias_has_32_bits_or_is_real():
     assert quantized.quantize_tensor(torch.tensor([1e30, -1e30]), 1.0, 0, torch.int32).tolist() == [2**30, -(2**30)]
 
 
-def test_a_graph_refuses_inputs_that_are_quantized_otherwise_than_the_operator_says():
+def test_a_graph_refuses_inputs_whose_quantization_contradicts_the_operator():
     x, y = integers(A), integers(B, name="y")
     node = quantized.apply(quantized.add, [x, y], C).owner
     assert node is not None
@@ -159,7 +159,7 @@ def test_operators_that_move_numbers_keep_scale_and_offset():
         call(aten.cat.default, [x, reals()])
 
 
-def test_a_quantized_graph_goes_to_pytorch_and_back():
+def test_a_quantized_graph_round_trips_through_pytorch():
     x = reals(4, 5)
     weight = quantized.quantized_constant(Constant(torch.linspace(-1, 1, 30).reshape(6, 5)), B)
     y = quantized.apply(quantized.linear, [quantized.quantize(x, A), weight], WIDE)
@@ -173,7 +173,7 @@ def test_a_quantized_graph_goes_to_pytorch_and_back():
         assert torch.equal(one, other)
 
 
-def test_evaluating_constants_leaves_integers_as_they_are():
+def test_evaluating_constants_keeps_quantized_integers():
     """Else the weights would take four times the memory; a quantized constant is computed."""
     weight = Constant(torch.arange(12, dtype=torch.int8).reshape(3, 4), quantization=A)
     graph = optimized([], quantized.dequantize(weight), "ConstantFold")
@@ -196,7 +196,7 @@ def test_a_range_is_spread_over_all_integers_and_holds_0(low, high):
         quantized.quantization_of_range(0.0, 0.0)
 
 
-def test_inputs_of_one_name_get_names_of_their_own_in_pytorch():
+def test_inputs_with_equal_names_get_unique_names_in_pytorch():
     x, y = integers(A), integers(A)
     graph = FunctionGraph([x, y], [quantized.apply(quantized.sub, [x, y], C)])
     given = values(graph)

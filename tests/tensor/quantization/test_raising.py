@@ -116,7 +116,7 @@ def test_an_operator_between_pairs_becomes_one_on_integers(make, name):
     assert all(node.outputs[0].type.quantization is not None for node in arithmetic)
 
 
-def test_a_bias_of_32_bits_stays_one():
+def test_a_bias_of_32_bits_stays_quantized():
     x, step = reals(4, 5), Quantization(A.scale * B.scale, 0)
     bias = get(Constant(torch.arange(6, dtype=torch.int32) * 100, "bias"), step, torch.int32)
     y = call(aten.linear.default, through(x), get(constant(6, 5), B), bias)
@@ -139,7 +139,7 @@ def test_operators_without_a_quantized_form_are_declined_with_a_reason(make, dec
     assert len(graph) == before
 
 
-def test_other_ranges_and_readers_stay_and_say_why():
+def test_unsupported_ranges_and_users_are_declined_with_a_reason():
     x = reals()
     whole = put(x)
     assert "its plain integers, or interprets them differently" in reasons([x], [get(whole), whole], RAISE)[0]
@@ -257,14 +257,14 @@ def test_lossy_rules_keep_a_raised_resnet_on_integers(resnet):
     assert len(quantized) == resnet.convolutions + resnet.additions + 2
 
 
-def test_the_rules_leave_the_pairs_of_resnet_if_it_was_not_raised(resnet):
+def test_the_rules_keep_the_pairs_of_resnet_unless_it_was_raised(resnet):
     """Glow's DQ(Q(x)) → x would delete the quantization of this graph."""
     manager(*QUANTIZATION).run(resnet.graph)
     left = counts(resnet.graph)
     assert (left["quantize_per_tensor"], left["dequantize_per_tensor"]) == resnet.pairs
 
 
-def test_scales_for_each_channel_stay_as_they_are_and_say_why():
+def test_per_channel_scales_are_declined_with_a_reason():
     def make():
         return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
 

@@ -76,7 +76,7 @@ def test_the_default_pipeline_keeps_every_bit(seed):
         assert torch.equal(old, new)
 
 
-def test_lossy_passes_would_be_noticed_by_this():
+def test_this_check_detects_lossy_passes():
     """Else the comparison above is blind: on some of these graphs the lossy passes give other bits."""
     different = 0
     for seed in range(20):
