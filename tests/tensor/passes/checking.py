@@ -154,7 +154,7 @@ def leaves(shapes, dtype):
     return found
 
 
-def read(text, shapes, dtype):
+def read(text, shapes, dtype=torch.float32):
     """The inputs that an expression reads, and its value."""
     known = leaves(shapes, dtype)
     inputs = [v for name, v in known.items() if not name.isupper() and re.search(rf"\b{name}\b", text)]
