@@ -92,14 +92,15 @@ def test_a_call_with_other_arguments_is_refused(args, kwargs, says):
         to_module(imported("transformer"))(*args, **kwargs)
 
 
-def test_a_specialized_number_cannot_change():
+@pytest.mark.parametrize(("number", "found"), [(4, "4"), (3.0, "3.0"), (torch.tensor(3), r"tensor\(3\)")])
+def test_a_specialized_number_cannot_change(number, found):
     x = torch.randn(2, 3)
     named_pair = {"a": x, "b": x}
     module = to_module(from_module(Dressed(), ((x, x),), {"scale": 3, "named": named_pair}))
     with pytest.raises(
-        OperatorError, match="expected 3 as argument 2, its value when the module was exported, got 4; export again"
+        OperatorError, match=f"expected 3 as argument 2, its value when the module was exported, got {found}; export"
     ):
-        module((x, x), scale=4, named=named_pair)
+        module((x, x), scale=number, named=named_pair)
 
 
 def test_a_graph_by_hand_accepts_as_many_tensors_as_it_has_inputs():

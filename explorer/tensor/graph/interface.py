@@ -8,6 +8,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from explorer.errors import OperatorError
+from explorer.tensor.ir.schemas import exact
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +124,7 @@ class Interface:
             wanted, found = _describe(self.arguments), _describe(spec)
             raise OperatorError(f"expected {wanted}, as when the module was exported, got {found}")
         for position, value in self.fixed:
-            if flat[position] != value:
+            if not isinstance(flat[position], type(value)) or exact(flat[position]) != exact(value):
                 raise OperatorError(
                     f"expected {value!r} as argument {position}, its value when the module was exported, "
                     f"got {flat[position]!r}; export again to change it"
