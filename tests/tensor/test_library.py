@@ -119,7 +119,7 @@ def test_axis_names_follow_transposes_regardless_of_caching():
     assert call(aten.view.default, named[1], [2, 3, 2, 8]).type.layout == ""
 
 
-def test_reshaping_a_channels_last_tensor_copies():
+def test_a_view_of_an_argument_with_other_strides_copies():
     x = Variable(TensorType(torch.float32, (2, 3, 4)), name="x")
     graph = FunctionGraph([x], [call(aten.view.default, x, [6, 4])])
     from explorer.tensor import to_module

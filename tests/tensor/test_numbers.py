@@ -103,7 +103,7 @@ def test_numbers_of_equal_type_and_value_are_merged():
     graph.verify()
 
 
-def test_an_integer_outside_the_range_of_int64_is_refused():
+def test_an_integer_too_large_for_a_tensor_is_refused():
     with pytest.raises(OperatorError, match="too large"):
         call(aten.mul.Tensor, tensor("x", 3), 2**64)
 

@@ -79,7 +79,7 @@ def test_aliases_of_the_module_are_preserved(function, source):
     assert made(given).untyped_storage().data_ptr() == memory.untyped_storage().data_ptr()
 
 
-def test_equal_outputs_stay_the_same_tensor():
+def test_an_output_returned_twice_stays_one_tensor():
     def twice(_, x):
         y = x * 2
         return y, y

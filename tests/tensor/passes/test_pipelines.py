@@ -102,7 +102,7 @@ def test_rounds_of_a_fixed_point_are_steps_below_the_pass():
     assert "transpose_below_elementwise" in told[0].rules
 
 
-def test_a_pass_after_a_declining_one_is_still_tried_everywhere():
+def test_a_pass_continues_after_a_node_that_does_not_match():
     """Glow leaves a whole pass at the first layer that does not fit; here the next one is looked at."""
     x, y = tensor(2, 3, 4, 4), tensor(2, 3, 4, 4, name="y")
     shared = call(aten.relu.default, x)

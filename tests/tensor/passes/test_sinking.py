@@ -197,7 +197,7 @@ def test_values_hold_where_a_view_follows_a_moved_transpose(dtype):
     check_pass("EliminateNoop SinkCode", before, after, SHAPES, dtype)
 
 
-def test_the_log_of_a_pass_has_one_line_per_rewrite():
+def test_the_profile_of_a_pass_has_one_row_per_rule():
     x = tensor(*SHAPE)
     graph = FunctionGraph([x], [call(aten.relu.default, transposed(x))])
     profile = graph_pass("SinkCode").run(graph)

@@ -86,7 +86,7 @@ def test_dequantize_of_quantize_is_removed_only_on_request():
     assert ops(optimized([x], y, LOSSY, within=A.scale / 2 + 1e-6, given=given)) == ["neg"]
 
 
-def test_dequantize_of_quantize_clips_so_its_error_is_unbounded():
+def test_dequantize_of_quantize_clips_beyond_any_error_bound():
     """What the rule leaves out, in numbers: the clipping of 1000 to the range of the integers."""
     x = reals(1)
     y = quantized.dequantize(quantized.quantize(x, A))
