@@ -117,19 +117,19 @@ def look_up(kind: str, name: str, known: Mapping[str, Value]) -> Value:
     return known[name]
 
 
-def check_name(kind: str, asked: object, known: Collection[str]) -> None:
+def check_name(kind: str, name: object, known: Collection[str]) -> None:
     """Raises: UnknownNameError, which lists the known names, if the name of this kind is not among them."""
-    if asked not in known:
-        raise unknown_name(kind, asked, list(known))
+    if name not in known:
+        raise unknown_name(kind, name, list(known))
 
 
-def unknown_name(kind: str, asked: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
+def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
     """Make the error for an unknown name of this kind; `known` are the existing names.
 
     Of many names, the most similar ones are listed.
     """
-    names = [str(name) for name in known]
+    names = [str(item) for item in known]
     if len(names) <= MAX_NAMES:
-        return UnknownNameError(f"no {kind} named {asked!r}; known are: {', '.join(names) or '(none)'}")
-    near = get_close_matches(str(asked), names, n=5, cutoff=0.0)
-    return UnknownNameError(f"no {kind} named {asked!r}; of {len(names)} known ones the nearest are: {', '.join(near)}")
+        return UnknownNameError(f"no {kind} named {name!r}; known are: {', '.join(names) or '(none)'}")
+    near = get_close_matches(str(name), names, n=5, cutoff=0.0)
+    return UnknownNameError(f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {', '.join(near)}")

@@ -103,7 +103,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         """What the layers prepared from their parameters, for one evaluation."""
 
     def _outputs(self, values: Mapping[int, Tensor]) -> Tensor:
-        """The outputs (B, outputs, classes), each in memory of its own."""
+        """The outputs (B, outputs, classes), each in its own memory."""
         planned = self._plan.output
         result = self._read(planned, [values[source] for source in planned.read.sources])  # (outputs, 1, B, classes)
         if planned.read.kind is ReadKind.EXPAND:

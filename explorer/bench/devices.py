@@ -17,8 +17,8 @@ def why_no_cuda() -> str | None:
         available = torch.cuda.is_available()
     if available:
         return None
-    said = [str(warning.message) for warning in caught]
-    return f"no CUDA device can be used: {_first_sentence(said[-1] if said else _what_init_says())}"
+    messages = [str(warning.message) for warning in caught]
+    return f"no CUDA device can be used: {_first_sentence(messages[-1] if messages else _what_init_says())}"
 
 
 def device_name(device: str) -> str:

@@ -31,10 +31,10 @@ def measure_layers(trace: Trace, step: "int | str" = -1, *, x: Tensor | None = N
     the whole forward pass, the sum of the layers, each layer and each read; it is precise when the first two are.
     """
     require_circuit(trace, "layers are timed one by one")
-    asked = Settings(kind=FORWARD, **settings)
-    asked = asked if x is None else replace(asked, batch_size=len(x))
+    config = Settings(kind=FORWARD, **settings)
+    config = config if x is None else replace(config, batch_size=len(x))
     index = trace.step(step).index
-    return measure(asked, LAYERS, trace.options, lambda begun: _time_layers(begun, trace, x, index))
+    return measure(config, LAYERS, trace.options, lambda begun: _time_layers(begun, trace, x, index))
 
 
 def _time_layers(begun: MeasurementRun, trace: Trace, x: Tensor | None, step: int) -> Timed:

@@ -39,15 +39,15 @@ def measure_steps(
     Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit without learnable
     parameters if `kind` is training; UnknownNameError, ValueRangeError for invalid settings.
     """
-    asked = Settings(**settings)
-    asked = replace(asked, batch_size=_rows(trace, x, asked.batch_size))
+    config = Settings(**settings)
+    config = replace(config, batch_size=_rows(trace, x, config.batch_size))
     chosen = default_steps(trace) if steps is None else tuple(sorted({trace.step(step).index for step in steps}))
 
     def time(begun: MeasurementRun) -> Timed:
-        reference = Reference(begun, trace, x, asked.batch_size)
+        reference = Reference(begun, trace, x, config.batch_size)
         return time_candidates(begun, [reference.candidate(step) for step in chosen])
 
-    return measure(asked, STEPS, trace.options, time)
+    return measure(config, STEPS, trace.options, time)
 
 
 def measure_sweep(

@@ -239,10 +239,10 @@ class RewriteDatabase(ABC, Generic[Item]):
 
         Accepts a `Query`, or its short form: `query("+fast_run", "-inplace")`. Raises: QueryError.
         """
-        asked = self._read(parts, subquery)
-        made = self._make(self._select(asked))
+        query = self._read(parts, subquery)
+        made = self._make(self._select(query))
         if isinstance(made, FromQuery):
-            made.origin = Origin(self, asked)
+            made.origin = Origin(self, query)
         return made
 
     def _select(self, query: Query) -> list[Entry[Item]]:
@@ -299,18 +299,18 @@ class FromQuery:
 
     def including(self, *tags: str) -> Self:
         """Build for the same query, including these tags too. Raises: QueryError."""
-        asked = self._require_origin()
-        return asked.database.query(asked.query.including(*tags))
+        origin = self._require_origin()
+        return origin.database.query(origin.query.including(*tags))
 
     def excluding(self, *tags: str) -> Self:
         """Build for the same query, excluding these tags. Raises: QueryError."""
-        asked = self._require_origin()
-        return asked.database.query(asked.query.excluding(*tags))
+        origin = self._require_origin()
+        return origin.database.query(origin.query.excluding(*tags))
 
     def requiring(self, *tags: str) -> Self:
         """Build for the same query, requiring these tags. Raises: QueryError."""
-        asked = self._require_origin()
-        return asked.database.query(asked.query.requiring(*tags))
+        origin = self._require_origin()
+        return origin.database.query(origin.query.requiring(*tags))
 
     def _require_origin(self) -> Origin:
         if self.origin is None:

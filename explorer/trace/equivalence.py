@@ -36,7 +36,7 @@ def checked_steps(
     """The check on `x` of each step that did not fail; `on_step` is called with each step before it is run.
 
     `semiring` is that of a circuit. The outputs under sum-product may be tiny, so differences are relative to them.
-    Complex logarithms are equal if the numbers that they stand for are.
+    Complex logarithms are equal if the numbers that they represent are.
     `source` returns the values before the first step, which may round differently.
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """

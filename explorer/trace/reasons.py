@@ -89,20 +89,20 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
 
 
 def reason_of_pass(
-    name: str, rules: Sequence[RuleDescription], asked: Sequence[RuleDescription], context: NodeContext
+    name: str, rules: Sequence[RuleDescription], fitting: Sequence[RuleDescription], context: NodeContext
 ) -> str:
-    """Explain why no rule of a pass reported a reason; `asked` are the rules that are tried at the operator."""
+    """Explain why no rule of a pass reported a reason; `fitting` are the rules that are tried at the operator."""
     if not rules:
         return f"{name} has no rules that are tried at single nodes; {context}"
-    if not asked:
+    if not fitting:
         return f"the rules of {name} are tried at {_operators_text(rules)}, and {context}"
-    named = [rule for rule in asked if rule.entries[0] != ANY_OPERATOR] or asked
+    named = [rule for rule in fitting if rule.entries[0] != ANY_OPERATOR] or fitting
     purposes = "; ".join(f"{rule.name}: {rule.doc}" for rule in named[:MAX_RULES])
     more = f"; and {len(named) - MAX_RULES} more" if len(named) > MAX_RULES else ""
     return f"no rule of {name} applies here, and none reported a reason: {context}. Their purposes: {purposes}{more}"
 
 
-def looks_at(rule: RuleDescription, record: NodeRecord) -> bool:
+def is_tried_at(rule: RuleDescription, record: NodeRecord) -> bool:
     """Whether a rule on operators, whose first entry names those that it is tried at, is tried at such a node."""
     wanted = rule.entries[0]
     return wanted == ANY_OPERATOR or record.title in (name.split(".")[0] for name in wanted.split(OR))
@@ -118,7 +118,7 @@ def _operators_text(rules: Sequence[RuleDescription]) -> str:
 def _reason_at_operator(rule: RuleDescription, context: NodeContext) -> str:
     """Explain a rule on operators that reported no reason."""
     wanted = _operators_text([rule])
-    if not looks_at(rule, context.record):
+    if not is_tried_at(rule, context.record):
         return f"node {context.node} is {context.record.title}; {rule.pattern} is tried at {wanted}"
     what = f"; its purpose: {rule.doc}" if rule.doc else ""
     return f"it does not apply here, and reports no reason: it is tried at {wanted}, and {context}{what}"

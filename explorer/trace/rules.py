@@ -21,8 +21,8 @@ def near_misses(
 
     Passes are those of the tensor level. Raises: UnknownNameError.
     """
-    asked = rules if pattern is None else rules_of_pass(pattern, every, rules) or [find_rule(rules, pattern)]
-    names = [rule.pattern for rule in asked]
+    selected = rules if pattern is None else rules_of_pass(pattern, every, rules) or [find_rule(rules, pattern)]
+    names = [rule.pattern for rule in selected]
     answers: list[NearMisses] = []
     for name in names:
         refusals = tuple(r.refusal for s in steps for r in s.refusals if r.refusal.pattern == name)

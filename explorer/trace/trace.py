@@ -189,7 +189,7 @@ class Trace:
     def __repr__(self) -> str:
         return f"<Trace: {len(self.steps)} steps>"
 
-    # ------------------------------------------------------------------ what the answers are made of, made once
+    # ------------------------------------------------------------------ data that the answers share, computed once
 
     @cached_property
     def records(self) -> Records:

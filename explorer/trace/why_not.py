@@ -11,7 +11,7 @@ from explorer.trace.passes import pass_names, rules_of_pass, steps_of_pass, trie
 from explorer.trace.reasons import (
     NodeContext,
     fate_of_matches,
-    looks_at,
+    is_tried_at,
     matches_at,
     reason_of_pass,
     reason_without_refusal,
@@ -90,10 +90,12 @@ class WhyNots:
         tried = (informative or run)[-1]
         rules = [rule for rule in rules if tries(tried, rule)]
         context = self._context(node, tried)
-        asked = [rule for rule in rules if looks_at(rule, context.record)]
-        best = max((self.of_rule(rule.pattern, node, tried.index) for rule in asked), key=_closeness, default=None)
+        fitting = [rule for rule in rules if is_tried_at(rule, context.record)]
+        best = max((self.of_rule(rule.pattern, node, tried.index) for rule in fitting), key=_closeness, default=None)
         if best is None or _closeness(best) == NO_REASON:
-            return WhyNot(name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, asked, context))
+            return WhyNot(
+                name, node, tried.index, False, False, (), None, reason_of_pass(name, rules, fitting, context)
+            )
         which = "the only rule" if len(rules) == 1 else f"the closest of {len(rules)} rules"
         return replace(best, reason=f"{which} of {name}: {best.reason}")
 

@@ -31,7 +31,7 @@ def cached(
 ) -> "Callable[Concatenate[TraceIndex, Arguments], Result]":
     """Decorator: compute a function of an index and positional arguments once per trace.
 
-    Arguments without an order of their own, such as a `State`, are recognized by identity and kept alive.
+    Arguments that compare by identity, such as a `State`, are kept alive.
     """
 
     @wraps(view)
@@ -156,9 +156,9 @@ class TraceIndex:
                 number -= 1
                 found[[group.node, *group.members]] = number
             for rewrite in reversed(step.applied):
-                stands = (*rewrite.became, *rewrite.added)
-                if not rewrite.parameter_path and stands:
-                    found[list(rewrite.removed)] = found[stands[-1]]
+                new = (*rewrite.became, *rewrite.added)
+                if not rewrite.parameter_path and new:
+                    found[list(rewrite.removed)] = found[new[-1]]
         return found
 
     @cached_property

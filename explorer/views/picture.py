@@ -91,8 +91,8 @@ def picture(
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
-    for kind, asked, known in choices:
-        check_name(kind, asked, known)
+    for kind, name, known in choices:
+        check_name(kind, name, known)
     at = index.step(step).index
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
     painter = _Painter(index, at, colour_by, drawn, near_misses, times, trial)

@@ -19,16 +19,16 @@ from widgets.schema import (
 def question_view(index: TraceIndex, question: Question) -> QuestionView:
     """Return the question with its answers, so that they can be checked without Python."""
     reveal: GroupBy = "fold" if question.kind == "fold-with" else question.group_by
-    asked = _picture(index, question.after_step, "plain", "kind", question.group_by)
+    asking = _picture(index, question.after_step, "plain", "kind", question.group_by)
     shown = _picture(index, question.step, "diff", "change", reveal)
     view: QuestionView = {
         "version": VERSION,
         "text": question.text,
-        "asking": _picture_state(asked, question.nodes),
+        "asking": _picture_state(asking, question.nodes),
         "revealing": _picture_state(shown, _nodes_of_answer(index, question)),
     }
     if question.kind == "fold-with":
-        view["clicks"] = _clicks(index, question, asked)
+        view["clicks"] = _clicks(index, question, asking)
     elif question.kind == "layers-left":
         view["number"] = _number(index, question)
     else:
@@ -69,10 +69,10 @@ def _number(index: TraceIndex, question: Question) -> NumberView:
     return {"noun": f"{noun_of(index)}s".capitalize(), "answer": answer, "right": right, "wrong": wrong}
 
 
-def _clicks(index: TraceIndex, question: Question, asked: PictureView) -> ClicksView:
+def _clicks(index: TraceIndex, question: Question, asking: PictureView) -> ClicksView:
     (node,) = question.nodes
     known = fold_together(index, question)
-    boxes = {box["id"]: box["ids"][0] for box in asked["nodes"]}
+    boxes = {box["id"]: box["ids"][0] for box in asking["nodes"]}
     others = [other for other in boxes.values() if other != node and other not in known.wanted]
     return {
         "boxes": boxes,

@@ -98,8 +98,8 @@ def grade_3(answer: Any) -> Feedback:
     if float(off.max()) > CLOSE:
         a, b = divmod(int(off.argmax()), 2)
         found = f"at x0 = {a}, x1 = {b} the circuit returns {table[a, b]:.4g}"
-        asked = "Compute the two terms there by hand, and compare both factors of each, and the weights"
-        return Feedback(False, f"It is smooth, and a distribution, but a different one: {found}. {asked}.")
+        advice = "Compute the two terms there by hand, and compare both factors of each, and the weights"
+        return Feedback(False, f"It is smooth, and a distribution, but a different one: {found}. {advice}.")
     return Feedback(True, "Right: all inputs of the sum now have the same variables, so one pass is exact.")
 
 

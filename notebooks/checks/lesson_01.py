@@ -68,12 +68,12 @@ def grade_1(answer: Any) -> Feedback:
         return Feedback(True, "Right: a layer is data, and the rule of its type determines what it computes.")
     if torch.allclose(found, wanted_values.flip(0), atol=CLOSE):
         return Feedback(False, "Heads and tails are swapped: heads is the probability of the value 1.")
-    asked = "Do you pass heads on as a probability or as a logit?"
+    hint = "Do you pass heads on as a probability or as a logit?"
     if getattr(made, "total_count", 1) != 1:
-        asked = f"Is it one toss? {asked}"
+        hint = f"Is it one toss? {hint}"
     return Feedback(
         False,
-        f"With heads = 0.25 the value 1 should have probability 0.25; your layer returns {found[1, 0]:.4g}. {asked}",
+        f"With heads = 0.25 the value 1 should have probability 0.25; your layer returns {found[1, 0]:.4g}. {hint}",
     )
 
 

@@ -153,16 +153,16 @@ def grade_3(answer: Any) -> Feedback:
     before, fewest = _operations(answer["fewest"])
     _, more = _operations(answer["more"])
     least = min(_operations_by_formula(rows, columns) for rows in _divisors() for columns in _divisors())
-    told = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
+    counts = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
     if fewest > least:
-        return Feedback(False, f"{told} The first can be smaller: which sizes are in both terms of the formula?")
+        return Feedback(False, f"{counts} The first can be smaller: which sizes are in both terms of the formula?")
     if more <= before:
         return Feedback(
-            False, f"{told} The second must need more than the large matrix: what makes the vector in between long?"
+            False, f"{counts} The second must need more than the large matrix: what makes the vector in between long?"
         )
     return Feedback(
         True,
-        f"Right: {told} The vector between the steps has P * Q units, so the first factor should be wide, not tall.",
+        f"Right: {counts} The vector between the steps has P * Q units, so the first factor should be wide, not tall.",
     )
 
 

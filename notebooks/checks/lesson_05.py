@@ -100,9 +100,10 @@ def grade_2(answer: Any) -> Feedback:
     found = {kind: _read_of(answer[kind]) for kind in KINDS}
     wrong = {kind: read for kind, read in found.items() if read != kind}
     if wrong:
-        told = "; ".join(f"the pairs for {kind} are read as {read}" for kind, read in wrong.items())
+        text = "; ".join(f"the pairs for {kind} are read as {read}" for kind, read in wrong.items())
         return Feedback(
-            False, f"Not yet: {told}. Write the slices as a table, and go through it row by row, and column by column."
+            False,
+            f"Not yet: {text}. Write the slices as a table, and go through it row by row, and column by column.",
         )
     return Feedback(
         True, "Right: row by row it is a view, column by column a transpose, and any other order is copied."

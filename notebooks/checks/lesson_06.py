@@ -101,13 +101,13 @@ def grade_2(answer: Any) -> Feedback:
     what = '"faster", "slower" or "cannot tell", returned by the function'
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
-    told = [(name, before, after, _called(answer, before, after)) for name, before, after in _pairs()]
-    failed = next((found for *_, found in told if isinstance(found, Feedback)), None)
+    results = [(name, before, after, _called(answer, before, after)) for name, before, after in _pairs()]
+    failed = next((found for *_, found in results if isinstance(found, Feedback)), None)
     if failed is not None:
         return failed
-    if all(found is None for *_, found in told):
+    if all(found is None for *_, found in results):
         return not_answered(what)
-    for name, before, after, found in told:
+    for name, before, after, found in results:
         if not isinstance(found, str) or found not in VERDICTS.values():
             return Feedback(False, f"Expected one of {', '.join(map(repr, VERDICTS.values()))}; got {found!r}.")
         if found != VERDICTS[speed_up(before, after).tone]:
@@ -157,13 +157,13 @@ def grade_3(answer: Any) -> Feedback:
     if not callable(answer):
         return not_answered(what) if answer is None else something_else(FUNCTION, answer)
     cases = _curves()
-    told = [_called(answer, tuple(sizes), list(one), list(other)) for _, sizes, one, other in cases]
-    failed = next((found for found in told if isinstance(found, Feedback)), None)
+    results = [_called(answer, tuple(sizes), list(one), list(other)) for _, sizes, one, other in cases]
+    failed = next((found for found in results if isinstance(found, Feedback)), None)
     if failed is not None:
         return failed
-    if all(found is None for found in told):
+    if all(found is None for found in results):
         return not_answered(what)
-    for (name, sizes, one, other), found in zip(cases, told, strict=True):
+    for (name, sizes, one, other), found in zip(cases, results, strict=True):
         wanted = crossover(_run(sizes, one, other))
         problem = _wrong_crossing(found, wanted)
         if problem is not None:

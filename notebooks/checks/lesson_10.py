@@ -257,12 +257,12 @@ def grade_3(answer: Any) -> Feedback:
         return something_else("the function itself, without calling it,", answer)
     given: list[Any] = []
 
-    def told(node: Any) -> Any:
+    def recording(node: Any) -> Any:
         found = answer(node)
         given.append(found)
         return False if found is None else found
 
-    problems = [problem for names, left in CASES if (problem := _relu_problem(told, names, left)) is not None]
+    problems = [problem for names, left in CASES if (problem := _relu_problem(recording, names, left)) is not None]
     if given and all(found is None for found in given) and not any("failed" in problem for problem in problems):
         return not_answered(what)
     if problems:

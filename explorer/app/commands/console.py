@@ -26,7 +26,7 @@ def notes() -> Console:
 
 
 def print_text(text: str) -> None:
-    """Print text to standard output as it is: no markup, no line breaks of its own."""
+    """Print text to standard output as is: no markup, no added line breaks."""
     results().print(text, markup=False, soft_wrap=True)
 
 

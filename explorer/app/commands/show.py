@@ -63,9 +63,9 @@ def show(
         (rules, lambda: [_rules_table(trace), *map(str, trace.rule_interactions())]),
         (stats, lambda: [_stats_table(trace, at)]),
     ]
-    asked = [answer for wanted, answer in questions if wanted] or [lambda: [trace]]
+    answers = [answer for wanted, answer in questions if wanted] or [lambda: [trace]]
     console = results()
-    for answer in asked:
+    for answer in answers:
         for part in answer():
             if isinstance(part, Table):
                 console.print(part)

@@ -155,10 +155,10 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
         return None
     if given == "all":
         return [step.index for step in trace.steps if step.changed or step.index == 0]
-    asked = [part.strip() for part in given.split(",") if part.strip()]
-    if not asked:
+    parts = [part.strip() for part in given.split(",") if part.strip()]
+    if not parts:
         raise ValueRangeError(f"--steps must be all, or numbers or paths separated by commas; found {given!r}")
-    return [int(part) if part.lstrip("-").isdigit() else part for part in asked]
+    return [int(part) if part.lstrip("-").isdigit() else part for part in parts]
 
 
 def _trace(source: str, level: str, batch: int) -> "Trace":

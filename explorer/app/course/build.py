@@ -32,7 +32,7 @@ class LessonError(CircuitError):
     """A lesson did not finish; the message contains the cell and the reason."""
 
 
-def lesson_files(folder: Path, asked: Sequence[str] = ()) -> list[Path]:
+def lesson_files(folder: Path, selection: Sequence[str] = ()) -> list[Path]:
     """Return the lessons of a folder in order, or those requested by number (`05`) or name, each once.
 
     Raises: UnknownNameError for an unknown lesson.
@@ -40,20 +40,20 @@ def lesson_files(folder: Path, asked: Sequence[str] = ()) -> list[Path]:
     files = sorted(folder.glob(LESSONS))
     names = [file.stem for file in files]
     chosen: list[Path] = []
-    for name in asked:
+    for name in selection:
         stem = Path(name).stem
         number = stem.zfill(2) if stem else ""
         found = [file for file in files if stem == file.stem or number == file.stem.split("_")[0]]
         if not found:
             raise unknown_name("lesson", name, names)
         chosen += [file for file in found if file not in chosen]
-    return chosen if asked else files
+    return chosen if selection else files
 
 
 def build_course(
     folder: Path,
     output: Path,
-    asked: Sequence[str] = (),
+    selection: Sequence[str] = (),
     on_lesson: Callable[[str], None] = lambda name: None,
 ) -> dict[str, int]:
     """Run the lessons of a folder and write their pages; returns the size of each page in bytes.
@@ -67,7 +67,7 @@ def build_course(
     every = lesson_files(folder)
     if not every:
         raise CircuitError(f"there are no lessons in {folder}: files like 00_name.ipynb")
-    chosen = lesson_files(folder, asked)
+    chosen = lesson_files(folder, selection)
     course = _course(folder, output, every, chosen)
     try:
         output.mkdir(parents=True, exist_ok=True)

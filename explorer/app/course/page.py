@@ -119,9 +119,9 @@ def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
 def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
     """Read the title, number of questions and last lesson of a quiz; no lesson if its titles name none."""
     title = TITLE.search(text)
-    asked = [int(number) for number in ABOUT.findall(text)]
-    last = [lesson.name for lesson in lessons if asked and lesson.name.startswith(f"{max(asked):02}_")]
-    return Quiz(plain_text(title[1]) if title else "Quiz", len(asked), last[0] if last else "")
+    numbers = [int(number) for number in ABOUT.findall(text)]
+    last = [lesson.name for lesson in lessons if numbers and lesson.name.startswith(f"{max(numbers):02}_")]
+    return Quiz(plain_text(title[1]) if title else "Quiz", len(numbers), last[0] if last else "")
 
 
 def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:

@@ -168,7 +168,7 @@ class Dashboard:
         self._write_link()
 
     def _show_other(self) -> None:
-        """Show the second graph beside the first, or remove it."""
+        """Show the second graph next to the first, or remove it."""
         self._unlisten()
         self._unlisten = _nothing
         if self.other_link is not None:
@@ -244,8 +244,8 @@ class Dashboard:
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))
-        said = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
-        self.messages.show(said, "info" if ok else "error", "")
+        text = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
+        self.messages.show(text, "info" if ok else "error", "")
 
 
 def _nothing() -> None:

@@ -120,6 +120,6 @@ class Workspace:
         )
 
     def show_other(self, other: Session | None) -> None:
-        """Show a second trace beside the first; None ends the comparison."""
+        """Show a second trace next to the first; None ends the comparison."""
         self.other = other
         self.session.compare_with(None if other is None else replace(other.state, other=None))

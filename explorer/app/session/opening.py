@@ -1,4 +1,4 @@
-"""Opens what a link names: compiles the circuit, or takes the trace of a file as it is."""
+"""Opens what a link names: compiles the circuit, or loads the trace of a file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

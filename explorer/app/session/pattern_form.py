@@ -205,8 +205,8 @@ def condition_value(type_name: str, condition: ConditionForm, where: str = "valu
         raise _error(f"{where}.operator", f"{choice.name} is compared by one of {known}; found {condition.operator!r}")
     read = _read(choice.kind, condition.value)
     if read is None:
-        asked = f"{choice.name} of {type_name} must be of type {choice.kind}"
-        raise _error(f"{where}.value", f"{asked}; found {condition.value!r}")
+        expected = f"{choice.name} of {type_name} must be of type {choice.kind}"
+        raise _error(f"{where}.value", f"{expected}; found {condition.value!r}")
     return read
 
 
@@ -248,10 +248,10 @@ def _error(where: str, message: str) -> FormError:
     return error
 
 
-def _look_up(known: Mapping[str, Any], asked: object, what: str, where: str) -> Any:
-    if not isinstance(asked, str) or asked not in known:
-        raise _error(where, f"there is no {what} named {asked!r}; known are: {', '.join(known) or '(none)'}")
-    return known[asked]
+def _look_up(known: Mapping[str, Any], name: object, what: str, where: str) -> Any:
+    if not isinstance(name, str) or name not in known:
+        raise _error(where, f"there is no {what} named {name!r}; known are: {', '.join(known) or '(none)'}")
+    return known[name]
 
 
 def _check_count(entries: Sequence[object], where: str, what: str) -> None:

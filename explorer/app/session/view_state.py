@@ -100,8 +100,8 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     look = _build(DisplayOptions, values)
     check_look(look)
     tensor = _build(TensorOptions, values)
-    for kind, asked, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
-        check_name(kind, asked, known)
+    for kind, name, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
+        check_name(kind, name, known)
     options = _build(CompilerOptions, values)
     state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look)
     if len(state.form) != len(state.replacement):
@@ -117,12 +117,12 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
 
 def check_look(look: DisplayOptions) -> None:
     """Raises: UnknownNameError for an unknown mode, colouring or grouping."""
-    for kind, asked, known in (
+    for kind, name, known in (
         ("mode", look.mode, ALL_MODES),
         ("colouring", look.colour_by, COLOURS),
         ("grouping", look.group_by, GROUPINGS),
     ):
-        check_name(kind, asked, known)
+        check_name(kind, name, known)
 
 
 def _build(kind: Any, values: dict[str, list[str]]) -> Any:

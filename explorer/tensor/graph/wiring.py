@@ -212,7 +212,7 @@ def _drop(graph: "FunctionGraph", change: Change) -> None:
         if owner is None or owner not in graph.nodes or any(v.clients for v in owner.outputs):
             continue
         for node, label in graph.order.labels([owner]).items():
-            change.labels.setdefault(node, label)  # if it was raised before it went, it goes back below that
+            change.labels.setdefault(node, label)  # a label raised before the removal is restored below it
         change.removed.append(owner)
         _leave(graph, owner)
         waiting.extend(owner.inputs)

@@ -95,7 +95,7 @@ class Delta(Feature):
         return [node.id for node in self._touched if node.id in self.drawn]
 
     def exits(self) -> tuple[list[int], list[int]]:
-        """Undrawn constants that became outputs in the current transaction, and drawn ones that are outputs no more."""
+        """Undrawn constants that became outputs in the current transaction, and drawn ones that no longer are."""
         if self._outputs_before:
             self._exits = {variable for variable in self._graph.outputs if isinstance(variable, Constant)}
         if not self._exits and not self._exits_drawn:

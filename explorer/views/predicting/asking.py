@@ -38,10 +38,10 @@ def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
     if entry.index == 0 or entry.error is not None:
         return ()
     first_conflict = islice(winner_questions(index, entry), 1)
-    asked = [*fold_questions(index, entry), *first_conflict, *match_questions(index, entry)]
+    questions = [*fold_questions(index, entry), *first_conflict, *match_questions(index, entry)]
     if entry.changed or entry.refusals:
-        asked.append(layers_question(index, entry))
-    return tuple(asked)
+        questions.append(layers_question(index, entry))
+    return tuple(questions)
 
 
 def question_about(

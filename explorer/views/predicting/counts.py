@@ -83,12 +83,12 @@ def stat_question(index: TraceIndex, step: Step | None, stat: str | None) -> Que
     known = _stats(index, step)
     check_name(f"statistic of {where(step)}", stat, known)
     title, _, text = STATS[stat]
-    asked = (
+    question = (
         f"{title[0].upper()}{title[1:]}: {text(index.trace.stats(step.index - 1)[stat])} now. "
         f"More, the same, or fewer after this step ({step.at.words})?"
     )
     choices, grouping = (MORE, SAME, FEWER), grouping_of(index, step)
-    return Question("stat", asked, step.index, choices=choices, group_by=grouping, stat=stat)
+    return Question("stat", question, step.index, choices=choices, group_by=grouping, stat=stat)
 
 
 def _stats(index: TraceIndex, step: Step) -> list[str]:

@@ -41,10 +41,10 @@ def question_about_fold(index: TraceIndex, step: Step | None, node: int | None) 
     if not folding:
         raise CircuitError(f"the trace folds nothing; {index.trace.level.no_folds}")
     if node is None:
-        asked = [question for one in folding if step in (None, one) for question in fold_questions(index, one)]
-        if not asked:
+        questions = [question for one in folding if step in (None, one) for question in fold_questions(index, one)]
+        if not questions:
             raise CircuitError(_no_folds(index, step or folding[0]))
-        return next((one for one in asked if len(fold_together(index, one).wanted) > 0), asked[0])
+        return next((one for one in questions if len(fold_together(index, one).wanted) > 0), questions[0])
     group, found = next(((g, one) for one in folding for g in one.folds if node in g.members), (None, None))
     if group is None or found is None:
         raise CircuitError(f"layer {node} does not exist when folding begins, so it is not folded")

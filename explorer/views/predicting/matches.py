@@ -58,8 +58,8 @@ def question_about_match(index: TraceIndex, step: Step | None, node: int | None,
         at = index.trace.why_not(pattern, node, None if step is None else step.index).step
         return _match_question(index, askable(index, at), node, pattern)
     steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
-    asked = (question for one in steps for question in match_questions(index, one))
-    found = next((one for one in asked if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
+    questions = (question for one in steps for question in match_questions(index, one))
+    found = next((one for one in questions if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
     if found is None:
         what = "no pattern" if pattern is None else f"the pattern {pattern} never"
         at = "" if node is None else f" at node {node}"

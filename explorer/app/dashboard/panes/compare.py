@@ -31,7 +31,7 @@ def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, Comp
 
 
 class CompareTool(Tool):
-    """Choose a trace to compare with; its graph appears beside the first."""
+    """Choose a trace to compare with; its graph appears next to the first."""
 
     name = "compare"
     title = "Compare"

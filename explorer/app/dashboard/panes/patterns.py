@@ -252,8 +252,8 @@ class PatternTool(Tool):
             options = list(replacements(self.form))
         except CircuitError as error:
             session.try_pattern(None)
-            said = "Enter a value for the condition." if _has_gaps(self.form) else str(error)
-            self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(said)}</p>'
+            text = "Enter a value for the condition." if _has_gaps(self.form) else str(error)
+            self.words.object = f'<p class="{"" if _has_gaps(self.form) else "bad"}" role="status">{escape(text)}</p>'
             self.code.object = ""
             # The buttons stay enabled, and a press shows the error: a React widget of Panel sends back each value it
             # receives, so a property that changes with every key may end with an older value.

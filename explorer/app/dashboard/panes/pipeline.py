@@ -78,7 +78,7 @@ class PipelineTool(Tool):
 
     @property
     def _controls(self) -> dict[str, Any]:
-        """The control of each option that has one of its own, by the name of its field."""
+        """The control of each option that has its own control, by the name of its field."""
         return {f.name: vars(self)[f.name] for f in fields(CompilerOptions) if f.name in vars(self)}
 
     def _fill(self, options: CompilerOptions) -> None:
