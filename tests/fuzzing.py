@@ -21,6 +21,9 @@ FUZZ_SEED = int(os.environ["FUZZ_SEED"]) if os.environ.get("FUZZ_SEED") else Non
 DATABASE = Path(__file__).parents[1] / ".hypothesis" / "examples"
 """Where failing examples are kept while fuzzing: the next round tries them first."""
 
+RUN_SHARE = 2 / 5
+"""How many of its examples a test tries where they are the same in every run: more of them would find nothing new."""
+
 Test = TypeVar("Test", bound=Callable[..., object])
 
 
@@ -30,7 +33,7 @@ def load_profile() -> None:
     Neither profile looks at a clock (`deadline`, `too_slow`), for a verdict must not depend on what else is running.
     """
     common = settings(
-        deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+        deadline=None, max_examples=_share(50), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
     )
     settings.register_profile("same examples", common, derandomize=True, database=None)
     database = DirectoryBasedExampleDatabase(DATABASE)
@@ -41,13 +44,22 @@ def load_profile() -> None:
         providers._get_local_constants = Constants
 
 
+def examples(count: int) -> settings:
+    """Let hypothesis try `count` examples in a round of `make fuzz`, and `RUN_SHARE` of them otherwise."""
+    return settings(max_examples=_share(count))
+
+
+def _share(count: int) -> int:
+    return count if FUZZ_SEED is not None else max(2, round(RUN_SHARE * count))
+
+
 def seeded(count: int, *, also: Sequence[int] = ()) -> Callable[[Test], Test]:
-    """Run a test for each `seed` from 0 to `count` - 1, or for as many fresh ones, and for those in `also`.
+    """Run a test for `count` fresh values of `seed`, or for `RUN_SHARE` as many, from 0 on; and for those in `also`.
 
     A seed that `make fuzz` found to fail goes into `also`: that is the regression test.
     """
     first = 0 if FUZZ_SEED is None else FUZZ_SEED
-    seeds = dict.fromkeys([*also, *range(first, first + count)])
+    seeds = dict.fromkeys([*also, *range(first, first + _share(count))])
 
     def decorate(test: Test) -> Test:
         return pytest.mark.seeded(pytest.mark.parametrize("seed", list(seeds))(test))

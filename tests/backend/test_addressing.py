@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from torch import Tensor
 
 from explorer.backend import IndexTable, Read, ReadKind, count_copied_slices, direct_read, plan_read
 from explorer.templates import load_named
+from tests.fuzzing import examples
 from tests.levels.modes import compiled
 
 
@@ -61,7 +62,7 @@ def tables(draw: st.DrawFn) -> tuple[IndexTable, dict[int, int]]:
     return np.stack([np.broadcast_to(node_of_column, slices.shape), slices], axis=2).astype(np.int64), folds_of
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(tables())
 def test_a_planned_read_equals_plain_indexing(case: tuple[IndexTable, dict[int, int]]):
     table, folds_of = case
@@ -76,7 +77,7 @@ def test_a_planned_read_equals_plain_indexing(case: tuple[IndexTable, dict[int, 
         assert found.untyped_storage().data_ptr() == values[plan.sources[0]].untyped_storage().data_ptr()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(tables())
 def test_a_read_of_all_slices_in_order_is_a_view(case: tuple[IndexTable, dict[int, int]]):
     table, _ = case
@@ -143,7 +144,7 @@ def test_gather_and_concatenation_count_the_slices_that_they_copy():
     assert copied("two nodes, any order") == 5 + 6
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 11)), min_size=1, max_size=24))
 def test_slices_copied_for_one_fold_are_counted_without_a_plan(places: list[tuple[int, int]]):
     folds_of = dict.fromkeys(range(4), 12)

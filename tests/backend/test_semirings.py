@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from torch import Tensor
 
 from explorer.backend import SEMIRINGS, Semiring, get_semiring
 from explorer.errors import UnknownNameError
+from tests.fuzzing import examples
 
 EACH_SEMIRING = pytest.mark.parametrize("semiring", SEMIRINGS, ids=lambda semiring: semiring.name)
 LOG_SEMIRINGS = tuple(semiring for semiring in SEMIRINGS if semiring.name != "sum-product")
@@ -35,7 +36,7 @@ def assert_same(semiring: Semiring, found: Tensor, wanted: Tensor) -> None:
 
 
 @EACH_SEMIRING
-@settings(max_examples=20)
+@examples(20)
 @given(SEEDS)
 def test_numbers_and_logarithms_are_converted_to_the_semiring(semiring: Semiring, seed: int):
     x = numbers(semiring, 3, 4, seed=seed)
@@ -45,7 +46,7 @@ def test_numbers_and_logarithms_are_converted_to_the_semiring(semiring: Semiring
 
 
 @EACH_SEMIRING
-@settings(max_examples=20)
+@examples(20)
 @given(SEEDS, st.integers(1, 3), st.integers(1, 4))
 def test_a_weighted_sum_is_a_product_with_a_matrix(semiring: Semiring, seed: int, folds: int, units: int):
     x, weight = numbers(semiring, folds, 5, units, seed=seed), numbers(semiring, folds, 2, units, seed=seed + 1)
@@ -55,7 +56,7 @@ def test_a_weighted_sum_is_a_product_with_a_matrix(semiring: Semiring, seed: int
 
 
 @EACH_SEMIRING
-@settings(max_examples=20)
+@examples(20)
 @given(SEEDS, st.integers(1, 3), st.integers(1, 4))
 def test_mixing_is_a_sum_unit_by_unit(semiring: Semiring, seed: int, folds: int, arity: int):
     x, weight = numbers(semiring, folds, arity, 5, 3, seed=seed), numbers(semiring, folds, 3, arity, seed=seed + 1)
@@ -65,7 +66,7 @@ def test_mixing_is_a_sum_unit_by_unit(semiring: Semiring, seed: int, folds: int,
 
 
 @EACH_SEMIRING
-@settings(max_examples=20)
+@examples(20)
 @given(SEEDS)
 def test_a_contraction_is_an_einsum(semiring: Semiring, seed: int):
     xs = [numbers(semiring, 2, 5, 3, seed=seed + h) for h in range(3)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.backend import (
     FoldIndexInfo,
@@ -44,6 +44,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import CategoricalInput, hmm
+from tests.fuzzing import examples
 from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compiled, layer_types, only, output
 from tests.oracle import assert_equals_oracle, brute_force_partition, constant_leaf_values
 from tests.strategies import circuits, random_inputs
@@ -134,7 +135,7 @@ def test_the_index_tables_have_the_node_and_slice_of_each_input():
 
 
 @given(circuits())
-@settings(max_examples=30)
+@examples(30)
 def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
     graph = compiled(circuit, fold=False).graph
     groups: list[FoldedGroup] = []
@@ -164,7 +165,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
     )
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(circuits(), st.sampled_from(PRESETS), st.integers(0, 2**16))
 def test_a_partly_folded_circuit_has_the_same_value(circuit: Circuit, preset: str, seed: int):
     plain = compiled(circuit, preset=preset, fold=False)

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
@@ -34,6 +34,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import image_data, load_named
+from tests.fuzzing import examples
 from tests.levels.modes import PRESETS, compiled, layer_types, watched
 from tests.strategies import circuits
 
@@ -139,7 +140,7 @@ def count_groups(graph: Graph[Any], ordering: Ordering) -> int:
     return sum(len(group_foldable_modules(graph.nodes, level, context)) for level in ordering)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(circuits(positive=False), st.booleans())
 def test_every_scheduler_returns_a_legal_ordering_and_fewest_groups_is_never_worse(circuit: Circuit, optimize: bool):
     graph = compiled(circuit, "sum-product", fold=False, optimize=optimize).graph

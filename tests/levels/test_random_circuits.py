@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from explorer.compiler import TorchCompiler
 from explorer.rewrite import OptMatchStrategy
@@ -31,6 +31,7 @@ from explorer.symbolic import (
     UniformInitializer,
 )
 from explorer.templates import load_named
+from tests.fuzzing import examples
 from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compiled, output, watched
 from tests.oracle import LeafValues, assert_equals_oracle, constant_leaf_values, parameter_value
 from tests.strategies import circuits, random_inputs
@@ -82,7 +83,7 @@ def drawn_parameters() -> Circuit:
     return b.build(b.sum(b.hadamard(b.sum(*pairs, num_units=2, weights=weights), again), num_units=1, weights=weights))
 
 
-@settings(max_examples=16)
+@examples(16)
 @given(circuits(positive=True), SEEDS)
 def test_a_positive_circuit_has_its_value_in_every_semiring_mode_and_preset(circuit: Circuit, seed: int):
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
@@ -91,7 +92,7 @@ def test_a_positive_circuit_has_its_value_in_every_semiring_mode_and_preset(circ
         assert_equals_oracle(output(compiled(circuit, semiring, **choice), x), semiring, circuit, values, x)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(circuits(positive=False, complex_leaves=True), SEEDS)
 def test_a_circuit_with_complex_weights_has_its_value_in_every_mode_and_preset(circuit: Circuit, seed: int):
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
@@ -101,7 +102,7 @@ def test_a_circuit_with_complex_weights_has_its_value_in_every_mode_and_preset(c
         assert_equals_oracle(found, "complex-lse-sum", circuit, values, x)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(circuits(positive=False), SEEDS)
 def test_a_circuit_with_negative_weights_has_its_value_in_every_mode_and_preset(circuit: Circuit, seed: int):
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
@@ -111,7 +112,7 @@ def test_a_circuit_with_negative_weights_has_its_value_in_every_mode_and_preset(
         assert_equals_oracle(output(compiled(circuit, semiring, **choice), x), semiring, circuit, values, x)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(circuits(), SEEDS)
 def test_a_listener_changes_nothing(circuit: Circuit, seed: int):
     x = random_inputs(circuit, seed=seed)
@@ -123,7 +124,7 @@ def test_a_listener_changes_nothing(circuit: Circuit, seed: int):
         assert watcher.stats()[-1]["layers"] == len(alone.layers)  # the statistics can be computed
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(circuits(), SEEDS)
 def test_saving_and_loading_a_circuit_changes_nothing(circuit: Circuit, seed: int):
     x = random_inputs(circuit, seed=seed)
@@ -136,7 +137,7 @@ def test_saving_and_loading_a_circuit_changes_nothing(circuit: Circuit, seed: in
     assert np.array_equal(output(first, x), output(second, x))
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(circuits(), circuits(), SEEDS)
 def test_the_order_in_which_circuits_are_compiled_does_not_matter(one: Circuit, other: Circuit, seed: int):
     forwards, backwards = TorchCompiler(), TorchCompiler()
@@ -148,7 +149,7 @@ def test_the_order_in_which_circuits_are_compiled_does_not_matter(one: Circuit, 
         assert np.array_equal(output(a, x), output(b, x))
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(circuits(), SEEDS)
 def test_leaf_state_carries_values_between_all_modes(circuit: Circuit, seed: int):
     x = random_inputs(circuit, seed=seed)

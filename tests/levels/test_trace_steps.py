@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import explorer
 from explorer.errors import LimitWarning
 from explorer.templates import gallery
+from tests.fuzzing import examples
 from tests.oracle import assert_equals_oracle, constant_leaf_values
 from tests.reference import load_reference, reference_paths
 from tests.strategies import circuits, random_inputs
@@ -41,7 +42,7 @@ def test_every_recorded_step_has_the_reference_value(path, preset):
 
 
 @given(data=st.data())
-@settings(max_examples=25)
+@examples(25)
 def test_every_recorded_step_of_a_random_circuit_equals_plain_evaluation(data):
     circuit = data.draw(circuits(positive=True))
     x = random_inputs(circuit, batch=3, seed=1)

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from inline_snapshot import snapshot
 
 from explorer.errors import RuleError
@@ -19,6 +19,7 @@ from explorer.rewrite import (
     match_pattern_graph,
 )
 from explorer.trace import Check, Refusal, RefusalKind
+from tests.fuzzing import examples
 from tests.rewrite.toys import A, B, C, Inner, Toy, WithInner, chain, pattern, toy_graph
 from tests.strategies import graphs
 
@@ -274,7 +275,7 @@ MANY = st.lists(
 )
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(MANY)
 def test_attempts_rank_by_how_many_questions_were_answered(many: list[tuple[Graph[int], list[Toy]]]):
     wanted = pattern(

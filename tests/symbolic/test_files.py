@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from explorer.errors import FileFormatError
 from explorer.symbolic import (
@@ -32,6 +32,7 @@ from explorer.symbolic import (
     circuit_to_json,
     constant,
 )
+from tests.fuzzing import examples
 from tests.oracle import constant_leaf_values, evaluate
 from tests.reference import load_reference, reference_paths
 from tests.strategies import circuits, random_inputs
@@ -199,7 +200,7 @@ def test_a_random_circuit_is_preserved_with_text_and_values(circuit):
     np.testing.assert_array_equal(evaluate(loaded, constant_leaf_values(loaded), x), before)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(circuits(positive=False, complex_leaves=True))
 def test_a_random_circuit_is_saved_byte_identically_after_loading(tmp_path_factory, circuit):
     tmp_path = tmp_path_factory.mktemp("files")

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.errors import CycleError
 from explorer.tensor import FunctionGraph, Op, doubles
 from explorer.tensor.ir.scalars import add, mul
+from tests.fuzzing import examples
 
 neg = Op.of(torch.ops.aten.neg.default)
 
@@ -101,7 +102,7 @@ def test_labels_are_renumbered_when_a_gap_is_exhausted(seed):
     assert_in_order(graph)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_labels_are_valid_after_any_changes_and_restored_by_undo(data):
     inputs = doubles("x y z")

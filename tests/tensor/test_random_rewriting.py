@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.errors import OperatorError
 from explorer.rewrite import Exactness
@@ -12,6 +12,7 @@ from explorer.tensor import Feature, call, to_module
 from explorer.tensor.rewriting import EquilibriumRewriter
 from explorer.tensor.rules import canonicalize, specialize, stabilize
 from explorer.tensor.rules.optdb import optdb
+from tests.fuzzing import examples
 from tests.tensor.rule_checks import aten, graph_of, same_bits, sample, tensor, values
 
 
@@ -81,7 +82,7 @@ def graphs(draw, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("mode", ["fast_run", "fast_compile"])
-@settings(max_examples=30)
+@examples(30)
 @given(graph=graphs())
 def test_the_whole_database_keeps_the_values_of_random_graphs(mode, graph):
     arguments = sample(graph)
@@ -116,7 +117,7 @@ def odd_values(graph, seed):
 
 
 @pytest.mark.parametrize("dtype", [*SHORT, torch.float32])
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data())
 def test_exact_rules_keep_the_bits_of_random_graphs(dtype, data):
     graph = data.draw(graphs(dtype))
@@ -138,7 +139,7 @@ EXACT_RULES = EquilibriumRewriter(
 
 
 @pytest.mark.parametrize("dtype", SHORT)
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data())
 def test_the_whole_database_keeps_types_and_integers_of_random_graphs(dtype, data):
     graph = data.draw(graphs(dtype))
@@ -152,7 +153,7 @@ def test_the_whole_database_keeps_types_and_integers_of_random_graphs(dtype, dat
             assert torch.equal(old, new)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(graph=graphs())
 def test_the_whole_database_reaches_a_fixed_point(graph):
     """Specializing may write x ** 2 as x * x, whose factors the next run orders differently; then nothing changes."""
@@ -174,7 +175,7 @@ class Texts(Feature):
         self.after[len(graph.changes)] = graph.text()
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(graph=graphs(), data=st.data())
 def test_undoing_any_suffix_restores_the_same_text(graph, data):
     texts = Texts(graph)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.rewrite import Exactness
 from explorer.tensor import FunctionGraph
@@ -14,6 +14,7 @@ from explorer.tensor.rewriting import LocalRewriter, Rewriter, SweepRewriter
 from explorer.tensor.rewriting.rewriters import is_tracked
 from explorer.tensor.rules import canonicalize, overwrite, specialize, stabilize
 from explorer.tensor.rules.optdb import optdb
+from tests.fuzzing import examples
 from tests.tensor import planted
 from tests.tensor.models import plain_kernels
 from tests.tensor.passes.checking import assert_same_bits, results, special_values
@@ -144,7 +145,7 @@ def test_every_rule_alone_is_as_exact_as_declared_and_can_be_undone():
     assert never == NEVER_CHANGE_A_GRAPH, "add an expression that the rule changes to tests/tensor/planted.py"
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(data=st.data())
 def test_rules_alone_keep_random_graphs(data):
     """On each graph all rules are tried that track one of its operators, one by one."""

@@ -87,34 +87,34 @@ def total(x):
     return call(aten.sum.dim_IntList, x, [-1], True)
 
 
-REAL = {
-    "x + x": lambda x, y: call(aten.add.Tensor, x, x),
-    "2x + 3x": lambda x, y: call(aten.add.Tensor, call(aten.mul.Tensor, x, 2), call(aten.mul.Tensor, x, 3)),
+ONE = {
+    "x + x": lambda x: call(aten.add.Tensor, x, x),
+    "2x + 3x": lambda x: call(aten.add.Tensor, call(aten.mul.Tensor, x, 2), call(aten.mul.Tensor, x, 3)),
+    "x / 2 / 3": lambda x: call(aten.div.Tensor, call(aten.div.Tensor, x, 2), 3),
+    "1 - (1 - x)": lambda x: call(aten.sub.Tensor, 1, call(aten.sub.Tensor, 1, x)),
+    "x ** 2": lambda x: call(aten.pow.Tensor_Scalar, x, 2),
+    "exp(log)": lambda x: exp(log(exp(x))),
+    "exp - 1": lambda x: call(aten.sub.Tensor, exp(x), 1),
+    "log(1 + x)": lambda x: log(call(aten.add.Tensor, x, 1)),
+    "log(1 + 2)": lambda x: log(call(aten.add.Tensor, x, Constant(torch.ones(())), alpha=2)),
+    "softplus": lambda x: log(call(aten.add.Tensor, exp(x), 1)),
+    "log1p(exp)": lambda x: call(aten.log1p.default, exp(x)),
+    "sigmoid": lambda x: call(aten.reciprocal.default, call(aten.add.Tensor, exp(call(aten.neg.default, x)), 1)),
+    "1 - sigmoid": lambda x: call(aten.sub.Tensor, 1, call(aten.sigmoid.default, x)),
+    "1 - 2 sigmoid": lambda x: call(aten.sub.Tensor, Constant(torch.ones(())), call(aten.sigmoid.default, x), alpha=2),
+    "log(sigmoid)": lambda x: log(call(aten.sigmoid.default, x)),
+    "silu": lambda x: call(aten.mul.Tensor, x, call(aten.sigmoid.default, x)),
+    "softmax": lambda x: call(aten.div.Tensor, exp(x), total(exp(x))),
+    "logsumexp": lambda x: log(total(exp(x))),
+    "log(softmax)": lambda x: log(call(aten.softmax.int, x, -1, torch.float32)),
+}
+TWO = {
     "xy / y": lambda x, y: call(aten.div.Tensor, call(aten.mul.Tensor, x, y), y),
-    "x / 2 / 3": lambda x, y: call(aten.div.Tensor, call(aten.div.Tensor, x, 2), 3),
-    "1 - (1 - x)": lambda x, y: call(aten.sub.Tensor, 1, call(aten.sub.Tensor, 1, x)),
     "x + 3y": lambda x, y: call(aten.add.Tensor, x, call(aten.mul.Tensor, y, 3)),
     "alpha": lambda x, y: call(aten.add.Tensor, x, y, alpha=2),
     "x + xy": lambda x, y: call(aten.add.Tensor, x, call(aten.mul.Tensor, x, y)),
     "addcmul": lambda x, y: call(aten.addcmul.default, x, y, y, value=2),
-    "x ** 2": lambda x, y: call(aten.pow.Tensor_Scalar, x, 2),
-    "exp(log)": lambda x, y: exp(log(exp(x))),
-    "exp - 1": lambda x, y: call(aten.sub.Tensor, exp(x), 1),
-    "log(1 + x)": lambda x, y: log(call(aten.add.Tensor, x, 1)),
-    "log(1 + 2)": lambda x, y: log(call(aten.add.Tensor, x, Constant(torch.ones(())), alpha=2)),
-    "softplus": lambda x, y: log(call(aten.add.Tensor, exp(x), 1)),
-    "log1p(exp)": lambda x, y: call(aten.log1p.default, exp(x)),
-    "sigmoid": lambda x, y: call(aten.reciprocal.default, call(aten.add.Tensor, exp(call(aten.neg.default, x)), 1)),
-    "1 - sigmoid": lambda x, y: call(aten.sub.Tensor, 1, call(aten.sigmoid.default, x)),
-    "1 - 2 sigmoid": lambda x, y: call(
-        aten.sub.Tensor, Constant(torch.ones(())), call(aten.sigmoid.default, x), alpha=2
-    ),
-    "log(sigmoid)": lambda x, y: log(call(aten.sigmoid.default, x)),
-    "silu": lambda x, y: call(aten.mul.Tensor, x, call(aten.sigmoid.default, x)),
     "exp * exp": lambda x, y: call(aten.mul.Tensor, exp(x), exp(y)),
-    "softmax": lambda x, y: call(aten.div.Tensor, exp(x), total(exp(x))),
-    "logsumexp": lambda x, y: log(total(exp(x))),
-    "log(softmax)": lambda x, y: log(call(aten.softmax.int, x, -1, torch.float32)),
     "x / sqrt(y)": lambda x, y: call(aten.div.Tensor, x, call(aten.sqrt.default, y)),
 }
 TOLERANCES = {
@@ -127,25 +127,41 @@ TOLERANCES = {
 """About ten units in the last place: one operator instead of some, or the other way round."""
 
 
-MIXED = [
-    (torch.float32, torch.uint8),
-    (torch.uint8, torch.float32),
-    (torch.float64, torch.float32),
-    (torch.int64, torch.int32),
-    (torch.float32, torch.bfloat16),
-]
+DTYPES = (torch.float16, torch.uint8, torch.float32, torch.float64, torch.complex64)
+MIXED = ((torch.float32, torch.uint8), (torch.uint8, torch.float32), (torch.float64, torch.float32))
+ALIKE = (torch.bfloat16, torch.int32, torch.int64)
+MIXED_ALIKE = ((torch.int64, torch.int32), (torch.float32, torch.bfloat16))
+"""Dtypes for which rules decide as for those above, so that `make fuzz` is enough."""
 
 
-@pytest.mark.parametrize("name", REAL)
-@pytest.mark.parametrize("dtypes", [*((dtype, dtype) for dtype in (*SHORT, torch.float32, torch.complex64)), *MIXED])
-def test_rules_keep_the_values_and_find_kernels(dtypes, name):
+def typed(plain, alike):
+    """Cases for dtypes, and those for `make fuzz`."""
+    return [*plain, *(pytest.param(dtypes, marks=pytest.mark.fuzz) for dtypes in alike)]
+
+
+@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("dtype", typed(DTYPES, ALIKE))
+def test_rules_keep_the_values_and_find_kernels(dtype, name):
+    assert_values_kept(ONE[name], [dtype])
+
+
+@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize(
+    "dtypes", typed([*zip(DTYPES, DTYPES, strict=True), *MIXED], [*zip(ALIKE, ALIKE, strict=True), *MIXED_ALIKE])
+)
+def test_rules_keep_the_values_of_two_and_find_kernels(dtypes, name):
+    assert_values_kept(TWO[name], dtypes)
+
+
+def assert_values_kept(make, dtypes):
+    """Rewrite an expression of variables of these dtypes with each of the databases."""
     torch.manual_seed(0)
-    x, y = (tensor(label, 2, 3, dtype=dtype) for label, dtype in zip("xy", dtypes, strict=True))
+    inputs = [tensor(label, 2, 3, dtype=dtype) for label, dtype in zip("xy", dtypes, strict=False)]
     given = [small_values(dtype) for dtype in dtypes]
-    expression = REAL[name](x, y)
-    (wanted,) = values(graph_of([x, y], expression), given)
+    expression = make(*inputs)
+    (wanted,) = values(graph_of(inputs, expression), given)
     for database in (canonicalize, stabilize, specialize, optdb):
-        _, found = rewritten(database.query("+fast_run"), [x, y], expression, given)
+        _, found = rewritten(database.query("+fast_run"), inputs, expression, given)
         assert found.dtype == wanted.dtype
         finite = wanted.isfinite()  # a stabilized operator is finite elsewhere too
         tolerance = max(TOLERANCES.get(dtype, 0) for dtype in (*dtypes, wanted.dtype))

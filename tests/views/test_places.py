@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from inline_snapshot import snapshot
 
 import explorer
@@ -12,6 +12,7 @@ from explorer.templates import gallery
 from explorer.views import GROUPINGS, TraceIndex, picture
 from explorer.views.layout import MARGIN, Grid, dot_layout, layered_layout, layout
 from explorer.views.places import grid_of, places_of
+from tests.fuzzing import examples
 from tests.views.showing import SMALL, every_step, index_of
 
 GRID = Grid(160.0)
@@ -144,7 +145,7 @@ def test_without_graphviz_our_own_layout_is_used(monkeypatch):
         assert overlaps(picture(index, step).coordinates[:, :2], grid_of(index)) == 0
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 8))
 def test_layered_layouts_have_rows_by_level_and_no_overlap(seed, count, depth):
     random = np.random.default_rng(seed)

@@ -2,13 +2,14 @@
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, quantized
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rules import overwrite
+from tests.fuzzing import examples
 from tests.tensor.models import plain_kernels
 from tests.tensor.passes.checking import assert_same_bits, aten, results
 from tests.tensor.passes.random_programs import random_values
@@ -44,7 +45,7 @@ def assert_undone(graph, mark, text, given_, before):
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["f64", "f32"])
-@settings(max_examples=20)
+@examples(20)
 @given(data=st.data())
 def test_rewriting_for_inference_preserves_values_and_can_be_undone(dtype, data):
     graph = data.draw(networks(dtype))
@@ -60,7 +61,7 @@ def test_rewriting_for_inference_preserves_values_and_can_be_undone(dtype, data)
     assert_undone(graph, mark, text, plain, before)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(graph=networks(requires_grad=True))
 def test_rewriting_for_training_preserves_gradients_and_can_be_undone(graph):
     plain = random_values(graph, 0)
@@ -73,7 +74,7 @@ def test_rewriting_for_training_preserves_gradients_and_can_be_undone(graph):
     assert_undone(graph, mark, text, plain, before)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(graph=networks())
 def test_rewriting_in_place_operators_preserves_bits_and_can_be_undone(graph):
     plain = random_values(graph, 0)
