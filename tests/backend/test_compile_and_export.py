@@ -201,7 +201,7 @@ def test_matrix_products_of_parameters_are_compiled_and_exported():
     b = CircuitBuilder()
     p = TensorParameter((2, 2), initializer=ConstantInitializer([[0.1, 0.3], [0.2, 0.7]]))
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=ExpParameter((p,)))) for v in (0, 1)]
-    inner = b.sum(b.hadamard(*x), num_units=2, weight=SigmoidParameter((p,)))
+    inner = b.sum(b.hadamard(*x), num_units=2)
     kronecker = KroneckerParameter((SigmoidParameter((p,)), ExpParameter((p,))))
     circuit = compiled(b.build(b.sum(b.sum(inner, num_units=4), num_units=4, weight=kronecker)))
     found = {type(node).__name__ for node in parameter_nodes(circuit.graph)}
