@@ -15,6 +15,11 @@ def tensor(name, *shape, dtype=torch.float32):
     return Variable(TensorType(dtype, shape), name=name)
 
 
+def tensors(dtype=torch.float32, **shapes):
+    """Inputs by name."""
+    return {name: tensor(name, *shape, dtype=dtype) for name, shape in shapes.items()}
+
+
 def graph_of(inputs, *outputs):
     """A graph of copies, so that a test may use its variables again."""
     return FunctionGraph(inputs, outputs)
@@ -79,9 +84,21 @@ def apply(rewriter, inputs, *outputs, exact=False, low=0.2, high=1.5):
 
 def check_rewrite(database, before, after, variables, **options):
     """Rewrite the expression `before` with the rules of a database: the graph becomes `after`, its values stay."""
-    inputs = [variable for variable in variables.values() if not isinstance(variable, Constant)]
-    graph = apply(database.query("+fast_run"), inputs, expression(before, variables), **options)
+    graph = apply(database.query("+fast_run"), *read(before, variables), **options)
     assert repr(graph) == f"[{after}]", repr(graph)
+
+
+def check_declined(rule, before, reason, variables):
+    """A rule declines the last application in the expression `before`: its reason contains `reason`."""
+    found = declined(rule, *read(before, variables))
+    assert reason in found, found
+
+
+def read(text, variables):
+    """The variables that are not constants, and the values of an expression."""
+    found = expression(text, variables)
+    inputs = [variable for variable in variables.values() if not isinstance(variable, Constant)]
+    return inputs, *(found if isinstance(found, list) else [found])
 
 
 def canonical(inputs, *outputs, **options):
