@@ -8,17 +8,33 @@ from explorer.tensor import Constant, call, from_module, to_module
 from explorer.tensor.ir.scalars import add, mul
 from explorer.tensor.rules import canonicalize, casts, constants, views
 from explorer.tensor.rules.optdb import optdb
-from tests.tensor.rule_checks import apply, aten, canonical, check_rewrite, declined, graph_of, tensor
+from tests.tensor.rule_checks import (
+    apply,
+    aten,
+    canonical,
+    check_declined,
+    check_rewrite,
+    declined,
+    graph_of,
+    read,
+    tensor,
+    tensors,
+)
 from tests.tensor.text_form import rewrites
 
-x = tensor("x", 2, 3, 4)
-matrix = tensor("m", 3, 4)
-
-
-def ops(variable, *calls):
-    for target, *arguments in calls:
-        variable = call(target, variable, *arguments)
-    return variable
+TENSORS = {
+    **tensors(x=(2, 3, 4), m=(3, 4), o=(3, 4), image=(1, 2, 3, 3)),
+    **tensors(torch.float64, double=(3, 4)),
+    **tensors(torch.int64, unknown=(2,)),
+    "r012": Constant(torch.tensor([0, 1, 2]), "r012"),
+    "r12": Constant(torch.tensor([1, 2]), "r12"),
+    "r201": Constant(torch.tensor([2, 0, 1]), "r201"),
+    "r120": Constant(torch.tensor([1, 2, 0]), "r120"),
+    "r10": Constant(torch.tensor([1, 0]), "r10"),
+    "true": Constant(torch.ones(3, 4, dtype=torch.bool), "true"),
+    "w": Constant(torch.arange(1.0, 13.0).reshape(4, 3), "w"),
+    "weight": Constant(nn.Parameter(torch.ones(2, 3, 4)), "weight", trainable=True),
+}
 
 
 @pytest.mark.parametrize(("before", "after"), rewrites("""
@@ -49,7 +65,7 @@ def ops(variable, *calls):
     slice(slice(x, 2, 0, 4, 2), 2, 1, 2) -> slice(slice(x, dim=2, start=0, end=4, step=2), dim=2, start=1, end=2)
 """))  # fmt: skip
 def test_chains_of_views(before, after):
-    check_rewrite(canonicalize, before, after, {"x": x}, exact=True)
+    check_rewrite(canonicalize, before, after, TENSORS, exact=True)
 
 
 def test_a_view_of_a_tensor_with_other_strides_still_runs():
@@ -65,77 +81,43 @@ def test_a_view_of_a_tensor_with_other_strides_still_runs():
 
 
 def test_a_reshape_with_two_users_stays_below_the_permutation():
-    wide = call(aten.reshape.default, x, [2, 1, 3, 4])
-    text = canonical([x], call(aten.neg.default, wide), call(aten.permute.default, wide, [2, 0, 1, 3]), exact=True)
-    assert text == "[neg(*1 -> reshape(x, shape=[2, 1, 3, 4])), permute(*1, dims=[2, 0, 1, 3])]"
+    before = "wide = reshape(x, [2, 1, 3, 4]); [neg(wide), permute(wide, [2, 0, 1, 3])]"
+    after = "neg(*1 -> reshape(x, shape=[2, 1, 3, 4])), permute(*1, dims=[2, 0, 1, 3])"
+    check_rewrite(canonicalize, before, after, TENSORS, exact=True)
 
 
-@pytest.mark.parametrize(
-    ("rule", "calls", "reason"),
-    [
-        (views.drop_copy, [(aten.clone.default,)], "an output of the graph would share its memory with x"),
-        (views.drop_copy, [(aten.clone.default,), (aten.alias.default,)], "an output of the graph would share"),
-        (views.drop_single_cat, [], "an output of the graph would share"),
-        (
-            views.permute_before_reshape,
-            [(aten.reshape.default, [6, 4]), (aten.permute.default, [1, 0])],
-            "more than axes",
-        ),
-    ],
-)
-def test_rules_on_views_are_declined_with_a_reason(rule, calls, reason):
-    made = ops(x, *calls) if calls else call(aten.cat.default, [x])
-    assert reason in declined(rule, [x], made)
-
-
-def test_a_copy_in_another_order_of_memory_stays():
-    image = tensor("image", 1, 2, 3, 3)
-    copy = call(aten.clone.default, image, memory_format=torch.channels_last)
-    assert "channels_last" in declined(views.drop_copy, [image], call(aten.neg.default, copy))
+@pytest.mark.parametrize(("rule", "before", "reason"), [
+    (views.drop_copy, "clone(x)", "an output of the graph would share its memory with x"),
+    (views.drop_copy, "alias(clone(x))", "an output of the graph would share"),
+    (views.drop_copy, "neg(clone(image, memory_format=torch.channels_last))", "channels_last"),
+    (views.drop_single_cat, "cat(x)", "an output of the graph would share"),
+    (views.permute_before_reshape, "permute(reshape(x, [6, 4]), [1, 0])", "more than axes"),
+    (views.drop_alias, "mul(detach(exp(weight)), x)", "it stops the gradient of weight"),
+    (views.merge_selects, "index_select(index_select(x, 1, r201), 0, r10)", "the two select along different axes"),
+    (views.merge_selects, "index_select(index_select(x, 1, r201), 1, unknown)", "one of the two selections is unknown"),
+    (views.drop_decided_where, "where.ScalarSelf(true, 1.0, m)", "the selected side is a number, not a tensor"),
+    (casts.merge_casts, "_to_copy(_to_copy(m, dtype=torch.float16), dtype=torch.float32)", "does not represent every"),
+])  # fmt: skip
+def test_rules_on_views_are_declined_with_a_reason(rule, before, reason):
+    check_declined(rule, before, reason, TENSORS)
 
 
 def test_dropout_in_training_stays():
-    graph = graph_of([x], call(aten.neg.default, call(aten.dropout.default, x, 0.5, True)))
+    graph = graph_of(*read("neg(dropout(x, 0.5, True))", TENSORS))
     optdb.query("+fast_run", "-inplace").rewrite(graph)
     assert repr(graph) == "[neg(dropout(x, p=0.5, train=True))]"
 
 
-def test_detach_stays_where_it_blocks_a_gradient():
-    weight = Constant(nn.Parameter(torch.ones(2, 3, 4)), "weight", trainable=True)
-    kept = call(aten.mul.Tensor, call(aten.detach.default, call(aten.exp.default, weight)), x)
-    assert declined(views.drop_alias, [x], kept) == "it stops the gradient of weight"
-
-
-def index(*rows):
-    return Constant(torch.tensor(rows), "rows")
-
-
-def test_selections_by_known_positions():
-    def selected(*rows, dim=1, source=x):
-        return call(aten.index_select.default, source, dim, index(*rows))
-
-    assert canonical([x], call(aten.neg.default, selected(0, 1, 2)), exact=True) == "[neg(x)]"
-    assert (
-        canonical([x], call(aten.neg.default, selected(1, 2)), exact=True) == "[neg(slice(x, dim=1, start=1, end=3))]"
-    )
-    assert canonical([x], selected(2, 0, 1), exact=True) == "[index_select(x, rows, dim=1)]"
-    twice = selected(1, 2, 0, source=selected(2, 0, 1))
-    assert canonical([x], call(aten.neg.default, twice), exact=True) == "[neg(x)]"
-    crossed = selected(1, 0, dim=0, source=selected(2, 0, 1))
-    assert canonical([x], crossed, exact=True) == "[index_select(index_select(x, rows, dim=1), rows, dim=0)]"
-    assert declined(views.merge_selects, [x], crossed) == "the two select along different axes"
-    unknown = tensor("unknown", 2, dtype=torch.int64)
-    both = call(aten.index_select.default, selected(2, 0, 1), 1, unknown)
-    assert declined(views.merge_selects, [x, unknown], both) == "one of the two selections is unknown"
-
-
-def test_where_with_a_known_condition_is_one_side():
-    true = Constant(torch.ones(3, 4, dtype=torch.bool))
-    other = tensor("o", 3, 4)
-    both = call(aten.where.self, true, matrix, other)
-    assert canonical([matrix, other], call(aten.neg.default, both), exact=True) == "[neg(m)]"
-    number = call(aten.where.ScalarSelf, true, 1.0, other)
-    assert declined(views.drop_decided_where, [other], number) == "the selected side is a number, not a tensor"
+@pytest.mark.parametrize(("before", "after"), rewrites("""
+    neg(index_select(x, 1, r012)) -> neg(x)
+    neg(index_select(x, 1, r12)) -> neg(slice(x, dim=1, start=1, end=3))
+    index_select(x, 1, r201) -> index_select(x, r201, dim=1)
+    neg(index_select(index_select(x, 1, r201), 1, r120)) -> neg(x)
+    index_select(index_select(x, 1, r201), 0, r10) -> index_select(index_select(x, r201, dim=1), r10, dim=0)
+    neg(where(true, m, o)) -> neg(m)
+"""))  # fmt: skip
+def test_selections_by_known_positions_and_conditions(before, after):
+    check_rewrite(canonicalize, before, after, TENSORS, exact=True)
 
 
 # ---------------------------------------------------------------------- casts
@@ -181,13 +163,13 @@ def test_casts(start, dtypes, kept):
     assert text == repr(graph_of([v], call(aten.ne.Scalar, cast(v, *kept), 0)))
 
 
-def test_casts_by_other_names_and_reasons():
-    v, w = tensor("v", 3), tensor("w", 3, dtype=f64)
-    assert canonical([v], call(aten.to.dtype, v, f64), exact=True) == "[_to_copy(v, dtype=torch.float64)]"
-    assert canonical([v, w], call(aten.type_as.default, v, w), exact=True) == "[_to_copy(v, dtype=torch.float64)]"
-    moved = call(aten._to_copy.default, v, dtype=f32, device=torch.device("cpu"))
-    assert "another device" in declined(casts.drop_same_cast, [v], call(aten.neg.default, moved))
-    assert "does not represent every" in declined(casts.merge_casts, [v], cast(v, f16, f32))
+def test_casts_by_other_names_and_to_a_device():
+    cast = "_to_copy(m, dtype=torch.float64)"
+    check_rewrite(canonicalize, "to.dtype(m, torch.float64)", cast, TENSORS, exact=True)
+    check_rewrite(canonicalize, "type_as(m, double)", cast, TENSORS, exact=True)
+    m = tensor("m", 3)
+    moved = call(aten._to_copy.default, m, dtype=f32, device=torch.device("cpu"))
+    assert "another device" in declined(casts.drop_same_cast, [m], call(aten.neg.default, moved))
 
 
 # ---------------------------------------------------------------------- constants
@@ -199,11 +181,8 @@ def constant(*shape, name="w", trainable=False):
 
 
 def test_constant_expressions_are_evaluated_once():
-    weight = call(aten.permute.default, call(aten.softmax.int, constant(4, 3), -1), [1, 0])
-    graph = apply(canonicalize.query("+fast_run"), [matrix], call(aten.mul.Tensor, matrix, weight), exact=True)
-    assert repr(graph) == "[mul(m, w.softmax.moved)]"
-    (found,) = graph.constants
-    assert torch.equal(found.data, torch.softmax(constant(4, 3).data, -1).T)
+    before, after = "mul(m, permute(softmax(w, -1), [1, 0]))", "mul(m, w.softmax.moved)"
+    check_rewrite(canonicalize, before, after, TENSORS, exact=True)
 
 
 def test_operators_without_inputs_are_evaluated_too():

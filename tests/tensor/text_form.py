@@ -104,11 +104,14 @@ def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
     packet = getattr(space, name)
     wanted = [overload] if overload else [one for one in OVERLOADS if one in packet.overloads()] or packet.overloads()
     error: Exception | None = None
-    for one in wanted:
-        target = getattr(packet, one)
-        takes_list = str(target._schema.arguments[0].type) == "List[Tensor]" if target._schema.arguments else False
+    for target in (getattr(packet, one) for one in wanted):
+        positional = [argument for argument in target._schema.arguments if not argument.kwarg_only]
+        takes_list = bool(positional) and str(positional[0].type) == "List[Tensor]" and isinstance(args[0], Variable)
+        given = [args] if takes_list else args
+        if len(given) > len(positional):
+            continue
         try:
-            return call(target, *([args] if takes_list and isinstance(args[0], Variable) else args), **settings)
+            return call(target, *given, **settings)
         except OperatorError as found:
             error = error or found
     raise OperatorError(f"no overload of {name} accepts {ast.unparse(node)}: {error}")
