@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from explorer.app.needs import require_ui
 from explorer.app.session.opening import Opened, open_trace
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import DisplayOptions, ViewState
+from explorer.app.session.view_state import ViewState
 from explorer.backend import TorchCircuit
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
@@ -59,36 +59,25 @@ def show(
     option; MissingPackageError without the packages of Jupyter.
     """
     require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
-    look = DisplayOptions(mode, colour_by, group_by, near_misses)
-    if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
-        return _show_bars(cast(BarsView, thing))
-    if isinstance(thing, Run):
-        return _show_bars(_bars_of(thing))
-    from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, step_of_fold_level
+    bars = _bars_of(thing)
+    if bars is not None:
+        return _show_bars(bars)
+    from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
 
     opened, note = _open(thing)
-    trace = opened.trace
     if timing is not None and timing.subject == STEPS:
         return _show_bars(step_bars(opened.index, timing))
     if sum(start is not None for start in (match, fold_level, timing)) > 1:
         raise CircuitError("expected only one of match=, fold_level= and timing=")
-    number = None
-    if fold_level is not None:
-        at = step_of_fold_level(trace, fold_level)
-        if step is not None and trace.step(step).index != at:
-            raise CircuitError(f"level {fold_level} was folded in step {at}; leave out step={step!r}")
-    elif match is not None:
-        at, number = _locate_match(trace, match, step)
-    else:
-        at = trace.step(0 if step is None else step).index
-    session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=at))
-    session.change_look(**{name: getattr(look, name) for name in ("mode", "colour_by", "group_by", "near_misses")})
+    first, number = _locate_start(opened.trace, step, match, fold_level)
+    session = Session(opened, ViewState(circuit=opened.name, options=opened.options, step=first))
+    session.change_look(mode=mode, colour_by=colour_by, group_by=group_by, near_misses=near_misses)
     if timing is not None:
         note = _colour_by_time(session, timing)
     _select(session, selection)
     graph = TraceWidget(session, height, note)
     if number is not None:
-        graph.focus_match(at, number)
+        graph.focus_match(first, number)
     return graph if fold_level is None else FoldLevelWidget(graph)
 
 
@@ -110,6 +99,17 @@ def _open(thing: object) -> tuple[Opened, str]:
     raise DataTypeError(f"cannot show a {found}. {TAKES}")
 
 
+def _locate_start(
+    trace: Trace, step: "int | str | None", match: "int | MatchFound | None", fold_level: int | None
+) -> tuple[int, int | None]:
+    """Return the first step to show, and the number of the match to focus in it."""
+    if match is not None:
+        return _locate_match(trace, match, step)
+    if fold_level is not None:
+        return _locate_fold_level(trace, fold_level, step), None
+    return trace.step(0 if step is None else step).index, None
+
+
 def _locate_match(trace: Trace, match: "int | MatchFound", step: "int | str | None") -> tuple[int, int]:
     """Return the step and number of a match, given as a number or as the match itself."""
     if isinstance(match, MatchFound):
@@ -129,6 +129,17 @@ def _locate_match(trace: Trace, match: "int | MatchFound", step: "int | str | No
     return trace.step(step).index, match
 
 
+def _locate_fold_level(trace: Trace, level: int, step: "int | str | None") -> int:
+    """Return the step that folded a level. Raises: UnknownNameError, CircuitError if it is not the given step."""
+    steps = {step.folds[0].level: step.index for step in trace.steps if step.folds}
+    if level not in steps:
+        known = f"levels {', '.join(map(str, steps))}" if steps else "no level: folding is disabled"
+        raise UnknownNameError(f"level {level} was not folded; the trace has {known}")
+    if step is not None and trace.step(step).index != steps[level]:
+        raise CircuitError(f"level {level} was folded in step {steps[level]}; leave out step={step!r}")
+    return steps[level]
+
+
 def _select(session: Session, selection: "Sequence[str | int]") -> None:
     """Select boxes by their ids, or those that represent nodes. Raises: UnknownNameError."""
     boxes = [box for box in selection if isinstance(box, str)]
@@ -144,11 +155,15 @@ def _select(session: Session, selection: "Sequence[str | int]") -> None:
     session.select(boxes)
 
 
-def _bars_of(run: Run) -> BarsView:
-    """Return the bars of a timing that needs no trace. Raises: DataTypeError for one that does."""
-    if run.subject in (STEPS, LAYERS):
-        raise DataTypeError(f"times of {run.subject} need their trace: show(trace, timing=run)")
-    return mode_bars(run) if run.subject == MODES else sweep_bars(run)
+def _bars_of(thing: object) -> BarsView | None:
+    """Return bars, or those of a timing of modes or batch sizes. Raises: DataTypeError for one that needs its trace."""
+    if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
+        return cast(BarsView, thing)
+    if not isinstance(thing, Run):
+        return None
+    if thing.subject in (STEPS, LAYERS):
+        raise DataTypeError(f"times of {thing.subject} need their trace: show(trace, timing=run)")
+    return mode_bars(thing) if thing.subject == MODES else sweep_bars(thing)
 
 
 def _colour_by_time(session: Session, run: Run) -> str:

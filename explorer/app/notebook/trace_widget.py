@@ -9,7 +9,6 @@ import traitlets
 from explorer.app.notebook.fallback import picture_fallback, picture_text
 from explorer.app.session.linking import GraphHost, GraphLink
 from explorer.app.session.session import Session
-from explorer.errors import UnknownNameError
 from explorer.trace import MatchFound, Trace
 from explorer.views import fold_level, match_details
 from widgets.jupyter import Fallback, GraphWidget, bundle_with
@@ -131,15 +130,6 @@ class FoldLevelWidget(ipywidgets.VBox):
 
     def __str__(self) -> str:
         return self._fallback().text
-
-
-def step_of_fold_level(trace: Trace, level: int) -> int:
-    """Return the step that folded a level. Raises: UnknownNameError for a level that was not folded."""
-    steps = {step.folds[0].level: step.index for step in trace.steps if step.folds}
-    if level not in steps:
-        known = f"levels {', '.join(map(str, steps))}" if steps else "no level: folding is disabled"
-        raise UnknownNameError(f"level {level} was not folded; the trace has {known}")
-    return steps[level]
 
 
 # ---------------------------------------------------------------------- the table below the graph
