@@ -81,22 +81,19 @@ class Dashboard:
         self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
         session = Session(opened or open_state(library, state), state)
         self.workspace = Workspace(session, library, partial(_deliver, document), self._show_job)
-        self.workspace.show_message, self.workspace.clear_message, self.workspace.open_tool = (
-            self.messages.show,
-            self.messages.clear,
-            self.open_tool,
-        )
+        self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
         self.browser = BrowserHost()
-        self.workspace.copy = self._copy
+        self.workspace.copy = self.browser.put_on_clipboard
         self.graph = GraphPane(options=_options(False))
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
         self.costs = CostStrip(self.workspace)
         self.header = Header(self.workspace)
         self.drawer = Drawer(self.workspace, self._make_room)
+        self.workspace.open_tool = self.drawer.open
         requests = {
-            "why-not": partial(self.open_tool, "why-not"),
-            "timing": partial(self.open_tool, "time"),
+            "why-not": partial(self.drawer.open, "why-not"),
+            "timing": partial(self.drawer.open, "time"),
             "cancel": self.workspace.background.cancel,
             RUN_MORE: self._run_more,
         }
@@ -226,10 +223,6 @@ class Dashboard:
 
     # ------------------------------------------------------------------ actions of the reader
 
-    def open_tool(self, name: str) -> None:
-        """Open a tool of the drawer."""
-        self.drawer.open(name)
-
     def _run_more(self) -> None:
         opened = self.workspace.session.opened
         rounds = min(2 * opened.options.max_rounds + 1, MAX_ROUNDS)
@@ -238,9 +231,6 @@ class Dashboard:
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
             pane.options = _options(is_open, narrow=self.workspace.other is not None)
-
-    def _copy(self, text: str) -> None:
-        self.browser.put_on_clipboard(text)
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))

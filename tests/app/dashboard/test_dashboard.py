@@ -63,7 +63,7 @@ def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place:
     made = Dashboard(Library(folder), place)
     last = len(made.workspace.session.opened.trace.steps) - 1
     for tool in TOOLS:
-        made.open_tool(tool.name)
+        made.drawer.open(tool.name)
         assert errors_of(made) == ""
         assert (made.drawer.open_name, made.drawer.body.visible) == (tool.name, True)
         assert made.drawer.buttons.value == [tool.name]
@@ -71,7 +71,7 @@ def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place:
         for step in (0, last, min(place.step, last)):
             made.workspace.session.go(step)
             assert errors_of(made) == "", (tool.name, step)
-        made.open_tool("")
+        made.drawer.open("")
         assert (made.drawer.open_name, made.drawer.body.visible, made.drawer.buttons.value) == ("", False, [])
 
 
@@ -128,7 +128,7 @@ def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest
 
 def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
-    made.open_tool("time")
+    made.drawer.open("time")
     made.drawer._tools["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]
     assert "compile it again first" in errors_of(made)
 
@@ -165,7 +165,7 @@ def set_busy() -> Iterator[None]:
 
 def test_why_not_says_where_no_pattern_was_tried() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits", step=11))
-    made.open_tool("why-not")
+    made.drawer.open("why-not")
     made.workspace.session.select([next(iter(made.workspace.session.boxes))])
     tool = made.drawer._tools["why-not"]
     assert "was never tried while node" in tool.answer.object  # type: ignore[attr-defined]
