@@ -9,6 +9,7 @@ Names of operators need an overload only where the arguments do not decide it: `
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 from textwrap import dedent
 from typing import Any
 
@@ -97,24 +98,34 @@ def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
     if callable(function := known.get(ast.unparse(node.func))):
         return function(*args)
     settings = {keyword.arg: _value(keyword.value, known) for keyword in node.keywords if keyword.arg}
-    path = ast.unparse(node.func)
-    name, _, overload = path.removeprefix("aten.").removeprefix("explorer.").partition(".")
-    spaces = NAMESPACES[::-1] if path.startswith("explorer.") else NAMESPACES
-    space = next(space for space in spaces if hasattr(space, name))
-    packet = getattr(space, name)
-    wanted = [overload] if overload else [one for one in OVERLOADS if one in packet.overloads()] or packet.overloads()
+    reads = any(isinstance(arg, Variable) for arg in args)
     error: Exception | None = None
-    for target in (getattr(packet, one) for one in wanted):
-        positional = [argument for argument in target._schema.arguments if not argument.kwarg_only]
-        takes_list = bool(positional) and str(positional[0].type) == "List[Tensor]" and isinstance(args[0], Variable)
-        given = [args] if takes_list else args
-        if len(given) > len(positional):
-            continue
+    for target in _overloads(ast.unparse(node.func)):
+        types = _positional(target)
+        given = [args] if reads and types[:1] == ("List[Tensor]",) else args
+        if len(given) > len(types) or (reads and not any("Tensor" in kind for kind in types)):
+            continue  # such as sum(Tensor) for sum(x, [1]), and the add(Scalar, Scalar) of scripts
         try:
             return call(target, *given, **settings)
         except OperatorError as found:
             error = error or found
-    raise OperatorError(f"no overload of {name} accepts {ast.unparse(node)}: {error}")
+    raise OperatorError(f"no overload accepts {ast.unparse(node)}: {error}")
+
+
+@cache
+def _overloads(path: str) -> tuple[Any, ...]:
+    """The overloads that a name may mean, in the order in which they are tried."""
+    name, _, overload = path.removeprefix("aten.").removeprefix("explorer.").partition(".")
+    spaces = NAMESPACES[::-1] if path.startswith("explorer.") else NAMESPACES
+    packet = next(getattr(space, name) for space in spaces if hasattr(space, name))
+    wanted = [overload] if overload else [one for one in OVERLOADS if one in packet.overloads()] or packet.overloads()
+    return tuple(getattr(packet, one) for one in wanted)
+
+
+@cache
+def _positional(target: Any) -> tuple[str, ...]:
+    """The types of the arguments of an overload that may be given by position."""
+    return tuple(str(argument.type) for argument in target._schema.arguments if not argument.kwarg_only)
 
 
 def _constant(text: str, kind: TensorType, name: str) -> Constant:
