@@ -73,7 +73,7 @@ def repeat_until_precise(
     alive = list(sections)
     started = monotonic()
     look, rounds = FIRST_LOOK, -warmups
-    with _frozen_heap():
+    with _freeze_heap():
         while alive and rounds < max_repeats:
             start = rounds % len(alive)
             for key in alive[start:] + alive[:start]:
@@ -155,7 +155,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def _frozen_heap() -> Iterator[None]:
+def _freeze_heap() -> Iterator[None]:
     """Hide the objects that are alive now from the collector; they stay hidden if the caller has frozen its heap."""
     gc.collect()
     was_frozen = gc.get_freeze_count() > 0

@@ -111,7 +111,7 @@ class TorchCompiler:
         skips = SkipTracker(self.skips, (*self.rules.names, *self.options.disable))
         self._notify(RunStarted(circuit, self.options.to_json(), self._describe_rules()))
         self._counter = StatsCounter(self.semiring.is_complex)
-        with paused_garbage_collection():
+        with pause_garbage_collection():
             compiled = self._compile_circuit(circuit, skips)
         self.circuits.register(circuit, compiled)
         skips.warn_about_unused()
@@ -269,7 +269,7 @@ def _check_type(name: str, value: object, wanted: type) -> None:
 
 
 @contextmanager
-def paused_garbage_collection() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Pause the garbage collector while many small objects are created and none is dropped."""
     was_enabled = gc.isenabled()
     gc.disable()

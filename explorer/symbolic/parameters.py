@@ -77,7 +77,7 @@ class TensorParameter(ParameterNode):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        object.__setattr__(self, "size", _checked_size(self.size))
+        object.__setattr__(self, "size", _check_size(self.size))
         if self.learnable and self.dtype is DataType.INTEGER:
             raise DataTypeError("an integer leaf cannot be learned; use learnable=False")
         if isinstance(self.initializer, ConstantInitializer):
@@ -105,7 +105,7 @@ def constant(value: ArrayLike) -> TensorParameter:
     return TensorParameter(initializer.value.shape, dtype, learnable=False, initializer=initializer)
 
 
-def _checked_size(size: object) -> Shape:
+def _check_size(size: object) -> Shape:
     if not isinstance(size, (tuple, list)):
         raise ShapeError(f"the size of a parameter leaf must be a tuple of integers; found {size!r}")
     given = cast("Sequence[int]", size)
@@ -150,7 +150,7 @@ class ParameterOp(ParameterNode, ABC):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        object.__setattr__(self, "inputs", _checked_operands(self, self.inputs))
+        object.__setattr__(self, "inputs", _check_operands(self, self.inputs))
         shapes = [node.shape for node in self.inputs]
         axis: int | None = getattr(self, "axis", None)
         if axis is not None:
@@ -177,7 +177,7 @@ class ParameterOp(ParameterNode, ABC):
         return _expression_text(self)
 
 
-def _checked_operands(op: ParameterOp, inputs: object) -> tuple[ParameterNode, ...]:
+def _check_operands(op: ParameterOp, inputs: object) -> tuple[ParameterNode, ...]:
     wanted = "a tuple of parameter nodes (for fixed values use constant(...))"
     if not isinstance(inputs, (tuple, list)):
         raise wrong_type(op, "inputs", wanted, inputs)

@@ -8,7 +8,7 @@ from explorer.templates.blocks import (
     cp_block as cp_block,
     cp_transposed_block as cp_transposed_block,
     dense_sum as dense_sum,
-    named_block as named_block,
+    get_block as get_block,
     tucker_block as tucker_block,
 )
 from explorer.templates.build import build_circuit as build_circuit
@@ -25,7 +25,7 @@ from explorer.templates.inputs import (
     InputSpec as InputSpec,
     ParameterFactory as ParameterFactory,
     bounded_stddev as bounded_stddev,
-    named_input as named_input,
+    get_input_spec as get_input_spec,
 )
 from explorer.templates.regions import (
     ImageShape as ImageShape,

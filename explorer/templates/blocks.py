@@ -55,7 +55,7 @@ def tucker_block(builder: CircuitBuilder, children: Sequence[int], sizes: BlockS
 BLOCKS: Mapping[str, Block] = MappingProxyType({"cp": cp_block, "cp-t": cp_transposed_block, "tucker": tucker_block})
 
 
-def named_block(name: str) -> Block:
+def get_block(name: str) -> Block:
     """The block of this name. Raises: UnknownNameError."""
     return look_up("sum-product layer", name, BLOCKS)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from explorer.errors import ScopeError
 from explorer.symbolic import Circuit, CircuitBuilder, MixingWeightParameter, Parameterization, Scope
-from explorer.templates.blocks import Block, BlockSizes, dense_sum, named_block
+from explorer.templates.blocks import Block, BlockSizes, dense_sum, get_block
 from explorer.templates.inputs import InputSpec, ParameterFactory
 from explorer.templates.regions import RegionGraph
 from explorer.templates.regions.checks import check_at_least_one
@@ -40,7 +40,7 @@ def build_circuit(
     <Circuit: 14 layers, 4 variables, 1 output(s)>
     """
     check_at_least_one(num_input_units=num_input_units, num_sum_units=num_sum_units, num_classes=num_classes)
-    block = named_block(sum_product_layer) if isinstance(sum_product_layer, str) else sum_product_layer
+    block = get_block(sum_product_layer) if isinstance(sum_product_layer, str) else sum_product_layer
     weights = sum_weight_param or Parameterization("softmax")
     specs = _spec_of_each(region_graph.scope, inputs)
     roots = frozenset(region_graph.roots)

@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer.errors import ShapeError
 from explorer.symbolic import Circuit, CircuitBuilder, Parameterization, constant
-from explorer.templates.inputs import EmbeddingInput, ParameterFactory, named_input
+from explorer.templates.inputs import EmbeddingInput, ParameterFactory, get_input_spec
 from explorer.templates.regions.checks import check_at_least_one
 
 
@@ -84,7 +84,7 @@ def _factors(
 ) -> list[int]:
     _check_tensor(shape, rank)
     return [
-        builder.add(named_input(input_layer, num_levels=size, params=params)(variable, rank))
+        builder.add(get_input_spec(input_layer, num_levels=size, params=params)(variable, rank))
         for variable, size in enumerate(shape)
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from explorer.errors import ScopeError, ShapeError
 from explorer.symbolic import Circuit, CircuitBuilder, Parameterization
-from explorer.templates.inputs import InputSpec, ParameterFactory, named_input
+from explorer.templates.inputs import InputSpec, ParameterFactory, get_input_spec
 from explorer.templates.regions.checks import check_at_least_one
 
 
@@ -82,7 +82,7 @@ def _specs(
     params: Mapping[str, ParameterFactory] | None,
 ) -> Sequence[InputSpec]:
     if isinstance(given, str):
-        given = named_input(given, num_levels=num_categories, params=params)
+        given = get_input_spec(given, num_levels=num_categories, params=params)
     elif params:
         raise ShapeError("input_params need a named input layer; pass them to the input spec instead")
     if isinstance(given, InputSpec):

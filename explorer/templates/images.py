@@ -10,7 +10,7 @@ from explorer.errors import ShapeError, ValueRangeError, unknown_name
 from explorer.symbolic import Circuit
 from explorer.templates.blocks import Block
 from explorer.templates.build import build_circuit
-from explorer.templates.inputs import InputSpec, ParameterFactory, named_input
+from explorer.templates.inputs import InputSpec, ParameterFactory, get_input_spec
 from explorer.templates.regions import (
     ImageShape,
     RegionGraph,
@@ -71,11 +71,11 @@ def image_data(
     """
     check_image_shape(shape)
     if isinstance(input_layer, str):
-        input_layer = named_input(input_layer, num_levels=num_categories, params=input_params)
+        input_layer = get_input_spec(input_layer, num_levels=num_categories, params=input_params)
     elif input_params:
         raise ShapeError("input_params need a named input layer; pass them to the input spec instead")
     if isinstance(region_graph, str):
-        region_graph = _named_region_graph(region_graph, shape, input_layer, data, num_categories, num_bins)
+        region_graph = _get_region_graph(region_graph, shape, input_layer, data, num_categories, num_bins)
     return build_circuit(
         region_graph,
         inputs=input_layer,
@@ -92,7 +92,7 @@ def _num_variables(shape: ImageShape) -> int:
     return shape[0] * shape[1] * shape[2]
 
 
-def _named_region_graph(
+def _get_region_graph(
     name: str, shape: ImageShape, spec: InputSpec, data: ArrayLike | None, num_categories: int, num_bins: int | None
 ) -> RegionGraph:
     if name in IMAGE_REGION_GRAPHS:

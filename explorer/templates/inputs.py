@@ -114,13 +114,13 @@ class GaussianInput(InputSpec):
         return GaussianLayer(scope=(variable,), num_output_units=num_units, **parameters)
 
 
-def named_input(name: str, *, num_levels: int, params: Mapping[str, ParameterFactory] | None = None) -> InputSpec:
+def get_input_spec(name: str, *, num_levels: int, params: Mapping[str, ParameterFactory] | None = None) -> InputSpec:
     """The input spec of this name for values 0 .. num_levels-1, its parameters made by `params` (name -> factory).
 
     Names: categorical, binomial (total_count is num_levels - 1), embedding, gaussian (num_levels is not used).
     Raises: UnknownNameError for an unknown name, or for a parameter that the input layer does not have.
 
-    >>> named_input("binomial", num_levels=17).parameters(4)
+    >>> get_input_spec("binomial", num_levels=17).parameters(4)
     {'probs': SigmoidParameter(TensorParameter(4,))}
     """
     names, make = look_up("input layer", name, _NAMED)

@@ -39,7 +39,7 @@ def tabular_data(
     if not inputs:
         raise ShapeError("a table needs at least one column; pass one input spec per column")
     if isinstance(region_graph, str):
-        region_graph = _named_region_graph(region_graph, inputs, data)
+        region_graph = _get_region_graph(region_graph, inputs, data)
     return build_circuit(
         region_graph,
         inputs=dict(enumerate(inputs)),
@@ -52,7 +52,7 @@ def tabular_data(
     )
 
 
-def _named_region_graph(name: str, inputs: Sequence[InputSpec], data: ArrayLike | None) -> RegionGraph:
+def _get_region_graph(name: str, inputs: Sequence[InputSpec], data: ArrayLike | None) -> RegionGraph:
     if name == "random-binary-tree":
         return random_binary_tree(len(inputs))
     if name != "chow-liu-tree":

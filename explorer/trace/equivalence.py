@@ -24,7 +24,7 @@ CANCELLED = 3
 """The rest of a cancellation is below `rounding` of the largest output, but not below this power of it."""
 
 
-def checked_steps(
+def check_steps(
     steps: Sequence[Step],
     rules: Sequence[RuleDescription],
     x: Any,

@@ -20,7 +20,7 @@ from explorer.trace.answers import (
     StepCheck,
     WhyNot,
 )
-from explorer.trace.equivalence import checked_steps
+from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
 from explorer.trace.folds import Folds
 from explorer.trace.ladder import Level, level_of
@@ -108,7 +108,7 @@ class Trace:
         """
         x = self.examples if x is None else x
         semiring = self.options.get("semiring", "")
-        return checked_steps(self.steps, self.rules, x, on_step, self.level.has_batches, semiring, self.source)
+        return check_steps(self.steps, self.rules, x, on_step, self.level.has_batches, semiring, self.source)
 
     # ------------------------------------------------------------------ matches
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from explorer.errors import CircuitError
 from explorer.trace import FoldGroup, MatchFound, MissedFold, NodeRecord, RuleDescription, Step, Trace, record_of
-from explorer.views.states import IntArray, NodeTable, State, folded_state, folds_of, state_of
+from explorer.views.states import IntArray, NodeTable, State, fold_state, folds_of, state_of
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class TraceIndex:
             return before
         final = self.trace.steps[-1].snapshot.graph
         holds_all = all(group.node in final.nodes for group in step.folds)
-        return folded_state(before, step.folds, final if holds_all else step.snapshot.graph, self.table)
+        return fold_state(before, step.folds, final if holds_all else step.snapshot.graph, self.table)
 
     def before(self, step: int) -> State:
         """Return the state before a step; for the first step its own, since nothing precedes it."""

@@ -123,7 +123,7 @@ def state_of(graph: Graph[Any], table: NodeTable, size: int) -> State:
     return State(present, node, key, level, _sort(edges), graph.outputs)
 
 
-def folded_state(state: State, folds: Iterable[Folded], folded: Graph[Any], table: NodeTable) -> State:
+def fold_state(state: State, folds: Iterable[Folded], folded: Graph[Any], table: NodeTable) -> State:
     """Return the state after some groups of layers became slices; `folded` is a graph with the folded layers.
 
     It equals the state of the compiler's graph, but is much faster: nodes that do not fold are not visited.

@@ -17,7 +17,7 @@ from explorer.symbolic import (
     KroneckerParameter,
     TensorParameter,
 )
-from explorer.trace.equivalence import checked_steps
+from explorer.trace.equivalence import check_steps
 from tests.levels.modes import float64
 
 __all__ = ["float64"]
@@ -76,7 +76,7 @@ def test_complex_logarithms_are_compared_by_the_numbers_that_they_represent(one,
     trace = explorer.record(signed_circuit(np.ones((2, 2)), np.ones((2, 2))), preset="handbook")
     fused = next(step for step in trace.steps if step.rewrites)
     steps = [replace(trace.steps[0], snapshot=Given(*one)), replace(fused, snapshot=Given(*other))]
-    checks = checked_steps(steps, trace.rules, None, lambda step: None, needs_rows=True, semiring="complex-lse-sum")
+    checks = check_steps(steps, trace.rules, None, lambda step: None, needs_rows=True, semiring="complex-lse-sum")
     assert checks[1].ok == ok, checks
 
 

@@ -292,7 +292,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         start = "The link cannot be opened: " if query else ""
         _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
     else:
-        _open_beside(page, library, state, default)
+        _open_in_background(page, library, state, default)
     return page
 
 
@@ -320,7 +320,7 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
         pn.state.on_session_destroyed(lambda _: dashboard.close())
 
 
-def _open_beside(page: pmui.Page, library: Library, state: ViewState, default: ViewState) -> None:
+def _open_in_background(page: pmui.Page, library: Library, state: ViewState, default: ViewState) -> None:
     """Open a view state in the background; meanwhile the page shows its progress, with Cancel."""
     fallback = default if default != state else ViewState()
     messages = Messages(cancel=lambda: background.cancel())

@@ -67,12 +67,12 @@ def clip(variable: Variable, low: float, high: float) -> Variable:
     """Clamp a variable; infinite bounds are omitted, and integers stay integers."""
     floating = variable.tensor_type.dtype.is_floating_point
 
-    def given(bound: float) -> float | None:
+    def argument(bound: float) -> float | None:
         if abs(bound) == torch.inf:
             return None
         return int(bound) if not floating and bound == int(bound) else bound
 
-    return call(aten.clamp.default, variable, given(low), given(high))
+    return call(aten.clamp.default, variable, argument(low), argument(high))
 
 
 def relu_or_clip(variable: Variable, low: float, high: float) -> Variable:

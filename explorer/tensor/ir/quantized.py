@@ -255,7 +255,7 @@ def quantization_of_range(low: float, high: float) -> Quantization:
     return Quantization(scale, min(max(round(least - low / scale), least), greatest))
 
 
-def quantized_constant(variable: Constant, to: Quantization, dtype: torch.dtype = torch.int8) -> Constant:
+def quantize_constant(variable: Constant, to: Quantization, dtype: torch.dtype = torch.int8) -> Constant:
     """Quantize a constant of real numbers."""
     data = quantize_tensor(variable.data.detach(), to.scale, to.offset, dtype)
     return Constant(data, variable.name, False, variable.tensor_type.layout, to)

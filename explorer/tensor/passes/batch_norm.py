@@ -23,7 +23,7 @@ from explorer.tensor.passes.base import passes
 from explorer.tensor.passes.channels import (
     batch_norm_of,
     batch_norm_results,
-    changed_batch_norm,
+    batch_norm_with_parameters,
     channel_axis,
     is_transposed,
     new_batch_norm,
@@ -114,7 +114,7 @@ def arithmetic_into_batch_norm(node: Apply) -> Rewrite:
         return infinite
     if not keeps_digits(node.outputs[0].tensor_type.dtype, weight, a, old.weight):
         return Declined("a scale would be too small for its dtype", old.node)
-    return replace_with(node, changed_batch_norm(old, weight, bias))
+    return replace_with(node, batch_norm_with_parameters(old, weight, bias))
 
 
 @arithmetic_under_conv.rule(ARITHMETIC)

@@ -139,7 +139,7 @@ def batch_norm_results(node: Apply, first: Variable) -> list[Variable | None]:
     return [first, *[None] * (len(node.outputs) - 1)]
 
 
-def changed_batch_norm(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor) -> Variable:
+def batch_norm_with_parameters(old: BatchNorm, weight: torch.Tensor, bias: torch.Tensor) -> Variable:
     """The batch norm with another weight and bias, given in double precision."""
     node = old.node
     kind = node.inputs[0].tensor_type.dtype

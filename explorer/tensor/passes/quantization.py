@@ -90,7 +90,7 @@ def quantize_constant(node: Apply) -> Rewrite:
     if not isinstance(source, Constant) or source.trainable:
         return False
     kind = node.outputs[0].tensor_type
-    return replace_with(node, q.quantized_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))
+    return replace_with(node, q.quantize_constant(source, q.quantization_of(node.outputs[0]), kind.dtype))
 
 
 @node_rewriter([q.quantize_op, q.dequantize_op, q.rescale_op], exactness=Exactness.EXACT)

@@ -20,7 +20,7 @@ from explorer.tensor.recording.managed import ManagedPipeline
 from explorer.tensor.recording.observer import Observer
 from explorer.tensor.recording.snapshot import TensorSnapshot, run
 from explorer.tensor.rewriting import Declined, LocalRewriter, PatternSub, Rewriter
-from explorer.tensor.rewriting.rewriters import checked_tracks, is_tracked, tracked_name
+from explorer.tensor.rewriting.rewriters import check_tracks, is_tracked, tracked_name
 from explorer.tensor.torch_io.exporting import TensorModule, to_module
 from explorer.tensor.torch_io.importing import export, from_exported
 from explorer.tensor.torch_io.nhwc import check_layout, nhwc_rewriter
@@ -205,7 +205,7 @@ def describe_rules(pipelines: Sequence[Pipeline]) -> tuple[RuleDescription, ...]
 
 
 def _describe(rewriter: LocalRewriter | Rewriter) -> RuleDescription:
-    tracked = checked_tracks(rewriter) if isinstance(rewriter, LocalRewriter) else None
+    tracked = check_tracks(rewriter) if isinstance(rewriter, LocalRewriter) else None
     first = ANY_OPERATOR if tracked is None else OR.join(dict.fromkeys(map(tracked_name, tracked)))
     name = rewriter.label
     return RuleDescription(
@@ -249,7 +249,7 @@ def _try_again(rewriter: LocalRewriter, node: Apply) -> tuple[tuple[Check, ...],
         answer = rewriter.match(node, checks)
         if isinstance(answer, Refusal):
             return tuple(checks), answer
-    tracked = checked_tracks(rewriter)
+    tracked = check_tracks(rewriter)
     if tracked is not None and not any(is_tracked(node.op, wanted) for wanted in tracked):
         return tuple(checks), None
     given = rewriter.attempt(node)

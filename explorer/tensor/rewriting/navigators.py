@@ -13,7 +13,7 @@ from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting.processing import Processor
 from explorer.tensor.rewriting.profile import Profile
-from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter, Tracked, checked_tracks
+from explorer.tensor.rewriting.rewriters import FailurePolicy, LocalRewriter, Rewriter, Tracked, check_tracks
 from explorer.tensor.rewriting.walking import (
     MAX_USE_RATIO,
     ORDERS,
@@ -55,7 +55,7 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
 
     def _first(self, node: Apply) -> Replacements | None:
         for rewriter in self.rewriters:
-            tracked = checked_tracks(rewriter)
+            tracked = check_tracks(rewriter)
             if not is_wanted(node.op, tracked):
                 continue
             given = rewriter.attempt(node)
@@ -72,7 +72,7 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
     def tracks(self) -> Sequence[Tracked] | None:
         found: list[Tracked] = []
         for rewriter in self.rewriters:
-            tracked = checked_tracks(rewriter)
+            tracked = check_tracks(rewriter)
             if tracked is None:
                 return None
             found.extend(tracked)
@@ -116,7 +116,7 @@ class TopoRewriter(Rewriter):
 
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
-        tracked = checked_tracks(self.local_rewriter)
+        tracked = check_tracks(self.local_rewriter)
         waiting = deque(start_nodes(graph, self.order))
         limit = max(1, int(self.max_use_ratio * max(1, len(graph))))
         arrivals = Arrivals()
@@ -157,7 +157,7 @@ class OpKeyRewriter(Rewriter):
     """Applies a local rewriter to the applications of the operators that it tracks, found by a `NodeFinder`."""
 
     def __init__(self, local_rewriter: LocalRewriter, policy: FailurePolicy = FailurePolicy.RAISE) -> None:
-        tracked = checked_tracks(local_rewriter)
+        tracked = check_tracks(local_rewriter)
         if tracked is None or not all(isinstance(wanted, Op) for wanted in tracked):
             raise RuleError(f"expected {local_rewriter.label} to track operators with all their attributes (`Op`)")
         self.name = local_rewriter.label
@@ -173,7 +173,7 @@ class OpKeyRewriter(Rewriter):
 
     def apply(self, graph: FunctionGraph) -> Profile:
         processor = Processor(graph, self.policy)
-        for wanted in checked_tracks(self.local_rewriter) or ():
+        for wanted in check_tracks(self.local_rewriter) or ():
             for node in graph.get_nodes(wanted):
                 if node in graph.nodes:
                     processor.process(self.local_rewriter, node)

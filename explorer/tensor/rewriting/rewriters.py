@@ -242,7 +242,7 @@ class LocalRewriter(Described):
         return self.label
 
 
-def checked_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
+def check_tracks(rewriter: LocalRewriter) -> Sequence[Tracked] | None:
     """The operators that a rewriter tracks. Raises: RuleError for an empty list, or an entry of another type."""
     found = rewriter.tracks()
     if found is None:
@@ -323,7 +323,7 @@ def node_rewriter(
         rewriter = FunctionRewriter(
             function, label, tracks, exactness, tuple(requirements), reentrant, above, sole_user
         )
-        checked_tracks(rewriter)
+        check_tracks(rewriter)
         return rewriter
 
     return decorate

@@ -11,7 +11,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply
 from explorer.tensor.rewriting.profile import Profile
-from explorer.tensor.rewriting.rewriters import LocalRewriter, OpPattern, Tracked, checked_tracks, is_tracked
+from explorer.tensor.rewriting.rewriters import LocalRewriter, OpPattern, Tracked, check_tracks, is_tracked
 
 Order = Literal["in_to_out", "out_to_in", "dfs"]
 ORDERS = ("in_to_out", "out_to_in", "dfs")
@@ -63,7 +63,7 @@ def by_operator(rewriters: Sequence[LocalRewriter]) -> Callable[[Op], tuple[Loca
 
     That is: an overload, all overloads of a name, an operator with its attributes, any operator.
     """
-    tracks = [(rewriter, checked_tracks(rewriter)) for rewriter in rewriters]
+    tracks = [(rewriter, check_tracks(rewriter)) for rewriter in rewriters]
     known: dict[Op, tuple[LocalRewriter, ...]] = {}
 
     def rank(op: Op, tracked: Sequence[Tracked] | None) -> int | None:

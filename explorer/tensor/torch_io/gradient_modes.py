@@ -17,7 +17,7 @@ DETACH = torch.ops.aten.detach.default
 
 
 @contextmanager
-def detached_parts(program: ExportedProgram) -> Iterator[None]:
+def detach_parts(program: ExportedProgram) -> Iterator[None]:
     """Detach the results of the parts without gradients inside; restore the program afterwards."""
     added: list[fx.Node] = []
     for node in list(program.graph.nodes):

@@ -30,7 +30,7 @@ from explorer.tensor.ir.schemas import flat_results, nested_results
 from explorer.tensor.ir.types import TensorType, ValueType, type_of
 from explorer.tensor.ir.variables import Constant, SourceLocation, Variable
 from explorer.tensor.torch_io.differentiable import DIFFERENTIABLE
-from explorer.tensor.torch_io.gradient_modes import DETACH, detached_parts
+from explorer.tensor.torch_io.gradient_modes import DETACH, detach_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
 
 LEVELS = ("functional", "core")
@@ -164,7 +164,7 @@ def _decompose(program: ExportedProgram, level: str, training: bool) -> Exported
     if not training:
         return program.run_decompositions(table)
     table.pop(DETACH, None)  # it would become an alias, through which gradients flow
-    with detached_parts(program):
+    with detach_parts(program):
         return program.run_decompositions(table)
 
 

@@ -93,7 +93,7 @@ def test_a_bias_has_32_bits_or_is_real():
     x, w = integers(A, 4, 5), integers(B, 6, 5, name="w")
     real = torch.linspace(-3, 3, 6)
     step = Quantization(A.scale * B.scale, 0)
-    whole = quantized.quantized_constant(Constant(real), step, torch.int32)
+    whole = quantized.quantize_constant(Constant(real), step, torch.int32)
     assert whole.tensor_type.dtype is torch.int32
     both = [quantized.apply(quantized.linear, [x, w, bias], WIDE) for bias in (Constant(real), whole)]
     graph = FunctionGraph([x, w], both)
@@ -161,7 +161,7 @@ def test_operators_that_move_numbers_keep_scale_and_offset():
 
 def test_a_quantized_graph_round_trips_through_pytorch():
     x = reals(4, 5)
-    weight = quantized.quantized_constant(Constant(torch.linspace(-1, 1, 30).reshape(6, 5)), B)
+    weight = quantized.quantize_constant(Constant(torch.linspace(-1, 1, 30).reshape(6, 5)), B)
     y = quantized.apply(quantized.linear, [quantized.quantize(x, A), weight], WIDE)
     graph = FunctionGraph([x, z := integers(WIDE, 4, 6)], [quantized.dequantize(y), quantized.dequantize(z)])
     given = values(graph)
