@@ -155,10 +155,11 @@ def leaves(shapes, dtype):
 
 
 def read(text, shapes, dtype=torch.float32):
-    """The inputs that an expression reads, and its value."""
+    """The inputs that an expression reads, and its values."""
     known = leaves(shapes, dtype)
     inputs = [v for name, v in known.items() if not name.isupper() and re.search(rf"\b{name}\b", text)]
-    return inputs, expression(text, known | {"splat": partial(full, dtype=dtype)})
+    found = expression(text, known | {"splat": partial(full, dtype=dtype)})
+    return inputs, found if isinstance(found, list) else [found]
 
 
 def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):

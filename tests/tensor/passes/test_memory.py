@@ -43,7 +43,7 @@ ALREADY = Quantization(0.1, 0)
     ("OptimizeBatchNorm", "explorer.batch_norm(x, splat(1.0, 4), splat(0.0, 4), splat(0.0, 4), splat(1.0, 4), 0.0, 1)"),
 ])  # fmt: skip
 def test_an_output_does_not_alias_an_input(name, whole):
-    inputs, output = read(whole, {"x": (3, 4, 5)})
+    inputs, (output,) = read(whole, {"x": (3, 4, 5)})
     declined = reasons(inputs, output, name)
     assert [reason for reason in declined if reason.startswith("an output of the graph would share its memory with x")]
     inner = FunctionGraph(inputs, [call(aten.relu.default, output)])

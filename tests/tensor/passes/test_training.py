@@ -1,5 +1,7 @@
 """Gradients: passes keep those of everything that is trained, also where numbers are equal or lie on a bound."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -8,8 +10,9 @@ from explorer.tensor import Constant, FunctionGraph, call, from_module, to_modul
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import GLOW_PIPELINE
 from tests.fuzzing import seeded
-from tests.tensor.passes.checking import aten, full, graph_pass, ops, run, tensor
+from tests.tensor.passes.checking import aten, check_pass, full, graph_pass, ops, run, tensor
 from tests.tensor.passes.random_programs import random_graph
+from tests.tensor.text_form import expression
 
 DOUBLE = torch.float64
 
@@ -49,11 +52,13 @@ def test_random_programs_keep_their_gradients_where_numbers_are_equal(seed):
     assert_same_gradients(gradients(graph, given), wanted)
 
 
-def kept(make, *names, values=(-1.0, 0.0, 0.5, 1.0, 6.0)):
-    """The graph of a function of a parameter after passes, which keep the gradient at its numbers."""
+def kept(before, *names, values=(-1.0, 0.0, 0.5, 1.0, 6.0)):
+    """The graph of an expression of a parameter w after passes, which keep the gradient at its numbers."""
     w = parameter(values=[values, values])
     x = tensor(2, len(values), dtype=DOUBLE)
-    graph = FunctionGraph([x], [call(aten.mul.Tensor, make(call(aten.mul.Tensor, w, full(1.0, dtype=DOUBLE))), x)])
+    number = partial(full, dtype=DOUBLE)
+    known = {"w": call(aten.mul.Tensor, w, number(1.0)), "x": x, "splat": number}
+    graph = FunctionGraph([x], [expression(f"mul({before}, x)", known)])
     given = [torch.ones(2, len(values), dtype=DOUBLE)]
     wanted = gradients(graph, given)
     run(graph, *names)
@@ -62,12 +67,8 @@ def kept(make, *names, values=(-1.0, 0.0, 0.5, 1.0, 6.0)):
 
 
 def test_values_detached_from_a_parameter_stay_detached():
-    graph = kept(lambda w: call(aten.add.Tensor, w, call(aten.detach.default, w)), "EliminateNoop")
-    assert "detach" in ops(graph)
-    x = tensor(3)
-    free = FunctionGraph([x], [call(aten.relu.default, call(aten.detach.default, x))])
-    run(free, "EliminateNoop")
-    assert ops(free) == ["relu"]
+    assert "detach" in ops(kept("add(w, detach(w))", "EliminateNoop"))
+    check_pass("EliminateNoop", "relu(detach(x))", "relu(x)", {"x": (3,)})
 
 
 def test_a_module_that_detaches_trains_as_before():
@@ -88,72 +89,46 @@ def test_a_module_that_detaches_trains_as_before():
     assert found.grad.tolist() == [1, 2, 3]
 
 
-def greatest(w):
-    return call(aten.max.dim, call(aten.cat.default, [w, w], 1), 1, True)[0]
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_gradient_of_amax_goes_to_one_of_equal_elements(name):
+    graph = kept(f"{name}.dim(cat(w, w, dim=1), 1, True)[0]", "DCE", "EliminateIndices")
+    assert ops(graph)[2] == name
 
 
-def least(w):
-    return call(aten.min.dim, call(aten.cat.default, [w, w], 1), 1, True)[0]
-
-
-@pytest.mark.parametrize("make", [greatest, least])
-def test_the_gradient_of_amax_goes_to_one_of_equal_elements(make):
-    graph = kept(make, "DCE", "EliminateIndices")
-    assert ops(graph)[2] == make(parameter(2, 3)).owner.op.name
-
-
-@pytest.mark.parametrize("make", [
-    lambda w: call(aten.relu.default, call(aten.clamp.default, w, 0.0, 1.0)),
-    lambda w: call(aten.hardtanh.default, call(aten.clamp.default, w, -1.0, 6.0), -1.0, 6.0),
-    lambda w: call(aten.clamp.default, call(aten.hardtanh.default, w, -1.0, 1.0), 0.0, 2.0),
-    lambda w: call(aten.relu.default, call(aten.relu6.default, w)),
-    lambda w: call(aten.relu.default, call(aten.hardtanh.default, w, 0.5, 1.0)),
-    lambda w: call(aten.relu.default, call(aten.hardtanh.default, w, -1.0, 6.0)),
-    lambda w: call(aten.relu.default, call(aten.sqrt.default, call(aten.relu.default, w))),
-    lambda w: call(aten.relu.default, call(aten.abs.default, w)),
+@pytest.mark.parametrize("before", [
+    "relu(clamp(w, 0.0, 1.0))",
+    "hardtanh(clamp(w, -1.0, 6.0), -1.0, 6.0)",
+    "clamp(hardtanh(w, -1.0, 1.0), 0.0, 2.0)",
+    "relu(relu6(w))",
+    "relu(hardtanh(w, 0.5, 1.0))",
+    "relu(hardtanh(w, -1.0, 6.0))",
+    "relu(sqrt(relu(w)))",
+    "relu(abs(w))",
 ])  # fmt: skip
 @pytest.mark.parametrize("name", ["OptimizeClips", "RemoveIdentityRelu", "RemoveIdentityClip", "SinkCode"])
-def test_clips_preserve_the_gradient_at_their_bounds(name, make):
-    kept(make, name)
+def test_clips_preserve_the_gradient_at_their_bounds(name, before):
+    kept(before, name)
 
 
 def test_a_relu_of_a_relu_is_removed_in_training_too():
-    graph = kept(lambda w: call(aten.relu.default, call(aten.relu.default, w)), "RemoveIdentityRelu")
-    assert ops(graph).count("relu") == 1
-    graph = kept(lambda w: call(aten.clamp.default, call(aten.sigmoid.default, w), 0.0, 1.0), "RemoveIdentityClip")
-    assert "clamp" not in ops(graph)
+    assert ops(kept("relu(relu(w))", "RemoveIdentityRelu")).count("relu") == 1
+    assert "clamp" not in ops(kept("clamp(sigmoid(w), 0.0, 1.0)", "RemoveIdentityClip"))
 
 
 def test_maximum_splits_the_gradient_at_ties():
-    def clipped(w):
-        return call(
-            aten.minimum.default, call(aten.maximum.default, w, full(0.0, dtype=DOUBLE)), full(6.0, dtype=DOUBLE)
-        )
-
-    def leaky(w):
-        return call(aten.maximum.default, w, call(aten.mul.Tensor, w, full(0.5, dtype=DOUBLE)))
-
-    assert "clamp" not in ops(kept(clipped, "FoldMinMaxToClip"))
-    assert "leaky_relu" not in ops(kept(leaky, "FoldLeakyRelu"))
+    assert "clamp" not in ops(kept("minimum(maximum(w, splat(0.0)), splat(6.0))", "FoldMinMaxToClip"))
+    assert "leaky_relu" not in ops(kept("maximum(w, mul(w, splat(0.5)))", "FoldLeakyRelu"))
 
 
-@pytest.mark.parametrize("make", [
-    lambda w: call(aten.relu.default, w),
-    lambda w: call(aten.relu6.default, w),
-    lambda w: call(aten.clamp.default, w, 0.0, 6.0),
+@pytest.mark.parametrize("clip", ["relu(w)", "relu6(w)", "clamp(w, 0.0, 6.0)"])
+@pytest.mark.parametrize("pooled", [
+    "reshape(max_pool2d(reshape({clip}, [1, 1, 2, 5]), [2, 1], [1, 1]), [1, 5])",
+    "reshape(max_pool2d(reshape({clip}, [1, 1, 2, 5]), [1, 5]), [2, 1])",
 ])  # fmt: skip
-def test_pooling_of_clips_keeps_the_gradient(make):
-    def pooled(w):
-        four = call(aten.reshape.default, make(w), [1, 1, 2, 5])
-        return call(aten.reshape.default, call(aten.max_pool2d.default, four, [2, 1], [1, 1]), [1, 5])
-
-    def pooled_in_rows(w):
-        four = call(aten.reshape.default, make(w), [1, 1, 2, 5])
-        return call(aten.reshape.default, call(aten.max_pool2d.default, four, [1, 5]), [2, 1])
-
-    for function in (pooled, pooled_in_rows):
-        kept(function, "SinkReshapes", "OptimizePool")
-        kept(function, "SinkReshapes", "OptimizePool", values=(0.0, -0.5, -1.0, 0.0, -3.0))
+def test_pooling_of_clips_keeps_the_gradient(pooled, clip):
+    before = pooled.format(clip=clip)
+    kept(before, "SinkReshapes", "OptimizePool")
+    kept(before, "SinkReshapes", "OptimizePool", values=(0.0, -0.5, -1.0, 0.0, -3.0))
 
 
 def test_passes_that_drop_indices_are_for_inference_only():
