@@ -120,7 +120,7 @@ def test_rewriting_grows_as_graphs_do(name):
 
     Random expressions are excluded: some need far more calls than others.
     """
-    sizes = (40, 80, 160)
+    sizes = (20, 40, 80)
     ours(SHAPES[name], sizes[-1])  # warm-up: imports and caches of shapes
     few, more, most = (calls(lambda size=size: ours(SHAPES[name], size))[1] for size in sizes)
     assert sizes[0] < few < more

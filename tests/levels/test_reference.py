@@ -87,8 +87,8 @@ def test_the_default_preset_never_needs_more_layers_for_a_reference_circuit(path
 
 
 @pytest.mark.parametrize(
-    "name",  # of Poon-Domingos circuits there is a smaller one below
-    [pytest.param(name, marks=[pytest.mark.fuzz] if name == "poon-domingos" else []) for name in gallery.names()],
+    "name",  # there is a smaller Poon-Domingos circuit below
+    [pytest.param(name, marks=[pytest.mark.fuzz] * (name in ("poon-domingos", "mnist"))) for name in gallery.names()],
 )
 def test_the_default_preset_never_needs_more_layers_for_a_gallery_circuit(name: str):
     circuit = load_named(name)

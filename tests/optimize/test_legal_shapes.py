@@ -107,7 +107,8 @@ def log_softmax() -> Iterator[Circuit]:
 
 def reduce_sum_outer_product() -> Iterator[Circuit]:
     for rank in (2, 3):
-        for outer, reduce, *sizes in product(range(rank), range(-rank, rank), *[(1, 2)] * (rank + 1)):
+        negative = -rank if rank == 2 else 0  # negative axes are the same axes
+        for outer, reduce, *sizes in product(range(rank), range(negative, rank), *[(1, 2)] * (rank + 1)):
             left, right = sizes[:rank], [*sizes[:rank]]
             right[outer] = sizes[rank]
             value: ParameterNode = OuterProductParameter((positive(*left), positive(*right)), axis=outer)

@@ -14,7 +14,7 @@ from explorer.tensor.recording.managed import ManagedPipeline
 from tests.tensor.circuits import compiled, imported, rows
 
 DRAWN_28_BY_28 = ("mnist",)
-SLOW = ("mnist", "poon-domingos", "sum-chain", "levels", "conflict")
+SLOW = ("mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses")
 """Their exports take long, or are of kinds that the others have too; `make fuzz` tests them."""
 
 MAY_DO_NOTHING = {

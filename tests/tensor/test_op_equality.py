@@ -64,8 +64,9 @@ def test_copies_are_equal():
 def test_operators_with_numbers_of_different_types_are_not_merged(function, pipeline):
     x = torch.arange(-3, 4)
     module = Calling(function)
-    made = to_module(from_module(module, (x,)))
-    if pipeline is not None:
+    if pipeline is None:
+        made = to_module(from_module(module, (x,)))
+    else:
         made = explorer.record(module, (x,), pipeline=pipeline).compiled
     for found, wanted in zip(made(x), module(x), strict=True):
         assert found.dtype == wanted.dtype

@@ -5,6 +5,7 @@ import os
 import shutil
 import warnings
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from torch._inductor import config as inductor
 from torch.nn import functional as F
 
 from explorer.rewrite import CompilationMode, PassManager
-from explorer.tensor import from_module, to_fx, to_module
+from explorer.tensor import from_exported, from_module, to_fx, to_module
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rules.optdb import optdb
@@ -96,6 +97,12 @@ class Image(nn.Module):
         return torch.log(torch.softmax(h.mean((2, 3)) * 2 / 2, dim=1))
 
 
+@cache
+def exported(module, shape):
+    """A module as PyTorch exports it, for both levels; made once."""
+    return torch.export.export(module.eval(), (torch.zeros(shape),))
+
+
 @pytest.mark.parametrize("level", ["functional", "core"])
 @pytest.mark.parametrize(
     ("module", "shape"),
@@ -107,10 +114,8 @@ class Image(nn.Module):
     ids=["transformer", "convolutions", "perceptron"],
 )
 def test_a_module_keeps_its_values(module, shape, level):
-    torch.manual_seed(0)
-    module.eval()
     data = torch.randn(shape)
-    graph = from_module(module, (data,), level=level)
+    graph = from_exported(exported(module, shape), level=level)
     before = len(graph)
     optdb.query("+fast_run").rewrite(graph)
     graph.verify()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.rewrite import CompilationMode, PassManager
-from explorer.tensor import Constant, FunctionGraph, call, from_module, library
+from explorer.tensor import Constant, FunctionGraph, call, from_exported, library
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
 from tests.tensor.passes.checking import aten, constant, full, held, nodes, ops, optimized, reasons, run, tensor
@@ -250,8 +250,9 @@ def test_a_module_with_batch_norms_is_left_with_convolutions(dtype):
         layer.running_mean.normal_()
         layer.running_var.uniform_(0.5, 2.0)
         torch.nn.init.uniform_(layer.weight, 0.5, 2.0)
+    program = torch.export.export(model, (torch.randn(2, 3, 8, 8, dtype=dtype),))
     for level in ("functional", "core"):
-        graph = from_module(model, (torch.randn(2, 3, 8, 8, dtype=dtype),), level=level)
+        graph = from_exported(program, level=level)
         run(graph, "OptimizeBatchNorm")
         assert [name for name in ops(graph) if "norm" in name] == []
         assert len(graph) == 3
