@@ -46,7 +46,9 @@ def counts(graph):
     return Counter(node.op.name for node in graph.toposort())
 
 
-@pytest.mark.parametrize("name", ["hmm", "near-misses"])
+@pytest.mark.parametrize(
+    "name", ["kronecker", *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("hmm", "near-misses"))]
+)
 def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
     start = len(imported(name))
     graph = rewritten(compiled(name), rows(name), graph=imported(name).clone())
