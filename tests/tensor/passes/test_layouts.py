@@ -7,12 +7,12 @@ import torch
 
 import explorer
 from explorer.rewrite import PassManager
-from explorer.tensor import FunctionGraph, TensorType, Variable, call, from_module, to_module
+from explorer.tensor import FunctionGraph, from_module, to_module
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rules import canonicalize
 from explorer.tensor.rules.optdb import optdb
-from tests.tensor.passes.checking import aten, full, graph_pass, ops, reasons, tensor
+from tests.tensor.passes.checking import check_reason, graph_pass, ops, read
 
 X = torch.linspace(-2.0, 2.0, 24).sin().reshape(2, 3, 4)
 
@@ -123,32 +123,29 @@ def test_outputs_keep_their_strides(form, pipeline):
     assert found.stride() == wanted.stride()
 
 
+COPY = "contiguous(t(mul(x, 2.0)))"
+SHAPES = {"x": (3, 4)}
+
+
 def test_the_user_that_depends_on_a_copy_is_named():
-    x = tensor(3, 4)
-    copy = call(aten.contiguous.default, call(aten.t.default, call(aten.mul.Tensor, x, 2.0)))
-    declined = reasons([x], copy, "EliminateNoop")
-    assert declined == ["an output of the graph depends on the strides of the copy"]
-    declined = reasons([x], call(aten.as_strided.default, copy, [2, 2], [1, 2]), "EliminateNoop")
-    assert declined == ["as_strided depends on the strides of the copy"]
+    check_reason("EliminateNoop", COPY, "an output of the graph depends on the strides of the copy", SHAPES)
+    strided = f"as_strided({COPY}, [2, 2], [1, 2])"
+    check_reason("EliminateNoop", strided, "as_strided depends on the strides of the copy", SHAPES)
 
 
-@pytest.mark.parametrize("behind", [
-    lambda copy: call(aten.mm.default, copy, full(1.0, 3, 3)),
-    lambda copy: call(aten.clone.default, call(aten.relu.default, copy), memory_format=torch.contiguous_format),
-    lambda copy: call(aten.reshape.default, copy, [12]),
+@pytest.mark.parametrize("before", [
+    f"mm({COPY}, splat(1.0, 3, 3))",
+    f"clone(relu({COPY}), memory_format=torch.contiguous_format)",
+    f"reshape({COPY}, [12])",
 ])  # fmt: skip
-def test_a_copy_is_removed_if_no_user_depends_on_its_strides(behind):
-    x = tensor(3, 4)
-    turned = call(aten.t.default, call(aten.mul.Tensor, x, 2.0))
-    graph = FunctionGraph([x], [behind(call(aten.contiguous.default, turned))])
+def test_a_copy_is_removed_if_no_user_depends_on_its_strides(before):
+    graph = FunctionGraph(*read(before, SHAPES))
     graph_pass("EliminateNoop").run(graph)
     assert "contiguous" not in ops(graph)
 
 
 def test_a_copy_with_the_strides_of_its_source_is_removed():
-    x = Variable(TensorType(torch.float32, (3, 4)), name="x")
-    turned = call(aten.t.default, call(aten.mul.Tensor, x, 2.0))
-    graph = FunctionGraph([x], [call(aten.clone.default, call(aten.relu.default, turned))])
+    graph = FunctionGraph(*read("clone(relu(t(mul(x, 2.0))))", SHAPES))
     graph_pass("EliminateNoop").run(graph)
     assert ops(graph) == ["mul", "t", "relu"]
 
@@ -173,12 +170,7 @@ def test_the_same_seed_draws_the_same_mask(pipeline):
 
 def test_sums_of_tensors_with_other_strides_are_exact_only_with_the_copy():
     """Added up in another order they are rounded otherwise: then the rule that says so leaves the copy out."""
-
-    def summed(x):
-        return call(aten.sum.dim_IntList, call(aten.contiguous.default, call(aten.t.default, x)), [0])
-
-    x = tensor(300, 257)
-    exact, real = FunctionGraph([x], [summed(x)]), FunctionGraph([x], [summed(x)])
+    exact, real = (FunctionGraph(*read("sum(contiguous(t(x)), [0])", {"x": (300, 257)})) for _ in range(2))
     canonicalize.query("+exact").rewrite(exact)
     canonicalize.query("+fast_run").rewrite(real)
     assert ops(exact) == ["permute", "contiguous", "sum"]
