@@ -169,7 +169,7 @@ class Apply:
 
 
 MAX_APPLICATIONS = 200
-"""Maximum number of applications in an expression; of larger graphs only the number is write."""
+"""Maximum number of applications in an expression; of larger graphs only the number is printed."""
 
 
 def expression(outputs: Sequence[Variable]) -> str:

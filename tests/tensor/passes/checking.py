@@ -134,7 +134,7 @@ def check_pass(names, before, after, shapes, dtype=torch.float32, **options):
 
 
 def check_reason(names, before, reason, shapes, dtype=torch.float32):
-    """Passes leave the expression `before` as it is and say why."""
+    """Passes leave the expression `before` as it is, for this reason."""
     found = reasons(*read(before, shapes, dtype), *names.split())
     assert found == [reason], found
 
@@ -142,7 +142,7 @@ def check_reason(names, before, reason, shapes, dtype=torch.float32):
 def leaves(shapes, dtype):
     """An input for each name, and a constant with random numbers for each name in capitals.
 
-    A string such as "i64[3]" in place of a shape says the dtype too.
+    A string such as "i64[3]" in place of a shape includes the dtype.
     """
     found = {}
     for name, shape in shapes.items():
@@ -155,10 +155,10 @@ def leaves(shapes, dtype):
 
 
 def read(text, shapes, dtype=torch.float32):
-    """The inputs that an expression reads, and its values."""
-    known = leaves(shapes, dtype)
-    inputs = [v for name, v in known.items() if not name.isupper() and re.search(rf"\b{name}\b", text)]
+    """The inputs that an expression reads, and a list of its values."""
+    known = leaves({name: shape for name, shape in shapes.items() if re.search(rf"\b{name}\b", text)}, dtype)
     found = expression(text, known | {"splat": partial(full, dtype=dtype)})
+    inputs = [variable for variable in known.values() if not isinstance(variable, Constant)]
     return inputs, found if isinstance(found, list) else [found]
 
 

@@ -92,7 +92,7 @@ def test_a_transpose_moves_below_an_operator_on_each_number(before, after, dtype
     ("add(permute(w, [1, 2, 0]), permute(u, [2, 0, 1]))", "its inputs are transposed differently"),
     ("pad(permute(x, [0, 2, 3, 1]), [1, 1, 1, 1], 'reflect')", "reflect padding works on the last axes only"),
 ])  # fmt: skip
-def test_a_transpose_that_cannot_move_says_why(before, reason, dtype):
+def test_a_transpose_that_cannot_move_has_a_reason(before, reason, dtype):
     check_reason("SinkCode", before, reason, SHAPES, dtype)
 
 

@@ -112,7 +112,7 @@ def test_a_relu_stays_above_average_pooling(dtype):
         "the indices are used too; a relu makes several numbers equal",
     ),
 ])  # fmt: skip
-def test_a_relu_that_stays_above_max_pooling_says_why(before, reason, dtype):
+def test_a_relu_that_stays_above_max_pooling_has_a_reason(before, reason, dtype):
     check_reason("OptimizePool", before, reason, SHAPES, dtype)
 
 
