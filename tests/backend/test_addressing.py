@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.backend import IndexTable, Read, ReadKind, count_copied_slices, direct_read, plan_read
 from explorer.templates import load_named
 from tests.fuzzing import examples
-from tests.levels.modes import compiled
+from tests.levels.modes import compile_circuit
 
 
 def table_of(rows: Sequence[Sequence[tuple[int, int]]]) -> IndexTable:
@@ -163,7 +163,7 @@ def test_an_unfolded_layer_reads_its_inputs_in_order(sources: list[int]):
 @pytest.mark.parametrize("name", ["digits", "hmm", "levels"])
 @pytest.mark.parametrize("preset", ["default", "handbook"])
 def test_no_layer_or_parameter_of_a_circuit_is_read_by_an_identity_gather(name: str, preset: str):
-    circuit = compiled(load_named(name), preset=preset)
+    circuit = compile_circuit(load_named(name), preset=preset)
     for node in circuit.graph.nodes:
         plan = circuit.reads(node)
         if plan is not None and plan.index is not None:

@@ -22,7 +22,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import MODE_IDS, MODES, Mode, compiled
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 
@@ -51,7 +51,7 @@ def row(**changes: float) -> Tensor:
 
 @pytest.fixture
 def circuit() -> TorchCircuit:
-    return compiled(mixed())
+    return compile_circuit(mixed())
 
 
 @EACH_MODE
@@ -71,7 +71,7 @@ def circuit() -> TorchCircuit:
 )
 def test_a_value_out_of_the_range_of_its_variable_is_refused(mode: Mode, changes: dict[str, float], message: str):
     with pytest.raises(ValueRangeError, match=message):
-        compiled(mixed(), **mode)(row(**changes))
+        compile_circuit(mixed(), **mode)(row(**changes))
 
 
 def test_the_refused_variable_is_named_although_layers_are_folded():
@@ -80,7 +80,7 @@ def test_the_refused_variable_is_named_although_layers_are_folded():
         CategoricalLayer(scope=(v,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))
         for v in range(4)
     ]
-    circuit = compiled(b.build(b.hadamard(*(b.add(coin) for coin in coins))))
+    circuit = compile_circuit(b.build(b.hadamard(*(b.add(coin) for coin in coins))))
     assert len(circuit.layers) == 2
     with pytest.raises(ValueRangeError, match="variable 2 must be an integer from 0 to 1; found 7 in row 1"):
         circuit(torch.tensor([[0, 1, 0, 1], [0, 1, 7, 1]]))
@@ -116,7 +116,7 @@ def test_complex_input_of_a_real_variable_is_refused():
     b = CircuitBuilder()
     layer = GaussianLayer(scope=(0,), num_output_units=1, mean=constant([0.0]), stddev=constant([1.0]))
     with pytest.raises(DataTypeError, match="TorchGaussianLayer reads real numbers; found complex values"):
-        compiled(b.build(b.add(layer)))(torch.zeros((1, 1), dtype=torch.complex128))
+        compile_circuit(b.build(b.add(layer)))(torch.zeros((1, 1), dtype=torch.complex128))
 
 
 @EACH_MODE
@@ -130,7 +130,7 @@ def test_an_observation_out_of_range_is_refused(mode: Mode):
         )
         for v in (3, 4)
     ]
-    circuit = compiled(b.build(b.hadamard(*(b.add(layer) for layer in seen))), **mode)
+    circuit = compile_circuit(b.build(b.hadamard(*(b.add(layer) for layer in seen))), **mode)
     circuit.load_leaf_state({**circuit.leaf_state(), "1.observation": torch.tensor([2])})
     with pytest.raises(ValueRangeError, match="variable 4 must be an integer from 0 to 1; found 2"):
         circuit()
@@ -144,7 +144,7 @@ def test_an_empty_batch_has_an_empty_result(circuit: TorchCircuit):
 
 def test_a_circuit_without_variables_accepts_a_batch_or_nothing():
     b = CircuitBuilder()
-    circuit = compiled(b.build(b.add(ConstantValueLayer(num_output_units=2, value=constant([1.0, 2.0])))))
+    circuit = compile_circuit(b.build(b.add(ConstantValueLayer(num_output_units=2, value=constant([1.0, 2.0])))))
     assert circuit().shape == (1, 2)
     assert circuit(torch.zeros((4, 0))).shape == (4, 1, 2)
     with pytest.raises(ShapeError, match=r"x must have shape \(B, 0\); found \(4, 1\)"):

@@ -48,7 +48,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import load_named
-from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, layer_types, some_input
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types, some_input
 from tests.needed import is_missing
 
 BOTH_ENDS = pytest.mark.parametrize("mode", [MODES[0], MODES[-1]], ids=(MODE_IDS[0], MODE_IDS[-1]))
@@ -90,7 +90,7 @@ def coins() -> TorchCircuit:
     given = {"num_output_units": 1, "num_categories": 3, "probs": constant([[0.2, 0.3, 0.5]])}
     layers = [b.add(CategoricalLayer(scope=(v,), **given)) for v in range(2)]
     embedding = EmbeddingLayer(scope=(2,), num_output_units=1, num_states=3, weight=constant([[1.0, 2.0, 3.0]]))
-    return compiled(b.build(*layers, b.add(embedding)))
+    return compile_circuit(b.build(*layers, b.add(embedding)))
 
 
 def assert_equal(found: Tensor, wanted: Tensor) -> None:
@@ -98,13 +98,13 @@ def assert_equal(found: Tensor, wanted: Tensor) -> None:
 
 
 def test_the_test_circuit_contains_every_layer_that_optimization_creates():
-    assert set(layer_types(compiled(one_of_each()))) >= {"CPT", "Tucker", "Mixing", "Evidence", "Polynomial"}
+    assert set(layer_types(compile_circuit(one_of_each()))) >= {"CPT", "Tucker", "Mixing", "Evidence", "Polynomial"}
 
 
 @BOTH_ENDS
 def test_a_circuit_compiles_to_one_graph_with_its_values(mode: Mode):
     torch.compiler.reset()
-    circuit, x = compiled(one_of_each(), **mode), data()
+    circuit, x = compile_circuit(one_of_each(), **mode), data()
     wanted = circuit(x)
     graphs: list[Any] = []
 
@@ -121,7 +121,7 @@ def test_a_circuit_compiles_to_one_graph_with_its_values(mode: Mode):
 @pytest.mark.parametrize("semiring", ["lse-sum", "complex-lse-sum"])
 def test_a_compiled_graph_has_the_same_gradients(semiring: str):
     torch.compiler.reset()
-    circuit, x = compiled(load_named("blackboard"), semiring), torch.tensor([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
+    circuit, x = compile_circuit(load_named("blackboard"), semiring), torch.tensor([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
     gradients = []
     for module in (circuit, torch.compile(circuit, fullgraph=True, backend="aot_eager")):
         circuit.zero_grad()
@@ -172,7 +172,7 @@ def test_the_circuit_of_operators_contains_all_operators_and_those_that_optimiza
     declared = {kind for kind in ParameterOp.__subclasses__() for kind in (kind, *kind.__subclasses__())}
     ours = {kind for kind in declared if kind.__module__.startswith("explorer.") and compiled_class_of(kind)}
     assert ours - used == {MixingWeightParameter}  # which is in `one_of_each`
-    found = {type(node).__name__ for node in parameter_nodes(compiled(every_operator(), fold=False).graph)}
+    found = {type(node).__name__ for node in parameter_nodes(compile_circuit(every_operator(), fold=False).graph)}
     assert found >= {"TorchMatMulParameter", "TorchEinsumParameter", "TorchFlattenParameter"}
 
 
@@ -189,7 +189,7 @@ def test_the_circuit_of_operators_contains_all_operators_and_those_that_optimiza
 )
 def test_every_operator_is_compiled_in_one_graph(semiring: str, mode: Mode, training: bool):
     torch.compiler.reset()
-    circuit = compiled(every_operator(), semiring, **mode).train(training)
+    circuit = compile_circuit(every_operator(), semiring, **mode).train(training)
     x = torch.zeros((3, circuit.num_variables), dtype=torch.long)
     with torch.set_grad_enabled(training):
         assert_equal(torch.compile(circuit, fullgraph=True, backend="eager")(x), circuit(x))
@@ -203,7 +203,7 @@ def test_matrix_products_of_parameters_are_compiled_and_exported():
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=ExpParameter((p,)))) for v in (0, 1)]
     inner = b.sum(b.hadamard(*x), num_units=2)
     kronecker = KroneckerParameter((SigmoidParameter((p,)), ExpParameter((p,))))
-    circuit = compiled(b.build(b.sum(b.sum(inner, num_units=4), num_units=4, weight=kronecker)))
+    circuit = compile_circuit(b.build(b.sum(b.sum(inner, num_units=4), num_units=4, weight=kronecker)))
     found = {type(node).__name__ for node in parameter_nodes(circuit.graph)}
     assert found >= {"TorchMatMulParameter", "TorchKroneckerParameter"}
     rows = torch.tensor([[0, 1], [1, 1]])
@@ -217,13 +217,13 @@ def test_matrix_products_of_parameters_are_compiled_and_exported():
 
 @BOTH_ENDS
 def test_a_circuit_is_exported_with_its_values(mode: Mode):
-    circuit, x = compiled(one_of_each(), **mode).eval(), data()
+    circuit, x = compile_circuit(one_of_each(), **mode).eval(), data()
     exported = torch.export.export(circuit, (x,))
     assert_equal(exported.module()(x), circuit(x))
 
 
 def test_an_exported_circuit_accepts_any_batch():
-    circuit = compiled(load_named("blackboard")).eval()
+    circuit = compile_circuit(load_named("blackboard")).eval()
     x = torch.tensor([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
     exported = torch.export.export(circuit, (x,), dynamic_shapes=({0: torch.export.Dim("batch", min=2)},)).module()
     more = torch.cat([x, x, 1 - x])
@@ -239,7 +239,7 @@ def test_a_circuit_compiled_by_inductor_has_its_values(tmp_path: Path, monkeypat
     from torch._inductor import config
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    circuit = compiled(load_named("blackboard")).eval()
+    circuit = compile_circuit(load_named("blackboard")).eval()
     x = torch.tensor([[0, 0, 0, 0, 0], [1, 0, 1, 1, 0]])
     torch.compiler.reset()
     with torch.no_grad(), config.patch(compile_threads=1):  # a pool of processes would outlive the test
@@ -273,6 +273,6 @@ def test_an_illegal_count_results_in_nan_where_checks_cannot_run():
     torch.compiler.reset()
     b = CircuitBuilder()
     layer = BinomialLayer(scope=(0,), num_output_units=1, total_count=3, probs=constant([0.5]))
-    fast = torch.compile(compiled(b.build(b.add(layer))), fullgraph=True, backend="eager")
+    fast = torch.compile(compile_circuit(b.build(b.add(layer))), fullgraph=True, backend="eager")
     found = fast(torch.tensor([[0.0], [4.0], [-1.0], [6.0], [0.5]]))
     assert torch.isnan(found).ravel().tolist() == [False, True, True, True, True]

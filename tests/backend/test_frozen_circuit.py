@@ -23,7 +23,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import load_named
-from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, some_input
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, some_input
 from tests.oracle import SEMIRINGS
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
@@ -52,7 +52,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Call
 @pytest.mark.parametrize("semiring", SEMIRINGS)
 @pytest.mark.parametrize("name", ["levels", "hmm", "blackboard"])
 def test_a_frozen_circuit_computes_the_values_of_the_circuit(name: str, semiring: str, mode: Mode):
-    circuit, x = compiled(load_named(name), semiring, **mode).eval(), data(name)
+    circuit, x = compile_circuit(load_named(name), semiring, **mode).eval(), data(name)
     with torch.no_grad():
         wanted = circuit(x)
     frozen = circuit.freeze()
@@ -62,7 +62,7 @@ def test_a_frozen_circuit_computes_the_values_of_the_circuit(name: str, semiring
 
 
 def test_parameters_are_evaluated_once(monkeypatch: pytest.MonkeyPatch):
-    circuit, x = compiled(load_named("levels")), data("levels")
+    circuit, x = compile_circuit(load_named("levels")), data("levels")
     calls = count_calls(monkeypatch, TorchSoftmaxParameter, "forward")
     prepared = count_calls(monkeypatch, TorchCategoricalLayer, "prepare")
     frozen = circuit.freeze()
@@ -78,7 +78,7 @@ def test_parameters_are_evaluated_once(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_later_changes_of_the_circuit_do_not_reach_it():
-    circuit, x = compiled(load_named("levels")).eval(), data("levels")
+    circuit, x = compile_circuit(load_named("levels")).eval(), data("levels")
     frozen = circuit.freeze()
     with torch.no_grad():
         before = circuit(x)
@@ -90,7 +90,7 @@ def test_later_changes_of_the_circuit_do_not_reach_it():
 
 
 def test_it_has_nothing_to_train():
-    circuit = compiled(load_named("levels"))
+    circuit = compile_circuit(load_named("levels"))
     frozen = circuit.freeze().train()
     assert list(frozen.parameters()) == []
     with pytest.raises(ValueError, match="empty parameter list"):
@@ -100,7 +100,7 @@ def test_it_has_nothing_to_train():
 
 
 def test_parameters_of_the_circuit_are_refused():
-    circuit = compiled(load_named("levels"))
+    circuit = compile_circuit(load_named("levels"))
     frozen = circuit.freeze()
     with pytest.raises(RuntimeError, match="Missing key"):
         frozen.load_state_dict(circuit.state_dict())
@@ -109,14 +109,14 @@ def test_parameters_of_the_circuit_are_refused():
 
 
 def test_its_state_moves_to_another_frozen_circuit():
-    one, other, x = *(compiled(load_named("levels"), seed=seed).freeze() for seed in (1, 2)), data("levels")
+    one, other, x = *(compile_circuit(load_named("levels"), seed=seed).freeze() for seed in (1, 2)), data("levels")
     assert not torch.equal(one(x), other(x))
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(x), other(x))
 
 
 def test_it_can_be_copied_saved_and_moved():
-    frozen, x = compiled(load_named("levels")).freeze(), data("levels")
+    frozen, x = compile_circuit(load_named("levels")).freeze(), data("levels")
     wanted = frozen(x)
     assert torch.equal(copy.deepcopy(frozen)(x), wanted)
     file = io.BytesIO()
@@ -134,7 +134,9 @@ def test_a_change_of_precision_keeps_complex_numbers(semiring: str, move: Callab
     b = CircuitBuilder()
     weight = TensorParameter((2, 2), DataType.COMPLEX, initializer=ConstantInitializer([[0.3j, 0.5], [0.2, -0.9j]]))
     layers = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=2, weight=weight)) for v in (0, 1)]
-    circuit = compiled(b.build(b.sum(b.hadamard(*layers), num_units=1, weight=constant([[0.4, -0.6]]))), semiring)
+    circuit = compile_circuit(
+        b.build(b.sum(b.hadamard(*layers), num_units=1, weight=constant([[0.4, -0.6]]))), semiring
+    )
     x = torch.tensor([[0, 1], [1, 0], [1, 1]])
     wanted = circuit(x)
     single = circuit.to(torch.float32)
@@ -149,7 +151,7 @@ def test_a_change_of_precision_keeps_complex_numbers(semiring: str, move: Callab
 def test_a_frozen_circuit_works_in_every_gradient_mode(context: Callable[[], Any]):
     b = CircuitBuilder()
     x0 = b.add(GaussianLayer(scope=(0,), num_output_units=2, mean=TensorParameter((2,)), stddev=constant([1.0, 2.0])))
-    circuit = compiled(b.build(b.sum(x0, num_units=1)))
+    circuit = compile_circuit(b.build(b.sum(x0, num_units=1)))
     with context():
         frozen = circuit.freeze()
     x = torch.tensor([[0.3], [1.0]], dtype=torch.float64, requires_grad=True)
@@ -161,7 +163,7 @@ def test_a_frozen_circuit_works_in_every_gradient_mode(context: Callable[[], Any
 
 
 def test_freezing_under_autocast_keeps_the_precision():
-    circuit, x = compiled(load_named("hmm")).float().eval(), data("hmm")
+    circuit, x = compile_circuit(load_named("hmm")).float().eval(), data("hmm")
     with torch.autocast("cpu", dtype=torch.bfloat16):
         frozen = circuit.freeze()
     assert {value.dtype for value in frozen.buffers()} <= {torch.float32, torch.int64}
@@ -173,14 +175,14 @@ def test_an_in_place_change_of_the_output_changes_nothing():
     probs = constant([[0.2, 0.8]])
     b = CircuitBuilder()
     layer = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=probs)
-    circuit = compiled(b.build(b.add(layer)))
+    circuit = compile_circuit(b.build(b.add(layer)))
     frozen, x = circuit.freeze(), torch.tensor([[1]])
     frozen(x).add_(1)
     assert torch.equal(frozen(x), circuit(x))
 
 
 def test_it_is_an_ordinary_module_and_prints_its_layers():
-    frozen = compiled(load_named("levels")).freeze()
+    frozen = compile_circuit(load_named("levels")).freeze()
     assert isinstance(frozen, nn.Module)
     assert isinstance(frozen, FrozenCircuit)
     assert repr(frozen).startswith("FrozenCircuit(lse-sum, ")

@@ -30,7 +30,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import MODE_IDS, MODES, Mode, compiled
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 from tests.oracle import SEMIRINGS
 
 ROWS = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -132,7 +132,7 @@ def circuit_with(name: str) -> Circuit:
 def gradients(
     circuit: Circuit, semiring: str, mode: Mode, of: Callable[[Tensor], Tensor] = torch.sum
 ) -> dict[str, Tensor]:
-    module = compiled(circuit, semiring, **mode)
+    module = compile_circuit(circuit, semiring, **mode)
     y = module(ROWS[:, : module.num_variables])
     y = torch.log(y) if semiring == "sum-product" else y.real
     assert torch.isfinite(y).all()
@@ -161,7 +161,7 @@ def test_gradients_at_zero_are_those_of_the_plain_numbers(name: str, semiring: s
 @pytest.mark.parametrize("semiring", ["lse-sum", "complex-lse-sum"])
 def test_impossible_rows_that_the_loss_ignores_have_no_gradient(semiring: str):
     b = CircuitBuilder()
-    module = compiled(b.build(b.sum(states(b, 0), num_units=1, weight=masked([[1, 0]]))), semiring)
+    module = compile_circuit(b.build(b.sum(states(b, 0), num_units=1, weight=masked([[1, 0]]))), semiring)
     y = module(torch.tensor([[0], [1]])).real
     assert torch.isinf(y[1])
     torch.where(torch.isinf(y), 0, y).sum().backward()
@@ -169,7 +169,7 @@ def test_impossible_rows_that_the_loss_ignores_have_no_gradient(semiring: str):
 
 
 def test_gradients_at_zero_under_functional_transforms():
-    module = compiled(circuit_with("sum"))
+    module = compile_circuit(circuit_with("sum"))
     parameters: dict[str, Tensor] = dict(module.named_parameters())
     rows = ROWS[:, :1]
 

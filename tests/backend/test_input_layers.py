@@ -21,7 +21,7 @@ from explorer.symbolic import (
     PolynomialLayer,
     constant,
 )
-from tests.levels.modes import compiled
+from tests.levels.modes import compile_circuit
 
 EACH_SEMIRING = pytest.mark.parametrize("semiring", SEMIRINGS, ids=lambda semiring: semiring.name)
 torch.manual_seed(0)
@@ -43,7 +43,7 @@ def circuit_of(layer: InputLayer) -> Circuit:
 def values(layer: InputLayer, semiring: Semiring, x: Tensor | None) -> Tensor:
     """The plain values (B, O) of a layer, (O,) without input."""
     with torch.no_grad():
-        found = compiled(circuit_of(layer), semiring.name)(x)[..., 0, :]
+        found = compile_circuit(circuit_of(layer), semiring.name)(x)[..., 0, :]
     return found if semiring.name == "sum-product" else torch.exp(found)
 
 
@@ -115,7 +115,7 @@ def test_gaussian_layers(semiring: Semiring):
 
 def test_a_gaussian_far_away_does_not_underflow_in_log_space():
     far = torch.tensor([[1e6]])
-    found = compiled(circuit_of(gaussian()))(far)[:, 0]
+    found = compile_circuit(circuit_of(gaussian()))(far)[:, 0]
     np.testing.assert_allclose(found, distributions.Normal(MEAN, STDDEV).log_prob(far), rtol=1e-12)
 
 

@@ -13,7 +13,7 @@ from torch.nn.utils.convert_parameters import parameters_to_vector, vector_to_pa
 
 from explorer.backend import TorchCircuit
 from explorer.templates import load_named
-from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, some_input
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, some_input
 
 NAME = "levels"
 Change = Callable[[TorchCircuit], object]
@@ -27,7 +27,7 @@ def data() -> Tensor:
 
 def expected(circuit: TorchCircuit) -> Tensor:
     """The output of a new circuit with the values of this one."""
-    fresh = compiled(load_named(NAME), seed=9).to(next(circuit.parameters()).dtype)
+    fresh = compile_circuit(load_named(NAME), seed=9).to(next(circuit.parameters()).dtype)
     fresh.load_leaf_state(circuit.leaf_state())
     return fresh(data()).detach()
 
@@ -116,7 +116,7 @@ CHANGES: dict[str, Change] = {
 @pytest.mark.parametrize("grad", [False, True], ids=["no grad", "grad"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen_by_the_next_call(change: str, grad: bool):
-    circuit, x = compiled(load_named(NAME)).eval(), data()
+    circuit, x = compile_circuit(load_named(NAME)).eval(), data()
     with torch.set_grad_enabled(grad):
         before = circuit(x).detach()
     with torch.no_grad():
@@ -128,7 +128,7 @@ def test_a_change_is_seen_by_the_next_call(change: str, grad: bool):
 
 
 def test_a_change_in_inference_mode_is_seen():
-    circuit, x = compiled(load_named(NAME)).eval(), data()
+    circuit, x = compile_circuit(load_named(NAME)).eval(), data()
     with torch.inference_mode():
         before = circuit(x)
         for tensor in circuit.parameters():
@@ -139,7 +139,7 @@ def test_a_change_in_inference_mode_is_seen():
 
 
 def test_functional_call_uses_the_parameters_of_each_call():
-    circuit, x = compiled(load_named(NAME)).eval(), data()
+    circuit, x = compile_circuit(load_named(NAME)).eval(), data()
     with torch.no_grad():
         for factor in (1.1, 0.9, 1.3, 1.1):
             parameters = {name: value * factor for name, value in circuit.named_parameters()}
@@ -152,7 +152,7 @@ def test_functional_call_uses_the_parameters_of_each_call():
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 def test_an_ensemble_computes_the_values_of_its_members(mode: Mode):
-    members, x = [compiled(load_named(NAME), seed=seed, **mode).eval() for seed in range(3)], data()
+    members, x = [compile_circuit(load_named(NAME), seed=seed, **mode).eval() for seed in range(3)], data()
     parameters, buffers = stack_module_state(members)
     with torch.no_grad():
         found = vmap(lambda p, b: functional_call(members[0], (p, b), (x,)))(parameters, buffers)
@@ -165,7 +165,7 @@ class _Doubled(nn.Module):
 
 
 def test_a_parametrization_is_seen_and_its_removal_too():
-    circuit, x = compiled(load_named(NAME)).eval(), data()
+    circuit, x = compile_circuit(load_named(NAME)).eval(), data()
     with torch.no_grad():
         before = circuit(x)
         parametrize.register_parametrization(circuit.tensors, "0", _Doubled())
@@ -176,7 +176,7 @@ def test_a_parametrization_is_seen_and_its_removal_too():
 
 
 def test_a_call_under_autocast_has_no_lasting_effect():
-    circuit, x = compiled(load_named(NAME)).float().eval(), data()
+    circuit, x = compile_circuit(load_named(NAME)).float().eval(), data()
     with torch.no_grad():
         before = circuit(x)
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -185,7 +185,7 @@ def test_a_call_under_autocast_has_no_lasting_effect():
 
 
 def test_the_default_dtype_of_a_call_has_no_lasting_effect():
-    circuit, x = compiled(load_named(NAME)).eval(), data()
+    circuit, x = compile_circuit(load_named(NAME)).eval(), data()
     with torch.no_grad():
         before = circuit(x)
         default = torch.get_default_dtype()

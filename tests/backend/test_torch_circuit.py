@@ -30,7 +30,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import fully_factorized, load_named, sum_chain
-from tests.levels.modes import MODE_IDS, MODES, Mode, compiled, layer_types, output, some_input
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types, output, some_input
 from tests.oracle import SEMIRINGS, assert_equals_oracle, constant_leaf_values
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
@@ -47,7 +47,7 @@ def data(name: str, batch: int = 16) -> Tensor:
 
 
 def test_evaluation_frees_each_activation_after_its_last_reader(monkeypatch: pytest.MonkeyPatch):
-    circuit = compiled(sum_chain(30, num_units=3), optimize=False, fold=False)
+    circuit = compile_circuit(sum_chain(30, num_units=3), optimize=False, fold=False)
     x = torch.zeros((4, 1), dtype=torch.long)
     made: list[weakref.ref[Tensor]] = []
     alive: list[int] = []
@@ -72,13 +72,13 @@ def test_an_activation_that_is_read_later_or_is_an_output_is_kept():
     high = b.sum(low, num_units=2, weight=constant([[2.0, 0.0], [0.0, 2.0]]))
     circuit = b.build(b.hadamard(high, low, first), low, low)
     for mode in MODES:
-        found = output(compiled(circuit, "sum-product", **mode), None)
+        found = output(compile_circuit(circuit, "sum-product", **mode), None)
         np.testing.assert_array_equal(found, [[2.0, 36.0], [1.0, 3.0], [1.0, 3.0]])
 
 
 @EACH_MODE
 def test_the_activations_of_all_layers_can_be_seen(mode: Mode):
-    circuit, x = compiled(load_named("blackboard"), **mode), data("blackboard")
+    circuit, x = compile_circuit(load_named("blackboard"), **mode), data("blackboard")
     seen = dict(circuit.activations(x))
     assert list(seen) == list(circuit.graph.nodes)
     for node, value in seen.items():
@@ -112,7 +112,7 @@ def test_an_output_is_never_a_view_of_stored_data(build: Callable[[Layer], Circu
         ConstantValueLayer(num_output_units=2, value=value, log_space=True),
         EvidenceLayer(num_output_units=2, layer=seen, observation=constant([1])),
     ):
-        circuit = compiled(build(layer), semiring, **mode).eval()
+        circuit = compile_circuit(build(layer), semiring, **mode).eval()
         for module in (circuit, circuit.freeze()):
             one, three = (torch.zeros((rows, module.num_variables)) for rows in (1, 3))
             with torch.no_grad():
@@ -131,7 +131,7 @@ def test_an_output_is_never_a_view_of_stored_data(build: Callable[[Layer], Circu
 def test_an_output_that_is_listed_twice_can_be_changed_in_place(mode: Mode):
     b = CircuitBuilder()
     units = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=constant([[0.5, 0.5]] * 2)))
-    circuit = compiled(b.build(units, units), "sum-product", **mode).eval()
+    circuit = compile_circuit(b.build(units, units), "sum-product", **mode).eval()
     with torch.no_grad():
         assert (circuit(torch.zeros((3, 1))).add_(1.0) == 1.5).all()
 
@@ -142,7 +142,7 @@ def test_an_output_that_is_listed_twice_can_be_changed_in_place(mode: Mode):
 @EACH_MODE
 @pytest.mark.parametrize("semiring", SEMIRINGS)
 def test_vmap_over_rows_and_per_sample_gradients_work(semiring: str, mode: Mode):
-    circuit, x = compiled(load_named("levels"), semiring, **mode).eval(), data("levels", 4)
+    circuit, x = compile_circuit(load_named("levels"), semiring, **mode).eval(), data("levels", 4)
     with torch.no_grad():
         wanted = circuit(x)
         torch.testing.assert_close(vmap(lambda row: circuit(row[None])[0])(x), wanted)
@@ -161,7 +161,7 @@ def test_vmap_over_rows_and_per_sample_gradients_work(semiring: str, mode: Mode)
 
 
 def test_an_illegal_value_results_in_nan_under_vmap():
-    circuit = compiled(load_named("levels")).eval()
+    circuit = compile_circuit(load_named("levels")).eval()
     x = data("levels", 3).double()
     x[1, 0], x[2, 1] = 100, 0.5
     with torch.no_grad():
@@ -175,7 +175,7 @@ def test_an_illegal_value_results_in_nan_under_vmap():
 
 @EACH_MODE
 def test_a_copy_is_an_independent_circuit(mode: Mode):
-    circuit, x = compiled(load_named("hmm"), **mode).eval(), data("hmm")
+    circuit, x = compile_circuit(load_named("hmm"), **mode).eval(), data("hmm")
     with torch.no_grad():
         before = circuit(x)
         twin = copy.deepcopy(circuit)
@@ -195,23 +195,23 @@ def test_a_copy_is_an_independent_circuit(mode: Mode):
 @EACH_MODE
 @pytest.mark.parametrize("name", LEARNED)
 def test_a_state_dict_loads_into_a_newly_compiled_circuit(mode: Mode, name: str):
-    trained, x = compiled(load_named(name), seed=1, **mode), data(name)
+    trained, x = compile_circuit(load_named(name), seed=1, **mode), data(name)
     _train(trained, x, steps=2)
-    fresh = compiled(load_named(name), seed=2, **mode)
+    fresh = compile_circuit(load_named(name), seed=2, **mode)
     assert fresh.state_dict().keys() == trained.state_dict().keys()
     fresh.load_state_dict(trained.state_dict())
     assert torch.equal(fresh(x), trained(x))
 
 
 def test_a_state_dict_contains_only_the_leaves():
-    circuit = compiled(load_named("levels"))
+    circuit = compile_circuit(load_named("levels"))
     numbers = sum(value.numel() for value in circuit.leaf_state().values())
     assert sum(value.numel() for value in circuit.state_dict().values()) == numbers
 
 
 @EACH_MODE
 def test_a_circuit_moves_to_a_different_type(mode: Mode):
-    circuit, x = compiled(load_named("levels"), **mode), data("levels")
+    circuit, x = compile_circuit(load_named("levels"), **mode), data("levels")
     wanted = circuit(x)
     single = circuit.to(torch.float32)
     assert single is circuit
@@ -221,7 +221,7 @@ def test_a_circuit_moves_to_a_different_type(mode: Mode):
 
 
 def test_a_circuit_moves_to_a_different_device():
-    circuit = compiled(load_named("levels")).to("meta")
+    circuit = compile_circuit(load_named("levels")).to("meta")
     assert {tensor.device.type for tensor in (*circuit.parameters(), *circuit.buffers())} == {"meta"}
 
 
@@ -244,7 +244,7 @@ def _train(circuit: TorchCircuit, x: Tensor, steps: int) -> list[float]:
 @EACH_MODE
 @pytest.mark.parametrize("name", ["levels", "hmm"])
 def test_training_lowers_the_loss(mode: Mode, name: str):
-    losses = _train(compiled(load_named(name), **mode), data(name), steps=4)
+    losses = _train(compile_circuit(load_named(name), **mode), data(name), steps=4)
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]
 
@@ -252,8 +252,8 @@ def test_training_lowers_the_loss(mode: Mode, name: str):
 @EACH_MODE
 def test_training_steps_are_the_same_in_every_mode(mode: Mode):
     x = data("levels")
-    plain = compiled(load_named("levels"), optimize=False, fold=False)
-    other = compiled(load_named("levels"), **mode)
+    plain = compile_circuit(load_named("levels"), optimize=False, fold=False)
+    other = compile_circuit(load_named("levels"), **mode)
     np.testing.assert_allclose(_train(other, x, steps=3), _train(plain, x, steps=3), rtol=1e-9)
     for name, value in plain.leaf_state().items():
         np.testing.assert_allclose(other.leaf_state()[name], value, rtol=1e-7, atol=1e-10)
@@ -261,14 +261,14 @@ def test_training_steps_are_the_same_in_every_mode(mode: Mode):
 
 @EACH_MODE
 def test_a_circuit_under_the_complex_semiring_can_be_trained(mode: Mode):
-    losses = _train(compiled(load_named("levels"), "complex-lse-sum", **mode), data("levels"), steps=3)
+    losses = _train(compile_circuit(load_named("levels"), "complex-lse-sum", **mode), data("levels"), steps=3)
     assert losses == sorted(losses, reverse=True)
 
 
 def test_fixed_leaves_get_no_gradient():
     b = CircuitBuilder()
     layer = b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant(np.ones((2, 2)))))
-    circuit = compiled(b.build(b.sum(layer, num_units=1)))
+    circuit = compile_circuit(b.build(b.sum(layer, num_units=1)))
     assert [tensor.requires_grad for tensor in circuit.parameters()].count(False) == 1
 
 
@@ -318,12 +318,12 @@ def test_integers_may_be_used_wherever_numbers_may(semiring: str, name: str):
     circuit = integer_leaves()[name]
     x = np.array([[0, 1], [1, 1]])[:, : circuit.num_variables]
     for mode in MODES:
-        found = output(compiled(circuit, semiring, **mode), x)
+        found = output(compile_circuit(circuit, semiring, **mode), x)
         assert_equals_oracle(found, semiring, circuit, constant_leaf_values(circuit), x)
 
 
 def test_integers_follow_the_circuit_to_a_different_type():
-    circuit = compiled(integer_leaves()["CPT"]).to(torch.float32)
+    circuit = compile_circuit(integer_leaves()["CPT"]).to(torch.float32)
     assert circuit(torch.tensor([[0, 1]])).dtype == torch.float32
 
 
@@ -331,13 +331,13 @@ def test_integers_follow_the_circuit_to_a_different_type():
 
 
 def test_the_printed_circuit_names_semiring_layers_and_folds():
-    text = repr(compiled(fully_factorized(3, num_categories=2)))
+    text = repr(compile_circuit(fully_factorized(3, num_categories=2)))
     assert text.startswith("TorchCircuit(lse-sum, 2 layers, 4 folds)\n")
     assert text.endswith("outputs: %3")
 
 
 def test_layers_and_graph_show_the_same():
-    circuit = compiled(load_named("levels"))
+    circuit = compile_circuit(load_named("levels"))
     assert circuit.layers == tuple(circuit.graph.nodes.values())
     assert circuit.num_folds == sum(layer.num_folds for layer in circuit.layers)
     assert layer_types(circuit)[0] == "Categorical"

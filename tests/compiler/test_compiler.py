@@ -23,7 +23,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import load_named
 from explorer.trace import RunStarted, StepEnded, StepStarted
-from tests.levels.modes import MODE_IDS, MODES, Mode, Watcher, compiled, layer_types, only, output
+from tests.levels.modes import MODE_IDS, MODES, Mode, Watcher, compile_circuit, layer_types, only, output
 from tests.oracle import assert_equals_oracle
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
@@ -118,7 +118,7 @@ def test_outputs_of_different_widths_are_refused_at_construction():
     with pytest.raises(ShapeError, match=r"the same number of units; found: layer 0 has 2, layer 1 has 3; add a sum"):
         b.build(x, wide)
     same = b.build(x, b.sum(x, num_units=2))
-    assert compiled(same)(torch.tensor([[0], [1]])).shape == (2, 2, 2)
+    assert compile_circuit(same)(torch.tensor([[0], [1]])).shape == (2, 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_a_compiled_layer_keeps_the_config_of_its_symbolic_layer():
 def test_real_and_complex_leaves_have_the_default_precision_of_their_time():
     b = CircuitBuilder()
     circuit = b.build(b.add(coin(0, TensorParameter((2, 2)))))
-    assert {t.dtype for t in compiled(circuit).parameters()} == {torch.float64}
+    assert {t.dtype for t in compile_circuit(circuit).parameters()} == {torch.float64}
     torch.set_default_dtype(torch.float32)  # the fixture restores it
-    assert {t.dtype for t in compiled(circuit).parameters()} == {torch.float32}
+    assert {t.dtype for t in compile_circuit(circuit).parameters()} == {torch.float32}
 
 
 # ---- steps
@@ -240,7 +240,7 @@ def _any_hadamard() -> Any:
 
 def test_without_optimization_and_folding_every_layer_is_compiled_once_in_order():
     circuit = load_named("near-misses")
-    module = compiled(circuit, optimize=False, fold=False)
+    module = compile_circuit(circuit, optimize=False, fold=False)
     assert list(module.graph.nodes) == list(circuit.graph.nodes)
     assert dict(module.graph.inputs) == dict(circuit.graph.inputs)
     assert module.graph.outputs == circuit.outputs

@@ -32,7 +32,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import compiled, layer_types, output
+from tests.levels.modes import compile_circuit, layer_types, output
 
 REAL, COMPLEX = np.array([[-0.3, 0.5], [0.2, 0.9]]), np.array([[0.3j, 0.5], [0.2, 0.9j]])
 X = np.array([[0, 1], [1, 0]])
@@ -70,16 +70,16 @@ PAIRS: dict[str, tuple[ParameterNode, ParameterNode]] = {
 @pytest.mark.parametrize("pair", PAIRS)
 def test_operators_on_real_and_on_complex_numbers_do_not_fold_together(pair: str, semiring: str):
     circuit = of_two(*PAIRS[pair])
-    plain = output(compiled(circuit, semiring, optimize=False, fold=False), X)
+    plain = output(compile_circuit(circuit, semiring, optimize=False, fold=False), X)
     for optimize in (False, True):
-        folded = output(compiled(circuit, semiring, optimize=optimize, fold=True), X)
+        folded = output(compile_circuit(circuit, semiring, optimize=optimize, fold=True), X)
         assert folded.dtype == plain.dtype
         np.testing.assert_allclose(folded, plain, rtol=1e-12)
 
 
 def test_real_and_complex_operators_of_equal_layers_fold_among_themselves():
     weights = [LogParameter((leaf(value),)) for value in (abs(REAL), REAL + 0j, REAL + 0j, abs(REAL))]
-    module = compiled(of_two(*weights), "sum-product", optimize=False)
+    module = compile_circuit(of_two(*weights), "sum-product", optimize=False)
     assert [layer.num_folds for layer in module.layers if type(layer).__name__ == "TorchEmbeddingLayer"] == [2, 2]
 
 
@@ -95,11 +95,11 @@ def test_input_layers_with_real_and_with_complex_parameters_do_not_fold_together
 
     mixed = circuit(np.array([0.3, 0.5]), np.array([0.3j, 0.5]))
     x = np.array([[1], [2]])
-    plain = compiled(mixed, "sum-product", fold=False)
-    folded = compiled(mixed, "sum-product")
+    plain = compile_circuit(mixed, "sum-product", fold=False)
+    folded = compile_circuit(mixed, "sum-product")
     np.testing.assert_allclose(output(folded, x), output(plain, x), rtol=1e-12)
     assert [layer.num_folds for layer in folded.layers].count(2) == 0
-    real = compiled(circuit(np.array([0.3, 0.5]), np.array([0.1, 0.5])), "sum-product")
+    real = compile_circuit(circuit(np.array([0.3, 0.5]), np.array([0.1, 0.5])), "sum-product")
     assert [layer.num_folds for layer in real.layers].count(2) == 1
 
 

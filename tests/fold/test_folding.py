@@ -45,7 +45,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import CategoricalInput, hmm
 from tests.fuzzing import examples
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compiled, layer_types, only, output
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit, layer_types, only, output
 from tests.oracle import assert_equals_oracle, brute_force_partition, constant_leaf_values
 from tests.strategies import circuits, random_inputs
 
@@ -137,7 +137,7 @@ def test_the_index_tables_have_the_node_and_slice_of_each_input():
 @given(circuits())
 @examples(30)
 def test_the_tables_of_a_circuit_lead_back_to_every_layer(circuit: Circuit):
-    graph = compiled(circuit, fold=False).graph
+    graph = compile_circuit(circuit, fold=False).graph
     groups: list[FoldedGroup] = []
     folded, info = build_folded_graph(
         graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), into(groups)
@@ -168,7 +168,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
 @examples(15)
 @given(circuits(), st.sampled_from(PRESETS), st.integers(0, 2**16))
 def test_a_partly_folded_circuit_has_the_same_value(circuit: Circuit, preset: str, seed: int):
-    plain = compiled(circuit, preset=preset, fold=False)
+    plain = compile_circuit(circuit, preset=preset, fold=False)
     graph, x = plain.graph, random_inputs(circuit, seed=seed)
     groups: list[FoldedGroup] = []
     build_folded_graph(graph, fewest_groups(graph), _fold_layer_group, count(graph.next_id), into(groups))
@@ -220,11 +220,11 @@ def test_the_read_of_every_folded_layer_is_known():
     pairs = [b.hadamard(x[0], x[1]), b.hadamard(x[2], x[3])]
     crossed = [b.hadamard(x[0], x[2]), b.hadamard(x[1], x[3])]
     tops = [b.hadamard(pairs[0], pairs[1]), b.hadamard(crossed[0], crossed[1])]
-    folded = compiled(b.build(*tops), optimize=False)
+    folded = compile_circuit(b.build(*tops), optimize=False)
     reads = [folded.reads(node) for node in folded.graph.nodes]
     assert reads[0] is None
     assert [read.kind for read in reads[1:] if read is not None] == [ReadKind.GATHER, ReadKind.VIEW]
-    straight = compiled(b.build(*pairs, *crossed), optimize=False)
+    straight = compile_circuit(b.build(*pairs, *crossed), optimize=False)
     only([read for n in straight.graph.nodes if (read := straight.reads(n)) and read.kind is ReadKind.GATHER])
 
 
@@ -234,7 +234,7 @@ def test_folds_that_read_the_same_inputs_read_all_of_them():
     tables = [constant([[2.0, 3.0]]), constant([[5.0, 7.0]])]
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=1, num_states=2, weight=t)) for v, t in enumerate(tables)]
     circuit = b.build(b.hadamard(*x), b.hadamard(*x))
-    found = output(compiled(circuit, "sum-product"), np.array([[0, 0], [1, 0]]))
+    found = output(compile_circuit(circuit, "sum-product"), np.array([[0, 0], [1, 0]]))
     assert found.squeeze(-1).tolist() == [[10.0, 10.0], [15.0, 15.0]]
 
 
@@ -245,7 +245,7 @@ def test_folds_that_read_the_same_inputs_read_all_of_them():
 @pytest.mark.parametrize("semiring", ["lse-sum", "sum-product"])
 def test_a_parameter_shared_inside_one_circuit_folds(mode: Mode, semiring: str):
     circuit = hmm(range(4), CategoricalInput(3), num_latent_states=2, homogeneous=True)
-    module = compiled(circuit, semiring, **mode)
+    module = compile_circuit(circuit, semiring, **mode)
     state = module.leaf_state()
     values = {leaf: state[name].numpy() for leaf, name in circuit.leaf_names.items()}
     x = np.array(list(product(range(3), repeat=4)))
@@ -261,7 +261,7 @@ def test_shared_parameters_get_the_sum_of_all_gradients(fold: bool):
     b = CircuitBuilder()
     table = TensorParameter((1, 2), initializer=ConstantInitializer([[2.0, 3.0]]))
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=1, num_states=2, weight=table)) for v in range(3)]
-    module = compiled(b.build(b.hadamard(*x)), "sum-product", fold=fold)
+    module = compile_circuit(b.build(b.hadamard(*x)), "sum-product", fold=fold)
     module(torch.tensor([[0, 0, 1]])).sum().backward()  # 2 * 2 * 3
     assert only(list(module.parameters())).grad.ravel().tolist() == [12.0, 4.0]
 
@@ -279,7 +279,7 @@ def test_two_binomials_of_different_counts_under_evidence(mode: Mode):
     def binomial(count_: int) -> BinomialLayer:
         return BinomialLayer(scope=(0,), num_output_units=1, total_count=count_, probs=constant([0.5]))
 
-    module = compiled(observed((binomial(2), 1), (binomial(10), 5)), **mode)
+    module = compile_circuit(observed((binomial(2), 1), (binomial(10), 5)), **mode)
     wanted = np.log(2 / 4) + np.log(252 / 1024)  # C(2,1) / 2^2 and C(10,5) / 2^10
     np.testing.assert_allclose(output(module, None), [[wanted]], rtol=1e-12)
     if mode["fold"]:
@@ -291,7 +291,7 @@ def test_mixed_types_under_evidence(mode: Mode):
     coin = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant([[0.25, 0.75]]))
     normal = GaussianLayer(scope=(1,), num_output_units=1, mean=constant([1.0]), stddev=constant([2.0]))
     other = CategoricalLayer(scope=(2,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))
-    module = compiled(observed((coin, 1), (normal, 3.0), (other, 0)), **mode)
+    module = compile_circuit(observed((coin, 1), (normal, 3.0), (other, 0)), **mode)
     wanted = np.log(0.75) + np.log(np.exp(-0.5) / np.sqrt(2 * np.pi) / 2) + np.log(0.5)
     np.testing.assert_allclose(output(module, None), [[wanted]], rtol=1e-12)
     if mode["fold"]:
@@ -307,7 +307,7 @@ def test_evidence_on_many_leaves_folds_into_one_layer(preset: str):
         for v in range(6)
     ]
     circuit = observed(*layers)
-    module = compiled(circuit, preset=preset)
+    module = compile_circuit(circuit, preset=preset)
     assert layer_types(module) == ["Evidence", "Hadamard"]
-    plain = compiled(circuit, preset=preset, fold=False)
+    plain = compile_circuit(circuit, preset=preset, fold=False)
     np.testing.assert_allclose(output(module, None), output(plain, None), rtol=1e-12)

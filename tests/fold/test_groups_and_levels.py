@@ -35,7 +35,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import image_data, load_named
 from tests.fuzzing import examples
-from tests.levels.modes import PRESETS, compiled, layer_types, watched
+from tests.levels.modes import PRESETS, compile_and_watch, compile_circuit, layer_types
 from tests.strategies import circuits
 
 # ---- keys
@@ -143,7 +143,7 @@ def count_groups(graph: Graph[Any], ordering: Ordering) -> int:
 @examples(60)
 @given(circuits(positive=False), st.booleans())
 def test_every_scheduler_returns_a_legal_ordering_and_fewest_groups_is_never_worse(circuit: Circuit, optimize: bool):
-    graph = compiled(circuit, "sum-product", fold=False, optimize=optimize).graph
+    graph = compile_circuit(circuit, "sum-product", fold=False, optimize=optimize).graph
     for scheduler in SCHEDULERS.values():
         assert_legal(graph, scheduler(graph))
         assert scheduler(graph) == scheduler(graph)
@@ -152,24 +152,24 @@ def test_every_scheduler_returns_a_legal_ordering_and_fewest_groups_is_never_wor
 
 @pytest.mark.parametrize("name", ["levels", "digits", "hmm", "near-misses"])
 def test_schedulers_on_gallery_circuits(name: str):
-    graph = compiled(load_named(name), fold=False).graph
+    graph = compile_circuit(load_named(name), fold=False).graph
     for scheduler in SCHEDULERS.values():
         assert_legal(graph, scheduler(graph))
     assert count_groups(graph, fewest_groups(graph)) <= count_groups(graph, longest_distance(graph))
 
 
 def test_levels_by_longest_distance_are_those_of_the_graph():
-    graph = compiled(load_named("levels"), fold=False).graph
+    graph = compile_circuit(load_named("levels"), fold=False).graph
     level_of = {node: level for level, nodes in enumerate(longest_distance(graph)) for node in nodes}
     assert level_of == dict(graph.levels)
 
 
 def test_waiting_folds_layers_on_different_levels():
-    graph = compiled(load_named("levels"), fold=False).graph
+    graph = compile_circuit(load_named("levels"), fold=False).graph
     assert count_groups(graph, longest_distance(graph)) == 7
     assert count_groups(graph, fewest_groups(graph)) == 5
-    assert len(compiled(load_named("levels"), levels="longest-distance").layers) == 7
-    assert len(compiled(load_named("levels"), levels="fewest-groups").layers) == 5
+    assert len(compile_circuit(load_named("levels"), levels="longest-distance").layers) == 7
+    assert len(compile_circuit(load_named("levels"), levels="fewest-groups").layers) == 5
 
 
 def test_fewest_groups_beats_longest_distance_on_a_quad_graph():
@@ -177,7 +177,7 @@ def test_fewest_groups_beats_longest_distance_on_a_quad_graph():
         (1, 5, 5), "quad-graph", input_layer="embedding", num_categories=2, num_input_units=2,
         sum_product_layer="cp", num_sum_units=2,
     )  # fmt: skip
-    graph = compiled(circuit, fold=False).graph
+    graph = compile_circuit(circuit, fold=False).graph
     assert count_groups(graph, fewest_groups(graph)) < count_groups(graph, longest_distance(graph))
 
 
@@ -194,8 +194,8 @@ def test_an_unknown_scheduler_is_refused():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_each_layer_is_a_slice_of_one_folded_layer(preset: str):
     circuit = load_named("levels")
-    plain: TorchCircuit = compiled(circuit, preset=preset, fold=False)
-    folded, watcher = watched(circuit, preset=preset)
+    plain: TorchCircuit = compile_circuit(circuit, preset=preset, fold=False)
+    folded, watcher = compile_and_watch(circuit, preset=preset)
     members = [node for event in watcher.folded for node in event.members]
     assert sorted(members) == sorted(plain.graph.nodes)
     assert [event.node for event in watcher.folded] == list(folded.graph.nodes)
@@ -217,6 +217,6 @@ def test_only_layers_of_equal_key_on_one_level_fold():
     b = CircuitBuilder()
     coins = [b.add(coin(v)) for v in range(3)] + [b.add(coin(v, categories=3)) for v in (3, 4)] + [b.add(normal(5))]
     circuit = b.build(b.sum(b.hadamard(*coins), num_units=1))
-    folded = compiled(circuit, optimize=False)
+    folded = compile_circuit(circuit, optimize=False)
     assert layer_types(folded) == ["Categorical", "Categorical", "Gaussian", "Hadamard", "Sum"]
     assert [layer.num_folds for layer in folded.layers] == [3, 2, 1, 1, 1]

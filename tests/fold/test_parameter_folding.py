@@ -33,7 +33,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import PRESETS, compiled, layer_types, output
+from tests.levels.modes import PRESETS, compile_circuit, layer_types, output
 from tests.oracle import assert_equals_oracle, constant_leaf_values
 
 
@@ -143,7 +143,7 @@ def test_layers_with_different_parameter_graphs_fold(preset: str):
         for v, weight in enumerate(weights)
     ]
     circuit = b.build(b.hadamard(*sums))
-    folded = compiled(circuit, preset=preset)
+    folded = compile_circuit(circuit, preset=preset)
     assert [(kind, layer.num_folds) for kind, layer in zip(layer_types(folded), folded.layers, strict=True)] == [
         ("Embedding", 4),
         ("Sum", 4),
@@ -158,13 +158,13 @@ def test_the_first_user_of_a_leaf_owns_it_and_later_ones_point_to_it():
     table = TensorParameter((2, 3))
     x = [b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=3, weight=table)) for v in range(3)]
     circuit = b.build(b.hadamard(*x))
-    plain: Any = compiled(circuit, fold=False)
+    plain: Any = compile_circuit(circuit, fold=False)
     assert [type(layer.weight.output) for layer in plain.layers[:3]] == [
         TorchTensorParameter,
         TorchPointerParameter,
         TorchPointerParameter,
     ]
-    folded: Any = compiled(circuit)
+    folded: Any = compile_circuit(circuit)
     assert kinds(folded.layers[0].weight) == [("Tensor", 1)]
     assert folded.layers[0].weight.fold_index.out_fold_idx[:, 1].tolist() == [0, 0, 0]
     assert [tuple(t.shape) for t in folded.parameters()] == [(1, 2, 3)]
@@ -181,7 +181,7 @@ def test_pointers_find_their_leaves_after_the_owner_is_folded():
     # the same leaves as weights, in a different order: pointers into the tensor of the inputs
     sums = [b.sum(node, num_units=2, weight=tables[2 - i]) for i, node in enumerate(x)]
     circuit = b.build(b.hadamard(*sums))
-    folded: Any = compiled(circuit, optimize=False)
+    folded: Any = compile_circuit(circuit, optimize=False)
     assert layer_types(folded) == ["Embedding", "Sum", "Hadamard"]
     assert kinds(folded.layers[1].weight) == [("Pointer", 3)]
     assert folded.layers[1].weight.output.leaves == tuple(reversed(tables))

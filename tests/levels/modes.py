@@ -47,7 +47,7 @@ def float64() -> Iterator[None]:
     torch.set_default_dtype(before)
 
 
-def compiled(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> TorchCircuit:
+def compile_circuit(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> TorchCircuit:
     """The compiled circuit; the warning that the handbook's five rounds are too few is ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
@@ -138,10 +138,10 @@ class Watcher:
         return [dict(event.snapshot.stats) for event in self.of(StepEnded)]
 
 
-def watched(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:
+def compile_and_watch(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:
     """The compiled circuit and all events of its compilation."""
     watcher = Watcher()
-    return compiled(circuit, semiring, listeners=(watcher,), **options), watcher
+    return compile_circuit(circuit, semiring, listeners=(watcher,), **options), watcher
 
 
 def only(items: Sequence[Any]) -> Any:

@@ -32,7 +32,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import load_named
 from tests.fuzzing import examples
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compiled, output, watched
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_and_watch, compile_circuit, output
 from tests.oracle import LeafValues, assert_equals_oracle, constant_leaf_values, parameter_value
 from tests.strategies import circuits, random_inputs
 
@@ -89,7 +89,7 @@ def test_a_positive_circuit_has_its_value_in_every_semiring_mode_and_preset(circ
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
     for i, choice in enumerate(CHOICES):
         semiring = ("lse-sum", "sum-product", "lse-sum", "complex-lse-sum")[(seed + i) % 4]
-        assert_equals_oracle(output(compiled(circuit, semiring, **choice), x), semiring, circuit, values, x)
+        assert_equals_oracle(output(compile_circuit(circuit, semiring, **choice), x), semiring, circuit, values, x)
 
 
 @examples(10)
@@ -98,7 +98,7 @@ def test_a_circuit_with_complex_weights_has_its_value_in_every_mode_and_preset(c
     x, values = random_inputs(circuit, seed=seed), constant_leaf_values(circuit)
     assume(has_no_weight_of_noise(circuit, values))
     for choice in CHOICES:
-        found = output(compiled(circuit, "complex-lse-sum", **choice), x)
+        found = output(compile_circuit(circuit, "complex-lse-sum", **choice), x)
         assert_equals_oracle(found, "complex-lse-sum", circuit, values, x)
 
 
@@ -109,7 +109,7 @@ def test_a_circuit_with_negative_weights_has_its_value_in_every_mode_and_preset(
     assume(has_no_weight_of_noise(circuit, values))
     for i, choice in enumerate(CHOICES):
         semiring = ("sum-product", "complex-lse-sum")[(seed + i) % 2]
-        assert_equals_oracle(output(compiled(circuit, semiring, **choice), x), semiring, circuit, values, x)
+        assert_equals_oracle(output(compile_circuit(circuit, semiring, **choice), x), semiring, circuit, values, x)
 
 
 @examples(10)
@@ -117,8 +117,8 @@ def test_a_circuit_with_negative_weights_has_its_value_in_every_mode_and_preset(
 def test_a_listener_changes_nothing(circuit: Circuit, seed: int):
     x = random_inputs(circuit, seed=seed)
     for preset in PRESETS:
-        alone = compiled(circuit, preset=preset)
-        seen, watcher = watched(circuit, preset=preset)
+        alone = compile_circuit(circuit, preset=preset)
+        seen, watcher = compile_and_watch(circuit, preset=preset)
         assert str(seen.graph) == str(alone.graph)
         assert np.array_equal(output(seen, x), output(alone, x))
         assert watcher.stats()[-1]["layers"] == len(alone.layers)  # the statistics can be computed
@@ -131,7 +131,7 @@ def test_saving_and_loading_a_circuit_changes_nothing(circuit: Circuit, seed: in
     with tempfile.TemporaryDirectory() as folder:
         circuit.save(Path(folder) / "circuit.json")
         loaded = Circuit.load(Path(folder) / "circuit.json")
-    first, second = compiled(circuit), compiled(loaded)
+    first, second = compile_circuit(circuit), compile_circuit(loaded)
     assert str(first.graph) == str(second.graph)
     assert list(first.leaf_state()) == list(second.leaf_state())
     assert np.array_equal(output(first, x), output(second, x))
@@ -154,14 +154,14 @@ def test_the_order_in_which_circuits_are_compiled_does_not_matter(one: Circuit, 
 def test_leaf_state_carries_values_between_all_modes(circuit: Circuit, seed: int):
     x = random_inputs(circuit, seed=seed)
     torch.manual_seed(seed)
-    source = compiled(circuit, **MODES[seed % 4])
+    source = compile_circuit(circuit, **MODES[seed % 4])
     state = {
         name: value * torch.empty(value.shape).uniform_(0.8, 1.0) if value.is_floating_point() else value
         for name, value in source.leaf_state().items()
     }
     values = {leaf: state[name].numpy() for leaf, name in circuit.leaf_names.items()}
     for mode in MODES:
-        target = compiled(circuit, **mode)
+        target = compile_circuit(circuit, **mode)
         before = output(target, x)
         target.load_leaf_state(state)
         assert {name: value.tolist() for name, value in target.leaf_state().items()} == {
@@ -174,19 +174,19 @@ def test_leaf_state_carries_values_between_all_modes(circuit: Circuit, seed: int
 
 @pytest.mark.parametrize("circuit", [drawn_parameters(), load_named("levels"), load_named("hmm")])
 def test_the_same_seed_gives_the_same_values_in_every_mode(circuit: Circuit):
-    wanted = compiled(circuit, optimize=False, fold=False, seed=3).leaf_state()
+    wanted = compile_circuit(circuit, optimize=False, fold=False, seed=3).leaf_state()
     assert list(wanted) == list(circuit.leaf_names.values())
     for mode in MODES:
-        found = compiled(circuit, seed=3, **mode).leaf_state()
+        found = compile_circuit(circuit, seed=3, **mode).leaf_state()
         assert list(found) == list(wanted)
         assert all(torch.equal(found[name], wanted[name]) for name in wanted)
-    other = compiled(circuit, seed=4).leaf_state()
+    other = compile_circuit(circuit, seed=4).leaf_state()
     assert not any(torch.equal(other[name], wanted[name]) for name in wanted)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 def test_drawn_values_follow_their_initializers(mode: Mode):
-    state = compiled(drawn_parameters(), **mode).leaf_state()
+    state = compile_circuit(drawn_parameters(), **mode).leaf_state()
     np.testing.assert_allclose(state["0.probs"].sum(-1), 1.0)
     assert ((state["spread"] >= 0.5) & (state["spread"] < 1.5)).all()
     assert len({tuple(value.ravel().tolist()) for value in state.values()}) == len(state)

@@ -11,7 +11,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import LimitWarning
 from explorer.symbolic import Circuit
 from explorer.templates import gallery, image_data, load_named
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, Watcher, compiled, layer_types, output
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, Watcher, compile_circuit, layer_types, output
 from tests.oracle import assert_equals_oracle, constant_leaf_values
 from tests.reference import Expected, load_reference, reference_paths
 
@@ -49,7 +49,7 @@ def assert_expected(found: np.ndarray, expected: Expected) -> None:
 @EACH_MODE
 def test_a_reference_circuit_has_its_output(path: Path, preset: str, mode: Mode):
     circuit, x, expected = load_reference(path)
-    found = output(compiled(circuit, expected.semiring, preset=preset, **mode), x)
+    found = output(compile_circuit(circuit, expected.semiring, preset=preset, **mode), x)
     assert_expected(found, expected)
     assert_equals_oracle(found, expected.semiring, circuit, constant_leaf_values(circuit), x)
 
@@ -82,7 +82,7 @@ def test_a_reference_circuit_has_its_counts_under_the_handbook_preset(path: Path
 @EACH_CIRCUIT
 def test_the_default_preset_never_needs_more_layers_for_a_reference_circuit(path: Path):
     circuit, _, expected = load_reference(path)
-    default, handbook = (compiled(circuit, expected.semiring, preset=preset) for preset in PRESETS)
+    default, handbook = (compile_circuit(circuit, expected.semiring, preset=preset) for preset in PRESETS)
     assert len(default.layers) <= len(handbook.layers)
 
 
@@ -92,7 +92,7 @@ def test_the_default_preset_never_needs_more_layers_for_a_reference_circuit(path
 )
 def test_the_default_preset_never_needs_more_layers_for_a_gallery_circuit(name: str):
     circuit = load_named(name)
-    default, handbook = (len(compiled(circuit, preset=preset).layers) for preset in PRESETS)
+    default, handbook = (len(compile_circuit(circuit, preset=preset).layers) for preset in PRESETS)
     assert default <= handbook
     if name == "mnist":
         assert (default, handbook) == (22, 24)
@@ -102,5 +102,5 @@ def test_the_default_preset_never_needs_more_layers_for_a_gallery_circuit(name: 
 
 def test_the_default_preset_needs_fewer_layers_for_a_poon_domingos_circuit():
     circuit = poon_domingos_4x4()
-    default, handbook = (len(compiled(circuit, preset=preset).layers) for preset in PRESETS)
+    default, handbook = (len(compile_circuit(circuit, preset=preset).layers) for preset in PRESETS)
     assert (default, handbook) == (17, 18)

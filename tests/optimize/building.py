@@ -16,7 +16,7 @@ from explorer.symbolic import (
     TensorParameter,
     UniformInitializer,
 )
-from tests.levels.modes import Watcher, compiled, layer_types, output, watched
+from tests.levels.modes import Watcher, compile_and_watch, compile_circuit, layer_types, output
 from tests.oracle import assert_equals_oracle
 from tests.strategies import random_inputs
 
@@ -28,7 +28,7 @@ def positive(*shape: int) -> ParameterNode:
     return POSITIVE(shape)
 
 
-def normalized(rows: int, columns: int) -> ParameterNode:
+def normalized_weight(rows: int, columns: int) -> ParameterNode:
     """A weight whose rows sum to one."""
     return SoftmaxParameter((TensorParameter((rows, columns)),))
 
@@ -61,16 +61,16 @@ def assert_same_values(circuit: Circuit, module: TorchCircuit) -> None:
     assert_equals_oracle(output(module, x), module.semiring.name, circuit, leaf_values(circuit, module), x)
 
 
-def optimized(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:
+def optimize(circuit: Circuit, semiring: str = "lse-sum", **options: Any) -> tuple[TorchCircuit, Watcher]:
     """The optimized, not folded circuit, checked against the oracle and against the circuit without optimization."""
-    module, watcher = watched(circuit, semiring, fold=False, **options)
+    module, watcher = compile_and_watch(circuit, semiring, fold=False, **options)
     assert_same_values(circuit, module)
-    plain = compiled(circuit, semiring, optimize=False, fold=False)
+    plain = compile_circuit(circuit, semiring, optimize=False, fold=False)
     plain.load_leaf_state(module.leaf_state())
     x = random_inputs(circuit, batch=4)
     np.testing.assert_allclose(output(module, x), output(plain, x), rtol=1e-9, atol=1e-12)
     for semirings in {"sum-product", "complex-lse-sum"} - {semiring}:
-        assert_same_values(circuit, compiled(circuit, semirings, fold=True, **options))
+        assert_same_values(circuit, compile_circuit(circuit, semirings, fold=True, **options))
     return module, watcher
 
 

@@ -26,8 +26,8 @@ from explorer.symbolic import (
     SoftmaxParameter,
     TensorParameter,
 )
-from tests.levels.modes import compiled, output, watched
-from tests.optimize.building import inputs, normalized, positive
+from tests.levels.modes import compile_and_watch, compile_circuit, output
+from tests.optimize.building import inputs, normalized_weight, positive
 from tests.strategies import random_inputs
 
 SIZES = (1, 2, 3)
@@ -39,8 +39,8 @@ def sum_collapse() -> Iterator[Circuit]:
     for arity, below, middle, top in product(SIZES, repeat=4):
         b = CircuitBuilder()
         x = inputs(b, 1, units=below) * arity
-        lower = b.sum(*x, num_units=middle, weight=normalized(middle, arity * below))
-        yield b.build(b.sum(lower, num_units=top, weight=normalized(top, middle)))
+        lower = b.sum(*x, num_units=middle, weight=normalized_weight(middle, arity * below))
+        yield b.build(b.sum(lower, num_units=top, weight=normalized_weight(top, middle)))
 
 
 def tucker() -> Iterator[Circuit]:
@@ -141,9 +141,9 @@ def test_a_rule_keeps_the_values_on_all_small_shapes(rule: str):
     circuits, options = CIRCUITS[rule]
     applied: Counter[str] = Counter()
     for circuit in circuits():
-        module, watcher = watched(circuit, fold=False, **options)
+        module, watcher = compile_and_watch(circuit, fold=False, **options)
         applied += watcher.applied()
-        plain = compiled(circuit, optimize=False, fold=False)
+        plain = compile_circuit(circuit, optimize=False, fold=False)
         plain.load_leaf_state(module.leaf_state())
         x = random_inputs(circuit, batch=2)
         np.testing.assert_allclose(output(module, x), output(plain, x), rtol=1e-9, atol=1e-12)
@@ -160,7 +160,7 @@ def chains() -> Iterator[tuple[tuple[type, ...], Circuit]]:
             width = units
             for kind in reversed(types):
                 if kind is TorchSumLayer:
-                    tops = [b.sum(*tops, num_units=2, weight=normalized(2, width * len(tops)))]
+                    tops = [b.sum(*tops, num_units=2, weight=normalized_weight(2, width * len(tops)))]
                     width = 2
                 else:
                     width = width ** len(tops) if kind is TorchKroneckerLayer else width
@@ -172,7 +172,7 @@ def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
     used: Counter[str] = Counter()
     for types, circuit in chains():
         pattern = LayerOptPattern("Mine", types)
-        plain = compiled(circuit, optimize=False, fold=False)
+        plain = compile_circuit(circuit, optimize=False, fold=False)
         x = random_inputs(circuit, batch=2)
         for replacement in replacements_of(pattern):
             compiler = TorchCompiler(rules=RuleSet(), fold=False)
@@ -186,5 +186,5 @@ def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
 
 
 def test_a_weight_with_blocks_wider_than_the_inputs_is_refused_with_the_reason():
-    _, watcher = watched(weighted(MixingWeightParameter((positive(1, 12),)), arity=3))
+    _, watcher = compile_and_watch(weighted(MixingWeightParameter((positive(1, 12),)), arity=3))
     assert watcher.refusals_of("Mixing") == ["node 1 has keeps_width False, wanted True"]

@@ -25,7 +25,7 @@ from explorer.symbolic import (
     constant,
 )
 from tests.levels.modes import PRESETS, only
-from tests.optimize.building import inputs, optimized, positive
+from tests.optimize.building import inputs, optimize, positive
 
 EACH_PRESET = pytest.mark.parametrize("preset", PRESETS)
 
@@ -39,7 +39,7 @@ def log_softmax(*shape: int, axis: int = -1) -> ParameterNode:
 def test_the_logarithm_of_a_softmax_is_a_log_softmax(preset: str, axis: int):
     b = CircuitBuilder()
     layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=3, logits=log_softmax(2, 3, axis=axis))
-    module, watcher = optimized(b.build(b.add(layer)), preset=preset)
+    module, watcher = optimize(b.build(b.add(layer)), preset=preset)
     assert watcher.applied() == {"LogSoftmax": 1}
     assert only(watcher.found).parameter_path == "0.logits"
     assert repr(only(module.layers).logits) == "Tensor>LogSoftmax(2, 3)"
@@ -52,7 +52,7 @@ def test_a_softmax_that_is_read_twice_stays(preset: str):
     softmax = SoftmaxParameter((TensorParameter((2,)),))
     value = OuterProductParameter((SquareParameter((LogParameter((softmax,)),)), softmax), axis=0)
     circuit = b.build(b.add(ConstantValueLayer(num_output_units=4, value=value)))
-    module, watcher = optimized(circuit, preset=preset)
+    module, watcher = optimize(circuit, preset=preset)
     assert repr(only(module.layers).value) == "Tensor>Softmax>Log>Square>OuterProduct(4,)"
     assert watcher.refusals_of("LogSoftmax") == [
         "node 1 is read by 2 nodes; only the first entry may be read by more than one"
@@ -107,7 +107,7 @@ def test_a_contraction_in_a_circuit_keeps_its_value(preset: str, left: Shape, ri
     b = CircuitBuilder()
     units = sum(value.shape)  # of its one axis
     circuit = b.build(b.add(ConstantValueLayer(num_output_units=units, value=value)))
-    module, watcher = optimized(circuit, preset=preset)
+    module, watcher = optimize(circuit, preset=preset)
     assert watcher.applied() == {"ReduceSumOuterProduct": 1}
     assert "OuterProduct" not in repr(only(module.layers).value)
 
@@ -120,7 +120,7 @@ def test_a_sum_over_an_outer_product_as_weight_and_twice_in_one_circuit(preset: 
     b = CircuitBuilder()
     x = inputs(b, 2, units=4)
     sums = [b.sum(node, num_units=2, weight=weight()) for node in x]
-    _, watcher = optimized(b.build(b.hadamard(*sums)), preset=preset)
+    _, watcher = optimize(b.build(b.hadamard(*sums)), preset=preset)
     assert watcher.applied() == {"ReduceSumOuterProduct": 2}
     assert [(event.number, event.parameter_path) for event in watcher.found] == [(0, "2.weight"), (1, "3.weight")]
 
@@ -135,7 +135,7 @@ def test_the_parameters_of_an_observed_layer_are_optimized_too(preset: str):
     ]
     layers = [b.add(EvidenceLayer(num_output_units=4, layer=layer, observation=constant([2]))) for layer in seen]
     circuit = b.build(b.hadamard(*layers))
-    module, watcher = optimized(circuit, preset=preset)
+    module, watcher = optimize(circuit, preset=preset)
     assert watcher.applied() == {"LogSoftmax": 1, "ReduceSumOuterProduct": 1}
     assert [event.parameter_path for event in watcher.found] == ["0.layer.logits", "1.layer.weight"]
     first = module.layers[0]
@@ -152,7 +152,7 @@ def test_a_contraction_of_contractions_is_found_in_one_round(preset: str):
     value = ReduceSumParameter((OuterProductParameter((contraction(), contraction()), axis=1),), axis=0)
     b = CircuitBuilder()
     circuit = b.build(b.add(ConstantValueLayer(num_output_units=4, value=value)))
-    module, watcher = optimized(circuit, preset=preset)
+    module, watcher = optimize(circuit, preset=preset)
     assert watcher.applied() == {"ReduceSumOuterProduct": 3}
     assert [done["parameters"] for done in watcher.rounds()] == [3, 0]
     assert "OuterProduct" not in repr(only(module.layers).value)

@@ -17,8 +17,15 @@ from explorer.options import PRESETS
 from explorer.rewrite import GraphOptMatch, LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import Circuit, CircuitBuilder, ConjugateParameter
 from explorer.templates import load_named, sum_chain
-from tests.levels.modes import Watcher, compiled, layer_types, only, watched
-from tests.optimize.building import assert_same_values, inputs, kronecker_of, normalized, positive, types_above_inputs
+from tests.levels.modes import Watcher, compile_and_watch, compile_circuit, layer_types, only
+from tests.optimize.building import (
+    assert_same_values,
+    inputs,
+    kronecker_of,
+    normalized_weight,
+    positive,
+    types_above_inputs,
+)
 
 HANDBOOK = (
     "LogSoftmax",
@@ -37,7 +44,7 @@ def chain(length: int) -> Circuit:
     b = CircuitBuilder()
     (top,) = inputs(b, 1, units=3)
     for _ in range(length):
-        top = b.sum(top, num_units=3, weight=normalized(3, 3))
+        top = b.sum(top, num_units=3, weight=normalized_weight(3, 3))
     return b.build(top)
 
 
@@ -47,7 +54,7 @@ def chain(length: int) -> Circuit:
 @pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 100])
 def test_a_chain_of_any_length_becomes_one_sum_under_the_default_preset(length: int):
     circuit = sum_chain(length, num_units=3)
-    module, watcher = watched(circuit, preset="default", fold=False)
+    module, watcher = compile_and_watch(circuit, preset="default", fold=False)
     assert types_above_inputs(module) == ["Sum"]
     assert watcher.limits == []
     assert_same_values(circuit, module)
@@ -75,7 +82,7 @@ def test_the_handbook_preset_stops_after_five_rounds_and_says_so(length: int, le
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_last_round_is_the_one_that_changes_nothing(preset: str):
-    _, watcher = watched(chain(8), preset=preset)
+    _, watcher = compile_and_watch(chain(8), preset=preset)
     nothing = {"parameters": 0, "shatter": 0, "fuse": 0}
     assert watcher.rounds() == [{**nothing, "fuse": n} for n in (4, 2, 1, 0)]
     assert watcher.paths[:5] == [
@@ -90,7 +97,7 @@ def test_the_last_round_is_the_one_that_changes_nothing(preset: str):
 def test_a_limit_that_is_reached_exactly_is_not_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        module, watcher = watched(chain(8), max_rounds=3)
+        module, watcher = compile_and_watch(chain(8), max_rounds=3)
     assert types_above_inputs(module) == ["Sum"]
     assert watcher.limits == []
 
@@ -111,9 +118,9 @@ def test_a_limit_warns_of_parameter_and_shattering_rules_too():
 
 
 def test_zero_rounds_or_no_optimization_changes_nothing():
-    module, watcher = watched(chain(3), max_rounds=0, fold=False)
+    module, watcher = compile_and_watch(chain(3), max_rounds=0, fold=False)
     assert types_above_inputs(module) == ["Sum"] * 3
-    assert watcher.rounds() == watched(chain(3), optimize=False)[1].rounds() == []
+    assert watcher.rounds() == compile_and_watch(chain(3), optimize=False)[1].rounds() == []
 
 
 def test_a_negative_limit_is_refused():
@@ -166,7 +173,7 @@ def test_a_large_circuit_may_grow_in_proportion():
     tops = [b.sum(x, num_units=256, weight=kronecker_of(*factors)) for x in inputs(b, 8, units=256)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        module, _ = watched(b.build(*tops), preset="handbook", max_rounds=20)
+        module, _ = compile_and_watch(b.build(*tops), preset="handbook", max_rounds=20)
     assert layer_types(module).count("TensorDot") > 0
 
 
@@ -187,7 +194,7 @@ def test_parameter_rules_that_grow_a_parameter_end_at_the_limit_too():
 
 
 def test_a_circuit_whose_widths_do_not_fit_is_refused_at_the_end():
-    graph = compiled(load_named("blackboard"), optimize=False, fold=False).graph
+    graph = compile_circuit(load_named("blackboard"), optimize=False, fold=False).graph
     verify_layers(graph)
     last = graph.outputs[0]
     broken = Graph(dict(graph.nodes), {**graph.inputs, last: graph.inputs[last] * 2}, graph.outputs)
@@ -204,7 +211,7 @@ def test_a_round_shatters_before_fusing():
     b = CircuitBuilder()
     product = b.hadamard(*inputs(b, 2, units=4))
     circuit = b.build(b.sum(product, num_units=4, weight=kronecker_of((2, 2), (2, 2))))
-    module, watcher = watched(circuit, preset="handbook", fold=False)
+    module, watcher = compile_and_watch(circuit, preset="handbook", fold=False)
     assert types_above_inputs(module) == ["Hadamard", "TensorDot", "TensorDot"]
     assert watcher.applied() == {"DenseKronecker": 1}
     assert_same_values(circuit, module)
@@ -216,7 +223,7 @@ def test_a_round_shatters_before_fusing():
 @pytest.mark.parametrize("strategy", ["largest-match", "first-match", "lowest-cost"])
 def test_a_middle_sum_is_rewritten_by_one_rule_only_and_values_are_preserved(strategy: str):
     circuit = load_named("conflict")
-    module, watcher = watched(circuit, preset="handbook", fold=False, strategy=strategy)
+    module, watcher = compile_and_watch(circuit, preset="handbook", fold=False, strategy=strategy)
     assert watcher.applied().total() >= 3
     assert watcher.lost
     assert {event.strategy for event in watcher.lost} == {strategy}
@@ -225,21 +232,24 @@ def test_a_middle_sum_is_rewritten_by_one_rule_only_and_values_are_preserved(str
 
 def test_the_first_match_strategy_follows_the_order_of_the_rules():
     b = CircuitBuilder()
-    low = b.sum(b.hadamard(*inputs(b, 2, units=2)), num_units=2, weight=normalized(2, 2))
-    circuit = b.build(b.sum(low, num_units=2, weight=normalized(2, 2)))
-    _, watcher = watched(circuit, preset="handbook", strategy="first-match", max_rounds=1)
+    low = b.sum(b.hadamard(*inputs(b, 2, units=2)), num_units=2, weight=normalized_weight(2, 2))
+    circuit = b.build(b.sum(low, num_units=2, weight=normalized_weight(2, 2)))
+    _, watcher = compile_and_watch(circuit, preset="handbook", strategy="first-match", max_rounds=1)
     assert watcher.applied() == {"SumCollapse": 1}  # registered before Candecomp
     loss = only(watcher.lost)
     assert [watcher.found[n].rule for n in (loss.loser, loss.winner)] == ["Candecomp", "SumCollapse"]
-    module, _ = watched(circuit, preset="handbook", strategy="first-match")
+    module, _ = compile_and_watch(circuit, preset="handbook", strategy="first-match")
     assert types_above_inputs(module) == ["CPT"]
 
 
 def test_the_lowest_cost_prefers_the_rule_that_saves_most():
     b = CircuitBuilder()
-    low = b.sum(b.hadamard(*inputs(b, 2, units=64)), num_units=1, weight=normalized(1, 64))
-    circuit = b.build(b.sum(low, num_units=64, weight=normalized(64, 1)))
-    rules = {s: watched(circuit, preset="handbook", strategy=s)[1].applied() for s in ("largest-match", "lowest-cost")}
+    low = b.sum(b.hadamard(*inputs(b, 2, units=64)), num_units=1, weight=normalized_weight(1, 64))
+    circuit = b.build(b.sum(low, num_units=64, weight=normalized_weight(64, 1)))
+    rules = {
+        s: compile_and_watch(circuit, preset="handbook", strategy=s)[1].applied()
+        for s in ("largest-match", "lowest-cost")
+    }
     assert rules["largest-match"] == {"SumCollapse": 1, "Candecomp": 1}
     assert rules["lowest-cost"] == {"Candecomp": 1}  # collapsing 64 -> 1 -> 64 would cost more than it saves
 
@@ -299,8 +309,8 @@ def test_a_rule_is_disabled_by_its_name(name: str):
 
 def test_a_rule_that_is_switched_off_is_not_applied():
     circuit = load_named("levels")
-    assert "CPT" in layer_types(compiled(circuit))
-    module, watcher = watched(circuit, disable=("Candecomp", "CategoricalLogSoftmax"))
+    assert "CPT" in layer_types(compile_circuit(circuit))
+    module, watcher = compile_and_watch(circuit, disable=("Candecomp", "CategoricalLogSoftmax"))
     assert "CPT" not in layer_types(module)
     assert watcher.applied() == {}
     assert_same_values(circuit, module)
@@ -323,7 +333,7 @@ def test_an_unknown_preset_is_refused():
 
 
 def test_rules_can_be_passed_as_a_rule_set():
-    module = compiled(load_named("levels"), rules=RuleSet())
+    module = compile_circuit(load_named("levels"), rules=RuleSet())
     assert set(layer_types(module)) == {"Categorical", "Hadamard", "Sum"}
     fuse_only = RuleSet(fuse=preset_rules("handbook").fuse)
     assert TorchCompiler(rules=fuse_only).rules.names == ("SumCollapse", "Tucker", "Candecomp")

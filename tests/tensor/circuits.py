@@ -15,17 +15,17 @@ ROWS = 3
 
 
 @cache
-def compiled(name: str) -> TorchCircuit:
+def compile_circuit(name: str) -> TorchCircuit:
     """A circuit of the gallery; leave it as it is."""
     return explorer.record(gallery.load_named(name)).compiled
 
 
 @cache
-def imported(name: str) -> FunctionGraph:
+def import_circuit(name: str) -> FunctionGraph:
     """A circuit of the gallery as a graph: rewrite a clone of it."""
-    return from_circuit(compiled(name), batch_size=ROWS)
+    return from_circuit(compile_circuit(name), batch_size=ROWS)
 
 
 def rows(name: str) -> Tensor:
     """Random data that a circuit takes."""
-    return random_inputs(compiled(name), ROWS)
+    return random_inputs(compile_circuit(name), ROWS)

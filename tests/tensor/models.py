@@ -311,7 +311,7 @@ def assert_within_rounding(graph: FunctionGraph, name: str, dtype: torch.dtype =
 
 
 @cache
-def exported(name: str) -> ExportedProgram:
+def export_model(name: str) -> ExportedProgram:
     """A model as PyTorch exports it; made once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -319,9 +319,9 @@ def exported(name: str) -> ExportedProgram:
 
 
 @cache
-def imported(name: str, level: str = "functional") -> FunctionGraph:
+def import_model(name: str, level: str = "functional") -> FunctionGraph:
     """A model as a graph; made once: rewrite a clone of it."""
-    return from_exported(exported(name), level=level)
+    return from_exported(export_model(name), level=level)
 
 
 def in_double(graph: FunctionGraph) -> FunctionGraph:
@@ -341,10 +341,10 @@ def in_double(graph: FunctionGraph) -> FunctionGraph:
 
 @cache
 def _build(name: str) -> nn.Module:
-    return stirred(MODELS[name], example(name, 4))
+    return with_fixed_weights(MODELS[name], example(name, 4))
 
 
-def stirred(build: Callable[[], nn.Module], data: Tensor) -> nn.Module:
+def with_fixed_weights(build: Callable[[], nn.Module], data: Tensor) -> nn.Module:
     """A module in evaluation mode whose weights are always the same.
 
     Weights of norms are random, and the statistics of batch norms are those of some data, shifted a little.

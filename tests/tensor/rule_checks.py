@@ -90,7 +90,7 @@ def check_rewrite(database, before, after, variables, **options):
 
 def check_declined(rule, before, reason, variables):
     """A rule declines the last application in the expression `before`: its reason contains `reason`."""
-    found = declined(rule, *read(before, variables))
+    found = decline_reason(rule, *read(before, variables))
     assert reason in found, found
 
 
@@ -116,7 +116,7 @@ def special(inputs, *outputs, **options):
     return repr(apply(specialize.query("+fast_run"), inputs, *outputs, **options))
 
 
-def declined(rule, inputs, *outputs):
+def decline_reason(rule, inputs, *outputs):
     """The reason why a rule declines the last application; the graph must not change."""
     graph = graph_of(inputs, *outputs)
     text = repr(graph)

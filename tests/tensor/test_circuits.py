@@ -11,7 +11,7 @@ from explorer.templates import gallery
 from explorer.tensor import Constant, from_circuit, to_module
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
-from tests.tensor.circuits import compiled, imported, rows
+from tests.tensor.circuits import compile_circuit, import_circuit, rows
 
 DRAWN_28_BY_28 = ("mnist",)
 SLOW = ("mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses")
@@ -69,7 +69,7 @@ def views_of_the_same_shape(graph):
 )
 def test_the_graph_of_a_circuit_has_its_values_before_and_after_the_default_passes(name):
     """One test for both, so that each circuit is exported once."""
-    circuit, graph, x = compiled(name), imported(name).clone(), rows(name)
+    circuit, graph, x = compile_circuit(name), import_circuit(name).clone(), rows(name)
     graph.verify()
     before, at_most = AFTER_PASSES[name]
     assert len(graph) == before
@@ -89,14 +89,14 @@ def test_the_graph_of_a_circuit_has_its_values_before_and_after_the_default_pass
 
 
 def test_core_level_has_the_same_values():
-    circuit = compiled("digits")
+    circuit = compile_circuit("digits")
     graph = from_circuit(circuit, batch_size=2, level="core")
     x = random_inputs(circuit, 2)
     assert torch.allclose(to_module(graph)(x), circuit(x), rtol=1e-5)  # sums may be taken in another order
 
 
 def test_the_graph_has_a_fixed_number_of_rows():
-    graph = from_circuit(compiled("blackboard"), batch_size=4)
+    graph = from_circuit(compile_circuit("blackboard"), batch_size=4)
     assert [v.tensor_type.shape for v in graph.inputs] == [(4, 5)]
     assert [v.tensor_type.dtype for v in graph.inputs] == [torch.int64]
 

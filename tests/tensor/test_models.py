@@ -15,10 +15,10 @@ from tests.tensor.models import (
     ShuffleUnit,
     each,
     example,
-    imported,
+    import_model,
     model,
     plain_kernels,
-    stirred,
+    with_fixed_weights,
 )
 
 aten = torch.ops.aten
@@ -51,7 +51,7 @@ def below(node, index=0):
 
 @pytest.mark.parametrize("name", each(*MODELS))
 def test_a_functional_graph_is_bit_equal_to_the_model(name):
-    graph = imported(name)
+    graph = import_model(name)
     graph.verify()
     original, computed, x = model(name), to_module(graph), example(name)
     with torch.no_grad():
@@ -61,7 +61,7 @@ def test_a_functional_graph_is_bit_equal_to_the_model(name):
 
 @pytest.mark.parametrize("name", each(*AT_CORE_LEVEL))
 def test_a_core_graph_computes_the_values_of_the_model(name):
-    graph = imported(name, "core")
+    graph = import_model(name, "core")
     graph.verify()
     original, computed, x = model(name), to_module(graph), example(name)
     with torch.no_grad():
@@ -105,14 +105,14 @@ def test_a_module_of_doubles_becomes_a_graph_of_doubles():
     ),
 )
 def test_batch_norms_follow_convolutions_as_in_the_papers(name, behind_conv, others):
-    norms = named(imported(name), "_native_batch_norm_legit_no_training")
+    norms = named(import_model(name), "_native_batch_norm_legit_no_training")
     assert sum(below(node) == "conv2d" for node in norms) == behind_conv
     assert sum(below(node) != "conv2d" for node in norms) == others
 
 
 @pytest.mark.parametrize(("name", "count"), each(("mobilenet_v2", 35), ("mobilenet_small", 9)))
 def test_mobilenet_clips(name, count):
-    clips = named(imported(name), "hardtanh")
+    clips = named(import_model(name), "hardtanh")
     assert [(node.op["min_val"], node.op["max_val"]) for node in clips] == [(0, 6)] * count
 
 
@@ -121,14 +121,14 @@ def test_mobilenet_clips(name, count):
     each(("squeezenet1_1", 8), ("squeezenet_small", 2), ("shufflenet_v2", 3), ("shufflenet_small", 2)),
 )
 def test_relus_are_joined_by_concatenations(name, expected):
-    joined = named(imported(name), "cat")
+    joined = named(import_model(name), "cat")
     assert sum(all(below(node, i) == "relu" for i in range(len(node.inputs))) for node in joined) == expected
 
 
 @pytest.mark.parametrize(("name", "count"), each(("shufflenet_v2", 16), ("shufflenet_small", 3)))
 def test_shufflenet_shuffles(name, count):
     shuffles = 0
-    for node in named(imported(name), "view"):
+    for node in named(import_model(name), "view"):
         copied = node.inputs[0].owner
         turned = copied.inputs[0].owner if copied else None
         chain = [copied, turned, turned.inputs[0].owner if turned else None]
@@ -139,13 +139,13 @@ def test_shufflenet_shuffles(name, count):
 @pytest.mark.parametrize("name", ["transformer", "transformer_sdpa"])
 def test_query_key_and_value_read_one_input(name):
     readers = {}
-    for node in named(imported(name), "linear"):
+    for node in named(import_model(name), "linear"):
         readers.setdefault(node.inputs[0], []).append(node)
     assert [len(nodes) for nodes in readers.values()] == [3, 1, 1, 1]
 
 
 def test_core_level_decomposes_operators():
-    assert counts(imported("resnet_small")) == {
+    assert counts(import_model("resnet_small")) == {
         "conv2d": 6,
         "_native_batch_norm_legit_no_training": 6,
         "relu": 5,
@@ -155,7 +155,7 @@ def test_core_level_decomposes_operators():
         "view": 1,
         "linear": 1,
     }
-    core = counts(imported("transformer", "core"))
+    core = counts(import_model("transformer", "core"))
     assert {name: core[name] for name in ("view", "permute", "addmm", "expand", "clone")} == {
         "view": 22,
         "permute": 11,
@@ -166,13 +166,13 @@ def test_core_level_decomposes_operators():
 
 
 def test_operators_have_their_module_and_source_line():
-    node = named(imported("resnet_small"), "conv2d")[1]
+    node = named(import_model("resnet_small"), "conv2d")[1]
     assert node.location.module == "4.conv1"
     assert node.location.line.startswith("models.py:")
 
 
 def test_constants_have_the_names_and_values_of_parameters_and_buffers():
-    held = {constant.name: constant.data for constant in imported("mobilenet_small").constants}
+    held = {constant.name: constant.data for constant in import_model("mobilenet_small").constants}
     wanted = {k: v for k, v in model("mobilenet_small").state_dict().items() if "num_batches" not in k}
     assert held.keys() == wanted.keys()
     assert all(torch.equal(held[name], wanted[name]) for name in wanted)
@@ -183,7 +183,7 @@ def test_constants_have_the_names_and_values_of_parameters_and_buffers():
 
 @pytest.mark.parametrize("name", ["squeezenet_small", "transformer"])
 def test_the_resulting_module_compiles_and_can_be_exported_again(name):
-    graph, x = imported(name), example(name)
+    graph, x = import_model(name), example(name)
     module = to_module(graph)
     with torch.no_grad():
         expected = module(x)
@@ -245,7 +245,7 @@ def losses(module, steps=2):
 
 @pytest.mark.parametrize("level", ["functional", "core"])
 def test_training_through_the_graph_changes_parameters_and_statistics_as_training_the_module(level):
-    original = stirred(Small, torch.randn(4, 3, 16, 16)).double().train()
+    original = with_fixed_weights(Small, torch.randn(4, 3, 16, 16)).double().train()
     x = torch.randn(4, 3, 16, 16, dtype=torch.float64)
     graph = from_module(copy.deepcopy(original), (x,), level=level, training=True)
     graph.verify()
@@ -265,7 +265,7 @@ def test_training_through_the_graph_changes_parameters_and_statistics_as_trainin
 
 
 def test_in_evaluation_parameters_are_constants_and_a_call_changes_nothing():
-    graph = imported("resnet_small")
+    graph = import_model("resnet_small")
     assert graph.interface.mutations == ()
     assert not any(constant.trainable for constant in graph.constants)
     assert list(to_module(graph).parameters()) == []

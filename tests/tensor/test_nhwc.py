@@ -11,7 +11,7 @@ from explorer.tensor import from_exported, from_module, to_module, to_nhwc
 from explorer.tensor.passes import passes
 from explorer.tensor.recording.record import record_module
 from explorer.tensor.torch_io.nhwc import activation_transposes, nhwc_rewriter
-from tests.tensor.models import each, example, exported, imported, model, plain_kernels, stirred
+from tests.tensor.models import each, example, export_model, import_model, model, plain_kernels, with_fixed_weights
 from tests.tensor.test_models import Small, losses
 
 SINKING = ("EliminateNoop", "FoldChannelShuffle", "SinkCode", "OptimizeTransposeIntoReshape", "TransposeConstants")
@@ -55,7 +55,7 @@ def sunk(graph):
     ),
 )
 def test_all_transposes_but_that_of_the_input_cancel(name, at_first, in_the_end):
-    graph = to_nhwc(imported(name).clone())
+    graph = to_nhwc(import_model(name).clone())
     graph.verify()
     assert len(activation_transposes(graph)) == at_first
     assert close(graph, name)
@@ -70,7 +70,7 @@ def test_all_transposes_but_that_of_the_input_cancel(name, at_first, in_the_end)
 
 def test_every_image_operator_has_a_channels_last_form():
     for name, level in (("resnet_small", "functional"), ("resnet_small", "core"), ("squeezenet_small", "functional")):
-        graph = to_nhwc(imported(name, level).clone())
+        graph = to_nhwc(import_model(name, level).clone())
         found = {node.op.name for node in graph.nodes}
         assert not found & {"conv2d", "convolution", "max_pool2d", "max_pool2d_with_indices", "adaptive_avg_pool2d"}
         assert "conv2d_nhwc" in found
@@ -78,7 +78,7 @@ def test_every_image_operator_has_a_channels_last_form():
 
 
 def test_types_name_the_order_of_their_axes():
-    graph = sunk(to_nhwc(imported("resnet_small").clone()))
+    graph = sunk(to_nhwc(import_model("resnet_small").clone()))
     assert graph.inputs[0].tensor_type.layout == "NCHW"
     layouts = {v.tensor_type.layout for node in graph.nodes for v in node.outputs if v.tensor_type.rank == 4}
     assert layouts == {"NHWC", ""}  # the last reshape, to one number per channel, has no name
@@ -87,15 +87,15 @@ def test_types_name_the_order_of_their_axes():
 
 
 def test_an_import_can_ask_for_the_layout():
-    graph = from_exported(exported("densenet_small"), layout="nhwc")
+    graph = from_exported(export_model("densenet_small"), layout="nhwc")
     assert len(activation_transposes(graph)) == 29
     with pytest.raises(UnknownNameError, match="nchw"):
-        from_exported(exported("densenet_small"), layout="nchw")
+        from_exported(export_model("densenet_small"), layout="nchw")
 
 
 def test_the_step_is_recorded_with_its_rewrites_and_can_be_run():
     x = example("densenet_small")
-    trace = record_module(exported("densenet_small"), (x,), nhwc_rewriter)
+    trace = record_module(export_model("densenet_small"), (x,), nhwc_rewriter)
     last = trace.steps[-1]
     assert last.path == "nhwc"
     rules = [rewrite.rule for rewrite in last.rewrites]
@@ -139,7 +139,7 @@ def test_operators_without_a_channels_last_form_are_declined_with_a_reason():
 
 
 def test_a_graph_with_channels_last_trains_as_the_module():
-    original = stirred(Small, torch.randn(4, 3, 16, 16)).double().train()
+    original = with_fixed_weights(Small, torch.randn(4, 3, 16, 16)).double().train()
     x = torch.randn(4, 3, 16, 16, dtype=torch.float64)
     graph = from_module(copy.deepcopy(original), (x,), layout="nhwc", training=True)
     sunk(graph)
@@ -150,7 +150,7 @@ def test_a_graph_with_channels_last_trains_as_the_module():
 
 def test_a_module_with_channels_last_compiles_and_can_be_exported_again():
     x = example("resnet_small")
-    graph = sunk(to_nhwc(imported("resnet_small").clone()))
+    graph = sunk(to_nhwc(import_model("resnet_small").clone()))
     module = to_module(graph)
     with torch.no_grad():
         wanted = module(x)

@@ -11,7 +11,7 @@ from explorer.tensor.ir.variables import NOWHERE, SourceLocation
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rewriting import PatternSub, TopoRewriter
-from tests.tensor.models import imported, plain_kernels
+from tests.tensor.models import import_model, plain_kernels
 
 aten = torch.ops.aten
 neg = Op.of(aten.neg.default)
@@ -33,7 +33,7 @@ def small_net():
 @pytest.mark.parametrize("name", ["small", "shufflenet_small", "transformer"])
 def test_after_the_default_passes_every_node_has_a_location(name):
     with plain_kernels():
-        graph = small_net() if name == "small" else imported(name).clone()
+        graph = small_net() if name == "small" else import_model(name).clone()
         assert nowhere(graph) == []
         PassManager(DEFAULT_PIPELINE, passes).run(graph)
         assert graph.made_by

@@ -6,7 +6,7 @@ from torch import nn
 
 from explorer.errors import ExportError, OperatorError, UnknownNameError
 from explorer.tensor import FunctionGraph, from_exported, from_module, to_module
-from tests.tensor.models import exported, imported
+from tests.tensor.models import export_model, import_model
 from tests.tensor.test_models import Dressed
 
 
@@ -74,7 +74,7 @@ def test_dynamic_shapes_are_refused():
 
 def test_an_unknown_level_is_refused():
     with pytest.raises(UnknownNameError, match="functional, core"):
-        from_exported(exported("transformer"), level="edge")
+        from_exported(export_model("transformer"), level="edge")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_an_unknown_level_is_refused():
 )
 def test_a_call_with_other_arguments_is_refused(args, kwargs, says):
     with pytest.raises(OperatorError, match=says):
-        to_module(imported("transformer"))(*args, **kwargs)
+        to_module(import_model("transformer"))(*args, **kwargs)
 
 
 @pytest.mark.parametrize(("number", "found"), [(4, "4"), (3.0, "3.0"), (torch.tensor(3), r"tensor\(3\)")])
@@ -104,7 +104,7 @@ def test_a_specialized_number_cannot_change(number, found):
 
 
 def test_a_graph_by_hand_accepts_as_many_tensors_as_it_has_inputs():
-    graph = imported("transformer")
+    graph = import_model("transformer")
     plain = FunctionGraph(graph.inputs, graph.outputs)
     with pytest.raises(OperatorError, match="expected 1 tensors, got 2"):
         to_module(plain)(torch.zeros(2, 10, 64), torch.zeros(1))

@@ -13,11 +13,11 @@ from tests.tensor.models import (
     assert_within_rounding,
     each,
     example,
-    imported,
+    import_model,
     in_double,
     model,
     plain_kernels,
-    stirred,
+    with_fixed_weights,
 )
 
 
@@ -63,7 +63,7 @@ FOUND = {  # model: the operators before, and after, that the passes are about
 @pytest.mark.parametrize("name", each(*FOUND))
 def test_rewrites_of_real_models_are_counted(name):
     before, after = FOUND[name]
-    graph = imported(name).clone()
+    graph = import_model(name).clone()
     found = counts(graph)
     assert {key: found.get(key, 0) for key in before} == before
     PassManager(GLOW_PIPELINE, passes).run(graph)
@@ -75,7 +75,7 @@ def test_rewrites_of_real_models_are_counted(name):
 
 @pytest.mark.parametrize("name", each(*MODELS))
 def test_a_model_in_single_precision_stays_within_tolerance(name):
-    graph = imported(name).clone()
+    graph = import_model(name).clone()
     before = len(graph)
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
     assert len(graph) < before
@@ -92,7 +92,7 @@ def test_a_model_in_double_precision_stays_within_tolerance(name):
 
 @pytest.mark.parametrize("name", each("resnet18", "resnet_small", "mobilenet_v2", "shufflenet_v2", "shufflenet_small"))
 def test_a_large_model_in_double_precision_stays_within_tolerance(name):
-    graph = in_double(imported(name))
+    graph = in_double(import_model(name))
     assert {v.tensor_type.dtype for node in graph.nodes for v in node.outputs} == {torch.float64}
     before = len(graph)
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
@@ -110,7 +110,7 @@ def bounds(graph):
 @pytest.mark.parametrize(("name", "count"), each(("mobilenet_v2", 35), ("mobilenet_small", 9)))
 def test_clips_of_mobilenet_are_recognized(name, count):
     """They come in as hardtanh, PyTorch's relu6; clamp is the one form in which rules look for clips."""
-    graph = imported(name).clone()
+    graph = import_model(name).clone()
     assert bounds(graph) == [("hardtanh", 0.0, 6.0)] * count
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
     assert bounds(graph) == [("clamp", 0.0, 6.0)] * count
@@ -123,6 +123,6 @@ def test_in_training_clips_are_not_rewritten():
         return nn.Sequential(nn.ReLU6(), nn.Conv2d(3, 4, 3), nn.ReLU6())
 
     x = torch.randn(2, 3, 6, 6)
-    graph = from_module(stirred(build, x).train(), (x,), training=True)
+    graph = from_module(with_fixed_weights(build, x).train(), (x,), training=True)
     PassManager(DEFAULT_PIPELINE, passes).run(graph, CompilationMode.TRAIN)
     assert bounds(graph) == [("hardtanh", 0.0, 6.0)] * 2

@@ -20,8 +20,8 @@ from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.rules.optdb import optdb
 from tests.needed import is_missing
-from tests.tensor.circuits import compiled, imported, rows
-from tests.tensor.models import stirred
+from tests.tensor.circuits import compile_circuit, import_circuit, rows
+from tests.tensor.models import with_fixed_weights
 
 VIEWS = {"view", "squeeze", "unsqueeze", "transpose", "clone", "contiguous", "alias", "t", "_unsafe_view"}
 
@@ -50,8 +50,8 @@ def counts(graph):
     "name", ["kronecker", *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("hmm", "near-misses"))]
 )
 def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
-    start = len(imported(name))
-    graph = rewritten(compiled(name), rows(name), graph=imported(name).clone())
+    start = len(import_circuit(name))
+    graph = rewritten(compile_circuit(name), rows(name), graph=import_circuit(name).clone())
     found = counts(graph)
     assert not VIEWS & set(found)
     assert not {"softmax", "log_softmax"} & set(found), "they are constants now"
@@ -60,14 +60,14 @@ def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
 
 
 def test_the_digits_circuit_in_numbers():
-    given = compiled("digits"), rows("digits")
-    graph = rewritten(*given, graph=imported("digits").clone())
+    given = compile_circuit("digits"), rows("digits")
+    graph = rewritten(*given, graph=import_circuit("digits").clone())
     found = counts(graph)
     assert len(graph) == 45
     assert (found["sum"], found["select"], found["bmm"], found["permute"]) == (3, 0, 4, 1)
     names = {constant.name for constant in graph.constants}
     assert {"tensors.0.log_softmax.moved", "tensors.1.softmax.moved"} <= names
-    assert "_." not in rewritten(*given, query="+fast_compile", graph=imported("digits").clone()).text()
+    assert "_." not in rewritten(*given, query="+fast_compile", graph=import_circuit("digits").clone()).text()
 
 
 class Block(nn.Module):
@@ -177,7 +177,7 @@ def through_passes(module, mode=CompilationMode.INFER):
 def picture():
     """A module with weights and statistics of its own, which are not those at the beginning."""
     with torch.random.fork_rng(devices=[]):
-        return stirred(Picture, PICTURE)
+        return with_fixed_weights(Picture, PICTURE)
 
 
 class Clipped(nn.Module):

@@ -14,7 +14,7 @@ from tests.tensor.rule_checks import (
     canonical,
     check_declined,
     check_rewrite,
-    declined,
+    decline_reason,
     graph_of,
     read,
     tensor,
@@ -169,7 +169,7 @@ def test_casts_by_other_names_and_to_a_device():
     check_rewrite(canonicalize, "type_as(m, double)", cast, TENSORS, exact=True)
     m = tensor("m", 3)
     moved = call(aten._to_copy.default, m, dtype=f32, device=torch.device("cpu"))
-    assert "another device" in declined(casts.drop_same_cast, [m], call(aten.neg.default, moved))
+    assert "another device" in decline_reason(casts.drop_same_cast, [m], call(aten.neg.default, moved))
 
 
 # ---------------------------------------------------------------------- constants
@@ -208,10 +208,10 @@ def test_several_results_and_random_ones():
 def test_trained_or_growing_constants_are_declined_with_a_reason():
     v = tensor("v", 4)
     requires_grad = mul(v, call(aten.exp.default, constant(4, trainable=True)))
-    assert declined(constants.evaluate_constant, [v], requires_grad) == "w is trained, so its value is unknown"
+    assert decline_reason(constants.evaluate_constant, [v], requires_grad) == "w is trained, so its value is unknown"
     wide = tensor("wide", 600, 600)
     outer = mul(wide, call(aten.mul.Tensor, constant(600, 1), constant(1, 600, name="u")))
-    reason = declined(constants.evaluate_constant, [wide], outer)
+    reason = decline_reason(constants.evaluate_constant, [wide], outer)
     assert reason.startswith("its result needs 1,440,000 bytes and its inputs 4,800;")
     half = mul(wide, call(aten.exp.default, constant(600, 600)))
     assert canonical([wide], half, low=0, high=1e-30) == "[mul(wide, w.exp)]", "as large as what it replaces"

@@ -25,7 +25,7 @@ def code(source: str, *outputs: dict[str, Any]) -> Any:
     return nbformat.v4.new_code_cell(source, outputs=made)
 
 
-def displayed(**data: Any) -> dict[str, Any]:
+def display_output(**data: Any) -> dict[str, Any]:
     return {"output_type": "display_data", "data": data}
 
 
@@ -38,7 +38,7 @@ def markdown_html(words: str) -> str:
     return TextOf("00_tiny.ipynb").html(words)
 
 
-def stored(page: str) -> dict[str, Any]:
+def read_recording(page: str) -> dict[str, Any]:
     """The views and recordings in a page."""
     found = re.search(r'id="recording" data-packed="(true|false)">(.*?)</script>', page, re.DOTALL)
     assert found is not None

@@ -14,7 +14,7 @@ pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-exp
 
 from explorer.app.course.recorder import RECORDINGS_MIME, VIEW_MIME, CourseRecorder
 from explorer.app.notebook.show import show
-from tests.app.course.cells import code, displayed, page_of, stored, text
+from tests.app.course.cells import code, display_output, page_of, read_recording, text
 
 NASTY = "</script><script>alert(1)</script><!--"
 
@@ -29,9 +29,9 @@ class TestOutputs:
         page = page_of(
             code("1", {"output_type": "stream", "name": "stdout", "text": "one <2>\n"}),
             code("2", {"output_type": "stream", "name": "stderr", "text": "\x1b[31mcareful\x1b[0m"}),
-            code("3", displayed(**{"text/plain": "a trace"})),
-            code("4", displayed(**{"text/plain": 'a "picture"', "image/png": "UE5H\n"})),
-            code("5", displayed(**{"text/markdown": "**bold**", "text/plain": "no"})),
+            code("3", display_output(**{"text/plain": "a trace"})),
+            code("4", display_output(**{"text/plain": 'a "picture"', "image/png": "UE5H\n"})),
+            code("5", display_output(**{"text/markdown": "**bold**", "text/plain": "no"})),
         )
         assert '<pre class="out" tabindex="0">one &lt;2&gt;</pre>' in page
         assert '<pre class="out stderr" tabindex="0">careful</pre>' in page
@@ -56,21 +56,21 @@ def shown(conflict: Trace) -> str:
         recorder.graph(show(other, group_by="none", colour_by="kind")),  # pyright: ignore[reportArgumentType]
         {"kind": "bars", "bars": stat_bars(TraceIndex(conflict), "layers")},
     ]
-    cells = [code("show", displayed(**{VIEW_MIME: view, "text/plain": NASTY})) for view in views]
-    end = code("", displayed(**{RECORDINGS_MIME: recorder.recordings()}))
+    cells = [code("show", display_output(**{VIEW_MIME: view, "text/plain": NASTY})) for view in views]
+    end = code("", display_output(**{RECORDINGS_MIME: recorder.recordings()}))
     return page_of(text("# 0. Tiny"), *cells, end)
 
 
 class TestViews:
     def test_each_trace_is_recorded_once(self, shown: str) -> None:
-        data = stored(shown)
+        data = read_recording(shown)
         assert [view["kind"] for view in data["views"]] == ["graph", "question", "graph", "graph", "graph", "bars"]
         assert [view.get("recording") for view in data["views"]] == [0, 0, 0, 0, 1, None]
         assert len(data["recordings"]) == 2
         assert shown.count("data-view=") == 6
 
     def test_every_reachable_picture_is_recorded(self, shown: str) -> None:
-        data = stored(shown)
+        data = read_recording(shown)
         for view in data["views"][:5]:
             pictures = data["recordings"][view["recording"]]["pictures"]
             options, start = view["options"], view["start"]
@@ -86,7 +86,7 @@ class TestViews:
             assert key in data["recordings"][0]["pictures"]
 
     def test_it_begins_where_the_lesson_shows_it(self, shown: str) -> None:
-        views = stored(shown)["views"]
+        views = read_recording(shown)["views"]
         assert [view["start"]["step"] for view in views[:5]] == [3, 9, 11, 3, 0]
         assert [box[:4] for box in views[0]["start"]["selection"]] == ["g5x2"]  # layer 8 and its twin
         assert views[1]["start"]["selection"] == ["n14"]
@@ -97,7 +97,7 @@ class TestViews:
     def test_folding_tables_are_in_the_page_for_each_step(self, shown: str) -> None:
         assert re.findall('<div data-step="(.*?)" hidden>', shown) == ["", "10", "11", "12"]
         assert "Level 1: 2 layers in 1 group" in shown
-        assert all("tables" not in view for view in stored(shown)["views"])
+        assert all("tables" not in view for view in read_recording(shown)["views"])
 
     def test_the_page_sends_no_requests(self, shown: str) -> None:
         assert "default-src 'none'" in shown
@@ -120,9 +120,9 @@ def test_a_heading_inside_a_cell_ends_the_section_behind_a_question(conflict: Tr
     behind = "It won.\n\n```python\n# no heading\n```\n\n## Next\n\nMore."
     page = page_of(
         text("# 0. Tiny"),
-        code("ask", displayed(**{VIEW_MIME: asked, "text/plain": "q"})),
+        code("ask", display_output(**{VIEW_MIME: asked, "text/plain": "q"})),
         text(behind),
-        code("", displayed(**{RECORDINGS_MIME: recorder.recordings()})),
+        code("", display_output(**{RECORDINGS_MIME: recorder.recordings()})),
     )
     closed = re.findall(r'<details class="behind">(.*?)</details>', page, re.DOTALL)
     assert len(closed) == 1

@@ -90,7 +90,7 @@ def assert_same_bits(found, wanted):
         assert torch.equal(bits(new), bits(old)), f"{new} differs from {old}"
 
 
-def promised(graph, mark, *names):
+def weakest_exactness(graph, mark, *names):
     """The weakest promise among the rules of some passes that changed a graph since a mark."""
     applied = {str(change.reason) for change in graph.changes[mark:]}
     found = [Exactness.EXACT]
@@ -112,7 +112,7 @@ def outputs_of(module, given):
     return list(found) if isinstance(found, tuple) else [found]
 
 
-def optimized(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
+def optimize(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_point=False, given=None):
     """The graph after some passes; it is legal and keeps its values as exactly as the rules promise."""
     outputs = outputs if isinstance(outputs, list) else [outputs]
     graph = FunctionGraph(inputs, outputs)
@@ -127,7 +127,7 @@ def check_pass(names, before, after, shapes, dtype=torch.float32, **options):
     constants by name; see `leaves`. `splat(5.0, 2, 3)` in `before` is a constant filled with a number; `constant`
     in `after` is one without a name.
     """
-    graph = optimized(*read(before, shapes, dtype), *names.split(), **options)
+    graph = optimize(*read(before, shapes, dtype), *names.split(), **options)
     found = re.sub(r"\bconstant [0-9a-f]{8}", "constant", repr(graph)[1:-1])
     assert found == after, found
     return graph
@@ -177,7 +177,7 @@ def run(graph, *names, mode=CompilationMode.INFER, until_fixed_point=False, give
     manager = PassManager(FunctionPassPipeline.of(*configs), passes, PassOptions(verify_before="all"))
     done = manager.run(graph, mode)
     module = to_module(graph)
-    if promised(graph, mark, *names) is Exactness.EXACT:
+    if weakest_exactness(graph, mark, *names) is Exactness.EXACT:
         assert_same_bits(outputs_of(module, given), before)
         assert_same_bits(outputs_of(module, special), specially)
         return done

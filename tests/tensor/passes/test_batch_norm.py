@@ -7,7 +7,7 @@ from explorer.rewrite import CompilationMode, PassManager
 from explorer.tensor import Constant, FunctionGraph, call, from_exported, library
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import OPTIMIZATION_PIPELINE
-from tests.tensor.passes.checking import aten, constant, full, held, nodes, ops, optimized, reasons, run, tensor
+from tests.tensor.passes.checking import aten, constant, full, held, nodes, ops, optimize, reasons, run, tensor
 
 NORM = "_native_batch_norm_legit_no_training"
 CHAIN = "FoldBatchNormalizationWithArithmeticChain"
@@ -28,7 +28,7 @@ def conv(x, dtype, outputs=4, bias=True, filter=None, **settings):
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_batch_norm_is_fused_into_the_convolution_above_it(bias, dtype):
     x = tensor(2, 3, 5, 6, dtype=dtype)
-    graph = optimized([x], norm(conv(x, dtype, bias=bias), 4, dtype), "OptimizeBatchNorm")
+    graph = optimize([x], norm(conv(x, dtype, bias=bias), 4, dtype), "OptimizeBatchNorm")
     assert ops(graph) == ["conv2d"]
 
 
@@ -36,7 +36,7 @@ def test_the_general_convolution_is_supported_too(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     filter = constant(6, 2, 3, 3, dtype=dtype)
     general = call(aten.convolution.default, x, filter, None, [2, 1], [1, 1], [1, 1], False, [0, 0], 2)
-    assert ops(optimized([x], norm(general, 6, dtype), "OptimizeBatchNorm")) == ["convolution"]
+    assert ops(optimize([x], norm(general, 6, dtype), "OptimizeBatchNorm")) == ["convolution"]
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -45,7 +45,7 @@ def test_the_channels_of_a_transposed_convolution_are_its_second_axis(groups, dt
     filter = constant(4, 6 // groups, 3, 3, dtype=dtype)
     turned = call(aten.convolution.default, x, filter, None, [1, 1], [0, 0], [1, 1], True, [0, 0], groups)
     if groups == 1:
-        assert ops(optimized([x], norm(turned, 6, dtype), "OptimizeBatchNorm")) == ["convolution"]
+        assert ops(optimize([x], norm(turned, 6, dtype), "OptimizeBatchNorm")) == ["convolution"]
     else:
         declined = reasons([x], norm(turned, 6, dtype), "OptimizeBatchNorm")
         assert "it is a transposed convolution with groups" in declined
@@ -54,7 +54,7 @@ def test_the_channels_of_a_transposed_convolution_are_its_second_axis(groups, dt
 def test_a_batch_norm_is_fused_into_a_linear_layer(dtype):
     x = tensor(7, 3, dtype=dtype)
     layer = call(aten.linear.default, x, constant(4, 3, dtype=dtype), constant(4, dtype=dtype))
-    assert ops(optimized([x], norm(layer, 4, dtype), "OptimizeBatchNorm")) == ["linear"]
+    assert ops(optimize([x], norm(layer, 4, dtype), "OptimizeBatchNorm")) == ["linear"]
 
 
 def test_in_training_a_batch_norm_stays_where_it_is(dtype):
@@ -138,7 +138,7 @@ def test_a_no_op_batch_norm_is_removed(var, mean, weight, bias, eps, dtype):
 def test_a_batch_norm_that_is_almost_a_no_op_stays(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     parts = [full(number, 4, dtype=dtype) for number in (1.0, 0.0, 0.0, 1.0)]
-    assert ops(optimized([x], norm(x, 4, dtype, parts, 1e-5), "OptimizeBatchNorm")) == [NORM]
+    assert ops(optimize([x], norm(x, 4, dtype, parts, 1e-5), "OptimizeBatchNorm")) == [NORM]
 
 
 def test_a_reshape_between_convolution_and_batch_norm_is_moved(dtype):
@@ -148,10 +148,10 @@ def test_a_reshape_between_convolution_and_batch_norm_is_moved(dtype):
     for shape in ([1, 16, 20, 10], [1, 16, 200]):
         normed = norm(call(aten.view.default, above, shape), 16, dtype)
         assert nodes(FunctionGraph([x], [normed])) == 4
-        graph = optimized([x], normed, "SinkCode", "OptimizeBatchNorm")
+        graph = optimize([x], normed, "SinkCode", "OptimizeBatchNorm")
         assert (ops(graph), nodes(graph)) == (["conv2d", "reshape"], 3)
     mixed = norm(call(aten.view.default, above, [1, 32, 10, 10]), 32, dtype)
-    graph = optimized([x], mixed, "SinkCode", "OptimizeBatchNorm")
+    graph = optimize([x], mixed, "SinkCode", "OptimizeBatchNorm")
     assert (ops(graph), nodes(graph)) == (["conv2d", "view", NORM], 4)
 
 
@@ -172,7 +172,7 @@ def test_a_chain_of_arithmetic_is_fused_into_the_batch_norm_above_it(dtype):
     parts = [constant(4, dtype=dtype, seed=i) for i in range(4)]
     chain = arithmetic(norm(x, 4, dtype, parts), dtype)
     assert nodes(FunctionGraph([x], [chain])) == 6
-    graph = optimized([x], chain, CHAIN)
+    graph = optimize([x], chain, CHAIN)
     assert (ops(graph), nodes(graph)) == ([NORM], 2)
     new = graph.toposort()[0]
     shift = constant(4, dtype=dtype, seed=5).data
@@ -184,9 +184,9 @@ def test_a_chain_of_arithmetic_under_a_convolution_becomes_a_batch_norm(dtype):
     x = tensor(2, 3, 12, 12, dtype=dtype)
     chain = arithmetic(conv(x, dtype), dtype)
     assert nodes(FunctionGraph([x], [chain])) == 6
-    graph = optimized([x], chain, UNDER_CONV)
+    graph = optimize([x], chain, UNDER_CONV)
     assert (ops(graph), nodes(graph)) == (["conv2d", NORM], 3)
-    graph = optimized([x], arithmetic(conv(x, dtype), dtype), UNDER_CONV, "OptimizeBatchNorm")
+    graph = optimize([x], arithmetic(conv(x, dtype), dtype), UNDER_CONV, "OptimizeBatchNorm")
     assert ops(graph) == ["conv2d"]
 
 
@@ -196,7 +196,7 @@ def test_a_batch_norm_taken_from_a_constant_changes_its_sign(scalar, dtype):
     parts = [constant(4, dtype=dtype, seed=i) for i in range(4)]
     below = norm(x, 4, dtype, parts)
     taken = call(aten.rsub.Scalar, below, 3.0) if scalar else call(aten.sub.Tensor, full(3.0, dtype=dtype), below)
-    graph = optimized([x], taken, CHAIN)
+    graph = optimize([x], taken, CHAIN)
     assert ops(graph) == [NORM]
     torch.testing.assert_close(held(graph.toposort()[0].inputs[1]).data, -parts[0].data)
     torch.testing.assert_close(held(graph.toposort()[0].inputs[2]).data, 3 - parts[1].data)
@@ -205,7 +205,7 @@ def test_a_batch_norm_taken_from_a_constant_changes_its_sign(scalar, dtype):
 def test_a_factor_of_the_second_summand_counts(dtype):
     x = tensor(2, 4, 5, 6, dtype=dtype)
     for pair in ((norm(x, 4, dtype), per_channel(2.0, dtype)), (per_channel(2.0, dtype), norm(x, 4, dtype))):
-        graph = optimized([x], call(aten.add.Tensor, *pair, alpha=3), CHAIN)
+        graph = optimize([x], call(aten.add.Tensor, *pair, alpha=3), CHAIN)
         assert ops(graph) == [NORM]
 
 
@@ -264,11 +264,11 @@ def test_channels_last_is_supported_too(dtype):
     above = call(library.conv2d_nhwc, x, filter, bias)
     parts = [constant(4, dtype=dtype, seed=i) for i in range(4)]
     normed = call(library.batch_norm, above, *parts, 1e-3, 3)
-    assert ops(optimized([x], normed, "OptimizeBatchNorm")) == ["conv2d_nhwc"]
+    assert ops(optimize([x], normed, "OptimizeBatchNorm")) == ["conv2d_nhwc"]
     chain = call(aten.add.Tensor, call(aten.mul.Tensor, normed, constant(4, dtype=dtype)), 1.0)
-    assert ops(optimized([x], chain, CHAIN)) == ["conv2d_nhwc", "batch_norm"]
+    assert ops(optimize([x], chain, CHAIN)) == ["conv2d_nhwc", "batch_norm"]
     chain = call(aten.add.Tensor, call(aten.mul.Tensor, above, constant(4, dtype=dtype)), 1.0)
-    assert ops(optimized([x], chain, UNDER_CONV)) == ["conv2d_nhwc", "batch_norm"]
+    assert ops(optimize([x], chain, UNDER_CONV)) == ["conv2d_nhwc", "batch_norm"]
 
 
 def test_a_batch_norm_along_a_non_channel_axis_stays(dtype):
@@ -284,7 +284,7 @@ def test_with_channels_last_a_reshape_in_between_is_moved_too(dtype):
     above = call(library.conv2d_nhwc, x, constant(16, 5, 5, 3, dtype=dtype), constant(16, dtype=dtype), [1, 1], [2, 2])
     parts = [constant(16, dtype=dtype, seed=i) for i in range(4)]
     turned = call(aten.view.default, above, [1, 20, 10, 16])
-    graph = optimized([x], call(library.batch_norm, turned, *parts, 1e-5, 3), "SinkCode", "OptimizeBatchNorm")
+    graph = optimize([x], call(library.batch_norm, turned, *parts, 1e-5, 3), "SinkCode", "OptimizeBatchNorm")
     assert ops(graph) == ["conv2d_nhwc", "reshape"]
     mixed = call(aten.view.default, above, [1, 20, 20, 8])
     normed = call(library.batch_norm, mixed, *[constant(8, dtype=dtype, seed=i) for i in range(4)], 1e-5, 3)

@@ -7,7 +7,7 @@ from explorer.rewrite import PassManager
 from explorer.tensor import Constant, FunctionGraph, call, to_module
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from tests.tensor.passes.checking import assert_same_bits, constant, full, ops, optimized, reasons, results, tensor
+from tests.tensor.passes.checking import assert_same_bits, constant, full, ops, optimize, reasons, results, tensor
 from tests.tensor.passes.test_batch_norm import CHAIN, NORM, UNDER_CONV, aten, conv, norm
 
 ENDS = {
@@ -65,7 +65,7 @@ def test_a_product_with_zero_keeps_nan():
 def test_a_small_bias_stays(bias):
     x = tensor(2, 4, 5, 6)
     parts = [full(1.0, 4), full(bias, 4), full(0.0, 4), full(1.0, 4)]
-    graph = optimized([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")
+    graph = optimize([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")
     assert ops(graph) == [NORM, "relu"]
     assert results(graph, [torch.zeros(2, 4, 5, 6)])[0].max() == torch.tensor(bias)
 
@@ -73,5 +73,5 @@ def test_a_small_bias_stays(bias):
 def test_a_bias_that_almost_equals_the_mean_stays():
     x = tensor(2, 4, 5, 6)
     parts = [full(1.0, 4), full(33.000004, 4), full(33.0, 4), full(1.0, 4)]
-    graph = optimized([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")
+    graph = optimize([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")
     assert ops(graph) == [NORM, "relu"]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.tensor import FunctionGraph
-from tests.tensor.passes.checking import check_pass, check_reason, ops, optimized, read, run
+from tests.tensor.passes.checking import check_pass, check_reason, ops, optimize, read, run
 from tests.tensor.text_form import rewrites
 
 SHAPE = (20, 30)
@@ -119,5 +119,5 @@ def test_clips_that_stay_have_a_reason(names, before, reason, dtype):
 
 @pytest.mark.parametrize("kind", ["u8[4]", "i32[4]"])
 def test_bounds_in_floating_point_of_an_integer_are_not_a_clip(kind):
-    graph = optimized(*read("maximum(minimum(n, 1e30), 1.0)", {"n": kind}), "FoldMinMaxToClip")
+    graph = optimize(*read("maximum(minimum(n, 1e30), 1.0)", {"n": kind}), "FoldMinMaxToClip")
     assert ops(graph) == ["minimum", "maximum"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from explorer.tensor import Constant, FunctionGraph, call
-from tests.tensor.passes.checking import aten, check_pass, check_reason, constant, ops, optimized, run, tensor
+from tests.tensor.passes.checking import aten, check_pass, check_reason, constant, ops, optimize, run, tensor
 from tests.tensor.text_form import rewrites
 
 SHAPES = {
@@ -64,7 +64,7 @@ def test_a_product_and_a_sum_that_are_not_a_linear_layer(dtype):
     x, bias = tensor(3, 4, dtype=dtype), constant(5, dtype=dtype)
     weight = Constant(torch.nn.Parameter(torch.rand(4, 5, dtype=dtype)), "weight", trainable=True)
     learned = call(aten.add.Tensor, call(aten.mm.default, x, weight), bias)
-    assert ops(optimized([x], learned, "FoldMatMulAddIntoFullyConnected")) == ["addmm"]
+    assert ops(optimize([x], learned, "FoldMatMulAddIntoFullyConnected")) == ["addmm"]
     reason = "the other summand does not have one number per column"
     check_reason("FoldMatMulAddIntoFullyConnected", "add(mm(x, W5), COLUMN)", reason, SHAPES, dtype)
 

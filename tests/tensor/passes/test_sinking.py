@@ -13,7 +13,7 @@ from tests.tensor.passes.checking import (
     constant,
     graph_pass,
     ops,
-    optimized,
+    optimize,
     reasons,
     tensor,
 )
@@ -66,7 +66,7 @@ def test_a_transpose_of_a_constant_is_a_constant(dtype):
 
 def test_a_transpose_of_a_parameter_that_may_change_stays(dtype):
     weight = Constant(torch.nn.Parameter(torch.rand(2, 3, dtype=dtype)), "weight", trainable=True)
-    graph = optimized([], call(aten.t.default, weight), "TransposeConstants")
+    graph = optimize([], call(aten.t.default, weight), "TransposeConstants")
     assert ops(graph) == ["t"]
 
 
@@ -103,7 +103,7 @@ def norm(x, channels, dtype, seed=0):
 
 def test_a_transpose_moves_below_a_batch_norm_whose_channels_it_leaves(dtype):
     x = tensor(*SHAPE, dtype=dtype)
-    graph = optimized([x], norm(transposed(x, [0, 1, 3, 2]), 5, dtype), "SinkCode")
+    graph = optimize([x], norm(transposed(x, [0, 1, 3, 2]), 5, dtype), "SinkCode")
     assert ops(graph)[-1] == "permute"
     assert len(graph) == 2
 
@@ -111,7 +111,7 @@ def test_a_transpose_moves_below_a_batch_norm_whose_channels_it_leaves(dtype):
 def test_a_reshape_of_the_inner_axes_moves_below_a_batch_norm(dtype):
     x = tensor(2, 5, 4, 3, dtype=dtype)
     flat = call(aten.view.default, x, [2, 5, 12])
-    graph = optimized([x], norm(flat, 5, dtype), "SinkCode")
+    graph = optimize([x], norm(flat, 5, dtype), "SinkCode")
     assert ops(graph) == ["_native_batch_norm_legit_no_training", "reshape"]
 
 
@@ -180,7 +180,7 @@ def test_a_clip_moves_below_a_relu(dtype):
 
 def test_a_batch_norm_moves_below_a_slice_that_keeps_the_channels(dtype):
     x = tensor(2, 5, 6, 3, dtype=dtype)
-    graph = optimized([x], call(aten.slice.Tensor, norm(x, 5, dtype), 2, 1, 4), "SinkCode")
+    graph = optimize([x], call(aten.slice.Tensor, norm(x, 5, dtype), 2, 1, 4), "SinkCode")
     assert ops(graph) == ["slice", "_native_batch_norm_legit_no_training"]
     declined = reasons([x], call(aten.slice.Tensor, norm(x, 5, dtype), 1, 1, 4), "SinkCode")
     assert declined == ["the slice is along the channels"]
@@ -215,11 +215,11 @@ def test_the_profile_of_a_pass_has_one_row_per_rule():
 def test_a_transpose_that_moves_the_channels_moves_below_a_batch_norm_with_an_axis(order, dtype):
     x = tensor(*SHAPE, dtype=dtype)
     y = transposed(x, order)
-    graph = optimized([x], norm(y, y.tensor_type.shape[1], dtype), "SinkCode")
+    graph = optimize([x], norm(y, y.tensor_type.shape[1], dtype), "SinkCode")
     assert ops(graph) == ["batch_norm", "permute"]
     assert graph.toposort()[0].op["axis"] == order[1]
     assert graph.toposort()[0].outputs[0].tensor_type.shape == SHAPE
-    again = optimized(
+    again = optimize(
         [x], transposed(norm(y, y.tensor_type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
     )
     assert ops(again) == ["batch_norm"]

@@ -50,7 +50,7 @@ def manager(*names, registry=passes):
     return PassManager(FunctionPassPipeline.of(*configs), registry)
 
 
-def optimized(inputs, outputs, *names, within=0.0, given=None) -> Any:
+def optimize(inputs, outputs, *names, within=0.0, given=None) -> Any:
     """The graph after some passes, which is legal and differs by at most `within` quanta (of floats: units)."""
     graph = FunctionGraph(inputs, outputs if isinstance(outputs, list) else [outputs])
     run(graph, *names, within=within, given=given)

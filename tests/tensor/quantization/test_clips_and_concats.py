@@ -12,7 +12,7 @@ from tests.tensor.quantization.building import (
     aten,
     integers,
     ops,
-    optimized,
+    optimize,
     reals,
     reasons,
     run,
@@ -30,10 +30,10 @@ def clip(x, low, high):
 
 def test_a_clip_wider_than_the_quantized_range_is_removed():
     x = reals()
-    assert ops(optimized([x], quantized.quantize(clip(x, -7.0, 6.5), A), EXACT)) == ["quantize"]
-    assert ops(optimized([x], quantized.quantize(call(aten.relu.default, x), POSITIVE), EXACT)) == ["quantize"]
+    assert ops(optimize([x], quantized.quantize(clip(x, -7.0, 6.5), A), EXACT)) == ["quantize"]
+    assert ops(optimize([x], quantized.quantize(call(aten.relu.default, x), POSITIVE), EXACT)) == ["quantize"]
     y = integers(A)
-    assert ops(optimized([y], clip(quantized.dequantize(y), -7.0, 6.5), EXACT)) == ["dequantize"]
+    assert ops(optimize([y], clip(quantized.dequantize(y), -7.0, 6.5), EXACT)) == ["dequantize"]
 
 
 def test_a_clip_narrower_than_the_quantized_range_stays():
@@ -46,7 +46,7 @@ def test_a_clip_narrower_than_the_quantized_range_stays():
 def test_quantization_gets_the_range_of_a_clip_above_it():
     x, y = reals(), integers(B, name="y")
     sum_ = quantized.apply(quantized.add, [quantized.quantize(clip(x, 0.0, 6.0), A), y], C)
-    graph = optimized([x, y], sum_, LOSSY, within=1)
+    graph = optimize([x, y], sum_, LOSSY, within=1)
     assert ops(graph) == ["quantize", "quantized_add"]
     assert graph.toposort()[0].outputs[0].type.quantization == Quantization(6.0 / 255, -128)
 
@@ -54,9 +54,9 @@ def test_quantization_gets_the_range_of_a_clip_above_it():
 def test_an_operator_gets_the_range_of_the_following_clip():
     x, y = integers(A), integers(B, name="y")
     sum_ = quantized.dequantize(quantized.apply(quantized.add, [x, y], C))
-    graph = optimized([x, y], clip(sum_, 0.0, 6.0), LOSSY, within=C.scale)
+    graph = optimize([x, y], clip(sum_, 0.0, 6.0), LOSSY, within=C.scale)
     assert ops(graph) == ["quantized_add", "dequantize"]
-    graph = optimized([x, y], call(aten.relu.default, sum_), LOSSY, within=C.scale)
+    graph = optimize([x, y], call(aten.relu.default, sum_), LOSSY, within=C.scale)
     assert ops(graph) == ["quantized_add", "dequantize"]
 
 
@@ -89,9 +89,9 @@ def test_ranges_change_only_with_both_permissions(options):
 def test_a_quantized_clip_of_narrower_integers_is_removed():
     x = integers(A)
     y = quantized.apply(quantized.clip, [x], A, min=-7.0, max=6.5)
-    assert ops(optimized([x], quantized.dequantize(y), "RemoveIdentityClip")) == ["dequantize"]
+    assert ops(optimize([x], quantized.dequantize(y), "RemoveIdentityClip")) == ["dequantize"]
     y = quantized.apply(quantized.clip, [x], B, min=-7.0, max=6.5)
-    assert ops(optimized([x], y, "RemoveIdentityClip")) == ["rescale_quantized"]
+    assert ops(optimize([x], y, "RemoveIdentityClip")) == ["rescale_quantized"]
     y = quantized.apply(quantized.clip, [x], A, min=0.0, max=6.5)
     assert reasons([x], y, "RemoveIdentityClip") == ["its input can represent numbers from -6.55 to 6.2"]
 
@@ -102,7 +102,7 @@ def test_a_quantized_clip_of_narrower_integers_is_removed():
 def test_a_concat_between_dequantize_and_quantize_concats_integers():
     x, y = integers(A), integers(B, name="y")
     joined = call(aten.cat.default, [quantized.dequantize(x), quantized.dequantize(y)], 1)
-    graph = optimized([x, y], quantized.quantize(joined, B), "OptimizeConcatQuantization")
+    graph = optimize([x, y], quantized.quantize(joined, B), "OptimizeConcatQuantization")
     assert ops(graph) == ["rescale_quantized", "cat"]
     assert graph.outputs[0].type.quantization == B
 
@@ -129,7 +129,7 @@ def linear(x, outputs=6):
 
 def test_a_relu_of_a_linear_layer_is_quantized():
     x = integers(A, 4, 5)
-    graph = optimized([x], call(aten.relu.default, linear(x)), "OptimizeQuantFCFloatRelu")
+    graph = optimize([x], call(aten.relu.default, linear(x)), "OptimizeQuantFCFloatRelu")
     assert ops(graph) == ["quantized_linear", "quantized_relu", "dequantize"]
 
 
@@ -138,7 +138,7 @@ def test_a_relu_of_something_else_does_not_end_the_search():
     x, y = integers(A, 4, 5), reals(4, 5, name="y")
     other = call(aten.relu.default, quantized.dequantize(quantized.apply(quantized.mul, [x, x], C)))
     outputs = [call(aten.relu.default, y), other, call(aten.relu.default, linear(x))]
-    graph = optimized([x, y], outputs, "OptimizeQuantFCFloatRelu")
+    graph = optimize([x, y], outputs, "OptimizeQuantFCFloatRelu")
     assert ops(graph).count("quantized_relu") == 1
     assert ops(graph).count("relu") == 2
 
@@ -161,7 +161,7 @@ CONVERSIONS = [
 
 @pytest.mark.parametrize(("convert", "x"), CONVERSIONS, ids=["quantize", "dequantize", "rescale"])
 def test_a_transpose_moves_below_a_conversion(convert, x):
-    graph = optimized([x], convert(call(aten.permute.default, x, [0, 2, 3, 1])), "SinkCode")
+    graph = optimize([x], convert(call(aten.permute.default, x, [0, 2, 3, 1])), "SinkCode")
     assert len(graph) == 2
     assert ops(graph)[1] == "permute"
     assert graph.toposort()[0].outputs[0].type.shape == (1, 5, 10, 15)
@@ -172,13 +172,13 @@ def test_a_transpose_with_other_users_stays_above_quantize():
     moved = call(aten.permute.default, x, [0, 2, 3, 1])
     declined = reasons([x], [quantized.quantize(moved, A), moved], "SinkCode")
     assert declined == ["the transposed tensor has other users in floating point"]
-    graph = optimized([x], [quantized.quantize(moved, A), quantized.quantize(moved, B)], "SinkCode")
+    graph = optimize([x], [quantized.quantize(moved, A), quantized.quantize(moved, B)], "SinkCode")
     assert ops(graph) == ["quantize", "permute"] * 2
 
 
 def test_a_reshape_moves_below_quantize():
     x = reals()
-    assert ops(optimized([x], quantized.quantize(call(aten.view.default, x, [6, 16]), A), "SinkCode")) == [
+    assert ops(optimize([x], quantized.quantize(call(aten.view.default, x, [6, 16]), A), "SinkCode")) == [
         "quantize",
         "reshape",
     ]
@@ -188,7 +188,7 @@ def test_a_transpose_of_a_quantized_constant_is_evaluated():
     """Glow: Transpose(Quantize(Constant)) is Quantize(Constant), the constant transposed."""
     weight = Constant(torch.rand(1, 10, 20, 3), "weight")
     y = call(aten.permute.default, quantized.quantize(weight, A), [0, 3, 1, 2])
-    graph = optimized([], y, "TransposeConstants")
+    graph = optimize([], y, "TransposeConstants")
     assert ops(graph) == ["quantize"]
     assert graph.toposort()[0].inputs[0].type.shape == (1, 3, 10, 20)
 
@@ -196,4 +196,4 @@ def test_a_transpose_of_a_quantized_constant_is_evaluated():
 def test_a_transpose_without_quantized_type_inference_stays_below_a_rescale():
     x = integers(A, 2, 3)
     turned = call(aten.mT.default, quantized.rescale(x, B))
-    assert ops(optimized([x], turned, "OptimizeQuantization")) == ["rescale_quantized", "mT"]
+    assert ops(optimize([x], turned, "OptimizeQuantization")) == ["rescale_quantized", "mT"]

@@ -17,7 +17,7 @@ from tests.tensor.quantization.building import (
     exactness,
     integers,
     ops,
-    optimized,
+    optimize,
     reals,
     reasons,
     run,
@@ -39,7 +39,7 @@ def quanta(middle, last):
 
 def test_quantize_of_dequantize_with_another_scale_is_a_rescale():
     x = integers(A)
-    graph = optimized([x], quantized.quantize(quantized.dequantize(x), B), EXACT)
+    graph = optimize([x], quantized.quantize(quantized.dequantize(x), B), EXACT)
     assert ops(graph) == ["rescale_quantized"]
     assert graph.outputs[0].type.quantization == B
 
@@ -47,7 +47,7 @@ def test_quantize_of_dequantize_with_another_scale_is_a_rescale():
 def test_quantize_of_dequantize_with_the_same_scale_is_a_no_op():
     x = integers(A)
     same = quantized.quantize(quantized.dequantize(x), A)
-    assert ops(optimized([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
+    assert ops(optimize([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
     declined = reasons([x], same, EXACT)
     assert declined == ["an output of the graph would share its memory with x"]
 
@@ -66,14 +66,14 @@ def test_quantize_of_dequantize_in_32_bits_stays():
 def test_rescale_to_the_same_scale_is_a_no_op():
     x = integers(A)
     same = call(quantized.rescale_op, x, A.scale, A.offset, A.scale, A.offset)
-    assert ops(optimized([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
+    assert ops(optimize([x], quantized.dequantize(same), EXACT)) == ["dequantize"]
 
 
 def test_dequantize_of_rescale_reads_the_input_of_the_rescale():
     x = integers(A)
     given = [torch.arange(-30, 66).reshape(2, 3, 4, 4).to(torch.int8)]  # what B can hold
     y = quantized.dequantize(quantized.rescale(x, B))
-    graph = optimized([x], y, LOSSY, within=B.scale / 2 + 1e-6, given=given)
+    graph = optimize([x], y, LOSSY, within=B.scale / 2 + 1e-6, given=given)
     assert ops(graph) == ["dequantize"]
     assert graph.toposort()[0].op["input_scale"] == A.scale
 
@@ -81,24 +81,24 @@ def test_dequantize_of_rescale_reads_the_input_of_the_rescale():
 def test_dequantize_of_quantize_is_removed_only_on_request():
     x = reals()
     y = call(aten.neg.default, quantized.dequantize(quantized.quantize(x, A)))
-    assert ops(optimized([x], y, EXACT)) == ["quantize", "dequantize", "neg"]
+    assert ops(optimize([x], y, EXACT)) == ["quantize", "dequantize", "neg"]
     given = [torch.linspace(-3, 3, 96).reshape(2, 3, 4, 4)]
-    assert ops(optimized([x], y, LOSSY, within=A.scale / 2 + 1e-6, given=given)) == ["neg"]
+    assert ops(optimize([x], y, LOSSY, within=A.scale / 2 + 1e-6, given=given)) == ["neg"]
 
 
 def test_dequantize_of_quantize_clips_beyond_any_error_bound():
     """What the rule leaves out, in numbers: the clipping of 1000 to the range of the integers."""
     x = reals(1)
     y = quantized.dequantize(quantized.quantize(x, A))
-    optimized([x], y, LOSSY, within=1000 - (127 - A.offset) * A.scale + 1e-3, given=[torch.tensor([1000.0])])
+    optimize([x], y, LOSSY, within=1000 - (127 - A.offset) * A.scale + 1e-3, given=[torch.tensor([1000.0])])
 
 
 def test_rescale_of_rescale_is_one_that_changes_by_quanta():
     x = integers(A)
     y = quantized.rescale(quantized.rescale(x, B), A)
-    assert ops(optimized([x], y, EXACT)) == ["rescale_quantized"] * 2
+    assert ops(optimize([x], y, EXACT)) == ["rescale_quantized"] * 2
     given = [torch.arange(-30, 66).reshape(2, 3, 4, 4).to(torch.int8)]
-    graph = optimized([x], y, LOSSY, within=quanta(B, A), given=given)
+    graph = optimize([x], y, LOSSY, within=quanta(B, A), given=given)
     assert ops(graph) == []
 
 
@@ -106,19 +106,19 @@ def test_quantize_rescale_dequantize_is_a_no_op():
     """Glow: a constant splat of 4 to the scale 1/4, rescaled and dequantized, is 4 again: 4 nodes become 1."""
     four = Constant(torch.full((4, 10), 4.0))
     y = quantized.dequantize(quantized.rescale(quantized.quantize(four, Quantization(0.25, 4)), Quantization(0.5, 0)))
-    graph = optimized([], y, EXACT)
+    graph = optimize([], y, EXACT)
     assert ops(graph) == []
     assert graph.outputs[0].number == 4.0
     x = reals(4, 10)
     y = quantized.dequantize(quantized.rescale(quantized.quantize(x, Quantization(0.25, 4)), Quantization(0.5, 0)))
-    assert ops(optimized([x], call(aten.neg.default, y), LOSSY, within=0.125 + 0.25)) == ["neg"]
+    assert ops(optimize([x], call(aten.neg.default, y), LOSSY, within=0.125 + 0.25)) == ["neg"]
 
 
 def test_rescale_of_quantize_quantizes_to_the_last_scale():
     x = reals()
     y = quantized.rescale(quantized.quantize(x, Quantization(0.1, 0)), B)
-    assert ops(optimized([x], y, EXACT)) == ["quantize", "rescale_quantized"]
-    graph = optimized([x], y, LOSSY, within=1)
+    assert ops(optimize([x], y, EXACT)) == ["quantize", "rescale_quantized"]
+    graph = optimize([x], y, LOSSY, within=1)
     assert ops(graph) == ["quantize"]
     assert graph.outputs[0].type.quantization == B
     middle = quantized.quantize(x, A)
@@ -133,7 +133,7 @@ def test_a_quantized_constant_is_a_constant_of_integers_and_the_real_one_stays_f
     tens = Constant(torch.full((4, 10), 10.0).index_fill(0, torch.tensor([0]), 6.0), "weight")
     inputs = [integers(A, 4, 10)]
     outputs = [quantized.quantize(tens, Quantization(2.0, 0)), call(aten.neg.default, tens)]
-    graph = optimized(inputs, outputs, "ConvertQuantizedConstants")
+    graph = optimize(inputs, outputs, "ConvertQuantizedConstants")
     assert ops(graph) == ["neg"]
     assert graph.outputs[0].data.unique().tolist() == [3, 5]
     assert (graph.outputs[0].name, graph.outputs[0].type.dtype) == ("weight", torch.int8)
@@ -147,10 +147,10 @@ def test_a_trained_constant_is_not_quantized_at_compile_time():
 
 def test_a_conversion_of_a_splat_is_a_splat():
     full = call(aten.full.default, [3, 4], 1.0)
-    assert optimized([], quantized.quantize(full, A), EXACT).outputs[0].number == 23
+    assert optimize([], quantized.quantize(full, A), EXACT).outputs[0].number == 23
     whole = Constant(torch.full((3, 4), 23, dtype=torch.int8), quantization=A)
-    assert optimized([], quantized.dequantize(whole), EXACT).outputs[0].number == 1.0
-    assert optimized([], quantized.rescale(whole, B), EXACT).outputs[0].number == -11
+    assert optimize([], quantized.dequantize(whole), EXACT).outputs[0].number == 1.0
+    assert optimize([], quantized.rescale(whole, B), EXACT).outputs[0].number == -11
 
 
 # ---------------------------------------------------------------------- the greatest of two
@@ -161,7 +161,7 @@ def test_max_with_a_number_that_is_never_greater_is_removed(swapped):
     of = Quantization(1.0, -128)
     x, zero = integers(of), Constant(torch.full((2, 3, 4, 4), -128, dtype=torch.int8), quantization=of)
     greatest = binary(quantized.maximum, *((x, zero) if swapped else (zero, x)), of)
-    assert ops(optimized([x], quantized.dequantize(greatest), EXACT)) == ["dequantize"]
+    assert ops(optimize([x], quantized.dequantize(greatest), EXACT)) == ["dequantize"]
 
 
 def test_max_with_a_number_that_may_be_greater_stays():
@@ -170,15 +170,15 @@ def test_max_with_a_number_that_may_be_greater_stays():
         "0 is above -6.55, the minimum of the other input"
     ]
     low = Constant(torch.full((1,), -128, dtype=torch.int8), quantization=A)
-    assert ops(optimized([x], binary(quantized.maximum, x, low, B), EXACT)) == ["quantized_max"]  # it rescales too
+    assert ops(optimize([x], binary(quantized.maximum, x, low, B), EXACT)) == ["quantized_max"]  # it rescales too
 
 
 def test_relu_of_a_nonnegative_quantized_range_is_removed():
     x = integers(of := Quantization(0.1, -128))
     for name in (EXACT, "RemoveIdentityRelu"):
         same = quantized.dequantize(quantized.apply(quantized.relu, [x], of))
-        assert ops(optimized([x], same, name)) == ["dequantize"]
-        assert ops(optimized([x], quantized.apply(quantized.relu, [x], B), name)) == ["rescale_quantized"]
+        assert ops(optimize([x], same, name)) == ["dequantize"]
+        assert ops(optimize([x], quantized.apply(quantized.relu, [x], B), name)) == ["rescale_quantized"]
     y = integers(A)
     assert reasons([y], quantized.apply(quantized.relu, [y], A), "RemoveIdentityRelu") == [
         "its input can represent -6.55"
@@ -187,7 +187,7 @@ def test_relu_of_a_nonnegative_quantized_range_is_removed():
 
 def test_rescale_moves_above_a_max_of_equally_quantized_tensors():
     x, y = integers(A), integers(A, name="y")
-    graph = optimized([x, y], quantized.rescale(binary(quantized.maximum, x, y, A), B), EXACT)
+    graph = optimize([x, y], quantized.rescale(binary(quantized.maximum, x, y, A), B), EXACT)
     assert ops(graph) == ["rescale_quantized", "rescale_quantized", "quantized_max"]
     assert graph.outputs[0].type.quantization == B
 
@@ -213,8 +213,8 @@ FIVE = [
 def test_rescale_of_a_result_becomes_the_scale_of_the_result(target, middle):
     x, y = integers(A), integers(B, name="y")
     result = quantized.rescale(binary(target, x, y, middle), WIDE if target is quantized.mul else C)
-    assert len(optimized([x, y], result, EXACT)) == 2
-    graph = optimized([x, y], result, LOSSY, within=quanta(middle, result.tensor_type.quantization))
+    assert len(optimize([x, y], result, EXACT)) == 2
+    graph = optimize([x, y], result, LOSSY, within=quanta(middle, result.tensor_type.quantization))
     assert len(graph) == 1
     assert graph.outputs[0].type == result.type
 
@@ -223,7 +223,7 @@ def test_rescale_of_a_quotient_becomes_the_scale_of_the_result():
     x, y = integers(A), integers(Quantization(0.1, -128), name="y")
     given = [torch.arange(96).reshape(2, 3, 4, 4).to(torch.int8), torch.full((2, 3, 4, 4), -50, dtype=torch.int8)]
     result = quantized.rescale(binary(quantized.div, x, y, Quantization(0.01, 0)), A)
-    assert len(optimized([x, y], result, LOSSY, within=1, given=given)) == 1
+    assert len(optimize([x, y], result, LOSSY, within=1, given=given)) == 1
 
 
 def test_a_rescale_of_a_result_with_other_users_stays():
@@ -235,7 +235,7 @@ def test_a_rescale_of_a_result_with_other_users_stays():
 
 def test_rescale_below_a_max_moves_above_it_and_is_merged():
     x, y = integers(A), integers(A, name="y")
-    graph = optimized([x, y], quantized.rescale(binary(quantized.maximum, x, y, A), C), LOSSY, within=1)
+    graph = optimize([x, y], quantized.rescale(binary(quantized.maximum, x, y, A), C), LOSSY, within=1)
     assert ops(graph) == ["quantized_max"]
     assert graph.toposort()[0].op["input_scale"] == A.scale
 
@@ -246,7 +246,7 @@ def test_four_rescales_around_a_convolution_are_fused_into_it():
     y = quantized.rescale(quantized.apply(quantized.conv2d, inner, Quantization(9.0, 0), **CONV), WIDE)
     # each of 18 products of numbers up to 6.6 has two factors that were rounded by up to B.scale / 2
     slack = (18 * 2 * 6.6 * B.scale / 2 + B.scale / 2) / WIDE.scale + quanta(Quantization(9.0, 0), WIDE)
-    graph = optimized([x, w, b], y, LOSSY, within=slack)
+    graph = optimize([x, w, b], y, LOSSY, within=slack)
     assert ops(graph) == ["quantized_conv2d"]
     op = graph.toposort()[0].op
     assert {op["input_scale"], op["weight_scale"], op["bias_scale"]} == {A.scale}
@@ -259,7 +259,7 @@ def test_rescales_around_a_product_are_fused_into_it(target):
     inner = [quantized.rescale(v, B) for v in (x, w)]
     y = quantized.rescale(quantized.apply(target, inner, Quantization(3.0, 0)), WIDE)
     slack = 5 * 2 * 6.6 * B.scale / 2 / WIDE.scale + quanta(Quantization(3.0, 0), WIDE)
-    assert len(optimized([x, w], y, LOSSY, within=slack)) == 1
+    assert len(optimize([x, w], y, LOSSY, within=slack)) == 1
 
 
 def test_rescales_between_four_operators_are_removed():
@@ -269,7 +269,7 @@ def test_rescales_between_four_operators_are_removed():
     result = x
     for target, to in steps:
         result = binary(target, quantized.rescale(result, Quantization(0.25, 9)), y, to)
-    graph = optimized([x, y], result, LOSSY, within=4)
+    graph = optimize([x, y], result, LOSSY, within=4)
     assert ops(graph) == ["quantized_add", "quantized_sub", "quantized_max", "quantized_min"]
 
 
@@ -290,7 +290,7 @@ def test_rescales_between_sum_difference_product_and_quotient_are_removed():
     assert len(FunctionGraph([x, y], [result])) == 8
     # four roundings to the one in the middle are left out; factors from 1 to 2 double and divide by no less than 1
     slack = 4 * 2 * middle.scale / 2 / last.scale + 4
-    graph = optimized([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
+    graph = optimize([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
     assert ops(graph) == ["quantized_add", "quantized_sub", "quantized_mul", "quantized_div"]
 
 
@@ -306,7 +306,7 @@ def test_rescales_of_six_operators_are_fused_into_them():
         result = quantized.rescale(binary(target, result, y, to), last)
     assert len(FunctionGraph([x, y], [result])) == 12
     slack = 6 * 2 * 0.25 / 2 / last.scale + 6  # six roundings to 0.25, at most doubled, and those of the results
-    graph = optimized([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
+    graph = optimize([x, y], result, LOSSY, within=slack, given=[factors(A, -4, 4), factors(B, 1, 2)])
     names = ["add", "sub", "div", "mul", "min", "max"]
     assert ops(graph) == [f"quantized_{name}" for name in names]
     assert graph.outputs[0].type == result.type
@@ -316,7 +316,7 @@ def test_two_rescales_below_a_sum_are_fused_into_it():
     x, y = integers(A), integers(A, name="y")
     total = binary(quantized.add, x, y, Quantization(0.12, 0))
     result = quantized.rescale(quantized.rescale(total, Quantization(0.2, 5)), C)
-    graph = optimized([x, y], result, LOSSY, within=quanta(Quantization(0.2, 5), C) + quanta(Quantization(0.12, 0), C))
+    graph = optimize([x, y], result, LOSSY, within=quanta(Quantization(0.2, 5), C) + quanta(Quantization(0.12, 0), C))
     assert ops(graph) == ["quantized_add"]
 
 
@@ -332,7 +332,7 @@ def test_two_rescales_below_a_sum_are_fused_into_it():
 ])  # fmt: skip
 def test_rescale_moves_below_operators_that_select_elements(move):
     x = integers(A)
-    graph = optimized([x], move(quantized.rescale(x, B)), EXACT)
+    graph = optimize([x], move(quantized.rescale(x, B)), EXACT)
     assert ops(graph)[-1] == "rescale_quantized"
     assert len(graph) == 2
 
@@ -343,9 +343,9 @@ def test_rescales_are_merged_below_a_chain_of_moves():
     y = quantized.rescale(call(aten.slice.Tensor, x, 1, 1, 3), B)
     y = quantized.rescale(call(aten.reshape.default, y, [2, 2, 2, 8]), C)
     y = call(aten.max_pool2d.default, call(aten.permute.default, y, [0, 2, 1, 3]), [2, 2])
-    graph = optimized([x], y, LOSSY, within=quanta(B, C))
+    graph = optimize([x], y, LOSSY, within=quanta(B, C))
     assert ops(graph) == ["slice", "reshape", "permute", "max_pool2d", "rescale_quantized"]
-    assert ops(optimized([x], y, EXACT))[-2:] == ["rescale_quantized"] * 2
+    assert ops(optimize([x], y, EXACT))[-2:] == ["rescale_quantized"] * 2
 
 
 def test_a_rescale_with_other_users_stays_above():
@@ -395,4 +395,4 @@ def test_without_permission_a_rescale_moves_below_an_average():
     careful = optimize_quantization("Careful", lossy=True, enable_quant_param_changes=False)
     run(graph, "Careful", within=2, registry=with_passes(careful))
     assert ops(graph) == ["quantized_avg_pool2d", "rescale_quantized"]
-    assert ops(optimized([x], y, LOSSY, within=2)) == ["rescale_quantized", "quantized_avg_pool2d"]
+    assert ops(optimize([x], y, LOSSY, within=2)) == ["rescale_quantized", "quantized_avg_pool2d"]

@@ -10,7 +10,7 @@ from explorer.errors import OperatorError, ValueRangeError
 from explorer.tensor import Constant, FunctionGraph, Quantization, call, from_module, quantized, to_module
 from explorer.tensor.rewriting import in2out
 from explorer.tensor.rules.constants import evaluate_constant
-from tests.tensor.quantization.building import A, B, C, aten, integers, ops, optimized, reals, results, values
+from tests.tensor.quantization.building import A, B, C, aten, integers, ops, optimize, reals, results, values
 
 POOL = {"kernel_size": [2, 2], "stride": [2, 2], "padding": [0, 0]}
 AVERAGE = {**POOL, "ceil_mode": False, "count_include_pad": True, "divisor_override": None}
@@ -176,11 +176,11 @@ def test_a_quantized_graph_round_trips_through_pytorch():
 def test_evaluating_constants_keeps_quantized_integers():
     """Else the weights would take four times the memory; a quantized constant is computed."""
     weight = Constant(torch.arange(12, dtype=torch.int8).reshape(3, 4), quantization=A)
-    graph = optimized([], quantized.dequantize(weight), "ConstantFold")
+    graph = optimize([], quantized.dequantize(weight), "ConstantFold")
     assert ops(graph) == ["dequantize"]
     in2out(evaluate_constant).rewrite(graph)
     assert ops(graph) == ["dequantize"]
-    graph = optimized([], quantized.quantize(Constant(torch.rand(3, 4)), A), "ConstantFold")
+    graph = optimize([], quantized.quantize(Constant(torch.rand(3, 4)), A), "ConstantFold")
     assert ops(graph) == []
     assert graph.outputs[0].type.quantization == A
 

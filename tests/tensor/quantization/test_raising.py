@@ -13,7 +13,7 @@ from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from tests.tensor.models import each, example, plain_kernels
 from tests.tensor.quantization import pt2e
-from tests.tensor.quantization.building import A, B, aten, manager, ops, optimized, reals, reasons, results, run
+from tests.tensor.quantization.building import A, B, aten, manager, ops, optimize, reals, reasons, results, run
 
 RAISE = "RaiseQuantization"
 QUANTIZATION = (
@@ -63,7 +63,7 @@ def constant(*shape):
 
 def test_a_pair_becomes_a_quantized_tensor():
     x = reals()
-    graph = optimized([x], through(x), RAISE)
+    graph = optimize([x], through(x), RAISE)
     assert [str(node.op.target) for node in graph.toposort()] == [
         "explorer.quantize.default",
         "explorer.dequantize.default",
@@ -74,7 +74,7 @@ def test_a_pair_becomes_a_quantized_tensor():
 def test_all_dequantizations_of_a_tensor_become_one():
     x = reals()
     whole = put(x)
-    graph = optimized([x], [get(whole), call(aten.neg.default, get(whole))], RAISE)
+    graph = optimize([x], [get(whole), call(aten.neg.default, get(whole))], RAISE)
     assert counts(graph) == {"quantize": 1, "dequantize": 1, "neg": 1}
 
 
@@ -82,7 +82,7 @@ def test_a_convolution_between_pairs_becomes_one_on_integers():
     x = reals(1, 2, 5, 5)
     weight = get(constant(3, 2, 3, 3), B)
     y = through(call(aten.relu.default, call(aten.conv2d.default, through(x), weight, None, padding=[1, 1])), B)
-    graph = optimized([x], y, RAISE)
+    graph = optimize([x], y, RAISE)
     assert ops(graph) == ["quantize", "quantized_conv2d", "quantized_relu", "dequantize"]
     inner = graph.toposort()[1]
     assert inner.inputs[1].name == "weight"
@@ -109,7 +109,7 @@ def test_a_convolution_between_pairs_becomes_one_on_integers():
 ])  # fmt: skip
 def test_an_operator_between_pairs_becomes_one_on_integers(make, name):
     x = reals()
-    graph = optimized([x], through(make(x), B), RAISE)
+    graph = optimize([x], through(make(x), B), RAISE)
     assert name in ops(graph)
     assert not [node for node in graph.nodes if node.op.target.namespace == "quantized_decomposed"]
     arithmetic = [node for node in graph.nodes if node.op.name not in ("quantize", "dequantize")]
@@ -120,7 +120,7 @@ def test_a_bias_of_32_bits_stays_quantized():
     x, step = reals(4, 5), Quantization(A.scale * B.scale, 0)
     bias = get(Constant(torch.arange(6, dtype=torch.int32) * 100, "bias"), step, torch.int32)
     y = call(aten.linear.default, through(x), get(constant(6, 5), B), bias)
-    graph = optimized([x], through(y, Quantization(0.5, 0)), RAISE)
+    graph = optimize([x], through(y, Quantization(0.5, 0)), RAISE)
     assert ops(graph) == ["quantize", "quantized_linear", "dequantize"]
     assert graph.toposort()[1].inputs[2].type.quantization == step
 
@@ -133,7 +133,7 @@ def test_a_bias_of_32_bits_stays_quantized():
 ])  # fmt: skip
 def test_operators_without_a_quantized_form_are_declined_with_a_reason(make, declined):
     x = reals()
-    graph = optimized([x], through(make(x), B), RAISE)
+    graph = optimize([x], through(make(x), B), RAISE)
     before = len(graph)
     assert any(declined in reason for reason in reasons(graph.inputs, list(graph.outputs), RAISE))
     assert len(graph) == before
@@ -153,7 +153,7 @@ def test_unsupported_ranges_and_users_are_declined_with_a_reason():
 def test_a_result_that_others_read_in_floating_point_stays_so():
     x = reals()
     y = call(aten.relu.default, through(x))
-    graph = optimized([x], [through(y, B), y], RAISE)
+    graph = optimize([x], [through(y, B), y], RAISE)
     assert "quantized_relu" not in ops(graph)
     declined = reasons(graph.inputs, list(graph.outputs), RAISE)
     assert declined == ["the result of relu has other users"]
