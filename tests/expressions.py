@@ -41,8 +41,8 @@ def _entrywise(op: type, kind: Kind) -> Expression:
     return lambda m, shape, depth: op((m.parameter(shape, kind, depth),))
 
 
-def _of_bounded(op: type, **config: float) -> Expression:
-    return lambda m, shape, depth: op((m.bounded(shape, depth),), **config)
+def _with_bounds(op: type, **config: float) -> Expression:
+    return lambda m, shape, depth: op((m.bounded_parameter(shape, depth),), **config)
 
 
 def _clamp(kind: Kind, low: float | None, high: float | None) -> Expression:
@@ -126,18 +126,18 @@ def _field_operations(kind: Kind) -> list[Expression]:
 
 EXPRESSIONS: Mapping[Kind, list[Expression]] = {
     "unit": [
-        _of_bounded(SigmoidParameter),
-        _of_bounded(ScaledSigmoidParameter, vmin=0.05, vmax=0.95),
+        _with_bounds(SigmoidParameter),
+        _with_bounds(ScaledSigmoidParameter, vmin=0.05, vmax=0.95),
         _clamp("any", 0.05, 0.95),
         _pairwise(HadamardParameter, "unit"),
         _entrywise(SquareParameter, "unit"),
     ],
     "positive": [
         _along_axis(SoftmaxParameter, "any"),
-        _of_bounded(ExpParameter),
-        _of_bounded(SoftplusParameter),
-        _of_bounded(SigmoidParameter),
-        _of_bounded(ScaledSigmoidParameter, vmin=0.1, vmax=2.0),
+        _with_bounds(ExpParameter),
+        _with_bounds(SoftplusParameter),
+        _with_bounds(SigmoidParameter),
+        _with_bounds(ScaledSigmoidParameter, vmin=0.1, vmax=2.0),
         _clamp("any", 0.1, None),
         lambda m, shape, depth: ExpParameter((LogParameter((m.parameter(shape, "positive", depth),)),)),
         lambda m, shape, depth: m.parameter(shape, "unit", depth),
@@ -149,7 +149,7 @@ EXPRESSIONS: Mapping[Kind, list[Expression]] = {
         lambda m, shape, depth: LogParameter((_along_axis(SoftmaxParameter, "any")(m, shape, depth),)),  # type: ignore[arg-type]
         _reduce(ReduceLSEParameter, "any"),
         _clamp("any", None, 1.0),
-        _of_bounded(ScaledSigmoidParameter, vmin=-2.0, vmax=2.0),
+        _with_bounds(ScaledSigmoidParameter, vmin=-2.0, vmax=2.0),
         _mixing_weight("any"),
         lambda m, shape, depth: m.parameter(shape, "positive", depth),
         *_field_operations("any"),

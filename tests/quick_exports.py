@@ -98,7 +98,7 @@ class _Overrides:
 
     @contextmanager
     def __call__(self, decompositions: Mapping[Any, Any]) -> Iterator[None]:
-        known = {op: found for op, made in decompositions.items() if (found := self._remembered(op, made))}
+        known = {op: found for op, made in decompositions.items() if (found := self._look_up(op, made))}
         new = {op: made for op, made in decompositions.items() if op not in known}
         before = {op: op.py_kernels.copy() for op, made in new.items() if made is self._stays_whole}
         for op, replacement in known.items():
@@ -114,7 +114,7 @@ class _Overrides:
                 _set_kernels(op, replacement.before)
                 self._remove_fake_rule(op)
 
-    def _remembered(self, op: Any, made: Any) -> _Replacement | None:
+    def _look_up(self, op: Any, made: Any) -> _Replacement | None:
         """The replacement for an operator that stays whole and has the same kernels as when it was remembered."""
         found = self._memory.get(op) if made is self._stays_whole else None
         return found if found is not None and found.before == op.py_kernels else None

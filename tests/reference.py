@@ -171,13 +171,13 @@ def _layer(row: Mapping[str, Any], leaves: Mapping[int, TensorParameter]) -> Lay
     given |= {name: _parameter(rows, leaves) for name, rows in row["params"].items()}
     kind = row["type"]
     if kind == "Evidence":
-        return EvidenceLayer(layer=_observed(row["observed"], leaves), **given)
+        return EvidenceLayer(layer=_observed_layer(row["observed"], leaves), **given)
     if kind in INPUT_LAYERS:
         return INPUT_LAYERS[kind](scope=tuple(row["scope"]), **given)
     return INNER_LAYERS[kind](num_input_units=row["in_units"], arity=row["arity"], **given)
 
 
-def _observed(row: Mapping[str, Any], leaves: Mapping[int, TensorParameter]) -> InputLayer:
+def _observed_layer(row: Mapping[str, Any], leaves: Mapping[int, TensorParameter]) -> InputLayer:
     layer = _layer(row, leaves)
     if not isinstance(layer, InputLayer):
         raise TypeError(f"an evidence layer observes an input layer; found {row['type']}")

@@ -358,7 +358,7 @@ class Maker:
         dtype = DataType.COMPLEX if kind == "complex" else DataType.REAL
         return TensorParameter(shape, dtype, not self.chance(5), ConstantInitializer(value), name)
 
-    def bounded(self, shape: Shape, depth: int) -> ParameterNode:
+    def bounded_parameter(self, shape: Shape, depth: int) -> ParameterNode:
         """A real expression with values between -2 and 2."""
         inner = self.leaf(shape, "any")
         if self.chance(2):

@@ -36,7 +36,7 @@ def read(plan: Read, values: Mapping[int, Tensor]) -> Tensor:
     return plan([values[source] for source in plan.sources], index)
 
 
-def indexed(table: IndexTable, values: Mapping[int, Tensor]) -> Tensor:
+def index_plainly(table: IndexTable, values: Mapping[int, Tensor]) -> Tensor:
     """The slices of the table: [f, h] is slice `table[f, h, 1]` of node `table[f, h, 0]`."""
     return torch.stack([torch.stack([values[int(node)][int(s)] for node, s in row]) for row in table])
 
@@ -69,7 +69,7 @@ def test_a_planned_read_equals_plain_indexing(case: tuple[IndexTable, dict[int, 
     plan = plan_read(table, folds_of)
     values = values_of(folds_of)
     found = read(plan, values)
-    assert torch.equal(found, indexed(table, values))
+    assert torch.equal(found, index_plainly(table, values))
     assert set(plan.sources) == set(table[:, :, 0].ravel().tolist())
     assert (plan.index is not None) == (plan.kind in (ReadKind.GATHER, ReadKind.CAT_GATHER))
     assert plan.kind.copies == (plan.rows_copied > 0)
@@ -125,7 +125,7 @@ def test_each_regular_order_has_its_kind_of_read(table: IndexTable, folds_of: di
     values = values_of(folds_of)
     found = read(plan, values)
     assert plan.kind is kind
-    assert torch.equal(found, indexed(table, values))
+    assert torch.equal(found, index_plainly(table, values))
     source = values[plan.sources[0]]
     shares = found.untyped_storage().data_ptr() == source.untyped_storage().data_ptr()
     assert shares is not kind.copies

@@ -27,7 +27,7 @@ from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 
 
-def mixed() -> Circuit:
+def mixed_circuit() -> Circuit:
     """Variable 0 of three categories, 1 real, 3 of five counts, 4 of two states; variable 2 is not read."""
     b = CircuitBuilder()
     parameters = Parameterization("softmax")
@@ -51,7 +51,7 @@ def row(**changes: float) -> Tensor:
 
 @pytest.fixture
 def circuit() -> TorchCircuit:
-    return compile_circuit(mixed())
+    return compile_circuit(mixed_circuit())
 
 
 @EACH_MODE
@@ -71,7 +71,7 @@ def circuit() -> TorchCircuit:
 )
 def test_a_value_out_of_the_range_of_its_variable_is_refused(mode: Mode, changes: dict[str, float], message: str):
     with pytest.raises(ValueRangeError, match=message):
-        compile_circuit(mixed(), **mode)(row(**changes))
+        compile_circuit(mixed_circuit(), **mode)(row(**changes))
 
 
 def test_the_refused_variable_is_named_although_layers_are_folded():

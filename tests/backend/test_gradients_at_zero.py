@@ -36,7 +36,7 @@ from tests.oracle import SEMIRINGS
 ROWS = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
 
 
-def masked(mask: ArrayLike) -> ParameterNode:
+def masked_parameter(mask: ArrayLike) -> ParameterNode:
     """A learned parameter with zeros: the entries exp(leaf) where the mask is 1."""
     shape = np.shape(mask)
     start = ConstantInitializer(np.linspace(0.1, 0.9, int(np.prod(shape))).reshape(shape))
@@ -51,7 +51,7 @@ def states(b: CircuitBuilder, v: int) -> int:
 
 
 def binomial(b: CircuitBuilder, v: int) -> int:
-    probs = masked([0, 1])
+    probs = masked_parameter([0, 1])
     return b.add(
         BinomialLayer(
             scope=(v,), num_output_units=2, total_count=2, probs=HadamardParameter((probs, constant([1.0, 0.3])))
@@ -63,59 +63,67 @@ def coin(v: int, **parameters: ParameterNode) -> CategoricalLayer:
     return CategoricalLayer(scope=(v,), num_output_units=2, num_categories=2, **parameters)
 
 
-def underflown(n: int) -> ParameterNode:
+def underflowing_weight(n: int) -> ParameterNode:
     logits = np.where(np.eye(n), 0.0, -800.0)
     return SoftmaxParameter((TensorParameter((n, n), initializer=ConstantInitializer(logits)),))
 
 
 # Each function adds layers of two units over one variable or both; some unit is zero for some row.
 UNITS: dict[str, Callable[[CircuitBuilder], int]] = {
-    "sum": lambda b: b.sum(states(b, 0), num_units=2, weight=masked(np.eye(2))),
-    "sum of two": lambda b: b.sum(states(b, 0), states(b, 0), num_units=2, weight=masked([[1, 0, 0, 0], [0, 1, 0, 1]])),
+    "sum": lambda b: b.sum(states(b, 0), num_units=2, weight=masked_parameter(np.eye(2))),
+    "sum of two": lambda b: b.sum(
+        states(b, 0), states(b, 0), num_units=2, weight=masked_parameter([[1, 0, 0, 0], [0, 1, 0, 1]])
+    ),
     "sum of sums": lambda b: b.sum(
-        b.sum(states(b, 0), num_units=2, weight=masked(np.eye(2))), num_units=2, weight=masked([[1, 0], [1, 1]])
+        b.sum(states(b, 0), num_units=2, weight=masked_parameter(np.eye(2))),
+        num_units=2,
+        weight=masked_parameter([[1, 0], [1, 1]]),
     ),
-    "softmax": lambda b: b.sum(states(b, 0), num_units=2, weight=underflown(2)),
+    "softmax": lambda b: b.sum(states(b, 0), num_units=2, weight=underflowing_weight(2)),
     "mixing": lambda b: b.sum(
-        states(b, 0), states(b, 0), num_units=2, weight=MixingWeightParameter((masked([[1, 0], [0, 1]]),))
+        states(b, 0), states(b, 0), num_units=2, weight=MixingWeightParameter((masked_parameter([[1, 0], [0, 1]]),))
     ),
-    "CPT": lambda b: b.sum(b.hadamard(states(b, 0), states(b, 1)), num_units=2, weight=masked(np.eye(2))),
+    "CPT": lambda b: b.sum(b.hadamard(states(b, 0), states(b, 1)), num_units=2, weight=masked_parameter(np.eye(2))),
     "CPT of five": lambda b: b.sum(
-        b.hadamard(*[states(b, v) for v in (0, 1, 0, 1, 0)]), num_units=2, weight=masked(np.eye(2))
+        b.hadamard(*[states(b, v) for v in (0, 1, 0, 1, 0)]), num_units=2, weight=masked_parameter(np.eye(2))
     ),
     "Tucker": lambda b: b.sum(
-        b.kronecker(states(b, 0), states(b, 1)), num_units=2, weight=masked([[1, 0, 0, 1], [0, 1, 0, 0]])
+        b.kronecker(states(b, 0), states(b, 1)), num_units=2, weight=masked_parameter([[1, 0, 0, 1], [0, 1, 0, 0]])
     ),
     "TensorDot": lambda b: b.sum(
         b.sum(
             b.kronecker(states(b, 0), states(b, 1)),
             num_units=4,
-            weight=KroneckerParameter((masked(np.eye(2)), masked([[1, 0], [1, 1]]))),
+            weight=KroneckerParameter((masked_parameter(np.eye(2)), masked_parameter([[1, 0], [1, 1]]))),
         ),
         num_units=2,
-        weight=masked([[1, 0, 1, 0], [0, 1, 0, 1]]),
+        weight=masked_parameter([[1, 0, 1, 0], [0, 1, 0, 1]]),
     ),
     "Hadamard": lambda b: b.hadamard(
-        b.sum(states(b, 0), num_units=2, weight=masked(np.eye(2))),
-        b.sum(states(b, 1), num_units=2, weight=masked(np.eye(2))),
+        b.sum(states(b, 0), num_units=2, weight=masked_parameter(np.eye(2))),
+        b.sum(states(b, 1), num_units=2, weight=masked_parameter(np.eye(2))),
     ),
     "Kronecker": lambda b: b.sum(
-        b.kronecker(b.sum(states(b, 0), num_units=2, weight=masked(np.eye(2))), states(b, 1)), num_units=2
+        b.kronecker(b.sum(states(b, 0), num_units=2, weight=masked_parameter(np.eye(2))), states(b, 1)), num_units=2
     ),
     "embedding": lambda b: b.add(
-        EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=masked([[1, 0], [0, 1]]))
+        EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=masked_parameter([[1, 0], [0, 1]]))
     ),
-    "probabilities": lambda b: b.add(coin(0, probs=masked([[1, 0], [0, 1]]))),
-    "logits": lambda b: b.add(coin(0, logits=LogParameter((underflown(2),)))),
+    "probabilities": lambda b: b.add(coin(0, probs=masked_parameter([[1, 0], [0, 1]]))),
+    "logits": lambda b: b.add(coin(0, logits=LogParameter((underflowing_weight(2),)))),
     "binomial": lambda b: binomial(b, 0),
     "polynomial": lambda b: b.add(
-        PolynomialLayer(scope=(0,), num_output_units=2, degree=1, coeff=masked([[0, 1], [1, 1]]))
+        PolynomialLayer(scope=(0,), num_output_units=2, degree=1, coeff=masked_parameter([[0, 1], [1, 1]]))
     ),
-    "constant": lambda b: b.hadamard(states(b, 0), b.add(ConstantValueLayer(num_output_units=2, value=masked([0, 1])))),
+    "constant": lambda b: b.hadamard(
+        states(b, 0), b.add(ConstantValueLayer(num_output_units=2, value=masked_parameter([0, 1])))
+    ),
     "evidence": lambda b: b.hadamard(
         states(b, 0),
         b.add(
-            EvidenceLayer(num_output_units=2, layer=coin(1, probs=masked([[1, 0], [0, 1]])), observation=constant([1]))
+            EvidenceLayer(
+                num_output_units=2, layer=coin(1, probs=masked_parameter([[1, 0], [0, 1]])), observation=constant([1])
+            )
         ),
     ),
 }
@@ -161,7 +169,7 @@ def test_gradients_at_zero_are_those_of_the_plain_numbers(name: str, semiring: s
 @pytest.mark.parametrize("semiring", ["lse-sum", "complex-lse-sum"])
 def test_impossible_rows_that_the_loss_ignores_have_no_gradient(semiring: str):
     b = CircuitBuilder()
-    module = compile_circuit(b.build(b.sum(states(b, 0), num_units=1, weight=masked([[1, 0]]))), semiring)
+    module = compile_circuit(b.build(b.sum(states(b, 0), num_units=1, weight=masked_parameter([[1, 0]]))), semiring)
     y = module(torch.tensor([[0], [1]])).real
     assert torch.isinf(y[1])
     torch.where(torch.isinf(y), 0, y).sum().backward()

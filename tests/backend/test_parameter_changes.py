@@ -67,11 +67,11 @@ def _in_a_thread(circuit: TorchCircuit) -> None:
     thread.join()
 
 
-def _swapped(tensor: Tensor) -> None:
+def _swap(tensor: Tensor) -> None:
     torch.utils.swap_tensors(tensor, nn.Parameter(tensor.detach() * 1.1))
 
 
-def _replaced(circuit: TorchCircuit) -> None:
+def _replace(circuit: TorchCircuit) -> None:
     for i, tensor in enumerate(circuit.tensors):
         circuit.tensors[i] = nn.Parameter(tensor.detach() * 1.1)
 
@@ -104,8 +104,8 @@ CHANGES: dict[str, Change] = {
     "in place on a detached tensor": _each(lambda p: p.detach().mul_(1.1)),
     "numpy": _each(lambda p: p.detach().numpy().__imul__(1.1)),
     "storage": _each(lambda p: p.untyped_storage().copy_((p.detach() * 1.1).untyped_storage())),
-    "swap_tensors": _each(_swapped),
-    "another parameter": _replaced,
+    "swap_tensors": _each(_swap),
+    "another parameter": _replace,
     "another thread": _in_a_thread,
     "to float32": lambda circuit: circuit.to(torch.float32),
     "to float32 and back": lambda circuit: circuit.to(torch.float32).to(torch.float64),

@@ -79,7 +79,7 @@ class Letter(str):
         return False
 
 
-def lettered(graph: Graph[str]) -> Graph[Letter]:
+def with_letters(graph: Graph[str]) -> Graph[Letter]:
     return Graph({n: Letter(v) for n, v in graph.nodes.items()}, graph.inputs, graph.outputs)
 
 
@@ -98,7 +98,7 @@ def into(groups: list[FoldedGroup]):
 
 
 def test_the_index_tables_have_the_node_and_slice_of_each_input():
-    graph = lettered(
+    graph = with_letters(
         letters(
             """
             0 = a
@@ -266,7 +266,7 @@ def test_shared_parameters_get_the_sum_of_all_gradients(fold: bool):
     assert only(list(module.parameters())).grad.ravel().tolist() == [12.0, 4.0]
 
 
-def observed(*layers: Any) -> Circuit:
+def circuit_of_evidence(*layers: Any) -> Circuit:
     b = CircuitBuilder()
     evidence = [
         b.add(EvidenceLayer(num_output_units=1, layer=layer, observation=constant([value]))) for layer, value in layers
@@ -279,7 +279,7 @@ def test_two_binomials_of_different_counts_under_evidence(mode: Mode):
     def binomial(count_: int) -> BinomialLayer:
         return BinomialLayer(scope=(0,), num_output_units=1, total_count=count_, probs=constant([0.5]))
 
-    module = compile_circuit(observed((binomial(2), 1), (binomial(10), 5)), **mode)
+    module = compile_circuit(circuit_of_evidence((binomial(2), 1), (binomial(10), 5)), **mode)
     wanted = np.log(2 / 4) + np.log(252 / 1024)  # C(2,1) / 2^2 and C(10,5) / 2^10
     np.testing.assert_allclose(output(module, None), [[wanted]], rtol=1e-12)
     if mode["fold"]:
@@ -291,7 +291,7 @@ def test_mixed_types_under_evidence(mode: Mode):
     coin = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant([[0.25, 0.75]]))
     normal = GaussianLayer(scope=(1,), num_output_units=1, mean=constant([1.0]), stddev=constant([2.0]))
     other = CategoricalLayer(scope=(2,), num_output_units=1, num_categories=2, probs=constant([[0.5, 0.5]]))
-    module = compile_circuit(observed((coin, 1), (normal, 3.0), (other, 0)), **mode)
+    module = compile_circuit(circuit_of_evidence((coin, 1), (normal, 3.0), (other, 0)), **mode)
     wanted = np.log(0.75) + np.log(np.exp(-0.5) / np.sqrt(2 * np.pi) / 2) + np.log(0.5)
     np.testing.assert_allclose(output(module, None), [[wanted]], rtol=1e-12)
     if mode["fold"]:
@@ -306,7 +306,7 @@ def test_evidence_on_many_leaves_folds_into_one_layer(preset: str):
         (CategoricalLayer(scope=(v,), num_output_units=1, num_categories=3, probs=coins((1, 3))), v % 3)
         for v in range(6)
     ]
-    circuit = observed(*layers)
+    circuit = circuit_of_evidence(*layers)
     module = compile_circuit(circuit, preset=preset)
     assert layer_types(module) == ["Evidence", "Hadamard"]
     plain = compile_circuit(circuit, preset=preset, fold=False)

@@ -53,7 +53,7 @@ def normal(variable: int, log_partition: bool = False) -> GaussianLayer:
     return GaussianLayer(scope=(variable,), num_output_units=2, **leaves)
 
 
-def seen(layer: InputLayer) -> EvidenceLayer:
+def evidence_of(layer: InputLayer) -> EvidenceLayer:
     return EvidenceLayer(num_output_units=layer.num_output_units, layer=layer, observation=constant([1]))
 
 
@@ -77,7 +77,7 @@ def differences(one: Layer, other: Layer) -> tuple[tuple[str, object, object], .
         (coin(0), coin(7)),
         (normal(0), normal(3)),
         (sums(2, 1), sums(2, 1)),
-        (seen(coin(0)), seen(coin(1))),
+        (evidence_of(coin(0)), evidence_of(coin(1))),
         (coin(0), CategoricalLayer(scope=(1,), num_output_units=2, num_categories=2, probs=constant([[0.5, 0.5]] * 2))),
     ],
     ids=["scope", "gaussian", "sum", "evidence", "another parameter graph"],
@@ -96,9 +96,9 @@ def test_layers_that_differ_in_scope_values_or_parameter_graph_fold(one: Layer, 
         (normal(0), normal(0, log_partition=True), ("log_partition.shape", None, (2,))),
         (sums(2, 2), sums(4, 1), ("num_input_units", 2, 4)),
         (sums(2, 1), sums(2, 2), ("arity", 1, 2)),
-        (seen(coin(0)), seen(normal(0)), ("layer.type", "TorchCategoricalLayer", "TorchGaussianLayer")),
-        (seen(binomial(2)), seen(binomial(10)), ("layer.total_count", 2, 10)),
-        (seen(coin(0)), seen(coin(0, categories=3)), ("layer.num_categories", 2, 3)),
+        (evidence_of(coin(0)), evidence_of(normal(0)), ("layer.type", "TorchCategoricalLayer", "TorchGaussianLayer")),
+        (evidence_of(binomial(2)), evidence_of(binomial(10)), ("layer.total_count", 2, 10)),
+        (evidence_of(coin(0)), evidence_of(coin(0, categories=3)), ("layer.num_categories", 2, 3)),
     ],
 )
 def test_the_differences_of_two_keys(one: Layer, other: Layer, wanted: tuple[str, object, object]):

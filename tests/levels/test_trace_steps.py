@@ -24,7 +24,7 @@ def double_precision():
     torch.set_default_dtype(before)
 
 
-def recorded(circuit, **options):
+def record(circuit, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
         return explorer.record(circuit, **options)
@@ -34,7 +34,7 @@ def recorded(circuit, **options):
 @pytest.mark.parametrize("preset", ["handbook", "default"])
 def test_every_recorded_step_has_the_reference_value(path, preset):
     circuit, x, expected = load_reference(path)
-    trace = recorded(circuit, semiring=expected.semiring, preset=preset)
+    trace = record(circuit, semiring=expected.semiring, preset=preset)
     x = None if x is None else torch.as_tensor(x)
     for step in trace.steps:
         value = trace.circuit_at(step)(x).detach().numpy()
@@ -47,7 +47,7 @@ def test_every_recorded_step_of_a_random_circuit_equals_plain_evaluation(data):
     circuit = data.draw(circuits(positive=True))
     x = random_inputs(circuit, batch=3, seed=1)
     values = constant_leaf_values(circuit)
-    trace = recorded(circuit)
+    trace = record(circuit)
     for step in trace.steps:
         y = trace.circuit_at(step)(None if x is None else torch.as_tensor(x)).detach().numpy()
         assert_equals_oracle(y, "lse-sum", circuit, values, x)
@@ -56,7 +56,7 @@ def test_every_recorded_step_of_a_random_circuit_equals_plain_evaluation(data):
 @pytest.mark.parametrize("name", ["blackboard", "hmm", "conflict", "near-misses", "levels", "kronecker"])
 def test_check_finds_no_difference_at_any_step_of_the_gallery(name):
     circuit = gallery.load_named(name)
-    trace = recorded(circuit)
+    trace = record(circuit)
     x = torch.as_tensor(random_inputs(circuit, batch=4, seed=0))
     assert len(trace.check(x)) == len(trace.steps)
     assert max(row.max_difference for row in trace.check(x)) < 1e-9
@@ -99,7 +99,7 @@ def test_check_tells_the_step_at_which_a_wrong_rule_changed_the_value():
 
 def test_a_step_has_the_present_values_and_not_the_initial_ones():
     circuit = gallery.load_named("blackboard")
-    trace = recorded(circuit)
+    trace = record(circuit)
     x = torch.zeros(1, 5, dtype=torch.long)
     before = trace.circuit_at(0)(x)
     with torch.no_grad():
@@ -112,7 +112,7 @@ def test_a_step_has_the_present_values_and_not_the_initial_ones():
 def test_recording_changes_nothing():
     circuit = gallery.load_named("levels")
     plain = explorer.TorchCompiler().compile(circuit)
-    trace = recorded(circuit)
+    trace = record(circuit)
     assert str(plain.graph) == str(trace.compiled.graph)
     x = torch.as_tensor(random_inputs(circuit, batch=4, seed=0))
     assert torch.equal(plain(x), trace.compiled(x))

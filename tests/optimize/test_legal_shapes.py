@@ -57,7 +57,7 @@ def candecomp() -> Iterator[Circuit]:
         yield b.build(b.sum(b.hadamard(*inputs(b, arity, units=below)), num_units=top, weight=positive(top, below)))
 
 
-def weighted(weight: ParameterNode, arity: int = 1) -> Circuit:
+def sum_with_weight(weight: ParameterNode, arity: int = 1) -> Circuit:
     """A sum with this weight over `arity` inputs."""
     top, columns = weight.shape
     b = CircuitBuilder()
@@ -67,26 +67,26 @@ def weighted(weight: ParameterNode, arity: int = 1) -> Circuit:
 def dense_kronecker() -> Iterator[Circuit]:
     for a, b, c, d in product(SIZES, repeat=4):
         weight = KroneckerParameter((positive(a, b), positive(c, d)))
-        yield weighted(weight)
+        yield sum_with_weight(weight)
         if b * d % 2 == 0:
-            yield weighted(weight, arity=2)
+            yield sum_with_weight(weight, arity=2)
     shared = positive(2, 3)
-    yield weighted(KroneckerParameter((shared, shared)))
+    yield sum_with_weight(KroneckerParameter((shared, shared)))
 
 
 def tensor_dot_kronecker() -> Iterator[Circuit]:
     for shape in product((1, 2), repeat=6):
         factors = [positive(*shape[i : i + 2]) for i in (0, 2, 4)]
-        yield weighted(KroneckerParameter((KroneckerParameter((factors[0], factors[1])), factors[2])))
-        yield weighted(KroneckerParameter((factors[0], KroneckerParameter((factors[1], factors[2])))))
-    yield weighted(KroneckerParameter((KroneckerParameter((positive(2, 3), positive(3, 1))),) * 2))
+        yield sum_with_weight(KroneckerParameter((KroneckerParameter((factors[0], factors[1])), factors[2])))
+        yield sum_with_weight(KroneckerParameter((factors[0], KroneckerParameter((factors[1], factors[2])))))
+    yield sum_with_weight(KroneckerParameter((KroneckerParameter((positive(2, 3), positive(3, 1))),) * 2))
 
 
 def mixing() -> Iterator[Circuit]:
     for arity, below, top in product((1, 2, 3, 4), repeat=3):
         columns = arity * below
         if columns % top == 0:
-            yield weighted(MixingWeightParameter((positive(top, columns // top),)), arity)
+            yield sum_with_weight(MixingWeightParameter((positive(top, columns // top),)), arity)
 
 
 def categorical_log_softmax() -> Iterator[Circuit]:
@@ -186,5 +186,5 @@ def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
 
 
 def test_a_weight_with_blocks_wider_than_the_inputs_is_refused_with_the_reason():
-    _, watcher = compile_and_watch(weighted(MixingWeightParameter((positive(1, 12),)), arity=3))
+    _, watcher = compile_and_watch(sum_with_weight(MixingWeightParameter((positive(1, 12),)), arity=3))
     assert watcher.refusals_of("Mixing") == ["node 1 has keeps_width False, wanted True"]

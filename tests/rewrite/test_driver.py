@@ -37,7 +37,7 @@ def context(*listeners: Watcher, **options: Any) -> RewriteContext:
     return RewriteContext(compiler="the compiler", fresh=itertools.count(100), listeners=listeners, **options)
 
 
-def rewritten(graph: Graph[Any], *rules: Rule, **options: Any) -> Graph[Any]:
+def rewrite(graph: Graph[Any], *rules: Rule, **options: Any) -> Graph[Any]:
     result = optimize_graph(graph, rules, context(**options))
     assert result is not None
     return result
@@ -62,33 +62,33 @@ def test_the_replacement_has_the_inputs_of_the_entry_point_and_the_users_of_the_
         {2: (0, 1, 0), 3: (2,), 4: (3, 0), 5: (3, 3)},
         (4, 5),
     )
-    assert picture(rewritten(graph, FUSE)) == "0:x() 1:y() 100:a+b(0,1,0) 4:z(100,0) 5:w(100,100) -> 4,5"
+    assert picture(rewrite(graph, FUSE)) == "0:x() 1:y() 100:a+b(0,1,0) 4:z(100,0) 5:w(100,100) -> 4,5"
 
 
 def test_several_new_nodes_are_a_chain():
     graph = chain(C("x"), A("a"), C("y"))
-    assert picture(rewritten(graph, SHATTER)) == "0:x() 100:a0(0) 101:a1(100) 102:a2(101) 2:y(102) -> 2"
+    assert picture(rewrite(graph, SHATTER)) == "0:x() 100:a0(0) 101:a1(100) 102:a2(101) 2:y(102) -> 2"
 
 
 def test_a_root_that_is_an_output_is_replaced_in_every_output_position():
     graph = chain(C("x"), B("b"), A("a"), outputs=(2, 0, 2))
-    assert picture(rewritten(graph, FUSE)) == "0:x() 100:a+b(0) -> 100,0,100"
+    assert picture(rewrite(graph, FUSE)) == "0:x() 100:a+b(0) -> 100,0,100"
 
 
 def test_neighbouring_matches_read_each_other():
     graph = chain(B("b0"), A("a0"), B("b1"), A("a1"))
-    assert picture(rewritten(graph, FUSE)) == "100:a0+b0() 101:a1+b1(100) -> 101"
+    assert picture(rewrite(graph, FUSE)) == "100:a0+b0() 101:a1+b1(100) -> 101"
 
 
 def test_the_replacement_gets_the_position_of_the_root_after_its_inputs():
     graph = toy_graph({0: B("b"), 1: C("x"), 2: A("a"), 3: C("y")}, {1: (), 2: (0,), 3: (1, 2)}, (3,))
-    assert picture(rewritten(graph, FUSE)) == "1:x() 100:a+b() 3:y(1,100) -> 3"
+    assert picture(rewrite(graph, FUSE)) == "1:x() 100:a+b() 3:y(1,100) -> 3"
 
 
 def test_untouched_nodes_are_shared_and_the_old_graph_is_unchanged():
     graph = chain(C("x"), B("b"), A("a"), C("y"))
     before = picture(graph)
-    new = rewritten(graph, FUSE)
+    new = rewrite(graph, FUSE)
     assert new.nodes[0] is graph.nodes[0]
     assert new.nodes[3] is graph.nodes[3]
     assert picture(graph) == before
@@ -102,7 +102,7 @@ def test_without_a_match_there_is_no_new_graph():
 def test_only_chosen_matches_are_applied():
     graph = chain(B("b"), A("a"), A("c"))
     both = Rule(pattern("AA", A, A), fuse)
-    assert picture(rewritten(graph, FUSE, both)) == "0:b() 100:c+a(0) -> 100"
+    assert picture(rewrite(graph, FUSE, both)) == "0:b() 100:c+a(0) -> 100"
 
 
 def test_the_compiler_is_handed_to_the_rule_and_the_guard():
@@ -115,7 +115,7 @@ def test_the_compiler_is_handed_to_the_rule_and_the_guard():
     def guard(compiler: Any, match: GraphOptMatch) -> None:
         seen.append(("guard", compiler))
 
-    rewritten(chain(B(), A()), Rule(AB, apply, guard))
+    rewrite(chain(B(), A()), Rule(AB, apply, guard))
     assert seen == [("guard", "the compiler"), ("apply", "the compiler")]
 
 
@@ -123,7 +123,7 @@ def test_lowest_cost_values_the_replacement():
     graph = chain(B("b"), A("a"), A("c"))
     both = Rule(pattern("AA", A, A), fuse)
     costs = {"a+b": 1.0, "c+a": 2.0}
-    new = rewritten(
+    new = rewrite(
         graph, FUSE, both, strategy=OptMatchStrategy.LOWEST_COST, cost=lambda match, nodes: costs[nodes[0].name]
     )
     assert picture(new) == "100:a+b() 2:c(100) -> 2"
@@ -238,7 +238,7 @@ def test_searching_a_graph_twice_finds_equal_matches():
     graph = chain(*(A(str(i)) if i % 3 else B(str(i)) for i in range(12)))
     first, second = (match_optimization_patterns(graph, (AB, pattern("AA", A, A))) for _ in range(2))
     assert [str(m) for m in first.found] == [str(m) for m in second.found]
-    assert picture(rewritten(graph, FUSE)) == picture(rewritten(graph, FUSE))
+    assert picture(rewrite(graph, FUSE)) == picture(rewrite(graph, FUSE))
 
 
 @pytest.mark.parametrize("answer", [True, False])

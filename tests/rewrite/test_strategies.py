@@ -21,7 +21,7 @@ CB = pattern("CB", C, B)
 AC = pattern("AC", A, C)
 
 
-def chosen(matches: Matches) -> list[tuple[str, tuple[int, ...]]]:
+def chosen_matches(matches: Matches) -> list[tuple[str, tuple[int, ...]]]:
     return [(m.pattern.name, m.nodes) for m in matches.chosen]
 
 
@@ -32,13 +32,13 @@ def lost(matches: Matches) -> list[tuple[str, str, int, str]]:
 def test_the_largest_match_wins_although_a_smaller_one_is_nearer_to_the_outputs():
     graph = chain(B(), B(), C(), A())  # AC at 3, 2 is above CBB at 2, 1, 0
     matches = match_optimization_patterns(graph, (AC, CBB), OptMatchStrategy.LARGEST_MATCH)
-    assert chosen(matches) == [("CBB", (2, 1, 0))]
+    assert chosen_matches(matches) == [("CBB", (2, 1, 0))]
     assert lost(matches) == snapshot([("AC at 3, 2", "CBB at 2, 1, 0", 2, "the other matches 3 nodes, this one 2")])
 
 
 def test_among_equally_large_matches_the_one_nearest_to_the_outputs_wins():
     matches = match_optimization_patterns(chain(A(), A(), A(), A()), (AA,), OptMatchStrategy.LARGEST_MATCH)
-    assert chosen(matches) == [("AA", (1, 0)), ("AA", (3, 2))]
+    assert chosen_matches(matches) == [("AA", (1, 0)), ("AA", (3, 2))]
     assert lost(matches) == snapshot(
         [("AA at 2, 1", "AA at 3, 2", 2, "as good as the other, which is nearer to the outputs")]
     )
@@ -48,17 +48,17 @@ def test_among_equally_large_matches_of_one_root_the_rule_registered_first_wins(
     again = pattern("AA again", A, A)
     for patterns in ((AA, again), (again, AA)):
         matches = match_optimization_patterns(chain(A(), A()), patterns)
-        assert chosen(matches) == [(patterns[0].name, (1, 0))]
+        assert chosen_matches(matches) == [(patterns[0].name, (1, 0))]
         assert [c.reason for c in matches.conflicts] == ["as good as the other, whose rule was registered first"]
 
 
 def test_the_first_match_is_the_first_found_by_pattern_and_then_by_position():
     graph = chain(B(), B(), C(), A())
     matches = match_optimization_patterns(graph, (AC, CBB), OptMatchStrategy.FIRST_MATCH)
-    assert chosen(matches) == [("AC", (3, 2))]
+    assert chosen_matches(matches) == [("AC", (3, 2))]
     assert lost(matches) == snapshot([("CBB at 2, 1, 0", "AC at 3, 2", 2, "the other was found first")])
     matches = match_optimization_patterns(chain(A(), A(), A()), (AA,), OptMatchStrategy.FIRST_MATCH)
-    assert chosen(matches) == [("AA", (1, 0))]
+    assert chosen_matches(matches) == [("AA", (1, 0))]
 
 
 def test_the_lowest_cost_wins_whatever_its_size_and_position():
@@ -67,7 +67,7 @@ def test_the_lowest_cost_wins_whatever_its_size_and_position():
     matches = match_optimization_patterns(
         graph, (AC, CBB, BB), OptMatchStrategy.LOWEST_COST, cost=lambda match: cost[match.pattern.name]
     )
-    assert chosen(matches) == [("BB", (1, 0)), ("AC", (3, 2))]
+    assert chosen_matches(matches) == [("BB", (1, 0)), ("AC", (3, 2))]
     assert lost(matches) == snapshot(
         [("CBB at 2, 1, 0", "BB at 1, 0", 1, "the other changes the cost by -5,000, this one by +200")]
     )
@@ -77,14 +77,14 @@ def test_matches_of_equal_cost_are_decided_by_their_position():
     matches = match_optimization_patterns(
         chain(A(), A(), A()), (AA,), OptMatchStrategy.LOWEST_COST, cost=lambda match: 0.0
     )
-    assert chosen(matches) == [("AA", (2, 1))]
+    assert chosen_matches(matches) == [("AA", (2, 1))]
     assert [c.reason for c in matches.conflicts] == ["as good as the other, which is nearer to the outputs"]
 
 
 def test_a_match_that_lost_frees_its_other_nodes():
     graph = chain(B(), B(), B(), C())  # CB matches 3, 2; BB at 2, 1 loses; BB at 1, 0 shares no node
     matches = match_optimization_patterns(graph, (CB, BB))
-    assert chosen(matches) == [("BB", (1, 0)), ("CB", (3, 2))]
+    assert chosen_matches(matches) == [("BB", (1, 0)), ("CB", (3, 2))]
 
 
 def test_a_declined_match_does_not_take_part_in_conflicts():
@@ -94,7 +94,7 @@ def test_a_declined_match_does_not_take_part_in_conflicts():
         return Refusal(match.pattern.name, match.root, 0, match.root, RefusalKind.DECLINED, found="not today")
 
     matches = match_optimization_patterns(chain(A(), A(), A(), A()), (AA,), accept=accept)
-    assert chosen(matches) == [("AA", (2, 1))]
+    assert chosen_matches(matches) == [("AA", (2, 1))]
     assert [str(m) for m in matches.found] == ["AA at 1, 0", "AA at 2, 1"]
     assert [r.reason for r in matches.refusals] == [
         "node 0 reads nothing, and entry 1 is still to be found",
@@ -128,7 +128,7 @@ def test_every_match_is_chosen_or_shares_a_node_with_a_chosen_one(graph: Graph[s
     order = list(toys.nodes)
     assert [order.index(m.root) for m in matches.chosen] == sorted(order.index(m.root) for m in matches.chosen)
     again = match_optimization_patterns(toys, PATTERNS, strategy, cost=lambda match: -float(match.root))
-    assert chosen(again) == chosen(matches)
+    assert chosen_matches(again) == chosen_matches(matches)
     assert lost(again) == lost(matches)
 
 

@@ -153,11 +153,11 @@ def test_a_leaf_keeps_its_name_and_leaves_of_one_path_are_numbered():
     b = CircuitBuilder()
     gaussian = GaussianLayer(scope=(0,), num_output_units=2, mean=leaf(2, name="mu"), stddev=leaf(2))
     node = b.add(gaussian)
-    both = b.sum(node, num_units=1, weight=added(weight, added(leaf(1, 2), leaf(1, 2, name="w"))))
+    both = b.sum(node, num_units=1, weight=add(weight, add(leaf(1, 2), leaf(1, 2, name="w"))))
     assert list(b.build(both).leaf_names.values()) == snapshot(["mu", "0.stddev", "1.weight", "1.weight/2", "w"])
 
 
-def added(left: ParameterNode, right: ParameterNode) -> ParameterNode:
+def add(left: ParameterNode, right: ParameterNode) -> ParameterNode:
     return SumParameter((left, right))
 
 

@@ -58,7 +58,7 @@ def first_leaf(circuit: Circuit) -> TensorParameter:
     return next(iter(circuit.leaf_names))
 
 
-def broken(change: Callable[[Json], object]) -> Json:
+def change_json(change: Callable[[Json], object]) -> Json:
     data = copy.deepcopy(circuit_to_json(small()))
     change(data)
     return data
@@ -155,7 +155,7 @@ def test_constants_without_a_stated_precision_load_too():
         for row in data["parameters"]:
             row["initializer"] = {"type": "ConstantInitializer", "value": [[0.5, 1], [1, 0]]}
 
-    data = broken(lambda d: forget({"parameters": [row for row in d["parameters"] if "initializer" in row]}))
+    data = change_json(lambda d: forget({"parameters": [row for row in d["parameters"] if "initializer" in row]}))
     assert first_leaf(circuit_from_json(data)).initializer.value.dtype == np.float64  # type: ignore[attr-defined]
 
 
@@ -268,25 +268,25 @@ def test_a_damaged_compressed_file_is_refused(tmp_path):
 @pytest.mark.parametrize("version", [2, 99, 0, -1, "1", 1.0, None])
 def test_a_different_version_is_refused(version):
     with pytest.raises(FileFormatError, match=f"reads circuit-explorer circuit version 1; found {version!r}"):
-        circuit_from_json(broken(lambda data: data.update(version=version)))
+        circuit_from_json(change_json(lambda data: data.update(version=version)))
 
 
 @pytest.mark.parametrize("part", ["parameters", "layers", "outputs"])
 def test_a_file_without_a_part_is_refused(part):
     with pytest.raises(FileFormatError, match=f"incomplete circuit: KeyError: '{part}'"):
-        circuit_from_json(broken(lambda data: data.pop(part)))
+        circuit_from_json(change_json(lambda data: data.pop(part)))
 
 
 @pytest.mark.parametrize("field", ["id", "inputs", "type", "num_output_units", "num_categories", "scope"])
 def test_a_layer_without_a_field_is_refused(field):
     with pytest.raises(FileFormatError, match=field):
-        circuit_from_json(broken(lambda data: data["layers"][0].pop(field)))
+        circuit_from_json(change_json(lambda data: data["layers"][0].pop(field)))
 
 
 @pytest.mark.parametrize("field", ["size", "dtype", "initializer", "type"])
 def test_a_leaf_without_a_field_is_refused(field):
     with pytest.raises(FileFormatError, match=field):
-        circuit_from_json(broken(lambda data: data["parameters"][0].pop(field)))
+        circuit_from_json(change_json(lambda data: data["parameters"][0].pop(field)))
 
 
 CHANGES: dict[str, tuple[Callable[[Json], object], str]] = {
@@ -331,17 +331,17 @@ CHANGES: dict[str, tuple[Callable[[Json], object], str]] = {
 def test_a_file_with_an_invalid_circuit_is_refused_with_the_reason(what):
     change, message = CHANGES[what]
     with pytest.raises(FileFormatError, match=message):
-        circuit_from_json(broken(change))
+        circuit_from_json(change_json(change))
 
 
 def test_the_message_names_the_file(tmp_path):
-    (tmp_path / "c.json").write_text(json.dumps(broken(CHANGES["layer type"][0])))
+    (tmp_path / "c.json").write_text(json.dumps(change_json(CHANGES["layer type"][0])))
     with pytest.raises(FileFormatError, match=r"c\.json: invalid circuit"):
         Circuit.load(tmp_path / "c.json")
 
 
 def test_unknown_fields_are_ignored():
-    assert str(circuit_from_json(broken(lambda d: d["layers"][0].update(colour="red")))) == str(small())
+    assert str(circuit_from_json(change_json(lambda d: d["layers"][0].update(colour="red")))) == str(small())
 
 
 SILENT: dict[str, Callable[[Json], object]] = {
@@ -361,7 +361,7 @@ SILENT: dict[str, Callable[[Json], object]] = {
 @pytest.mark.parametrize("what", SILENT)
 def test_a_file_with_a_subtle_error_is_refused(what):
     with pytest.raises(FileFormatError):
-        circuit_from_json(broken(SILENT[what]))
+        circuit_from_json(change_json(SILENT[what]))
 
 
 def test_a_file_that_is_nested_too_deeply_is_refused(tmp_path):

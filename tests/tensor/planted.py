@@ -16,7 +16,7 @@ WIDE, POSITIVE = Quantization(4.0, 20), Quantization(0.05, -128)
 Plant = Callable[[Variable, Variable], Variable]
 
 
-def known(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Constant:
+def random_constant(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Constant:
     """A constant with numbers from 0.5 to 1.5."""
     generator = torch.Generator().manual_seed(seed)
     return Constant(torch.rand(shape, generator=generator, dtype=torch.float64).to(dtype) + 0.5)
@@ -90,7 +90,7 @@ def picture(x: Variable) -> Variable:
     return call(aten.reshape.default, x, [1, 4, 2, 2])
 
 
-def turned(x: Variable) -> Variable:
+def transpose(x: Variable) -> Variable:
     """A transpose."""
     axes = len(x.tensor_type.shape)
     return call(aten.permute.default, x, list(range(axes))[::-1])
@@ -101,7 +101,7 @@ def part(x: Variable, start: int, stop: int, axis: int = 0) -> Variable:
     return call(aten.slice.Tensor, x, axis, start, stop)
 
 
-def picked(x: Variable, *rows: int) -> Variable:
+def select_rows(x: Variable, *rows: int) -> Variable:
     """Some rows by their numbers."""
     return call(aten.index_select.default, x, 0, Constant(torch.tensor(rows)))
 
@@ -109,13 +109,13 @@ def picked(x: Variable, *rows: int) -> Variable:
 def norm(x: Variable, *numbers: float, eps: float = 1e-3) -> Variable:
     """A batch norm of 4 channels: weight, bias, mean and variance, random ones if none are given."""
     parts = [Constant(torch.full((4,), n, dtype=torch.float64)) for n in numbers]
-    parts = parts or [known(4, seed=i) for i in range(4)]
+    parts = parts or [random_constant(4, seed=i) for i in range(4)]
     return call(aten._native_batch_norm_legit_no_training.default, x, *parts, 0.1, eps)[0]
 
 
 def conv(x: Variable) -> Variable:
     """A convolution of 4 channels."""
-    return call(aten.conv2d.default, x, known(4, 4, 1, 1))
+    return call(aten.conv2d.default, x, random_constant(4, 4, 1, 1))
 
 
 def whole(x: Variable, of: Quantization = A) -> Variable:
@@ -190,8 +190,8 @@ PLANTS: dict[str, Plant] = {
     "broadcasts": lambda x, y: neg(call(aten.expand.default, call(aten.expand.default, x, [2, 4, 4]), [3, 2, 4, 4])),
     "alias": lambda x, y: neg(call(aten.alias.default, x)),
     "dropout": lambda x, y: neg(call(aten.dropout.default, x, 0.5, False)),
-    "range": lambda x, y: neg(picked(x, 1, 2)),
-    "selections": lambda x, y: picked(picked(x, 3, 0, 2), 2, 0),
+    "range": lambda x, y: neg(select_rows(x, 1, 2)),
+    "selections": lambda x, y: select_rows(select_rows(x, 3, 0, 2), 2, 0),
     "slices": lambda x, y: neg(part(part(x, 0, 3), 1, 3)),
     "where": lambda x, y: neg(call(aten.where.self, Constant(torch.tensor(True)), x, y)),
     "log softmax": lambda x, y: log(softmax(x)),
@@ -215,12 +215,12 @@ PLANTS: dict[str, Plant] = {
     "factor": lambda x, y: add(x, mul(y, 3.0)),
     "sum of product": lambda x, y: add(x, mul(x, y)),
     "mm +": lambda x, y: add(call(aten.mm.default, x, y), y),
-    "linear +": lambda x, y: add(call(aten.linear.default, x, known(4, 4)), known(4)),
+    "linear +": lambda x, y: add(call(aten.linear.default, x, random_constant(4, 4)), random_constant(4)),
     "rows": lambda x, y: add(add(add(select(x, 0), select(x, 1)), select(x, 2)), select(x, 3)),
     "0 *": lambda x, y: mul(Constant(torch.zeros(4, 4, dtype=torch.float64)), x),
-    "conv *": lambda x, y: mul(conv(picture(x)), known(4, 1, 1)),
+    "conv *": lambda x, y: mul(conv(picture(x)), random_constant(4, 1, 1)),
     "conv norm": lambda x, y: norm(conv(picture(x))),
-    "norm *": lambda x, y: mul(norm(picture(x)), known(4, 1, 1)),
+    "norm *": lambda x, y: mul(norm(picture(x)), random_constant(4, 1, 1)),
     "norm of nothing": lambda x, y: neg(norm(picture(x), 1.0, 0.0, 0.0, 1.0, eps=0.0)),
     "norm of a view": lambda x, y: norm(call(aten.view.default, picture(x), [1, 4, 4])),
     "part of a norm": lambda x, y: part(norm(picture(x)), 0, 1, 2),
@@ -230,15 +230,15 @@ PLANTS: dict[str, Plant] = {
     "concat of parts": lambda x, y: neg(cat(part(x, 0, 2), part(x, 2, 3), y)),
     "concat of all parts": lambda x, y: neg(cat(part(x, 0, 2), part(x, 2, 4))),
     "concat of relus": lambda x, y: cat(relu(x), relu(y)),
-    "prelu": lambda x, y: call(aten.prelu.default, turned(x), number_row(0.25)),
-    "part of a transpose": lambda x, y: neg(part(turned(x), 1, 3)),
-    "tile": lambda x, y: call(aten.repeat.default, turned(x), [1, 2]),
-    "pad": lambda x, y: call(aten.constant_pad_nd.default, turned(x), [1, 2], 3.0),
-    "power": lambda x, y: call(aten.pow.Tensor_Tensor, turned(positive(x)), turned(y)),
-    "shuffle": lambda x, y: call(aten.channel_shuffle.default, turned(picture(x)), 2),
+    "prelu": lambda x, y: call(aten.prelu.default, transpose(x), number_row(0.25)),
+    "part of a transpose": lambda x, y: neg(part(transpose(x), 1, 3)),
+    "tile": lambda x, y: call(aten.repeat.default, transpose(x), [1, 2]),
+    "pad": lambda x, y: call(aten.constant_pad_nd.default, transpose(x), [1, 2], 3.0),
+    "power": lambda x, y: call(aten.pow.Tensor_Tensor, transpose(positive(x)), transpose(y)),
+    "shuffle": lambda x, y: call(aten.channel_shuffle.default, transpose(picture(x)), 2),
     "max": lambda x, y: call(aten.max.dim, x, 1)[0],
-    "layer norm": lambda x, y: mul(call(aten.layer_norm.default, x, [4]), known(4)),
-    "left factor": lambda x, y: add(*(call(aten.mm.default, x, known(4, 4, seed=i)) for i in (1, 2))),
+    "layer norm": lambda x, y: mul(call(aten.layer_norm.default, x, [4]), random_constant(4)),
+    "left factor": lambda x, y: add(*(call(aten.mm.default, x, random_constant(4, 4, seed=i)) for i in (1, 2))),
     "right factor": lambda x, y: add(*(call(aten.mm.default, v, W) for v in (x, y))),
     "no pad": lambda x, y: neg(call(aten.constant_pad_nd.default, x, [0, 0])),
     "greatest of one": lambda x, y: neg(call(aten.max_pool2d.default, picture(x), [1, 1])),
@@ -254,16 +254,16 @@ PLANTS: dict[str, Plant] = {
     "relu of linear": lambda x, y: relu(
         real(quantized.apply(quantized.linear, [whole(x), bytes_of(4, 4, of=B)], WIDE))
     ),
-    "turned constant": lambda x, y: turned(whole_constant()),
+    "turned constant": lambda x, y: transpose(whole_constant()),
     "view quantized": lambda x, y: quantized.quantize(call(aten.view.default, cast(x, torch.float32), [2, 8]), A),
     "parts of the next axis": lambda x, y: neg(call(aten.cat.default, [part(x, i, i + 1) for i in range(4)], 1)),
-    "matmul +": lambda x, y: add(call(aten.matmul.default, x, W), known(4)),
+    "matmul +": lambda x, y: add(call(aten.matmul.default, x, W), random_constant(4)),
     "mean": lambda x, y: call(aten.mean.dim, picture(x), [2, 3]),
-    "reshape of a constant": lambda x, y: add(x, call(aten.reshape.default, known(16), [4, 4])),
+    "reshape of a constant": lambda x, y: add(x, call(aten.reshape.default, random_constant(16), [4, 4])),
     "reshape of a splat": lambda x, y: add(x, call(aten.reshape.default, call(aten.ones.default, [16]), [4, 4])),
     "clip of a clip": lambda x, y: call(aten.clamp.default, relu(x), 0.0),
-    "relu of a transpose": lambda x, y: relu(turned(x)),
-    "exp of a transpose": lambda x, y: exp(turned(x)),
+    "relu of a transpose": lambda x, y: relu(transpose(x)),
+    "exp of a transpose": lambda x, y: exp(transpose(x)),
     "add 0": lambda x, y: neg(add(x, 0.0)),
     "alpha": lambda x, y: call(aten.add.Tensor, x, y, alpha=3),
     "same shape": lambda x, y: neg(call(aten.reshape.default, x, [4, 4])),
@@ -272,7 +272,7 @@ PLANTS: dict[str, Plant] = {
     "greatest with indices": lambda x, y: call(aten.max_pool2d_with_indices.default, picture(x), [2, 2])[0],
     "shuffle by hand": lambda x, y: shuffled_by_hand(picture(x)),
     "pad and conv": lambda x, y: conv(call(aten.constant_pad_nd.default, picture(x), [1, 1, 1, 1])),
-    "transpose of a product": lambda x, y: call(aten.mm.default, flat_picture(x), known(16, 2)),
+    "transpose of a product": lambda x, y: call(aten.mm.default, flat_picture(x), random_constant(16, 2)),
     "reshapes joined": lambda x, y: call(
         aten.cat.default, [call(aten.reshape.default, v, [4, 2, 2]) for v in (x, y)], 0
     ),
@@ -297,19 +297,19 @@ PLANTS: dict[str, Plant] = {
     "identity clip": lambda x, y: real(quantized.apply(quantized.clip, [whole(x)], A, min=-9.0, max=9.0)),
     "identity relu": lambda x, y: real(quantized.apply(quantized.relu, [whole(x, POSITIVE)], POSITIVE)),
     "relu of a clip": lambda x, y: relu(call(aten.clamp.default, x, -1.0, 2.0)),
-    "sum of transposes": lambda x, y: add(turned(x), turned(y)),
+    "sum of transposes": lambda x, y: add(transpose(x), transpose(y)),
     "norm of a transpose": lambda x, y: norm(call(aten.permute.default, picture(x), [0, 1, 3, 2])),
-    "concat of transposes": lambda x, y: cat(turned(x), turned(y)),
-    "quantized transpose": lambda x, y: whole(turned(x)),
-    "dequantized transpose": lambda x, y: real(turned(whole(x))),
+    "concat of transposes": lambda x, y: cat(transpose(x), transpose(y)),
+    "quantized transpose": lambda x, y: whole(transpose(x)),
+    "dequantized transpose": lambda x, y: real(transpose(whole(x))),
     "exp of a reshape": lambda x, y: exp(picture(x)),
-    "transposed constant": lambda x, y: add(x, turned(W)),
+    "transposed constant": lambda x, y: add(x, transpose(W)),
     "copy": lambda x, y: neg(call(aten.clone.default, x)),
     "same order": lambda x, y: neg(call(aten.permute.default, x, [0, 1])),
     "relu relu": lambda x, y: neg(relu(relu(x))),
     "concat of one": lambda x, y: neg(cat(x)),
     "repeated once": lambda x, y: neg(call(aten.repeat.default, x, [1, 1])),
-    "transposes": lambda x, y: turned(turned(x)),
+    "transposes": lambda x, y: transpose(transpose(x)),
     "hardtanh": lambda x, y: call(aten.hardtanh.default, x),
     "t": lambda x, y: call(aten.t.default, x),
     "transpose of ones": lambda x, y: neg(call(aten.permute.default, total(x), [1, 0])),
@@ -325,7 +325,7 @@ PLANTS: dict[str, Plant] = {
         relu(call(aten.mm.default, real(whole(x)), real(whole(y, B)))), WIDE
     ),
 }
-W = known(4, 4)
+W = random_constant(4, 4)
 FIVES = Constant(torch.full((4, 4), 5.0, dtype=torch.float64))
 LEAST = Constant(torch.full((4, 4), -128, dtype=torch.int8), quantization=A)
 
@@ -348,7 +348,7 @@ def number_row(value: float) -> Constant:
 
 def whole_constant() -> Variable:
     """A constant, quantized."""
-    return quantized.quantize(known(4, 4, dtype=torch.float32), A)
+    return quantized.quantize(random_constant(4, 4, dtype=torch.float32), A)
 
 
 def inputs() -> tuple[Variable, Variable]:

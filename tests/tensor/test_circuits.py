@@ -36,7 +36,7 @@ AFTER_PASSES = {  # operators before the default passes, and at most after them
 }
 
 
-def repeated(graph):
+def repeated_operators(graph):
     """The operators that have the same inputs and settings as an earlier one."""
     seen = [(node.op, *node.inputs) for node in graph.toposort()]
     return [key for i, key in enumerate(seen) if key in seen[:i]]
@@ -81,7 +81,7 @@ def test_the_graph_of_a_circuit_has_its_values_before_and_after_the_default_pass
         torch.testing.assert_close(to_module(graph)(x), wanted, rtol=1e-6, atol=0)  # logs and sums in another order
     assert len(graph) <= at_most
     assert not views_of_the_same_shape(graph)
-    assert not repeated(graph)
+    assert not repeated_operators(graph)
     assert not from_constants(graph)
     if name in DRAWN_28_BY_28:
         assert circuit.num_variables == 28 * 28

@@ -31,7 +31,7 @@ def relu_(v):
     return call(aten.relu_.default, v)
 
 
-def transposed(v):
+def transpose(v):
     return call(aten.t.default, v)
 
 
@@ -47,7 +47,7 @@ def graph(inputs, *outputs):
     return found
 
 
-def refused(inputs, *outputs):
+def refusal_of(inputs, *outputs):
     """What the handler has against a graph."""
     with pytest.raises(InconsistencyError) as error:
         graph(inputs, *outputs).validate()
@@ -78,7 +78,7 @@ def test_operators_declare_aliases_and_overwritten_inputs(result, shared, destro
 
 def test_roots_and_views_of_memory():
     base = exp(x)
-    view = transposed(call(aten.view.default, base, [3, 3]))
+    view = transpose(call(aten.view.default, base, [3, 3]))
     new = relu_(view)
     held = graph_of([x], new, exp(base))
     new = held.outputs[0]
@@ -98,46 +98,46 @@ def test_the_type_of_a_result_that_is_written_over_an_input():
 
 
 def test_neither_inputs_nor_constants_are_overwritten():
-    assert "would overwrite the input x of the graph" in refused([x], relu_(x))
-    assert "would overwrite the input x" in refused([x], relu_(transposed(x)))
+    assert "would overwrite the input x of the graph" in refusal_of([x], relu_(x))
+    assert "would overwrite the input x" in refusal_of([x], relu_(transpose(x)))
     weight = Constant(torch.ones(3, 3), "weight")
-    assert "would overwrite the constant weight" in refused([x], add_(weight, x))
+    assert "would overwrite the constant weight" in refusal_of([x], add_(weight, x))
 
 
 def test_an_output_of_the_graph_is_not_overwritten():
     base = exp(x)
-    assert "an output of the graph, or a view" in refused([x], base, relu_(base))
-    assert "an output of the graph, or a view" in refused([x], transposed(base), relu_(base))
-    assert "an output of the graph, or a view" in refused([x], base, relu_(transposed(base)))
+    assert "an output of the graph, or a view" in refusal_of([x], base, relu_(base))
+    assert "an output of the graph, or a view" in refusal_of([x], transpose(base), relu_(base))
+    assert "an output of the graph, or a view" in refusal_of([x], base, relu_(transpose(base)))
     graph([x], relu_(base), exp(relu_(exp(x)))).validate()
 
 
 def test_an_input_that_another_input_shares_is_not_overwritten():
     base = exp(x)
-    assert "whose memory input 1 shares" in refused([x], add_(base, base))
-    assert "whose memory input 1 shares" in refused([x], add_(base, transposed(base)))
-    assert "whose memory input 1 shares" in refused([x], add_(transposed(base), transposed(base)))
-    graph([x], add_(base, transposed(exp(x)))).validate()
+    assert "whose memory input 1 shares" in refusal_of([x], add_(base, base))
+    assert "whose memory input 1 shares" in refusal_of([x], add_(base, transpose(base)))
+    assert "whose memory input 1 shares" in refusal_of([x], add_(transpose(base), transpose(base)))
+    graph([x], add_(base, transpose(exp(x)))).validate()
 
 
 def test_nothing_is_overwritten_twice():
     base = exp(x)
-    assert "would both overwrite" in refused([x, y], add(add_(base, y), add_(base, x)))
-    assert "would both overwrite" in refused([x, y], add(add_(base, y), relu_(transposed(base))))
+    assert "would both overwrite" in refusal_of([x, y], add(add_(base, y), add_(base, x)))
+    assert "would both overwrite" in refusal_of([x, y], add(add_(base, y), relu_(transpose(base))))
     graph([x, y], relu_(add_(base, y))).validate()
 
 
 def test_a_user_of_the_overwritten_result_cannot_run_before_it():
     base = exp(x)
     new = relu_(base)
-    assert "cannot run before it, because it needs its result" in refused([x], add(new, mul(base, new)))
-    assert "cannot run before it" in refused([x], add(new, mul(transposed(base), new)))
+    assert "cannot run before it, because it needs its result" in refusal_of([x], add(new, mul(base, new)))
+    assert "cannot run before it" in refusal_of([x], add(new, mul(transpose(base), new)))
 
 
 def test_a_cycle_of_two_overwriting_operators_is_refused():
     a, b = exp(x), exp(y)
     first, second = add_(a, b), add_(b, a)
-    assert "cannot all run before it is overwritten" in refused([x, y], add(first, second))
+    assert "cannot all run before it is overwritten" in refusal_of([x, y], add(first, second))
 
 
 def test_a_long_cycle_of_overwriting_operators_is_refused():
@@ -146,7 +146,7 @@ def test_a_long_cycle_of_overwriting_operators_is_refused():
     total = around[0]
     for value in around[1:]:
         total = add(total, value)
-    assert "cannot all run before it is overwritten" in refused([x], total)
+    assert "cannot all run before it is overwritten" in refusal_of([x], total)
     open_ = [add_(base, following) for base, following in pairwise(bases)]
     total = open_[0]
     for value in open_[1:]:
@@ -161,16 +161,16 @@ def test_a_view_whose_elements_share_a_location_is_not_overwritten():
     row = exp(small)
     wide = call(aten.expand.default, row, [3, 3])
     assert overlaps_itself(wide)
-    assert not overlaps_itself(transposed(exp(x)))
+    assert not overlaps_itself(transpose(exp(x)))
     assert not overlaps_itself(call(aten.slice.Tensor, exp(x), 1, 0, 3, 2))
-    assert "share a memory location" in refused([small], relu_(wide))
+    assert "share a memory location" in refusal_of([small], relu_(wide))
     windows = call(aten.unfold.default, row, 0, 2, 1)
     assert overlaps_itself(windows)
 
 
 def test_nothing_is_overwritten_where_parameters_are_trained():
     weight = Constant(nn.Parameter(torch.ones(3, 3)), "weight", trainable=True)
-    assert "the gradient of weight may need" in refused([x], relu_(mul(exp(x), weight)))
+    assert "the gradient of weight may need" in refusal_of([x], relu_(mul(exp(x), weight)))
 
 
 # ---------------------------------------------------------------------- the order
@@ -178,7 +178,7 @@ def test_nothing_is_overwritten_where_parameters_are_trained():
 
 def test_all_users_of_a_value_run_before_it_is_overwritten():
     base = exp(x)
-    outputs = [relu_(base), mul(base, y), mul(transposed(base), y)]
+    outputs = [relu_(base), mul(base, y), mul(transpose(base), y)]
     found = graph([x, y], *outputs)
     found.validate()
     assert [node.op.name for node in found.toposort()] == ["exp", "mul", "t", "mul", "relu_"]
@@ -239,7 +239,7 @@ def test_a_new_user_of_an_overwritten_value_is_ordered_or_refused():
     found.replace_validate(found.outputs[1], call(aten.neg.default, base))
     assert [node.op.name for node in found.toposort()] == ["exp", "neg", "relu_"]
     with pytest.raises(InconsistencyError, match="output of the graph, or a view of one"):
-        found.replace_validate(found.outputs[1], transposed(base))
+        found.replace_validate(found.outputs[1], transpose(base))
     with pytest.raises(InconsistencyError, match="output of the graph, or a view of one"):
         found.replace_validate(found.outputs[1], base)
     with pytest.raises(InconsistencyError, match="cannot run before it"):
@@ -250,7 +250,7 @@ def test_a_new_user_of_an_overwritten_value_is_ordered_or_refused():
 
 def test_a_view_inserted_before_an_overwriting_operator_is_detected():
     a, b = exp(x), exp(y)
-    view = transposed(a)
+    view = transpose(a)
     found = graph([x, y], relu_(view), mul(b, y))
     found.validate()
     a, b = (next(n for n in found.nodes if n.op.name == "exp" and n.inputs[0].name == name) for name in "xy")

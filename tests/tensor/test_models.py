@@ -39,7 +39,7 @@ def counts(graph):
     return found
 
 
-def named(graph, *names):
+def operators_named(graph, *names):
     return [node for node in graph.toposort() if node.op.name in names]
 
 
@@ -105,14 +105,14 @@ def test_a_module_of_doubles_becomes_a_graph_of_doubles():
     ),
 )
 def test_batch_norms_follow_convolutions_as_in_the_papers(name, behind_conv, others):
-    norms = named(import_model(name), "_native_batch_norm_legit_no_training")
+    norms = operators_named(import_model(name), "_native_batch_norm_legit_no_training")
     assert sum(below(node) == "conv2d" for node in norms) == behind_conv
     assert sum(below(node) != "conv2d" for node in norms) == others
 
 
 @pytest.mark.parametrize(("name", "count"), each(("mobilenet_v2", 35), ("mobilenet_small", 9)))
 def test_mobilenet_clips(name, count):
-    clips = named(import_model(name), "hardtanh")
+    clips = operators_named(import_model(name), "hardtanh")
     assert [(node.op["min_val"], node.op["max_val"]) for node in clips] == [(0, 6)] * count
 
 
@@ -121,14 +121,14 @@ def test_mobilenet_clips(name, count):
     each(("squeezenet1_1", 8), ("squeezenet_small", 2), ("shufflenet_v2", 3), ("shufflenet_small", 2)),
 )
 def test_relus_are_joined_by_concatenations(name, expected):
-    joined = named(import_model(name), "cat")
+    joined = operators_named(import_model(name), "cat")
     assert sum(all(below(node, i) == "relu" for i in range(len(node.inputs))) for node in joined) == expected
 
 
 @pytest.mark.parametrize(("name", "count"), each(("shufflenet_v2", 16), ("shufflenet_small", 3)))
 def test_shufflenet_shuffles(name, count):
     shuffles = 0
-    for node in named(import_model(name), "view"):
+    for node in operators_named(import_model(name), "view"):
         copied = node.inputs[0].owner
         turned = copied.inputs[0].owner if copied else None
         chain = [copied, turned, turned.inputs[0].owner if turned else None]
@@ -139,7 +139,7 @@ def test_shufflenet_shuffles(name, count):
 @pytest.mark.parametrize("name", ["transformer", "transformer_sdpa"])
 def test_query_key_and_value_read_one_input(name):
     readers = {}
-    for node in named(import_model(name), "linear"):
+    for node in operators_named(import_model(name), "linear"):
         readers.setdefault(node.inputs[0], []).append(node)
     assert [len(nodes) for nodes in readers.values()] == [3, 1, 1, 1]
 
@@ -166,7 +166,7 @@ def test_core_level_decomposes_operators():
 
 
 def test_operators_have_their_module_and_source_line():
-    node = named(import_model("resnet_small"), "conv2d")[1]
+    node = operators_named(import_model("resnet_small"), "conv2d")[1]
     assert node.location.module == "4.conv1"
     assert node.location.line.startswith("models.py:")
 

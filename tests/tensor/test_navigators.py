@@ -30,7 +30,7 @@ x, y, z = variables("x y z")
 A, B, C, D, E, F = (op.target for op in (op1, op2, op3, op4, op5, op6))
 
 
-def led(pattern, replacement, inputs, output, lead=TopoRewriter, **options):
+def rewrite(pattern, replacement, inputs, output, lead=TopoRewriter, **options):
     graph = FunctionGraph(inputs, [output])
     lead(PatternSub(pattern, replacement), **options).rewrite(graph)
     graph.verify()
@@ -66,7 +66,7 @@ def test_a_pattern_is_replaced(pattern, replacement, output, expected):
         assert repr(found) == expected
         return
     inputs = [v for v in (x, y, z) if v.name in repr(FunctionGraph([x, y, z], [output]))]
-    assert led(ops(pattern), ops(replacement), inputs, output, ignore_newtrees=True) == expected
+    assert rewrite(ops(pattern), ops(replacement), inputs, output, ignore_newtrees=True) == expected
 
 
 def ops(pattern):
@@ -80,7 +80,7 @@ def ops(pattern):
 @pytest.mark.parametrize(("length", "expected"), [(4, "[x]"), (5, "[op1(x)]")])
 @pytest.mark.parametrize("lead", [in2out, out2in, dfs_rewriter])
 def test_pairs_of_an_involution_cancel(length, expected, lead):
-    assert led(ops((A, (A, "1"))), "1", [x], chain(length), lead) == expected
+    assert rewrite(ops((A, (A, "1"))), "1", [x], chain(length), lead) == expected
 
 
 def test_new_nodes_are_rewritten_only_if_visited():
@@ -96,14 +96,14 @@ def test_new_nodes_are_rewritten_only_if_visited():
 
 
 def test_an_ambiguous_pattern_keeps_one_operator():
-    assert led(ops((A, (A, "1"))), ops((A, "1")), [x], chain(5)) == "[op1(x)]"
+    assert rewrite(ops((A, (A, "1"))), ops((A, "1")), [x], chain(5)) == "[op1(x)]"
 
 
 def test_nodes_with_other_users_are_not_matched_inside_a_pattern():
     inner = op2(x, y)
     output = op5(op1(inner, z), inner)
     pattern, replacement = ops((A, (B, "1", "2"), "3")), ops((D, "3", "2"))
-    assert led(pattern, replacement, [x, y, z], output) == "[op5(op1(*1 -> op2(x, y), z), *1)]"
+    assert rewrite(pattern, replacement, [x, y, z], output) == "[op5(op1(*1 -> op2(x, y), z), *1)]"
     graph = FunctionGraph([x, y, z], [output])
     TopoRewriter(PatternSub(pattern, replacement, allow_multiple_clients=True)).rewrite(graph)
     assert repr(graph) == "[op5(op4(z, y), op2(x, y))]"

@@ -33,20 +33,20 @@ class LastRead(nn.Module):
         return dropout(hidden * torch.bernoulli(hidden.sigmoid()), 0.5, True) + noise
 
 
-def seeded(module, *arguments):
+def run_with_seed(module, *arguments):
     torch.manual_seed(7)
     return tree_leaves(module(*arguments))
 
 
 @pytest.mark.parametrize("module", [LastFirst(), LastRead()], ids=["returned", "read"])
 def test_a_seed_draws_the_numbers_of_the_module_in_every_step_and_in_copies(module):
-    wanted = seeded(module, x)
+    wanted = run_with_seed(module, x)
     trace = explorer.record(module, (x,), mode="train")
     graph = from_module(module, (x,), training=True)
     modules = [trace.circuit_at(step) for step in trace.steps if step.changed] + [trace.compiled, trace.circuit_at(0)]
     modules += [to_module(graph), to_module(graph.clone()), to_module(graph.clone().clone())]
     for made in modules:
-        assert all(map(torch.equal, seeded(made, x), wanted))
+        assert all(map(torch.equal, run_with_seed(made, x), wanted))
     assert all(check.max_difference == 0.0 for check in trace.check())
 
 
@@ -65,10 +65,10 @@ def test_a_replaced_random_operator_keeps_its_position():
     a = Variable(TensorType(torch.float32, (6,)), name="a")
     graph = FunctionGraph([a], [call(aten.dropout.default, v, 0.5, True) for v in (a, call(aten.neg.default, a))])
     new = call(aten.dropout.default, call(aten.alias.default, graph.inputs[0]), 0.5, True)
-    wanted = seeded(to_module(graph), x)
+    wanted = run_with_seed(to_module(graph), x)
     graph.replace_validate(graph.outputs[0], new)
     assert [node.inputs[0].owner is None for node in graph.toposort() if node.op.is_random] == [False, False]
-    assert all(map(torch.equal, seeded(to_module(graph), x), wanted))
+    assert all(map(torch.equal, run_with_seed(to_module(graph), x), wanted))
 
 
 def test_a_random_operator_that_needs_a_later_one_runs_after_it():

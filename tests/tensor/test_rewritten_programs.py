@@ -26,7 +26,7 @@ from tests.tensor.models import with_fixed_weights
 VIEWS = {"view", "squeeze", "unsqueeze", "transpose", "clone", "contiguous", "alias", "t", "_unsafe_view"}
 
 
-def rewritten(module, *arguments, query="+fast_run", graph=None):
+def rewrite(module, *arguments, query="+fast_run", graph=None):
     """The graph of a module after a query, checked against the module."""
     graph = from_module(module, arguments) if graph is None else graph
     with warnings.catch_warnings():
@@ -51,7 +51,7 @@ def counts(graph):
 )
 def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
     start = len(import_circuit(name))
-    graph = rewritten(compile_circuit(name), rows(name), graph=import_circuit(name).clone())
+    graph = rewrite(compile_circuit(name), rows(name), graph=import_circuit(name).clone())
     found = counts(graph)
     assert not VIEWS & set(found)
     assert not {"softmax", "log_softmax"} & set(found), "they are constants now"
@@ -61,13 +61,13 @@ def test_a_circuit_has_its_softmaxes_computed_and_its_views_merged(name):
 
 def test_the_digits_circuit_in_numbers():
     given = compile_circuit("digits"), rows("digits")
-    graph = rewritten(*given, graph=import_circuit("digits").clone())
+    graph = rewrite(*given, graph=import_circuit("digits").clone())
     found = counts(graph)
     assert len(graph) == 45
     assert (found["sum"], found["select"], found["bmm"], found["permute"]) == (3, 0, 4, 1)
     names = {constant.name for constant in graph.constants}
     assert {"tensors.0.log_softmax.moved", "tensors.1.softmax.moved"} <= names
-    assert "_." not in rewritten(*given, query="+fast_compile", graph=import_circuit("digits").clone()).text()
+    assert "_." not in rewrite(*given, query="+fast_compile", graph=import_circuit("digits").clone()).text()
 
 
 class Block(nn.Module):

@@ -22,7 +22,7 @@ def odd_values(dtype):
     return torch.tensor(ODD if dtype.is_floating_point else WHOLE).to(dtype)
 
 
-def rewritten(database, inputs, expression, arguments):
+def rewrite(database, inputs, expression, arguments):
     """The values of an expression before and after rewriting."""
     graph = graph_of(inputs, expression)
     (before,) = values(graph, arguments)
@@ -53,7 +53,7 @@ EXACT = (
 def test_exact_rules_keep_the_bits(dtype, text):
     given = odd_values(dtype)
     inputs, expression = read(text.format(dtype=dtype), tensors(dtype, x=given.shape))
-    before, after = rewritten(exact_rules(canonicalize, stabilize, specialize), inputs, expression, [given])
+    before, after = rewrite(exact_rules(canonicalize, stabilize, specialize), inputs, expression, [given])
     assert same_bits(before, after), (before, after)
 
 
@@ -112,7 +112,7 @@ def assert_values_kept(text, dtypes):
     given = [small_values(dtype) for dtype in dtypes]
     (wanted,) = values(graph_of(inputs, expression), given)
     for database in (canonicalize, stabilize, specialize, optdb):
-        _, found = rewritten(database.query("+fast_run"), inputs, expression, given)
+        _, found = rewrite(database.query("+fast_run"), inputs, expression, given)
         assert found.dtype == wanted.dtype
         finite = wanted.isfinite()  # a stabilized operator is finite elsewhere too
         tolerance = max(TOLERANCES.get(dtype, 0) for dtype in (*dtypes, wanted.dtype))
@@ -162,7 +162,7 @@ def test_a_bias_of_another_dtype_stays_outside_of_the_linear():
     inputs, expression = read("add(linear(x, w), bias)", known)
     assert refusal(fused.add_to_linear, inputs, expression) == "the dtypes differ"
     arguments = [torch.ones(2, 3).half(), torch.ones(4, 3).half(), torch.arange(4, dtype=torch.int32)]
-    before, after = rewritten(optdb.query("+fast_run"), inputs, expression, arguments)
+    before, after = rewrite(optdb.query("+fast_run"), inputs, expression, arguments)
     assert same_bits(before, after)
 
 

@@ -30,7 +30,7 @@ def group_norms(count):
     return FunctionGraph([x], outputs)
 
 
-def seen_turned():
+def transposed_graph():
     """A matrix that is turned, copied and looked at through strides."""
     x = tensor(3, 4)
     copied = call(aten.clone.default, call(aten.t.default, x), memory_format=torch.contiguous_format)
@@ -69,7 +69,7 @@ def test_the_feature_is_attached_once(looked_at):
 
 
 def test_changed_strides_are_refused_every_time():
-    graph = seen_turned()
+    graph = transposed_graph()
     graph.attach_feature(KeepStrides())
     before = graph.text()
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_strides_above_are_known_after_undo_and_refusals():
             if self.armed:
                 raise InconsistencyError("no")
 
-    graph, refuses = seen_turned(), Refuses()
+    graph, refuses = transposed_graph(), Refuses()
     graph.attach_feature(KeepStrides())
     graph.attach_feature(refuses)
     copied, turned = without_copy(graph)
@@ -106,7 +106,7 @@ def test_strides_above_are_known_after_undo_and_refusals():
 
 def test_restored_nodes_still_require_their_strides():
     """It leaves as its input changes, and comes back before that is reverted: it is not checked then."""
-    graph = seen_turned()
+    graph = transposed_graph()
     graph.attach_feature(KeepStrides())
     copied, turned = without_copy(graph)
     end = graph.outputs[0]

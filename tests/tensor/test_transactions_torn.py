@@ -54,7 +54,7 @@ def graph_with(*features):
     return FunctionGraph([x, y], [add(inner, inner), neg(inner)], features=features)
 
 
-def replaced(graph):
+def replacements(graph):
     """What is replaced in it, and what by: half of what goes is needed by nothing else."""
     old = graph.outputs[0].owner.inputs[0]
     return [(old, mul(neg(old.owner.inputs[1]), add(neg(graph.inputs[1]), Constant(torch.tensor(2.0).double()))))]
@@ -83,13 +83,13 @@ def test_the_graph_is_restored_whatever_a_feature_raises(hook, error):
     before = state(graph)
     raising.armed = True
     with pytest.raises(error, match="no luck"):
-        graph.replace_all_validate(replaced(graph))
+        graph.replace_all_validate(replacements(graph))
     assert state(graph) == before
     graph.verify()
     assert known.nodes == set(graph.nodes)
     assert {n for n in graph.nodes if n in finder.get_nodes(n.op)} == set(graph.nodes)
     assert sum(len(finder.get_nodes(op)) for op in finder._nodes) == len(graph)
-    graph.replace_all_validate(replaced(graph))
+    graph.replace_all_validate(replacements(graph))
     graph.verify()
     assert known.nodes == set(graph.nodes)
 
@@ -101,7 +101,7 @@ def test_a_feature_that_raises_during_revert_does_not_corrupt_the_graph(hook):
     before = state(graph)
     raising.armed = True
     with pytest.raises(ValueError, match="no luck"):
-        graph.replace_all_validate(replaced(graph))
+        graph.replace_all_validate(replacements(graph))
     assert state(graph) == before
     assert known.nodes == set(graph.nodes)
 
@@ -113,7 +113,7 @@ def test_unvalidated_changes_are_reverted_too(hook):
     before = state(graph)
     raising.armed = True
     with pytest.raises(ValueError, match="no luck"):
-        graph.replace_all(replaced(graph))
+        graph.replace_all(replacements(graph))
     assert state(graph) == before
     raising.times = 1
     with pytest.raises(ValueError, match="no luck"):
@@ -132,7 +132,7 @@ def test_a_refusal_while_a_feature_fails_raises_the_error_of_the_feature():
     before = state(graph)
     refusing.armed = True
     with pytest.raises(ZeroDivisionError, match="broken") as raised:
-        graph.replace_all_validate(replaced(graph))
+        graph.replace_all_validate(replacements(graph))
     assert isinstance(raised.value.__cause__, InconsistencyError)
     assert state(graph) == before
 
@@ -147,7 +147,7 @@ def test_an_error_lists_errors_raised_during_revert():
     graph = graph_with(raising, Broken())
     raising.armed = True
     with pytest.raises(ValueError, match="no luck") as raised:
-        graph.replace_all_validate(replaced(graph))
+        graph.replace_all_validate(replacements(graph))
     assert any("while it was reverted, a feature raised ZeroDivisionError: broken" in n for n in raised.value.__notes__)
 
 
@@ -156,7 +156,7 @@ def test_undo_completes_whatever_a_feature_raises(hook):
     raising, tracker, known = Raising(hook, times=2), ChangeTracker(), Known()
     graph = graph_with(known, raising, tracker)
     before = state(graph)
-    graph.replace_all_validate(replaced(graph))
+    graph.replace_all_validate(replacements(graph))
     raising.armed = True
     with pytest.raises(ValueError, match="no luck"):
         graph.undo(0)
@@ -169,7 +169,7 @@ def test_undo_restores_edges_labels_and_makers():
     graph = graph_with()
     states = [state(graph)]
     for _ in range(3):
-        graph.replace_all_validate(replaced(graph), "again")
+        graph.replace_all_validate(replacements(graph), "again")
         graph.verify()
         states.append(state(graph))
     for wanted in states[-2::-1]:
@@ -195,7 +195,7 @@ def test_a_change_interrupted_anywhere_is_reverted():
                 raise KeyboardInterrupt
             return tracer
 
-        pairs, outer = replaced(graph), sys.gettrace()
+        pairs, outer = replacements(graph), sys.gettrace()
         sys.settrace(tracer)
         try:
             graph.replace_all_validate(pairs, "broken off")

@@ -9,7 +9,7 @@ import explorer
 from explorer.rewrite import FunctionPassPipeline
 
 
-def recorded(seed: int) -> list[int]:
+def record(seed: int) -> list[int]:
     """Operators after each step of a small model; the sizes differ, so that nothing is remembered from another one."""
     sizes = 3 + seed % 5, 4 + seed // 5
     module = nn.Sequential(nn.Linear(*sizes), nn.ReLU(), nn.ReLU(), nn.Linear(sizes[1], 2)).eval()
@@ -19,5 +19,5 @@ def recorded(seed: int) -> list[int]:
 
 def test_threads_record_concurrently():
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(recorded, range(8)))
+        found = list(pool.map(record, range(8)))
     assert found == [[4, 3]] * 8

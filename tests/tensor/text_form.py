@@ -78,7 +78,7 @@ def type_of(text: str) -> TensorType:
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Call):
-        return _called(node, known)
+        return _call(node, known)
     if isinstance(node, ast.Subscript):
         key = ast.literal_eval(node.slice)
         return known[key] if isinstance(key, str) else _value(node.value, known)[key]
@@ -93,7 +93,7 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     return ast.literal_eval(node)
 
 
-def _called(node: ast.Call, known: Mapping[str, Any]) -> Any:
+def _call(node: ast.Call, known: Mapping[str, Any]) -> Any:
     args = [_value(arg, known) for arg in node.args]
     if callable(function := known.get(ast.unparse(node.func))):
         return function(*args)

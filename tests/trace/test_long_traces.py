@@ -53,11 +53,11 @@ def kept_bytes(work: Callable[[Any], object], argument: object) -> int:
         tracemalloc.stop()
 
 
-def saved(trace: Trace) -> str:
+def save(trace: Trace) -> str:
     return json.dumps(trace_to_json(trace))
 
 
-def loaded(file: str) -> Trace:
+def load(file: str) -> Trace:
     return trace_from_json(json.loads(file))
 
 
@@ -66,14 +66,14 @@ def trace_of(length: int) -> Trace:
     return explorer.record(chain(length))
 
 
-def recorded(length: int) -> Trace:
+def record(length: int) -> Trace:
     trace = explorer.record(chain(length))
     assert str(trace)
-    assert saved(trace)
+    assert save(trace)
     return trace
 
 
-@pytest.mark.parametrize("work", [str, saved, lambda trace: loaded(saved(trace))])
+@pytest.mark.parametrize("work", [str, save, lambda trace: load(save(trace))])
 def test_work_on_a_trace_grows_with_its_length_and_not_with_its_square(work):
     short, long = (calls(work, trace_of(n)) for n in (SHORT, LONG))
     assert long < LINEAR * short
@@ -86,20 +86,20 @@ def test_recording_a_chain_makes_linearly_many_calls():
 
 
 def test_a_recorded_printed_and_saved_trace_keeps_linearly_many_bytes():
-    recorded(SHORT)
-    short, long = (kept_bytes(recorded, n) for n in (SHORT, LONG))
+    record(SHORT)
+    short, long = (kept_bytes(record, n) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 
 def test_a_loaded_trace_keeps_linearly_many_bytes():
-    files = [saved(trace_of(n)) for n in (SHORT, LONG)]
-    short, long = (kept_bytes(loaded, file) for file in files)
+    files = [save(trace_of(n)) for n in (SHORT, LONG)]
+    short, long = (kept_bytes(load, file) for file in files)
     assert long < LINEAR * short
 
 
 def test_every_step_of_a_long_chain_is_executable_and_equal_to_its_loaded_graph():
     trace = trace_of(SHORT)
-    again = loaded(saved(trace))
+    again = load(save(trace))
     x = torch.zeros(2, SHORT, dtype=torch.long)
     wanted = trace.compiled(x)
     for step in reversed(trace.steps):

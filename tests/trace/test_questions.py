@@ -318,7 +318,7 @@ def test_a_check_in_half_precision_allows_coarse_rounding(blackboard, dtype):
     assert (last.tolerance, last.ok) == (1e-2, True)
 
 
-def checked(values, promises):
+def check_values(values, promises):
     """Check a trace whose steps return these values, each by a rule of the given exactness."""
 
     class Gives:
@@ -341,11 +341,11 @@ def checked(values, promises):
 
 def test_each_step_is_checked_against_the_previous_one_by_its_own_exactness():
     ones = torch.ones(2)
-    rows = checked(
+    rows = check_values(
         [ones, ones + 1e-6, ones + 1e-6, ones + 2e-6, ones * 3, ones * 3 + 1], ["real", "exact"] * 2 + ["real"]
     )
     assert [row.ok for row in rows] == [True, True, True, True, False, False]
-    rows = checked([ones, ones * 3, ones * 3, ones * 4], ["lossy", "exact", "exact"])
+    rows = check_values([ones, ones * 3, ones * 3, ones * 4], ["lossy", "exact", "exact"])
     assert [(row.exactness, row.ok) for row in rows[1:]] == [("lossy", True), ("exact", True), ("exact", False)]
 
 
@@ -363,6 +363,6 @@ def test_each_step_is_checked_against_the_previous_one_by_its_own_exactness():
     ],
 )
 def test_an_exact_step_preserves_every_bit(before, after, same):
-    row = checked([before, after], ["exact"])[-1]
+    row = check_values([before, after], ["exact"])[-1]
     assert row.ok is same
     assert ("DIFFERS" in str(row)) is not same

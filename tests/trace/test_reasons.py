@@ -29,12 +29,12 @@ def as_loaded(trace, changes):
     return Trace(trace.subject, None, trace.options, trace.rules, steps)
 
 
-def refused(pattern, root, parameter_path="", kind=RefusalKind.SEVERAL_USERS):
+def refusal_event(pattern, root, parameter_path="", kind=RefusalKind.SEVERAL_USERS):
     return MatchRefused(Refusal(pattern, root, 1, root, kind, 3), parameter_path)
 
 
 def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
-    trace = as_loaded(blackboard, {PARAMETERS: {"refusals": (refused("LogSoftmax", 0, "7.weight"),)}})
+    trace = as_loaded(blackboard, {PARAMETERS: {"refusals": (refusal_event("LogSoftmax", 0, "7.weight"),)}})
     assert trace.why_not("LogSoftmax", 7, PARAMETERS).reason.startswith("in 7.weight: node 0 is read by 3 nodes")
     answer = trace.why_not("LogSoftmax", 0, PARAMETERS)
     assert answer.refusal is None
@@ -51,8 +51,8 @@ def test_a_match_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_nu
 
 def test_the_last_step_that_tried_the_pattern_answers(blackboard):
     changes = {
-        FUSE: {"refusals": (refused("Tucker", 0),)},
-        LAST_FUSE: {"refusals": (refused("Tucker", 0, kind=RefusalKind.INTERIOR_OUTPUT),)},
+        FUSE: {"refusals": (refusal_event("Tucker", 0),)},
+        LAST_FUSE: {"refusals": (refusal_event("Tucker", 0, kind=RefusalKind.INTERIOR_OUTPUT),)},
     }
     answer = as_loaded(blackboard, changes).why_not("Tucker", 0)
     assert answer.step == LAST_FUSE

@@ -48,12 +48,12 @@ def right_answer(index, question) -> Any:
         return index.trace.why_not(question.pattern, question.nodes[0], question.step).matched
     if question.kind == "winner":
         applied = {(w.rule, w.removed) for w in step.rewrites}
-        return next(f"{r} at {', '.join(map(str, n))}" for r, n in applied if _named(r, n) in question.choices)
+        return next(f"{r} at {', '.join(map(str, n))}" for r, n in applied if _with_name(r, n) in question.choices)
     before = index.trace.steps[question.step - 1].snapshot.graph
     return [n for n in before.nodes if n != question.nodes[0] and _together(index, n, question.nodes[0])]
 
 
-def _named(rule, nodes):
+def _with_name(rule, nodes):
     return f"{rule} at {', '.join(map(str, nodes))}"
 
 

@@ -31,18 +31,18 @@ def trait(page: "Page", name: str) -> Any:
     return page.evaluate("name => circuitExplorer.model.get(name)", name)
 
 
-def drawn(page: "Page") -> list[str]:
+def drawn_boxes(page: "Page") -> list[str]:
     return page.eval_on_selector_all(".ce-box", "boxes => boxes.map(box => box.dataset.id)")
 
 
 def test_the_keyboard_alone_steps_and_selects(recorded: "Page") -> None:
     page = recorded
-    assert drawn(page) == ["Categorical", "Hadamard", "Sum"]
+    assert drawn_boxes(page) == ["Categorical", "Hadamard", "Sum"]
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("[data-moving=false]")
     assert trait(page, "step") == 1
-    assert drawn(page) == ["Categorical", "Hadamard", "Sum", "CPT"]
+    assert drawn_boxes(page) == ["Categorical", "Hadamard", "Sum", "CPT"]
     assert page.get_attribute("input[type=range]", "aria-valuetext") == "Step 1 of 2: fuse, round 1"
     assert page.text_content("[aria-live=polite]") == "caption of step 1. 4 layers."
     page.focus(".ce-box[tabindex='0']")

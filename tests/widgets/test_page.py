@@ -13,7 +13,7 @@ from tests.widgets.samples import recording
 from widgets import page_html
 
 
-def stored(html: str) -> str:
+def read_recording(html: str) -> str:
     found = re.search(
         r'<script type="application/json" id="recording" data-packed="(true|false)">(.*?)</script>', html, re.DOTALL
     )
@@ -23,7 +23,7 @@ def stored(html: str) -> str:
 
 def test_the_page_holds_the_recording_and_the_drawing() -> None:
     html = page_html(recording())
-    assert json.loads(stored(html)) == recording()
+    assert json.loads(read_recording(html)) == recording()
     assert "export default { render };" in html
     assert html.count("<script") == 2
     assert html.count("</script>") == 2
@@ -40,7 +40,7 @@ def test_names_from_a_file_stay_text(pack_from: int, monkeypatch: pytest.MonkeyP
     assert html.count("<script") == 2
     assert "<!--" not in html
     assert "alert(1)</script>" not in html
-    assert json.loads(stored(html)) == shown
+    assert json.loads(read_recording(html)) == shown
 
 
 def test_a_large_recording_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:

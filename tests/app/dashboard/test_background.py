@@ -19,7 +19,7 @@ class Host:
         self.waiting.get(timeout=5)()
 
 
-def started(host: Host, said: list[str], work: Callable[[Job], str]) -> Job:
+def start(host: Host, said: list[str], work: Callable[[Job], str]) -> Job:
     return host.background.start(
         "Timing",
         work,
@@ -40,7 +40,7 @@ def test_the_work_continues_only_after_its_progress_was_sent() -> None:
         order.append("measured")
         return "done"
 
-    started(host, said, work)
+    start(host, said, work)
     host.serve()
     assert order == ["shown"]  # its changes are sent before the next function of the host
     host.serve()
@@ -58,7 +58,7 @@ def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
         job.show("half", 0.5, also=lambda: shown.append("half"))
         return "done"
 
-    job = started(host, said, work)
+    job = start(host, said, work)
     host.background.cancel()
     assert said == ["cancelled"]
     assert host.background.job is None
@@ -75,8 +75,8 @@ def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
 def test_a_new_job_cancels_the_previous_one() -> None:
     host, said = Host(), []
     hold = threading.Event()
-    started(host, said, lambda job: "first" if hold.wait(5) else "")
-    second = started(host, said, lambda job: "second")
+    start(host, said, lambda job: "first" if hold.wait(5) else "")
+    second = start(host, said, lambda job: "second")
     hold.set()
     assert said == ["cancelled"]
     host.serve()

@@ -35,7 +35,7 @@ def digits() -> Trace:
     return explorer.record(explorer.gallery.load_named("digits"))
 
 
-def shown(thing: Any, **options: Any) -> TraceWidget:
+def show(thing: Any, **options: Any) -> TraceWidget:
     widget = explorer.show(thing, **options)
     assert isinstance(widget, TraceWidget)
     return widget
@@ -54,7 +54,7 @@ def bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 class TestATrace:
     def test_it_starts_at_the_first_step_or_at_a_given_one(self, conflict: Trace) -> None:
-        widget = shown(conflict)
+        widget = show(conflict)
         assert (widget.step, widget.trace) == (0, conflict)
         assert json.loads(str(widget.picture))["title"] == "Step 0 of 12: compile"
         widget.step = 3
@@ -63,23 +63,23 @@ class TestATrace:
         assert len(json.loads(str(widget.steps))) == 13
 
     def test_the_initial_step_and_look_are_arguments(self, conflict: Trace) -> None:
-        widget = shown(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")
+        widget = show(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")
         assert widget.step == 3
         assert widget.view == {"mode": "after", "colour_by": "kind", "group_by": "none"}
         made = json.loads(str(widget.picture))
         assert (made["mode"], made["colour_by"], made["group_by"]) == ("after", "kind", "none")
 
     def test_selecting_sets_the_nodes_in_python_and_shows_their_details(self, conflict: Trace) -> None:
-        widget = shown(conflict)
+        widget = show(conflict)
         box = next(name for name, title in boxes(widget).items() if title == "Categorical")
         widget.selection = [box]
         assert widget.selected_nodes == (0, 1, 2, 3)
         assert json.loads(str(widget.details))["title"] == "Categorical %0 and 3 nodes like it"
-        assert shown(conflict, selection=[10]).selected_nodes == (10,)
-        assert shown(conflict, selection=[box]).selected_nodes == (0, 1, 2, 3)
+        assert show(conflict, selection=[10]).selected_nodes == (10,)
+        assert show(conflict, selection=[box]).selected_nodes == (0, 1, 2, 3)
 
     def test_another_view_is_drawn_when_the_trait_changes(self, conflict: Trace) -> None:
-        widget = shown(conflict, step=3)
+        widget = show(conflict, step=3)
         before = len(boxes(widget))
         widget.view = {**dict(widget.view), "mode": "after"}
         assert json.loads(str(widget.picture))["mode"] == "after"
@@ -88,7 +88,7 @@ class TestATrace:
     def test_traits_can_be_linked_and_observed(self, conflict: Trace) -> None:
         import ipywidgets
 
-        widget, slider, seen = shown(conflict), ipywidgets.IntSlider(max=12), []
+        widget, slider, seen = show(conflict), ipywidgets.IntSlider(max=12), []
         link = ipywidgets.link((slider, "value"), (widget, "step"))
         widget.observe(lambda change: seen.append(change["new"]), names="step")
         slider.value = 5
@@ -96,26 +96,26 @@ class TestATrace:
         link.unlink()
 
     def test_near_misses_of_a_pattern_get_hulls(self, conflict: Trace) -> None:
-        widget = shown(conflict, step=3, near_misses="SumCollapse")
+        widget = show(conflict, step=3, near_misses="SumCollapse")
         kinds = {hull["kind"] for hull in json.loads(str(widget.picture))["hulls"]}
         assert "near-miss" in kinds
 
     def test_two_widgets_of_one_trace_do_not_share_state(self, conflict: Trace) -> None:
-        one, other = shown(conflict), shown(conflict)
+        one, other = show(conflict), show(conflict)
         one.step = 4
         assert other.step == 0
 
 
 class TestOtherThings:
     def test_a_circuit_is_compiled_and_its_compilation_shown(self) -> None:
-        widget = shown(explorer.gallery.load_named("conflict"))
+        widget = show(explorer.gallery.load_named("conflict"))
         assert len(widget.trace.steps) == 13
         assert "compiled with the default options" in repr(widget)
 
     @pytest.mark.parametrize("fold", [True, False])
     def test_a_compiled_circuit_shows_its_graph(self, digits: Trace, fold: bool) -> None:
         compiled = TorchCompiler(fold=fold).compile(explorer.gallery.load_named("digits"))
-        widget = shown(compiled)
+        widget = show(compiled)
         assert len(widget.trace.steps) == 1
         x = torch.randint(17, (3, 64), generator=torch.Generator().manual_seed(0))
         assert torch.equal(widget.trace.circuit_at(0)(x), compiled(x))
@@ -134,7 +134,7 @@ class TestOtherThings:
 
     def test_a_match_is_selected_and_described(self, conflict: Trace) -> None:
         lost = conflict.conflicts()[0].loser
-        for widget in (shown(conflict, match=lost), shown(conflict, match=lost.number, step=3)):
+        for widget in (show(conflict, match=lost), show(conflict, match=lost.number, step=3)):
             assert widget.step == 3
             assert set(lost.nodes) <= set(widget.selected_nodes)
             hull = next(h for h in json.loads(str(widget.picture))["hulls"] if h["id"] == dict(widget.view)["hull"])
@@ -168,7 +168,7 @@ class TestOtherThings:
         assert isinstance(bars, BarsWidget)
         assert [bar["label"] for bar in json.loads(str(bars.bars))["bars"]] == ["compile", "fold, level 2"]
         layers = measure_layers(conflict, 12, batch_size=4, max_seconds=0.2)
-        widget = shown(conflict, timing=layers)
+        widget = show(conflict, timing=layers)
         assert (widget.step, dict(widget.view)["colour_by"]) == (12, "time")
         assert all(node["fill"] is not None for node in json.loads(str(widget.picture))["nodes"])
         assert "The layers one by one take" in repr(widget)
@@ -217,7 +217,7 @@ class TestOtherThings:
 
 class TestWhatIsSaved:
     def test_the_current_step_is_saved_as_png_with_text_and_table(self, conflict: Trace) -> None:
-        widget = shown(conflict, step=3)
+        widget = show(conflict, step=3)
         widget.step = 12
         data, metadata = bundle(widget)
         image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
@@ -234,7 +234,7 @@ class TestWhatIsSaved:
         nbformat = pytest.importorskip("nbformat")
         from nbconvert import HTMLExporter
 
-        data, metadata = bundle(shown(conflict, step=12))
+        data, metadata = bundle(show(conflict, step=12))
         output = nbformat.v4.new_output("execute_result", data, metadata=metadata, execution_count=1)
         cell = nbformat.v4.new_code_cell("explorer.show(trace)", outputs=[output], execution_count=1)
         page, _ = HTMLExporter(template_name="classic").from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
@@ -257,7 +257,7 @@ class TestWhatIsSaved:
         assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
 
     def test_repr_is_one_stable_line(self, conflict: Trace) -> None:
-        assert repr(shown(conflict)) == "TraceWidget(step=0 of 12, selection=nothing)"
+        assert repr(show(conflict)) == "TraceWidget(step=0 of 12, selection=nothing)"
         level = explorer.show(conflict, fold_level=0)
         assert repr(level) == "FoldLevelWidget(step=10 of 12, selection=nothing)"
 

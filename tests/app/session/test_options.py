@@ -25,7 +25,7 @@ OPTION_SETS: list[dict[str, Any]] = [
 ]
 
 
-def untimed(trace: Trace, path: Path) -> Any:
+def save_without_times(trace: Trace, path: Path) -> Any:
     trace.save(path, times=False)
     return json.loads(path.read_text())
 
@@ -36,7 +36,7 @@ def test_a_trace_keeps_its_compiler_options(given: dict[str, Any], tmp_path: Pat
     trace = explorer.record(circuit, **given)
     found = options_of(trace)
     again = explorer.record(circuit, **found.non_defaults())
-    assert untimed(again, tmp_path / "b.json") == untimed(trace, tmp_path / "a.json")
+    assert save_without_times(again, tmp_path / "b.json") == save_without_times(trace, tmp_path / "a.json")
     assert options_of(again) == found
     assert found == CompilerOptions(**given)
     assert options_of(Trace.load(tmp_path / "a.json")) == found

@@ -36,7 +36,7 @@ def _parameter(shape, dtype, seed):
     return Constant(torch.nn.Parameter(data), f"w{seed}", trainable=True)
 
 
-def _trained(source, x, values, dtype):
+def _train(source, x, values, dtype):
     """Arithmetic with a parameter."""
     target = source.choice([aten.add.Tensor, aten.mul.Tensor, aten.maximum.default])
     return call(target, x, _parameter(x.tensor_type.shape, dtype, source.randrange(1000)))
@@ -48,7 +48,7 @@ def _extremum(source, x, values, dtype):
     return call(source.choice([aten.max.dim, aten.min.dim]), x, source.randrange(len(x.tensor_type.shape)), True)[0]
 
 
-def _detached(source, x, values, dtype):
+def _detach(source, x, values, dtype):
     return call(aten.detach.default, x)
 
 
@@ -260,7 +260,7 @@ INTEGER_STEPS = (
     *(_repeat, _shuffle),
 )
 
-TRAINED_STEPS = (_trained, _trained, _trained, _trained, _extremum, _extremum, _detached, _clip, _clip, _leaky, _pool)
+TRAINED_STEPS = (_train, _train, _train, _train, _extremum, _extremum, _detach, _clip, _clip, _leaky, _pool)
 
 
 def random_values(graph, seed):

@@ -23,14 +23,14 @@ ENDS = {
 }
 
 
-def shifted(x):
+def scaled_and_shifted(x):
     return call(aten.add.Tensor, call(aten.mul.Tensor, conv(x, torch.float32), full(2.0)), full(1.0))
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_infinite_results_stay_infinite(end):
     x = tensor(2, 3, 5, 6)
-    graph = FunctionGraph([x], [ENDS[end](shifted(x))])
+    graph = FunctionGraph([x], [ENDS[end](scaled_and_shifted(x))])
     given = [torch.randn(2, 3, 5, 6)]
     wanted = results(graph, given)
     PassManager(DEFAULT_PIPELINE, passes).run(graph)

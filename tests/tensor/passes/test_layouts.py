@@ -79,7 +79,7 @@ def test_a_decomposed_group_norm_runs_on_a_transposed_input():
     torch.testing.assert_close(compiled(x), module(x))
 
 
-def expanded(x):
+def expanded_tensor(x):
     """A tensor whose first axis has one number in memory."""
     return (x * 2).sum(0, keepdim=True).expand(5, 3, 4)
 
@@ -90,7 +90,7 @@ MOVED = {
     "repetition": lambda x: as_they_lie((x * 2).mT.repeat(2, 1, 1)),
     "complex": lambda x: torch.view_as_complex(torch.cat([(x * 2)[:, :2].mT, (x * 3)[:, :2].mT], 1)),
     "bits": lambda x: torch.cat([(x * 2).mT, (x * 3).mT], 2).view(torch.int16),
-    "product": lambda x: as_they_lie(expanded(x) * 1),
+    "product": lambda x: as_they_lie(expanded_tensor(x) * 1),
     "convolution": lambda x: as_they_lie(
         torch.nn.functional.conv2d((x * 2)[None].permute(0, 3, 1, 2), torch.ones(5, 4, 1, 1))
     ),
@@ -106,10 +106,10 @@ OUTPUTS = {
     "contiguous": lambda x: (x * 2).mT.contiguous(),
     "an operator behind": lambda x: (x * 2).mT.contiguous().relu(),
     "a view behind": lambda x: (x * 2).mT.contiguous()[:, 1:],
-    "expanded": lambda x: expanded(x).clone(),
-    "joined alone": lambda x: torch.cat([expanded(x)]),
-    "repeated once": lambda x: expanded(x).repeat(1, 1, 1),
-    "padded by nothing": lambda x: torch.nn.functional.pad(expanded(x), (0, 0)),
+    "expanded": lambda x: expanded_tensor(x).clone(),
+    "joined alone": lambda x: torch.cat([expanded_tensor(x)]),
+    "repeated once": lambda x: expanded_tensor(x).repeat(1, 1, 1),
+    "padded by nothing": lambda x: torch.nn.functional.pad(expanded_tensor(x), (0, 0)),
     "all rows": lambda x: (x * 2).mT.index_select(1, torch.arange(4)),
 }
 

@@ -28,7 +28,7 @@ SHAPES = {
 }  # fmt: skip
 
 
-def transposed(variable, order=NCHW2NHWC):
+def transpose(variable, order=NCHW2NHWC):
     return call(aten.permute.default, variable, order)
 
 
@@ -103,7 +103,7 @@ def norm(x, channels, dtype, seed=0):
 
 def test_a_transpose_moves_below_a_batch_norm_whose_channels_it_leaves(dtype):
     x = tensor(*SHAPE, dtype=dtype)
-    graph = optimize([x], norm(transposed(x, [0, 1, 3, 2]), 5, dtype), "SinkCode")
+    graph = optimize([x], norm(transpose(x, [0, 1, 3, 2]), 5, dtype), "SinkCode")
     assert ops(graph)[-1] == "permute"
     assert len(graph) == 2
 
@@ -199,7 +199,7 @@ def test_values_hold_where_a_view_follows_a_moved_transpose(dtype):
 
 def test_the_profile_of_a_pass_has_one_row_per_rule():
     x = tensor(*SHAPE)
-    graph = FunctionGraph([x], [call(aten.relu.default, transposed(x))])
+    graph = FunctionGraph([x], [call(aten.relu.default, transpose(x))])
     profile = graph_pass("SinkCode").run(graph)
     counts = profile.rules["transpose_below_elementwise"]
     assert (counts.tried, counts.matched, counts.applied, counts.nodes_made) == (2, 1, 1, 2)
@@ -214,12 +214,12 @@ def test_the_profile_of_a_pass_has_one_row_per_rule():
 @pytest.mark.parametrize("order", [NCHW2NHWC, NHWC2NCHW, [1, 0, 2, 3]])
 def test_a_transpose_that_moves_the_channels_moves_below_a_batch_norm_with_an_axis(order, dtype):
     x = tensor(*SHAPE, dtype=dtype)
-    y = transposed(x, order)
+    y = transpose(x, order)
     graph = optimize([x], norm(y, y.tensor_type.shape[1], dtype), "SinkCode")
     assert ops(graph) == ["batch_norm", "permute"]
     assert graph.toposort()[0].op["axis"] == order[1]
     assert graph.toposort()[0].outputs[0].tensor_type.shape == SHAPE
     again = optimize(
-        [x], transposed(norm(y, y.tensor_type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
+        [x], transpose(norm(y, y.tensor_type.shape[1], dtype), sorted(range(4), key=order.__getitem__)), "SinkCode"
     )
     assert ops(again) == ["batch_norm"]
