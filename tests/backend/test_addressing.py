@@ -25,7 +25,7 @@ def from_one(rows: Sequence[Sequence[int]]) -> IndexTable:
 
 
 def values_of(folds_of: Mapping[int, int]) -> dict[int, Tensor]:
-    """A value (folds, 2, 3) for each node; every slice of every node has numbers of its own."""
+    """A value (folds, 2, 3) for each node; every slice of every node has distinct numbers."""
     counts = torch.cumsum(torch.tensor([0, *folds_of.values()]), 0).tolist()
     whole = torch.arange(counts[-1] * 6.0).reshape(-1, 2, 3)
     return {node: whole[counts[i] : counts[i + 1]] for i, node in enumerate(folds_of)}

@@ -55,11 +55,11 @@ def clock(monkeypatch, sections):
 
 
 def test_progress_is_reported_between_timed_sections_and_not_too_often(digits, sections, clock):
-    told = []
+    reports = []
 
     def tell(progress):
         assert sections["inside"] == 0
-        told.append((clock(), progress))
+        reports.append((clock(), progress))
 
     endless = {"batch_size": 8, "precision": 1e-9, "max_seconds": 30 * SECTION_SECONDS}
     worker = bench.Worker(
@@ -76,14 +76,14 @@ def test_progress_is_reported_between_timed_sections_and_not_too_often(digits, s
     assert sections["timed"] >= 60
     gaps = [
         later - earlier
-        for (earlier, _), (later, progress) in pairwise(told)
+        for (earlier, _), (later, progress) in pairwise(reports)
         if progress.note != "done" and progress.note != "preparing the unoptimized circuit"
     ]
     assert len(gaps) > 10
     assert min(gaps) >= PROGRESS_SECONDS
-    live = [progress.timings for _, progress in told if progress.note.startswith("repeat")]
+    live = [progress.timings for _, progress in reports if progress.note.startswith("repeat")]
     assert any(timing.estimate is not None for timings in live for timing in timings)
-    assert told[-1][1].share == 1.0
+    assert reports[-1][1].share == 1.0
 
 
 def test_a_slow_listener_is_waited_for(digits, sections):
@@ -128,8 +128,8 @@ def test_a_cancelled_measurement_stops_after_the_section_being_timed_and_keeps_i
 def test_cancelling_before_anything_is_timed_sets_the_reason_of_each(digits):
     run = bench.measure_steps(digits, cancelled=lambda: True)
     assert (run.cancelled, run.timings) == (True, ())
-    asked = iter([False, False, False])
-    late = bench.measure_steps(digits, cancelled=lambda: next(asked, True), **FEW)
+    answers = iter([False, False, False])
+    late = bench.measure_steps(digits, cancelled=lambda: next(answers, True), **FEW)
     assert late.cancelled
     assert {timing.missing for timing in late.timings} == {"cancelled before it was timed"}
 

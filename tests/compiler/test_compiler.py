@@ -34,7 +34,7 @@ def coin(scope: int, logits: ParameterNode) -> CategoricalLayer:
 
 
 def sharing() -> tuple[Circuit, Circuit]:
-    """Two circuits that have the leaves of their inputs in common, in another order, and weights of their own."""
+    """Two circuits that share the leaves of their inputs, in a different order, but not their weights."""
     leaves = [TensorParameter((2, 2), name=f"coin {v}") for v in range(3)]
     found = []
     for order in ((0, 1, 2), (2, 0)):

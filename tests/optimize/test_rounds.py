@@ -152,9 +152,9 @@ def test_a_rule_that_doubles_the_circuit_each_round_ends_at_a_limit_with_a_warni
     watcher = Watcher()
     circuit = product_of_one()
     warned = r"Stopped optimizing after 10 rounds: the circuit has grown to 1,0\d\d nodes, over the limit of 1,000.*C"
-    with pytest.warns(LimitWarning, match=warned) as said:
+    with pytest.warns(LimitWarning, match=warned) as caught:
         module = growing(100, (watcher,)).compile(circuit)
-    assert said[0].filename == __file__
+    assert caught[0].filename == __file__
     event = only(watcher.limits)
     assert (event.what, event.limit) == ("growth", 1_000)
     assert layer_types(module).count("Hadamard") == 2**10

@@ -294,12 +294,14 @@ def test_attempts_rank_by_how_many_questions_were_answered(many: list[tuple[Grap
             checks: list[Check] = []
             found = match_pattern(toys, wanted, root, checks=checks)
             if isinstance(found, Refusal):
-                asked = sum(check.entry == found.entry for check in checks)
-                attempts.setdefault(found.entry, set()).add((asked, found.progress))
+                num_questions = sum(check.entry == found.entry for check in checks)
+                attempts.setdefault(found.entry, set()).add((num_questions, found.progress))
     for found in attempts.values():
         ordered = sorted(found)
         assert [progress for _, progress in ordered] == sorted(progress for _, progress in ordered)
-        assert len({asked for asked, _ in found}) == len({progress for _, progress in found}) == len(found)
+        assert (
+            len({num_questions for num_questions, _ in found}) == len({progress for _, progress in found}) == len(found)
+        )
 
 
 def test_every_kind_of_refusal_has_a_rank():

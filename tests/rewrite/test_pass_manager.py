@@ -35,17 +35,17 @@ NO_DCE = DCERequiredMode.NONE
 class Observer:
     def __init__(self):
         self.path = []
-        self.told = []
+        self.events = []
 
     @contextmanager
     def scope(self, name, rules=(), number=None):
         self.path.append(name if number is None else f"{name} {number}")
-        self.told.append("/".join(self.path))
+        self.events.append("/".join(self.path))
         yield
         self.path.pop()
 
     def on_limit(self, what, limit, message):
-        self.told.append(f"limit of {limit} {what}")
+        self.events.append(f"limit of {limit} {what}")
 
 
 class Numbers:
@@ -234,13 +234,13 @@ def test_a_fixed_point_that_is_not_reached_ends_with_a_warning(passes):
     assert warned[0].filename == __file__
     assert graph.numbers == [7]
     assert done[0].rounds == 7
-    assert graph.observer.told[-1] == "limit of 7 rounds"
+    assert graph.observer.events[-1] == "limit of 7 rounds"
 
 
 def test_passes_and_rounds_are_parts_of_the_record(passes):
     graph = Numbers(2)
     PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT), "Grow"), passes).run(graph)
-    assert graph.observer.told == ["Halve", "Halve/round 1", "Halve/round 2", "Halve/round 3", "Grow"]
+    assert graph.observer.events == ["Halve", "Halve/round 1", "Halve/round 2", "Halve/round 3", "Grow"]
 
 
 def test_the_graph_is_checked_around_passes(passes):
@@ -253,14 +253,14 @@ def test_the_graph_is_checked_around_passes(passes):
 
 
 def test_the_graph_is_dumped_around_all_or_selected_passes(passes):
-    told = []
+    events = []
 
     def dump(when, name, graph):
-        told.append((when, name, *graph.numbers))
+        events.append((when, name, *graph.numbers))
 
     options = PassOptions(dump_before=["Grow"], dump_after="all", dump=dump)
     PassManager(FunctionPassPipeline.of(only("Halve"), only("Grow")), passes, options).run(Numbers(8))
-    assert told == [("after", "Halve", 4), ("before", "Grow", 4), ("after", "Grow", 5)]
+    assert events == [("after", "Halve", 4), ("before", "Grow", 4), ("after", "Grow", 5)]
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -334,7 +334,7 @@ def test_a_limit_reached_without_remaining_changes_is_not_reported(passes):
     graph = Numbers(1)
     manager = PassManager(FunctionPassPipeline.of(only("Halve", FIXED_POINT)), passes, PassOptions(max_rounds=1))
     assert manager.run(graph)[0].rounds == 1
-    assert not any(name.startswith("limit") for name in graph.observer.told)
+    assert not any(name.startswith("limit") for name in graph.observer.events)
 
 
 @pytest.mark.parametrize("text", ["", "[]\n"])

@@ -137,10 +137,10 @@ def test_a_layer_is_found_by_name_and_by_id():
     assert (circuit.layer_id("root"), circuit.layer_id(4), circuit.layer_id("dead")) == (4, 4, 3)
 
 
-@pytest.mark.parametrize("asked", ["Root", 17])
-def test_an_unknown_layer_is_refused_with_the_names_that_exist(asked):
-    with pytest.raises(UnknownNameError, match=rf"no layer named {asked!r}; known are: dead, root"):
-        chain().layer_id(asked)
+@pytest.mark.parametrize("name", ["Root", 17])
+def test_an_unknown_layer_is_refused_with_the_names_that_exist(name):
+    with pytest.raises(UnknownNameError, match=rf"no layer named {name!r}; known are: dead, root"):
+        chain().layer_id(name)
 
 
 def test_leaves_are_named_by_the_path_of_their_first_use():

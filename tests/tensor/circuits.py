@@ -11,7 +11,7 @@ from explorer.templates import gallery
 from explorer.tensor import FunctionGraph, from_circuit
 
 ROWS = 3
-"""So many rows the graphs are made for."""
+"""The number of rows of the graphs."""
 
 
 @cache

@@ -264,7 +264,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
 
 
 LARGE = ("resnet18", "squeezenet1_1", "mobilenet_v2", "shufflenet_v2", "densenet121")
-"""The models that `make fuzz` tests as in their papers; otherwise small ones with the same kinds of parts stand in."""
+"""The models that `make fuzz` tests in full size; other runs use small ones with the same kinds of parts."""
 
 
 def each(*cases: Any) -> list[Any]:

@@ -13,7 +13,7 @@ LARGEST = 400
 
 
 class _Weights:
-    """Makes the constants of a network, each of its own name; they are parameters where it is trained."""
+    """Makes the constants of a network with unique names; they are parameters if it is trained."""
 
     def __init__(self, dtype: torch.dtype, requires_grad: bool, seed: int) -> None:
         self.dtype, self.requires_grad = dtype, requires_grad

@@ -48,7 +48,7 @@ def assert_in_order(graph):
 
 
 def skip_blocks(count, all_read_first=False):
-    """A chain of sums of a product and the input of the block, or the first one; and a late value of its own."""
+    """A chain of sums of a product and the input of the block, or the first one; and an independent late value."""
     x, z = doubles("x z")
     first = block = mul(x, x)
     for _ in range(count):

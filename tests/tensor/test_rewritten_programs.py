@@ -175,7 +175,7 @@ def through_passes(module, mode=CompilationMode.INFER):
 
 @pytest.fixture(scope="module")
 def picture():
-    """A module with weights and statistics of its own, which are not those at the beginning."""
+    """A module with random weights and statistics instead of the initial ones."""
     with torch.random.fork_rng(devices=[]):
         return with_fixed_weights(Picture, PICTURE)
 

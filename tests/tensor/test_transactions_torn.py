@@ -28,7 +28,7 @@ class Raising(Feature):
         self.error = error
         setattr(self, hook, self._raise)
 
-    def _raise(self, *told):
+    def _raise(self, *arguments):
         if self.armed and self.times:
             self.times -= 1
             raise self.error("no luck")

@@ -1,4 +1,4 @@
-"""Two rules that undo each other: lineage looks at each node once, however many ways lead to it."""
+"""Two rules that undo each other: lineage visits each node once, however many paths lead to it."""
 
 import time
 

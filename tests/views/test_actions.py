@@ -1,4 +1,4 @@
-"""What can be done about what a picture says: buttons beside the message and the note; and what is too much to draw."""
+"""Actions offered with a picture: buttons next to the message and the note; and pictures too large to draw."""
 
 import pytest
 from inline_snapshot import snapshot

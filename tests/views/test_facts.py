@@ -22,8 +22,8 @@ def check_table(view):
     table = view["table"]
     assert table["columns"] == list(COLUMNS)
     assert [row[:-2] for row in table["rows"]] == [node_cells(node) for node in view["nodes"]]
-    said = {(row[0], text) for row in table["rows"] for text in row[-2].split("; ") if text}
-    assert said == {(edge["target"], edge_text(edge)) for edge in view["edges"]}
+    labels = {(row[0], text) for row in table["rows"] for text in row[-2].split("; ") if text}
+    assert labels == {(edge["target"], edge_text(edge)) for edge in view["edges"]}
     for row in table["rows"]:
         hulls = [hull_text(hull) for hull in view["hulls"] if row[0] in hull["nodes"]]
         assert row[-1] == "; ".join(hulls)

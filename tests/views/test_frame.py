@@ -1,4 +1,4 @@
-"""An image shows the part of a picture in which boxes stand."""
+"""An image shows the part of a picture that contains boxes."""
 
 from typing import Any
 

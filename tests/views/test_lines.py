@@ -1,4 +1,4 @@
-"""Lines of a drawing without a script: where they begin and end, and words beside them that cover no box."""
+"""Lines of a drawing without a script: where they begin and end, and labels next to them that cover no box."""
 
 import pytest
 
@@ -54,4 +54,4 @@ def test_labels_overlap_neither_boxes_nor_labels(name):
             assert not any(own[0] < r and own[2] > x0 and own[1] < b and own[3] > t for x0, t, r, b in boxes)
             boxes.append(own)
     if index.trace.stats(-1)["copied_bytes"]:
-        assert found  # a read that copies is told at its line
+        assert found  # a read that copies is labelled at its line

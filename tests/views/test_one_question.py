@@ -19,7 +19,7 @@ class TestOneQuestion:
 
     def test_defaults_are_chosen(self):
         index = index_of("conflict")
-        asked = [
+        listed = [
             question_about(index, "fold-with"),
             question_about(index, "fold-with", node=19),
             question_about(index, "fold-with", 12),
@@ -36,7 +36,7 @@ class TestOneQuestion:
             question_about(index, "stat", stat="copied_bytes"),
             question_about(index, "stat", 11),
         ]
-        assert [f"{question.step} {question.text}" for question in asked] == snapshot(
+        assert [f"{question.step} {question.text}" for question in listed] == snapshot(
             [
                 "10 Which layers will be folded together with layer 14 (Categorical)? Click all of them.",
                 "11 Which layers will be folded together with layer 19 (CPT)? Click all of them.",
@@ -58,14 +58,14 @@ class TestOneQuestion:
 
     def test_a_statistic_question_has_three_choices(self):
         index = index_of("conflict")
-        said = {}
+        feedback = {}
         for step, stat in ((3, "flops"), (10, "layers"), (11, "copied_bytes"), (10, "parameters")):
             question = question_about(index, "stat", step, stat=stat)
             before, after = (index.trace.stats(at)[stat] for at in (step - 1, step))
             true = "more" if after > before else "fewer" if after < before else "the same"
             assert [choice for choice in question.choices if check(index, question, choice).right] == [true]
-            said[question.text] = [*lines(check(index, question, true)), check(index, question, "more").text[:15]]
-        assert said == snapshot(
+            feedback[question.text] = [*lines(check(index, question, true)), check(index, question, "more").text[:15]]
+        assert feedback == snapshot(
             {
                 "Operations: 164 now. More, the same, or fewer after this step (fuse, round 1)?": [
                     "Right: operations, 164 before, 100 after. CategoricalLogSoftmax 4 times replaced 1 layer by 1;",
@@ -127,8 +127,8 @@ class TestOneQuestion:
     def test_there_are_no_click_questions_if_layers_cannot_be_drawn_individually(self):
         index = index_of("mnist")
         member = index.trace.fold_groups(0)[0].members[0]
-        asked: list[dict[str, Any]] = [{"node": member}, {"step": "fold/level 0"}]
-        for options in asked:
+        cases: list[dict[str, Any]] = [{"node": member}, {"step": "fold/level 0"}]
+        for options in cases:
             with pytest.raises(CircuitError, match=r"at most 1,000 can be drawn one by one"):
                 question_about(index, "fold-with", **options)
 

@@ -20,8 +20,8 @@ def ask(index, step, kind):
 
 def test_the_questions_of_a_trace():
     index = index_of("conflict")
-    asked = [f"{step} {question.text}" for step in (3, 10, 12) for question in questions(index, step)]
-    assert asked == snapshot(
+    listed = [f"{step} {question.text}" for step in (3, 10, 12) for question in questions(index, step)]
+    assert listed == snapshot(
         [
             "3 Both of these matches claim layer 8. Which one is applied?",
             "3 Does the pattern CategoricalLogSoftmax (Categorical) match at layer 0?",
@@ -168,8 +168,8 @@ def test_feedback_on_a_conflict_names_the_strategy():
 
 def test_feedback_on_a_match_quotes_the_matcher():
     index = index_of("conflict")
-    asked = [question for question in ask(index, 3, "matches") if question.pattern == "SumCollapse"]
-    assert [[question.text, *lines(check(index, question, True))] for question in asked] == snapshot(
+    listed = [question for question in ask(index, 3, "matches") if question.pattern == "SumCollapse"]
+    assert [[question.text, *lines(check(index, question, True))] for question in listed] == snapshot(
         [
             [
                 "Does the pattern SumCollapse (Sum over Sum) match at layer 5?",
@@ -263,10 +263,10 @@ def test_answers_may_be_numpy_values_or_choices():
     index = index_of("conflict")
     nine: Any = np.int64(9)
     layers: Any = np.array([12, 13, 15])
-    said: list[Any] = [True, np.bool_(True), "yes", "no"]
+    answers: list[Any] = [True, np.bool_(True), "yes", "no"]
     assert check(index, ask(index, 3, "layers-left")[0], nine).right
     fourteen: Any = np.int64(14)
     assert check(index, question_about(index, "fold-with", node=fourteen), layers).right
     assert type(question_about(index, "fold-with", node=fourteen).nodes[0]) is int
     match = question_about(index, "matches", node=6, pattern="SumCollapse")
-    assert [check(index, match, answer).right for answer in said] == [True, True, True, False]
+    assert [check(index, match, answer).right for answer in answers] == [True, True, True, False]

@@ -64,14 +64,14 @@ class TestJupyter:
     def test_an_image_is_included(self) -> None:
         from widgets.jupyter import Fallback, GraphWidget
 
-        asked: list[int] = []
+        calls: list[int] = []
 
         def make() -> Fallback:
-            asked.append(1)
+            calls.append(1)
             return Fallback(b"PNG", 300, 200, "Sum reads Hadamard", "the table")
 
         widget = GraphWidget(make_fallback=make)
-        assert asked == []  # drawn on display, not before
+        assert calls == []  # drawn on display, not before
         bundle = widget._repr_mimebundle_()
         assert bundle is not None
         data, metadata = bundle

@@ -63,8 +63,8 @@ class TestTheList:
             (tmp_path / name).touch()
         names = [file.stem for file in lesson_files(tmp_path)]
         assert names == ["00_a", "05_folding", "10_last"]
-        for asked in ("5", "05", "05_folding", "notebooks/05_folding.ipynb"):
-            assert [file.stem for file in lesson_files(tmp_path, [asked])] == ["05_folding"]
+        for name in ("5", "05", "05_folding", "notebooks/05_folding.ipynb"):
+            assert [file.stem for file in lesson_files(tmp_path, [name])] == ["05_folding"]
         twice = [file.stem for file in lesson_files(tmp_path, ["5", "10", "05_folding", "5"])]
         assert twice == ["05_folding", "10_last"]
         with pytest.raises(UnknownNameError, match="no lesson named 'other'; known are: 00_a, 05_folding, 10_last"):

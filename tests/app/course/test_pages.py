@@ -79,9 +79,9 @@ class TestViews:
             for step in steps if view["kind"] == "graph" else [start["step"]]:
                 for mode in set(options["modes"]) - {"side"}:  # which the page composes
                     assert f"{step}/{mode}/{colour}/{group}" in pictures
-        asked = data["views"][1]
-        end = asked["question"]["revealing"]
-        for mode in asked["revealed_options"]["modes"]:
+        question = data["views"][1]
+        end = question["question"]["revealing"]
+        for mode in question["revealed_options"]["modes"]:
             key = f"{end['step']}/{mode}/{end['colour_by']}/{end['group_by']}"
             assert key in data["recordings"][0]["pictures"]
 
@@ -116,11 +116,11 @@ class TestViews:
 
 def test_a_heading_inside_a_cell_ends_the_section_behind_a_question(conflict: Trace) -> None:
     recorder = CourseRecorder()
-    asked = recorder.question(explorer.ask(conflict, "winner"))
+    question = recorder.question(explorer.ask(conflict, "winner"))
     behind = "It won.\n\n```python\n# no heading\n```\n\n## Next\n\nMore."
     page = page_of(
         text("# 0. Tiny"),
-        code("ask", display_output(**{VIEW_MIME: asked, "text/plain": "q"})),
+        code("ask", display_output(**{VIEW_MIME: question, "text/plain": "q"})),
         text(behind),
         code("", display_output(**{RECORDINGS_MIME: recorder.recordings()})),
     )

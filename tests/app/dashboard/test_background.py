@@ -19,19 +19,19 @@ class Host:
         self.waiting.get(timeout=5)()
 
 
-def start(host: Host, said: list[str], work: Callable[[Job], str]) -> Job:
+def start(host: Host, results: list[str], work: Callable[[Job], str]) -> Job:
     return host.background.start(
         "Timing",
         work,
-        said.append,
-        lambda error: said.append(str(error)),
+        results.append,
+        lambda error: results.append(str(error)),
         show_at_once=True,
-        on_cancel=lambda: said.append("cancelled"),
+        on_cancel=lambda: results.append("cancelled"),
     )
 
 
 def test_the_work_continues_only_after_its_progress_was_sent() -> None:
-    host, said, order = Host(), [], []
+    host, results, order = Host(), [], []
     may_show = threading.Event()
 
     def work(job: Job) -> str:
@@ -40,17 +40,17 @@ def test_the_work_continues_only_after_its_progress_was_sent() -> None:
         order.append("measured")
         return "done"
 
-    start(host, said, work)
+    start(host, results, work)
     host.serve()
     assert order == ["shown"]  # its changes are sent before the next function of the host
     host.serve()
     host.serve()
     assert order == ["shown", "measured"]
-    assert said == ["done"]
+    assert results == ["done"]
 
 
 def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
-    host, said, shown = Host(), [], []
+    host, results, shown = Host(), [], []
     go = threading.Event()
 
     def work(job: Job) -> str:
@@ -58,9 +58,9 @@ def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
         job.show("half", 0.5, also=lambda: shown.append("half"))
         return "done"
 
-    job = start(host, said, work)
+    job = start(host, results, work)
     host.background.cancel()
-    assert said == ["cancelled"]
+    assert results == ["cancelled"]
     assert host.background.job is None
     threading.Event().wait(PROGRESS_SECONDS * 1.1)
     go.set()
@@ -68,18 +68,18 @@ def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
     host.serve()  # that it was sent
     host.serve()  # the end
     assert job.cancelled
-    assert said == ["cancelled"]
+    assert results == ["cancelled"]
     assert shown == []
 
 
 def test_a_new_job_cancels_the_previous_one() -> None:
-    host, said = Host(), []
+    host, results = Host(), []
     hold = threading.Event()
-    start(host, said, lambda job: "first" if hold.wait(5) else "")
-    second = start(host, said, lambda job: "second")
+    start(host, results, lambda job: "first" if hold.wait(5) else "")
+    second = start(host, results, lambda job: "second")
     hold.set()
-    assert said == ["cancelled"]
+    assert results == ["cancelled"]
     host.serve()
     host.serve()
-    assert said == ["cancelled", "second"]
+    assert results == ["cancelled", "second"]
     assert not second.running

@@ -92,9 +92,9 @@ def test_a_tool_that_raises_reports_it_and_the_page_keeps_working(monkeypatch: p
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
     monkeypatch.setattr("explorer.app.dashboard.panes.folds.fold_levels", broken)
     made.drawer.buttons.value = ["folds"]
-    said = errors_of(made)
-    assert "Something went wrong in the explorer itself: ZeroDivisionError: &lt;b&gt;on purpose&lt;/b&gt;" in said
-    assert "<summary>Report</summary>" in said
+    messages = errors_of(made)
+    assert "Something went wrong in the explorer itself: ZeroDivisionError: &lt;b&gt;on purpose&lt;/b&gt;" in messages
+    assert "<summary>Report</summary>" in messages
     made.graph.step = 3
     assert made.workspace.session.step == 3
     made.messages.clear()
@@ -177,16 +177,16 @@ def workspace() -> Iterator[tuple[Workspace, list[tuple[str, str, str]], Callabl
     place = ViewState(circuit="conflict")
     delivered: Queue[Callable[[], None]] = Queue()
     made = Workspace(Session(open_state(Library(), place), place), Library(), delivered.put, lambda job: None)
-    said: list[tuple[str, str, str]] = []
-    made.show_message = lambda text, tone, report: said.append((text, tone, report))
-    yield made, said, lambda: wait_for_work(made, delivered)
+    messages: list[tuple[str, str, str]] = []
+    made.show_message = lambda text, tone, report: messages.append((text, tone, report))
+    yield made, messages, lambda: wait_for_work(made, delivered)
     made.background.cancel()
 
 
 def test_the_guard_shows_typed_errors_as_a_line_and_others_with_a_report(
     workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, said, _ = workspace
+    made, messages, _ = workspace
     logged: list[str] = []
     monkeypatch.setattr(logging.getLogger("explorer"), "error", logged.append)
 
@@ -197,36 +197,38 @@ def test_the_guard_shows_typed_errors_as_a_line_and_others_with_a_report(
         raise KeyError("x")
 
     made.guard(typed)(7)
-    assert said == [("7 is too large", "error", "")]
+    assert messages == [("7 is too large", "error", "")]
     assert logged == []
     made.guard(other)()
-    text, tone, report = said[1]
+    text, tone, report = messages[1]
     assert (text, tone) == ("Something went wrong in the explorer itself: KeyError: 'x'", "error")
     assert report.startswith("Traceback")
     assert 'raise KeyError("x")' in report
     assert logged == [report]
     made.guard(lambda: made.note("done"))()
-    assert said[2] == ("done", "info", "")
+    assert messages[2] == ("done", "info", "")
 
 
 def test_compiling_again_keeps_the_step_and_the_view(workspace: Any) -> None:
-    made, said, wait = workspace
+    made, messages, wait = workspace
     made.session.go(3)
     made.session.change_look(mode="after", colour_by="kind")
     made.recompile(CompilerOptions(strategy="first-match"))
     wait()
-    assert said == []
+    assert messages == []
     assert made.session.opened.trace.options["strategy"] == "first-match"
     assert (made.session.step, made.session.look) == (3, DisplayOptions(mode="after", colour_by="kind"))
     assert made.session.state.options == CompilerOptions(strategy="first-match")
 
 
 def test_a_failed_opening_is_reported_and_the_open_trace_stays(workspace: Any) -> None:
-    made, said, wait = workspace
+    made, messages, wait = workspace
     before = made.session.opened
     made.open(ViewState(circuit="nothing"))
     wait()
-    assert [(text.split(";")[0], tone) for text, tone, _ in said] == [("no circuit or trace named 'nothing'", "error")]
+    assert [(text.split(";")[0], tone) for text, tone, _ in messages] == [
+        ("no circuit or trace named 'nothing'", "error")
+    ]
     assert made.session.opened is before
 
 

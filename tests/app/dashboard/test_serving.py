@@ -10,28 +10,28 @@ from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
 
-def asked_of_panel(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> dict[str, Any]:
+def serve_options(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> dict[str, Any]:
     """The arguments of Panel's server."""
     import panel as pn
 
-    asked: dict[str, Any] = {}
-    monkeypatch.setattr(pn, "serve", lambda pages, **settings: asked.update(settings, pages=pages))
+    served: dict[str, Any] = {}
+    monkeypatch.setattr(pn, "serve", lambda pages, **settings: served.update(settings, pages=pages))
     serve(options)
-    return asked
+    return served
 
 
 def test_the_server_is_bound_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asked_of_panel(monkeypatch, ServeOptions(ViewState(), 5099, show=False))
-    assert asked["address"] == "127.0.0.1"
-    assert asked["websocket_origin"] == ["127.0.0.1:5099", "localhost:5099"]
-    assert list(asked["pages"]) == ["/"]
+    served = serve_options(monkeypatch, ServeOptions(ViewState(), 5099, show=False))
+    assert served["address"] == "127.0.0.1"
+    assert served["websocket_origin"] == ["127.0.0.1:5099", "localhost:5099"]
+    assert list(served["pages"]) == ["/"]
 
 
 def test_a_different_address_is_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asked_of_panel(monkeypatch, ServeOptions(ViewState(), 5099, address="192.0.2.7", show=False))
-    assert asked["address"] == "192.0.2.7"
-    assert asked["websocket_origin"][:3] == ["192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099"]
-    assert all(origin.endswith(":5099") and "*" not in origin for origin in asked["websocket_origin"])
+    served = serve_options(monkeypatch, ServeOptions(ViewState(), 5099, address="192.0.2.7", show=False))
+    assert served["address"] == "192.0.2.7"
+    assert served["websocket_origin"][:3] == ["192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099"]
+    assert all(origin.endswith(":5099") and "*" not in origin for origin in served["websocket_origin"])
 
 
 def test_a_port_in_use_is_an_error() -> None:

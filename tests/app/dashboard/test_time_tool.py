@@ -58,7 +58,7 @@ class Reader:
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """A reader who is told of every repeat, however soon it follows; the limit of a second ends after 0.2."""
+    """A reader who is notified of every repeat without delay; a time limit of one second ends after 0.2."""
     monkeypatch.setattr(interleave, "monotonic", lambda clock=interleave.monotonic: 5 * clock())
     monkeypatch.setattr(timing, "LIVE_SECONDS", 0.0)
     for module in (background, measurement_run):

@@ -108,9 +108,9 @@ def test_the_drawing_and_python_return_the_same_feedback(conflict: Trace, tensor
 
     def add(widget: AskWidget, answers: list[Answer]) -> None:
         for answer in answers:
-            said = widget.check(answer)
+            answered = widget.check(answer)
             shown = ("yes" if answer else "no") if isinstance(answer, bool) else answer
-            wanted = {"right": said.right, "text": said.text}
+            wanted = {"right": answered.right, "text": answered.text}
             cases.append({"question": widget.panel.question, "answer": shown, "wanted": wanted})
 
     for kind, options, right, wrong in ASKED:

@@ -139,9 +139,9 @@ class TestOtherThings:
             assert set(lost.nodes) <= set(widget.selected_nodes)
             hull = next(h for h in json.loads(str(widget.picture))["hulls"] if h["id"] == dict(widget.view)["hull"])
             assert (hull["kind"], hull["nodes"]) == ("lost", list(reversed(list(widget.selection))))
-            told = json.loads(str(widget.details))
-            assert told["id"] == widget.selection[-1]
-            assert told["title"] == f"Candecomp, match {lost.number + 1} of 9"
+            details = json.loads(str(widget.details))
+            assert details["id"] == widget.selection[-1]
+            assert details["title"] == f"Candecomp, match {lost.number + 1} of 9"
 
     def test_a_fold_level_has_its_index_table_below_and_follows_the_step(self, digits: Trace) -> None:
         widget = explorer.show(digits, fold_level=2)

@@ -60,11 +60,11 @@ def opened() -> Opened:
 
 @pytest.fixture
 def linked(opened: Opened) -> tuple[Session, Host, list[frozenset[str]]]:
-    session, host, told = Session(opened, ViewState(step=3)), Host(), []
+    session, host, events = Session(opened, ViewState(step=3)), Host(), []
     GraphLink(session, host)
-    session.listen(told.append)
+    session.listen(events.append)
     host.did()
-    return session, host, told
+    return session, host, events
 
 
 Linked = tuple[Session, Host, list[frozenset[str]]]
@@ -82,14 +82,14 @@ def test_everything_is_drawn_initially(opened: Opened) -> None:
 
 
 def test_an_action_of_the_reader_changes_the_session_once(linked: Linked) -> None:
-    session, host, told = linked
+    session, host, events = linked
     host.reader({"step": 8})
-    assert (session.step, told) == (8, [frozenset({"step"})])
+    assert (session.step, events) == (8, [frozenset({"step"})])
     assert host.did() == ["picture", "state", "details"]
     assert host.picture["step"] == 8
     box = host.picture["nodes"][0]["id"]
     host.reader({"selection": [box]})
-    assert (session.selection, told[1:]) == ((box,), [frozenset({"selection"})])
+    assert (session.selection, events[1:]) == ((box,), [frozenset({"selection"})])
     assert host.did() == ["state", "details"]
     assert host.details["id"] == box
     host.reader({"view": {"mode": "after", "colour_by": "kind", "group_by": "none", "hull": "h1", "tab": "x"}})
@@ -106,37 +106,37 @@ def test_simultaneous_changes_are_applied_together(linked: Linked) -> None:
 
 
 def test_a_change_without_effect_is_not_drawn_again(linked: Linked) -> None:
-    _, host, told = linked
+    _, host, events = linked
     host.reader({"step": 3, "selection": [], "view": {"mode": "diff", "zoom": None}})
-    assert (host.did(), told) == ([], [])
+    assert (host.did(), events) == ([], [])
 
 
 def test_changes_of_the_session_are_drawn_without_an_echo(linked: Linked) -> None:
-    session, host, told = linked
+    session, host, events = linked
     session.go(8)
     assert (host.step, host.picture["step"]) == (8, 8)
     session.change_look(mode="before")
     assert host.view["mode"] == host.picture["mode"] == "before"
     session.select([next(iter(session.boxes))])
     assert host.selection == list(session.selection)
-    assert told == [frozenset({"step"}), frozenset({"look"}), frozenset({"selection"})]
+    assert events == [frozenset({"step"}), frozenset({"look"}), frozenset({"selection"})]
 
 
-@pytest.mark.parametrize(("asked", "found"), [(-5, 0), (99, 11)])
-def test_a_step_beyond_the_ends_is_the_end(linked: Linked, asked: int, found: int) -> None:
+@pytest.mark.parametrize(("step", "found"), [(-5, 0), (99, 11)])
+def test_a_step_beyond_the_ends_is_the_end(linked: Linked, step: int, found: int) -> None:
     session, host, _ = linked
-    host.reader({"step": asked})
+    host.reader({"step": step})
     assert (session.step, host.step) == (found, found)
 
 
 def test_requests_are_dispatched_to_their_handlers(opened: Opened) -> None:
-    asked: list[str] = []
-    answers: dict[str, Callable[[], None]] = {name: lambda name=name: asked.append(name) for name in ("why-not", "x")}
+    calls: list[str] = []
+    answers: dict[str, Callable[[], None]] = {name: lambda name=name: calls.append(name) for name in ("why-not", "x")}
     host = Host()
     GraphLink(Session(opened, ViewState()), host, answers)
     for request in ({"name": "why-not", "n": 1}, {"name": "x", "n": 1}, {"name": "foreign", "n": 1}, {}):
         host.reader({"request": request})
-    assert asked == ["why-not", "x"]
+    assert calls == ["why-not", "x"]
 
 
 def test_the_actions_of_a_picture_are_answered(linked: Linked) -> None:
@@ -150,13 +150,13 @@ def test_the_actions_of_a_picture_are_answered(linked: Linked) -> None:
 
 
 def test_invalid_values_of_the_browser_are_typed_errors_and_change_nothing(linked: Linked) -> None:
-    session, host, told = linked
+    session, host, events = linked
     before = session.state
     for changes in ({"view": {"mode": "x"}}, {"request": {"name": SHOW_MISSES + "x"}}):
         with pytest.raises(UnknownNameError):
             host.reader(changes)
     host.reader({"view": {"mode": 3}, "selection": ["nothing"]})
-    assert (session.state, told) == (before, [])
+    assert (session.state, events) == (before, [])
 
 
 def test_a_guard_wraps_the_actions_of_the_reader(opened: Opened) -> None:

@@ -97,9 +97,9 @@ def test_a_rule_that_fails_leaves_the_trace_up_to_there(monkeypatch: pytest.Monk
 
 
 def test_the_listener_receives_every_step_and_can_stop_by_raising() -> None:
-    heard: list[object] = []
-    opened = open_state(Library(), ViewState(circuit="blackboard"), heard.append)
-    assert [event.path for event in heard if isinstance(event, StepStarted)] == [s.path for s in opened.trace.steps]
+    events: list[object] = []
+    opened = open_state(Library(), ViewState(circuit="blackboard"), events.append)
+    assert [event.path for event in events if isinstance(event, StepStarted)] == [s.path for s in opened.trace.steps]
 
     class EnoughError(Exception):
         pass

@@ -24,7 +24,7 @@ def blackboard() -> Opened:
     return open_state(Library(), ViewState(circuit="blackboard"))
 
 
-class Heard(list[frozenset[str]]):
+class Events(list[frozenset[str]]):
     """Records the notifications of a session."""
 
     def __init__(self, session: Session) -> None:
@@ -32,9 +32,9 @@ class Heard(list[frozenset[str]]):
 
     def only(self) -> set[str]:
         """Return the notifications since the last call, merged."""
-        (told,) = self
+        (names,) = self
         self.clear()
-        return set(told)
+        return set(names)
 
 
 def node_box(session: Session, node: int) -> str:
@@ -43,40 +43,40 @@ def node_box(session: Session, node: int) -> str:
 
 def test_going_to_a_step_notifies_of_the_step_and_a_changed_selection(digits: Opened) -> None:
     session = Session(digits, ViewState())
-    heard = Heard(session)
+    events = Events(session)
     session.go(FUSE)
-    assert (session.step, heard.only()) == (3, {"step"})
+    assert (session.step, events.only()) == (3, {"step"})
     session.go(3)
-    assert heard == []
+    assert events == []
     session.select([node_box(session, 0)])
-    assert heard.only() == {"selection"}
+    assert events.only() == {"selection"}
     session.go(-1)
     assert session.step == len(digits.trace.steps) - 1
-    assert heard.only() == {"step", "selection"}
-    heard.stop()
+    assert events.only() == {"step", "selection"}
+    events.stop()
     session.go(0)
-    assert heard == []
+    assert events == []
 
 
 def test_an_unknown_step_changes_nothing(digits: Opened) -> None:
     session = Session(digits, ViewState(step=3))
-    heard = Heard(session)
+    events = Events(session)
     for step in (99, -99, "fold/level 99"):
         with pytest.raises(UnknownNameError):
             session.go(step)
-    assert (session.step, heard) == (3, [])
+    assert (session.step, events) == (3, [])
 
 
 def test_selecting_ignores_unknown_and_repeated_boxes(digits: Opened) -> None:
     session = Session(digits, ViewState())
-    heard = Heard(session)
+    events = Events(session)
     first, second, *_ = session.boxes
     session.select([second, "nothing", first, second])
-    assert (session.selection, heard.only()) == ((second, first), {"selection"})
+    assert (session.selection, events.only()) == ((second, first), {"selection"})
     session.select([second, first])
-    assert heard == []
+    assert events == []
     session.select([])
-    assert (session.selection, heard.only()) == ((), {"selection"})
+    assert (session.selection, events.only()) == ((), {"selection"})
 
 
 def test_the_selection_follows_a_fuse_to_the_layer_that_was_made(digits: Opened) -> None:
@@ -119,16 +119,16 @@ def test_unknown_boxes_of_a_link_select_no_nodes(digits: Opened) -> None:
 
 def test_changing_the_look_notifies_and_keeps_the_selection(digits: Opened) -> None:
     session = Session(digits, ViewState(step=3))
-    heard = Heard(session)
+    events = Events(session)
     session.change_look(mode="after", colour_by="kind")
-    assert (session.look, heard.only()) == (DisplayOptions(mode="after", colour_by="kind"), {"look"})
+    assert (session.look, events.only()) == (DisplayOptions(mode="after", colour_by="kind"), {"look"})
     session.change_look(mode="after")
-    assert heard == []
+    assert events == []
     session.select([next(box for box, nodes in session.boxes.items() if len(nodes) == 16)])
-    heard.clear()
+    events.clear()
     nodes = session.selected_nodes
     session.change_look(group_by="none")
-    assert heard.only() == {"look", "selection"}
+    assert events.only() == {"look", "selection"}
     assert len(session.selection) == 16
     assert set(session.selected_nodes) == set(nodes)
 
@@ -138,24 +138,24 @@ def test_changing_the_look_notifies_and_keeps_the_selection(digits: Opened) -> N
 )
 def test_an_unknown_look_changes_nothing(digits: Opened, look: dict[str, str]) -> None:
     session = Session(digits, ViewState(step=3))
-    heard = Heard(session)
+    events = Events(session)
     with pytest.raises(UnknownNameError, match="known are"):
         session.change_look(**look)
-    assert (session.look, heard) == (DisplayOptions(), [])
+    assert (session.look, events) == (DisplayOptions(), [])
     assert session.picture().view["step"] == 3
 
 
 def test_a_trial_is_drawn_until_it_ends(blackboard: Opened) -> None:
     session = Session(blackboard, ViewState())
-    heard = Heard(session)
+    events = Events(session)
     plain = session.picture().view
     session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
-    assert heard.only() == {"trial"}
+    assert events.only() == {"trial"}
     assert "Mine" in session.picture().view["message"]
     session.try_pattern(None)
-    assert heard.only() == {"trial"}
+    assert events.only() == {"trial"}
     session.try_pattern(None)
-    assert heard == []
+    assert events == []
     assert session.picture().view == plain
 
 
@@ -163,9 +163,9 @@ def test_a_trial_ends_with_the_step_on_whose_layers_it_was_made(blackboard: Open
     session = Session(blackboard, ViewState(look=DisplayOptions(group_by="none")))
     session.try_pattern(PatternTrial("Mine", "TorchSumLayer", 13, 4, ((7, 5),), 1, ()))
     session.select_nodes([7])
-    heard = Heard(session)
+    events = Events(session)
     session.go(-1)
-    assert heard.only() == {"step", "selection", "trial"}
+    assert events.only() == {"step", "selection", "trial"}
     assert session.trial is None
     assert session.picture().view["step"] == len(blackboard.trace.steps) - 1
 
@@ -175,10 +175,10 @@ def test_opening_a_different_trace_drops_the_findings(digits: Opened, blackboard
     session.select([next(iter(session.boxes))])
     session.add_findings(missing={"cuda": "none here"})
     before = session.picture()
-    heard = Heard(session)
+    events = Events(session)
     session.open(blackboard, ViewState(circuit="blackboard", step=99, options=CompilerOptions(fold=False)))
-    told = heard.only()
-    assert told >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
+    names = events.only()
+    assert names >= {"trace", "step", "selection", "look", "times", "checks", "trial", "other"}
     assert session.step == len(blackboard.trace.steps) - 1
     assert session.state.options == CompilerOptions()  # the options of the trace, not those of a link
     assert (session.selection, session.findings.missing) == ((), {})
@@ -187,15 +187,15 @@ def test_opening_a_different_trace_drops_the_findings(digits: Opened, blackboard
 
 def test_findings_notify_of_checks_or_times(digits: Opened) -> None:
     session = Session(digits, ViewState())
-    heard = Heard(session)
+    events = Events(session)
     check = StepCheck(3, digits.trace.steps[3].path, 0.0, "exact", 0.0)
     session.add_findings(checks={3: check})
-    assert heard.only() == {"checks"}
+    assert events.only() == {"checks"}
     assert [step["ok"] for step in session.steps()][2:4] == [None, True]
     session.add_findings(layer_times={0: {0: 1.5}})
-    assert heard.only() == {"times"}
+    assert events.only() == {"times"}
     session.add_findings(checks={}, missing={})
-    assert heard.only() == {"checks", "times"}
+    assert events.only() == {"checks", "times"}
 
 
 def test_pictures_are_cached_until_times_change(digits: Opened) -> None:
@@ -233,9 +233,9 @@ def test_the_picture_cache_has_a_limit(blackboard: Opened) -> None:
 
 def test_a_comparison_is_noted_for_the_link(digits: Opened) -> None:
     session = Session(digits, ViewState())
-    heard = Heard(session)
+    events = Events(session)
     session.compare_with(ViewState(circuit="hmm"))
-    assert heard.only() == {"other"}
+    assert events.only() == {"other"}
     assert session.state.query() == "circuit=digits&vs.circuit=hmm"
 
 

@@ -92,14 +92,14 @@ def test_every_pass_preserves_the_values_of_random_programs_and_terminates(seed,
 def test_rounds_of_a_fixed_point_are_steps_below_the_pass():
     x = tensor(2, 3, 4)
     y = call(aten.relu.default, call(aten.permute.default, x, [1, 0, 2]))
-    told = []
+    events = []
     graph = FunctionGraph(
-        [x], [y], features=[Observer([lambda event: told.append(event) if isinstance(event, StepStarted) else None])]
+        [x], [y], features=[Observer([lambda event: events.append(event) if isinstance(event, StepStarted) else None])]
     )
     pipeline = FunctionPassPipeline.of(FunctionPassConfig("SinkCode", ConvergenceMode.UNTIL_FIXED_POINT), "CSE")
     PassManager(pipeline, passes).run(graph)
-    assert [event.path for event in told] == ["SinkCode/round 1", "SinkCode/round 2", "CSE"]
-    assert "transpose_below_elementwise" in told[0].rules
+    assert [event.path for event in events] == ["SinkCode/round 1", "SinkCode/round 2", "CSE"]
+    assert "transpose_below_elementwise" in events[0].rules
 
 
 def test_a_pass_continues_after_a_node_that_does_not_match():

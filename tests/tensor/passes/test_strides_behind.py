@@ -51,10 +51,10 @@ def test_an_exact_rule_applies_where_no_reader_depends_on_strides(before, kept):
 
 
 def test_the_reader_that_depends_on_strides_is_named():
-    told = []
-    graph = FunctionGraph(*read(f"softmax(neg(neg({REPEATED})), -1)", SHAPES), features=[Observer([told.append])])
+    events = []
+    graph = FunctionGraph(*read(f"softmax(neg(neg({REPEATED})), -1)", SHAPES), features=[Observer([events.append])])
     canonicalize.query("+exact").rewrite(graph)
-    refusals = [refusal for event in told if isinstance(event, AttemptsRefused) for refusal in event.refusals]
+    refusals = [refusal for event in events if isinstance(event, AttemptsRefused) for refusal in event.refusals]
     assert {(r.pattern, r.found) for r in refusals} == {
         ("drop_two_negations", "softmax would compute other bits: the strides of its input change")
     }

@@ -21,7 +21,7 @@ def quantized_module(made: nn.Module, data: torch.Tensor, **settings: Any) -> nn
     if importlib.util.find_spec("torchao") is None:
         is_missing("torchao", HOW)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torchao tells of its own deprecations
+        warnings.simplefilter("ignore")  # torchao warns of its own deprecations
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
         from torchao.testing.pt2e._xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 
