@@ -67,8 +67,7 @@ def test_a_compiled_circuit_can_be_pickled(trace):
 
 
 def small_image() -> Circuit:
-    units = {"num_input_units": 2, "num_sum_units": 2}
-    return image_data((1, 4, 4), input_layer="categorical", sum_product_layer="cp", **units)
+    return image_data((1, 4, 4), input_layer="categorical", num_input_units=2, sum_product_layer="cp", num_sum_units=2)
 
 
 def test_small_integer_types_are_read_without_overflow(trace):
