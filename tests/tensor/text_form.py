@@ -28,7 +28,7 @@ NAMESPACES = (torch.ops.aten, torch.ops.explorer)
 def expression(text: str, variables: Mapping[str, Any]) -> Any:
     """The value of an expression. Assignments may precede it: `e = exp(x); div(e, sum(e, [1], True))`.
 
-    A name that is not among the variables is that of an operator; `explorer.` tells ours from PyTorch's.
+    Variables may be functions too. Other names are those of operators; `explorer.` tells ours from PyTorch's.
     """
     known = dict(variables)
     *assignments, last = ast.parse(text.strip()).body
@@ -95,9 +95,9 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
 
 def _call(node: ast.Call, known: Mapping[str, Any]) -> Any:
     args = [_value(arg, known) for arg in node.args]
-    if callable(function := known.get(ast.unparse(node.func))):
-        return function(*args)
     settings = {keyword.arg: _value(keyword.value, known) for keyword in node.keywords if keyword.arg}
+    if callable(function := known.get(ast.unparse(node.func))):
+        return function(*args, **settings)
     reads = any(isinstance(arg, Variable) for arg in args)
     error: Exception | None = None
     for target in _overloads(ast.unparse(node.func)):

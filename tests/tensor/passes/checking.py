@@ -15,7 +15,7 @@ from explorer.rewrite import (
     PassManager,
     PassOptions,
 )
-from explorer.tensor import Constant, FunctionGraph, Observer, TensorType, Variable, to_module
+from explorer.tensor import Constant, FunctionGraph, Observer, TensorType, Variable, call, to_module
 from explorer.tensor.passes import GraphPass, passes
 from explorer.tensor.passes.base import WEAKEST
 from tests.tensor.text_form import expression, type_of
@@ -37,9 +37,21 @@ def constant(*shape, dtype=torch.float32, seed=0, name=""):
     return Constant(torch.rand(shape, generator=generator, dtype=torch.float64).to(dtype) + 0.5, name)
 
 
+def trained(*shape, dtype=torch.float32, name="w"):
+    """A constant that is trained, with random numbers."""
+    return Constant(torch.nn.Parameter(constant(*shape, dtype=dtype).data), name, trainable=True)
+
+
 def full(number, *shape, dtype=torch.float32):
     """A constant filled with one number."""
     return Constant(torch.full(shape, number, dtype=dtype))
+
+
+def norm(x, *parts, eps=1e-3):
+    """A batch norm in inference; weight, bias, mean and variance are random if they are not given."""
+    kind = x.tensor_type
+    parts = parts or [constant(kind.shape[1], dtype=kind.dtype, seed=i) for i in range(4)]
+    return call(aten._native_batch_norm_legit_no_training.default, x, *parts, 0.1, eps)[0]
 
 
 def values(graph, seed=0):
@@ -121,16 +133,23 @@ def optimize(inputs, outputs, *names, mode=CompilationMode.INFER, until_fixed_po
 
 
 def check_pass(names, before, after, shapes, dtype=torch.float32, **options):
-    """Run passes on the expression `before`: the graph becomes `after`, and keeps its values as in `optimized`.
+    """Run passes on the expression `before`: the graph becomes `after`, and keeps its values as in `optimize`.
 
     Returns the graph. `names` are those of passes, separated by spaces. `shapes` are those of the inputs and
-    constants by name; see `leaves`. `splat(5.0, 2, 3)` in `before` is a constant filled with a number; `constant`
-    in `after` is one without a name.
+    constants by name; see `leaves`. `splat(5.0, 2, 3)` in `before` is a constant filled with a number, `constant` in
+    `after` one without a name; `norm(x)` is a batch norm.
     """
     graph = optimize(*read(before, shapes, dtype), *names.split(), **options)
-    found = re.sub(r"\bconstant [0-9a-f]{8}", "constant", repr(graph)[1:-1])
+    found = shown(graph)
     assert found == after, found
     return graph
+
+
+def shown(graph):
+    """A graph as an expression, its constants without digests, and batch norms as `norm` makes them as `norm(x)`."""
+    text = re.sub(r"\bconstant [0-9a-f]{8}", "constant", repr(graph)[1:-1])
+    text = text.replace("_native_batch_norm_legit_no_training(", "norm(")
+    return text.replace(", constant, constant, constant, constant, momentum=0.1, eps=0.001)::0", ")")
 
 
 def check_reason(names, before, reason, shapes, dtype=torch.float32):
@@ -142,22 +161,25 @@ def check_reason(names, before, reason, shapes, dtype=torch.float32):
 def leaves(shapes, dtype):
     """An input for each name, and a constant with random numbers for each name in capitals.
 
-    A string such as "i64[3]" in place of a shape includes the dtype.
+    In place of a shape may be a type such as "i64[3]", or the constant itself.
     """
-    found = {}
-    for name, shape in shapes.items():
-        kind = type_of(shape) if isinstance(shape, str) else TensorType(dtype, shape)
-        if name.isupper():
-            found[name] = constant(*kind.shape, dtype=kind.dtype, seed=sum(name.encode()), name=name)
-        else:
-            found[name] = Variable(kind, name=name)
-    return found
+    return {name: leaf(name, shape, dtype) for name, shape in shapes.items()}
+
+
+def leaf(name, shape, dtype):
+    """The variable of a name."""
+    if isinstance(shape, Constant):
+        return shape
+    kind = type_of(shape) if isinstance(shape, str) else TensorType(dtype, shape)
+    if name.isupper():
+        return constant(*kind.shape, dtype=kind.dtype, seed=sum(name.encode()), name=name)
+    return Variable(kind, name=name)
 
 
 def read(text, shapes, dtype=torch.float32):
     """The inputs that an expression reads, and a list of its values."""
     known = leaves({name: shape for name, shape in shapes.items() if re.search(rf"\b{name}\b", text)}, dtype)
-    found = expression(text, known | {"splat": partial(full, dtype=dtype)})
+    found = expression(text, known | {"splat": partial(full, dtype=dtype), "norm": norm})
     inputs = [variable for variable in known.values() if not isinstance(variable, Constant)]
     return inputs, found if isinstance(found, list) else [found]
 

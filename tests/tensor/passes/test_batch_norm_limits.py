@@ -4,33 +4,37 @@ import pytest
 import torch
 
 from explorer.rewrite import PassManager
-from explorer.tensor import Constant, FunctionGraph, call, to_module
+from explorer.tensor import Constant, FunctionGraph, to_module
 from explorer.tensor.passes import passes
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
-from tests.tensor.passes.checking import assert_same_bits, constant, full, ops, optimize, reasons, results, tensor
-from tests.tensor.passes.test_batch_norm import CHAIN, NORM, UNDER_CONV, aten, conv, norm
+from tests.tensor.passes.checking import (
+    assert_same_bits,
+    check_reason,
+    ops,
+    optimize,
+    read,
+    results,
+)
+from tests.tensor.passes.test_batch_norm import CHAIN, NORM, UNDER_CONV
 
-ENDS = {
-    "over 0": lambda y: call(aten.div.Tensor, y, full(0.0)),
-    "over 0, then less": lambda y: call(aten.mul.Tensor, call(aten.div.Tensor, y, full(0.0)), full(0.5)),
-    "over too little": lambda y: call(aten.div.Tensor, y, full(1e-42)),
-    "times infinity": lambda y: call(aten.mul.Tensor, y, full(float("inf"))),
-    "plus infinity": lambda y: call(aten.add.Tensor, y, full(float("inf"))),
-    "over infinity": lambda y: call(aten.div.Tensor, y, full(float("inf"))),
-    "over 0 in one channel": lambda y: call(
-        aten.div.Tensor, y, Constant(torch.tensor([1.0, 2.0, 0.0, 4.0]).reshape(4, 1, 1))
-    ),
-}
-
-
-def scaled_and_shifted(x):
-    return call(aten.add.Tensor, call(aten.mul.Tensor, conv(x, torch.float32), full(2.0)), full(1.0))
+CONV = "conv2d(x, FILTER, BIAS)"
+SHAPES = {
+    "x": (2, 3, 5, 6), "y": (2, 4, 5, 6), "FILTER": (4, 3, 3, 3), "BIAS": (4,), "A": (4,), "B": (4,),
+    "ONE_ZERO": Constant(torch.tensor([1.0, 2.0, 0.0, 4.0]).reshape(4, 1, 1)),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", [
+    "div(v, splat(0.0))",
+    "mul(div(v, splat(0.0)), splat(0.5))",
+    "div(v, splat(1e-42))",
+    "mul(v, splat(inf))",
+    "add(v, splat(inf))",
+    "div(v, splat(inf))",
+    "div(v, ONE_ZERO)",
+])  # fmt: skip
 def test_infinite_results_stay_infinite(end):
-    x = tensor(2, 3, 5, 6)
-    graph = FunctionGraph([x], [ENDS[end](scaled_and_shifted(x))])
+    graph = FunctionGraph(*read(f"v = add(mul({CONV}, splat(2.0)), splat(1.0)); {end}", SHAPES))
     given = [torch.randn(2, 3, 5, 6)]
     wanted = results(graph, given)
     PassManager(DEFAULT_PIPELINE, passes).run(graph)
@@ -38,22 +42,18 @@ def test_infinite_results_stay_infinite(end):
 
 
 def test_a_division_by_zero_stays_with_a_reason():
-    x = tensor(2, 3, 5, 6)
     reason = "a scale or a shift would not be finite"
-    assert reasons([x], ENDS["over 0"](conv(x, torch.float32)), UNDER_CONV) == [reason]
-    assert reasons([x], ENDS["over 0"](norm(conv(x, torch.float32), 4, torch.float32)), CHAIN) == [reason]
+    check_reason(UNDER_CONV, f"div({CONV}, splat(0.0))", reason, SHAPES)
+    check_reason(CHAIN, f"div(norm({CONV}), splat(0.0))", reason, SHAPES)
 
 
 def test_a_variance_of_zero_does_not_reach_the_convolution():
-    x = tensor(2, 3, 5, 6)
-    parts = [constant(4), constant(4), full(0.0, 4), full(0.0, 4)]
-    declined = reasons([x], norm(conv(x, torch.float32), 4, torch.float32, parts, eps=0.0), "OptimizeBatchNorm")
-    assert declined == ["weight or bias of the convolution would not be finite"]
+    before = f"norm({CONV}, A, B, splat(0.0, 4), splat(0.0, 4), eps=0.0)"
+    check_reason("OptimizeBatchNorm", before, "weight or bias of the convolution would not be finite", SHAPES)
 
 
 def test_a_product_with_zero_keeps_nan():
-    x = tensor(2, 3, 5, 6)
-    graph = FunctionGraph([x], [call(aten.mul.Tensor, conv(x, torch.float32), full(0.0))])
+    graph = FunctionGraph(*read(f"mul({CONV}, splat(0.0))", SHAPES))
     given = [torch.full((2, 3, 5, 6), float("inf"))]
     wanted = results(graph, given)
     passes[UNDER_CONV].run(graph)
@@ -63,15 +63,12 @@ def test_a_product_with_zero_keeps_nan():
 
 @pytest.mark.parametrize("bias", [1e-7, 1e-30])
 def test_a_small_bias_stays(bias):
-    x = tensor(2, 4, 5, 6)
-    parts = [full(1.0, 4), full(bias, 4), full(0.0, 4), full(1.0, 4)]
-    graph = optimize([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")
+    before = f"relu(norm(y, splat(1.0, 4), splat({bias}, 4), splat(0.0, 4), splat(1.0, 4), eps=0.0))"
+    graph = optimize(*read(before, SHAPES), "OptimizeBatchNorm")
     assert ops(graph) == [NORM, "relu"]
     assert results(graph, [torch.zeros(2, 4, 5, 6)])[0].max() == torch.tensor(bias)
 
 
 def test_a_bias_that_almost_equals_the_mean_stays():
-    x = tensor(2, 4, 5, 6)
-    parts = [full(1.0, 4), full(33.000004, 4), full(33.0, 4), full(1.0, 4)]
-    graph = optimize([x], call(aten.relu.default, norm(x, 4, torch.float32, parts, 0.0)), "OptimizeBatchNorm")
-    assert ops(graph) == [NORM, "relu"]
+    before = "relu(norm(y, splat(1.0, 4), splat(33.000004, 4), splat(33.0, 4), splat(1.0, 4), eps=0.0))"
+    assert ops(optimize(*read(before, SHAPES), "OptimizeBatchNorm")) == [NORM, "relu"]

@@ -1,10 +1,9 @@
 """Products of matrices, convolutions, softmax, channel shuffle and layer norm."""
 
 import pytest
-import torch
 
-from explorer.tensor import Constant, FunctionGraph, call
-from tests.tensor.passes.checking import aten, check_pass, check_reason, constant, ops, optimize, run, tensor
+from explorer.tensor import FunctionGraph, call
+from tests.tensor.passes.checking import aten, check_pass, check_reason, constant, run, tensor, trained
 from tests.tensor.text_form import rewrites
 
 SHAPES = {
@@ -61,10 +60,8 @@ def test_a_product_and_a_sum_are_a_linear_layer(before, after, dtype):
 
 
 def test_a_product_and_a_sum_that_are_not_a_linear_layer(dtype):
-    x, bias = tensor(3, 4, dtype=dtype), constant(5, dtype=dtype)
-    weight = Constant(torch.nn.Parameter(torch.rand(4, 5, dtype=dtype)), "weight", trainable=True)
-    learned = call(aten.add.Tensor, call(aten.mm.default, x, weight), bias)
-    assert ops(optimize([x], learned, "FoldMatMulAddIntoFullyConnected")) == ["addmm"]
+    shapes = {**SHAPES, "w": trained(4, 5, dtype=dtype)}
+    check_pass("FoldMatMulAddIntoFullyConnected", "add(mm(x, w), B5)", "addmm(B5, x, w)", shapes, dtype)
     reason = "the other summand does not have one number per column"
     check_reason("FoldMatMulAddIntoFullyConnected", "add(mm(x, W5), COLUMN)", reason, SHAPES, dtype)
 
