@@ -47,7 +47,14 @@ FRESH = [
 ]
 
 
-@pytest.mark.parametrize("function", FRESH)
+def all_of_them(module, x):
+    return tuple(value for function in FRESH for value in outputs(function(module, x)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [all_of_them, FRESH[0], FRESH[1], with_zeros, *(pytest.param(one, marks=pytest.mark.fuzz) for one in FRESH[2:-1])],
+)
 def test_writing_into_results_affects_neither_arguments_nor_later_calls(function):
     module = Calling(function)
     made = explorer.record(module, X).compiled

@@ -3,11 +3,16 @@
 from functools import cache
 from textwrap import wrap
 
+import pytest
+
 import explorer
 from explorer.templates import gallery
 from explorer.views import TraceIndex
 
-SMALL = ("blackboard", "hmm", "conflict", "near-misses", "levels", "sum-chain", "kronecker", "digits")
+SMALL = (
+    *("blackboard", "conflict", "near-misses", "levels", "kronecker", "digits"),
+    *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("hmm", "sum-chain")),
+)
 
 
 @cache
