@@ -1,6 +1,7 @@
 """Images of pictures and bars: size, colours, text."""
 
 import io
+from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
@@ -26,9 +27,16 @@ def conflict() -> TraceIndex:
     return TraceIndex(explorer.record(gallery.load_named("conflict")))
 
 
+@pytest.fixture
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the pixels, where only sizes or differences matter."""
+    monkeypatch.setattr("explorer.app.images.DENSITY", 1)
+
+
+@cache
 def pixels(png: Png) -> np.ndarray:
     with image.open(io.BytesIO(png.data)) as opened:
-        return np.array(opened.convert("RGB")).astype(int)
+        return np.array(opened.convert("RGB")).astype(np.int16)
 
 
 def pixels_of(png: Png, colour: str) -> int:
@@ -64,6 +72,7 @@ class TestPictures:
         assert png == picture_png(picture(conflict, 3))
         assert pixels(png).shape == (DENSITY * png.height, DENSITY * png.width, 3)
 
+    @pytest.mark.usefixtures("coarse")
     def test_every_step_mode_and_colouring_is_drawn(self, conflict: TraceIndex) -> None:
         looks: list[tuple[int, Any, Any]] = [(step, "diff", "change") for step in (0, 6, 10, 12)]
         looks += [(3, mode, "change") for mode in ("before", "after", "side")]
@@ -93,11 +102,13 @@ class TestPictures:
         assert any("Too small for text: see the table." in text for text in texts(static_svg(every, fit=True)))
         assert not any("Too small" in text for text in texts(static_svg(every)))
 
+    @pytest.mark.usefixtures("coarse")
     def test_a_high_picture_is_scaled_down_only_as_far_as_its_text_is_legible(self) -> None:
         tall = picture(TraceIndex(explorer.record(gallery.load_named("sum-chain"))), 0, group_by="none")
         assert len(tall.view["nodes"]) > 40
         assert 1200 < picture_png(tall).height < MAX_TOTAL_HEIGHT + 200
 
+    @pytest.mark.usefixtures("coarse")
     def test_a_long_note_is_wrapped(self, conflict: TraceIndex) -> None:
         shown = picture(conflict, 0)
         shown.view["message"] = "word " * 100
