@@ -6,7 +6,7 @@ import torch
 import explorer
 from explorer.templates import gallery
 
-FEW = {"batch_size": 8, "max_seconds": 0.5, "precision": 0.5}
+FEW = {"batch_size": 8, "max_seconds": 0.2, "precision": 0.5}
 """Settings of a measurement that is over soon."""
 
 

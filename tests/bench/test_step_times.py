@@ -158,11 +158,11 @@ def test_layers_add_up_to_about_the_whole_forward_pass(digits):
 
 
 def test_a_sweep_times_each_size_and_refuses_sizes_that_do_not_fit(digits, monkeypatch):
-    run = bench.measure_sweep(digits, batch_sizes=(64, 1, 8), max_seconds=0.5, precision=0.5)
+    run = bench.measure_sweep(digits, batch_sizes=(64, 1, 8), max_seconds=0.2, precision=0.5)
     assert [timing.batch_size for timing in run.timings] == [1, 8, 64]
     assert all(timing.estimate for timing in run.timings)
     monkeypatch.setattr(candidates, "free_bytes", lambda: 4 * (run.timings[1].peak_bytes or 0))
-    less = bench.measure_sweep(digits, batch_sizes=(1, 8, 64), max_seconds=0.5, precision=0.5)
+    less = bench.measure_sweep(digits, batch_sizes=(1, 8, 64), max_seconds=0.2, precision=0.5)
     assert [timing.estimate is None for timing in less.timings] == [False, False, True]
     assert less.timings[2].missing == "no time: it would need about 0.0 GiB, and 0.0 GiB are free"
 

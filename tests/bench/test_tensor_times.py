@@ -22,7 +22,7 @@ def trace():
 
 
 def test_every_pass_that_changed_something_is_timed_with_the_arguments_of_the_trace(trace):
-    run = measure_steps(trace, max_seconds=2)
+    run = measure_steps(trace, max_seconds=0.3)
     changed = [trace.step(step).path.partition("/")[0] for step in default_steps(trace)]
     assert [timing.what.partition("/")[0] for timing in run.timings] == changed
     assert {"import", "OptimizeBatchNorm"} <= set(changed)
@@ -37,7 +37,7 @@ def test_every_pass_that_changed_something_is_timed_with_the_arguments_of_the_tr
 
 
 def test_custom_arguments_are_used(trace):
-    run = measure_steps(trace, [0, -1], x=(torch.zeros(4, 3, 8, 8),), max_seconds=1)
+    run = measure_steps(trace, [0, -1], x=(torch.zeros(4, 3, 8, 8),), max_seconds=0.2)
     assert [timing.missing for timing in run.timings] == ["", ""]
 
 
@@ -48,21 +48,21 @@ def test_a_state_with_a_different_value_is_not_timed_and_has_a_reason(trace, mon
     real = type(trace).circuit_at
     last = len(trace.steps) - 1
     monkeypatch.setattr(type(trace), "circuit_at", lambda self, step: spoiled if step == last else real(self, step))
-    run = measure_steps(trace, [0, last], max_seconds=1)
+    run = measure_steps(trace, [0, last], max_seconds=0.2)
     assert run.timings[0].estimate is not None
     assert run.timings[1].missing.startswith("no time: the output differs from the unoptimized one's on the CPU by")
 
 
 def test_timing_leaves_the_constants_of_the_trace_alone(trace):
     before = [value.clone() for value in trace.circuit_at(-1).state_dict().values()]
-    measure_steps(trace, [-1], max_seconds=1)
+    measure_steps(trace, [-1], max_seconds=0.2)
     for value, kept in zip(trace.circuit_at(-1).state_dict().values(), before, strict=True):
         assert torch.equal(value, kept)
 
 
 def test_a_training_step_is_timed_if_the_graph_is_for_training():
     trace = explorer.record(nn.Linear(3, 2), (torch.randn(4, 3),), mode="train")
-    run = measure_steps(trace, kind="training", max_seconds=1)
+    run = measure_steps(trace, kind="training", max_seconds=0.2)
     assert all(median_of(timing) > 0 for timing in run.timings)
 
 
@@ -74,7 +74,7 @@ def test_measurements_of_layers_or_batch_sizes_are_refused(trace, measure):
 
 def test_views_name_operators_and_have_no_lints_about_layers(trace):
     index = TraceIndex(trace)
-    run = measure_steps(trace, max_seconds=1)
+    run = measure_steps(trace, max_seconds=0.2)
     assert step_bars(index, run)["table"]["columns"][1] == "operators"
     assert {bottleneck.kind for bottleneck in bottlenecks(index, [run])} <= {"launch-bound"}
 
@@ -88,5 +88,5 @@ class Scaled(nn.Module):
 
 def test_keyword_arguments_are_passed_by_keyword():
     trace = explorer.record(Scaled(), (torch.randn(3, 4),), kwargs={"scale": torch.tensor(2.0)})
-    (timing,) = measure_steps(trace, [-1], max_seconds=1).timings
+    (timing,) = measure_steps(trace, [-1], max_seconds=0.2).timings
     assert median_of(timing) > 0

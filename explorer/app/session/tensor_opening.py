@@ -28,10 +28,10 @@ def tensor_trace(
     from explorer.tensor.recording.managed import ManagedPipeline
     from explorer.tensor.recording.record import record_module
 
+    pipeline = ManagedPipeline(pipeline_or_default(options), CompilationMode(options.compile_for))
     compiled = compiler.compile(circuit)
     x = random_inputs(compiled, rows)
     graph = from_module(compiled, (x,), training=options.compile_for == "train")
-    pipeline = ManagedPipeline(pipeline_or_default(options), CompilationMode(options.compile_for))
     return record_module(
         graph,
         (x,),

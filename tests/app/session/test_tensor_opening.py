@@ -1,6 +1,7 @@
 """The tensor level of a circuit, opened from a link as the dashboard does."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -20,9 +21,15 @@ SHORT = replace(
 )
 
 
+@cache
+def opened_at(place):
+    """What a link opens, recorded once: leave it as it is."""
+    return open_state(Library(), place)
+
+
 @pytest.fixture(scope="module")
 def opened():
-    return open_state(Library(), PLACE)
+    return opened_at(PLACE)
 
 
 def test_a_link_holds_level_passes_and_mode():
@@ -61,7 +68,7 @@ def test_a_session_steps_selects_and_inspects(opened):
 
 
 def test_the_passes_of_a_link_are_run():
-    trace = open_state(Library(), SHORT).trace
+    trace = opened_at(SHORT).trace
     passes = {step.path.split("/")[0].split(",")[0] for step in trace.steps}
     assert passes == {"import", "CSE", "ConstantFold"}
     assert all(len(step.rewrites) <= 1 for step in trace.steps)
@@ -85,12 +92,12 @@ def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path
 
 
 @pytest.mark.parametrize("place", [PLACE, SHORT], ids=["the default passes", "passes of the link"])
-def test_the_code_makes_the_same_trace(place, opened, capsys):
+def test_the_code_makes_the_same_trace(place, capsys):
     made: dict[str, object] = {}
     exec(tensor_python_of("conflict", CompilerOptions(), place.tensor, 1, is_live=True), made)
     trace = made["trace"]
     assert isinstance(trace, Trace)
-    wanted = (opened if place is PLACE else open_state(Library(), place)).trace
+    wanted = opened_at(place).trace
     assert [step.summary for step in trace.steps] == [step.summary for step in wanted.steps]
     assert str(trace.graph_at(-1)) == str(wanted.graph_at(-1))
     assert "import" in capsys.readouterr().out
