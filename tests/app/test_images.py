@@ -93,7 +93,7 @@ class TestPictures:
         assert {"Before", "After", "match that lost a conflict", "Σ∏ CPT", side.view["title"]} <= set(texts(svg))
         assert "var(" not in svg
 
-    def test_a_large_picture_is_made_to_fit_and_says_so(self) -> None:
+    def test_a_large_picture_is_scaled_to_fit_with_a_note(self) -> None:
         every = picture(TraceIndex(explorer.record(gallery.load_named("digits"))), 0, group_by="none")
         png = picture_png(every)
         assert png.width <= MAX_WIDTH
@@ -135,7 +135,7 @@ class TestBars:
         plain, whiskers = bar(4.0), bar(4.0, low=3.0, high=5.0)
         assert pixels_of(bars_png(bars(whiskers)), LIGHT["ink"]) > pixels_of(bars_png(bars(plain)), LIGHT["ink"]) + 200
 
-    def test_a_missing_value_says_why(self) -> None:
+    def test_a_missing_value_has_a_reason(self) -> None:
         svg = bars_svg(bars({**bar(None), "missing": "no GPU & no time"}, note="logarithmic"))
         assert texts(svg) == ["What each step bought (ms)", "logarithmic", "fuse", "no GPU & no time"]
         assert bars_png(bars(bar(None))).data.startswith(b"\x89PNG")

@@ -173,7 +173,7 @@ def test_leaf_state_carries_values_between_all_modes(circuit: Circuit, seed: int
 
 
 @pytest.mark.parametrize("circuit", [drawn_parameters(), load_named("levels"), load_named("hmm")])
-def test_the_same_seed_gives_the_same_values_in_every_mode(circuit: Circuit):
+def test_equal_seeds_produce_equal_values_in_every_mode(circuit: Circuit):
     wanted = compile_circuit(circuit, optimize=False, fold=False, seed=3).leaf_state()
     assert list(wanted) == list(circuit.leaf_names.values())
     for mode in MODES:

@@ -105,7 +105,7 @@ def test_structural_properties(name, structured, omni):
     assert bool(graph.is_structured_decomposable.reason) is not structured
 
 
-def test_a_property_that_fails_says_where():
+def test_a_violated_property_names_its_location():
     graph = quad_graph((1, 2, 2))
     assert graph.is_structured_decomposable.reason == snapshot("regions r6 = r4 × r5 and r6 = r7 × r8 differ")
     assert graph.is_omni_compatible.reason == snapshot("r6 = r4 × r5: r4 has the variables {0, 1}")

@@ -227,7 +227,7 @@ def test_a_replacement_that_a_feature_refuses_is_reverted_and_recorded():
     assert str(trace.graph_at(-1)) == str(trace.graph_at(0))
 
 
-def test_a_rule_says_why_it_declines_and_where():
+def test_a_declining_rule_reports_the_reason_and_node():
     @node_rewriter([add], name="Careful")
     def careful(node):
         """Never applies."""

@@ -146,7 +146,7 @@ MIXTURE = {
     (exp_log.exp_of_log, "exp(log(softplus(f, -1)))", "the number may be negative"),
     (exp_log.exp_of_log, "exp(log(div(abs(u), 2)))", "the number may be negative"),
 ])  # fmt: skip
-def test_a_rule_says_why_a_dtype_or_number_does_not_fit(rule, text, reason):
+def test_a_rule_reports_why_a_dtype_or_number_is_unsuitable(rule, text, reason):
     assert reason in refusal(rule, *read(text, MIXTURE))
 
 

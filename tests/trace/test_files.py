@@ -55,7 +55,7 @@ def test_times_are_stored_separately(tmp_path):
     assert with_times == json.loads((tmp_path / "without.json").read_text())
 
 
-def test_a_loaded_trace_has_no_tensors_and_says_how_to_get_them(tmp_path):
+def test_a_loaded_trace_without_tensors_explains_how_to_get_them(tmp_path):
     trace = explorer.record(gallery.load_named("blackboard"), preset="handbook", seed=3)
     trace.save(tmp_path / "trace.json")
     loaded = explorer.Trace.load(tmp_path / "trace.json")

@@ -223,7 +223,7 @@ def test_stats_follow_the_graph(blackboard):
     assert first["parameters"] == last["parameters"]
 
 
-def test_a_step_where_nothing_matched_says_so_with_its_near_misses(blackboard):
+def test_a_step_without_matches_reports_its_near_misses(blackboard):
     assert blackboard.step(2).summary == "nothing changed (4 near misses)"
 
 

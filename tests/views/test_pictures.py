@@ -231,7 +231,7 @@ def test_bytes_of_edges_add_up_to_the_statistic_of_the_step():
         assert copied == index.trace.stats(last)["copied_bytes"]
 
 
-def test_a_step_at_which_no_pattern_matched_says_which_came_closest():
+def test_a_step_without_matches_reports_the_closest_pattern():
     assert picture(index_of("near-misses"), 2).view["message"].split(". ") == snapshot(
         [
             "No pattern matched",

@@ -49,7 +49,7 @@ def test_a_large_recording_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(page_html(recording())) < len(plain)
 
 
-def test_the_same_recording_gives_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_recordings_produce_equal_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(widgets.page, "PACK_FROM_BYTES", 0)
     assert page_html(recording()) == page_html(recording())
 

@@ -73,8 +73,8 @@ class Transactions:
                 self._name(variable, layout, reason)
             self._replace(pairs, reason)
             self._graph.validate()
-            self._require_gone(remove, reason)
-        self._removed.update((gone, len(self.changes)) for gone in remove if isinstance(gone, Apply))
+            self._require_removed(remove, reason)
+        self._removed.update((item, len(self.changes)) for item in remove if isinstance(item, Apply))
 
     @contextmanager
     def _transaction(
@@ -155,12 +155,12 @@ class Transactions:
             raise InconsistencyError(f"%{back.id} {back.op.name} was removed for good, and would come back")
         return coming
 
-    def _require_gone(self, remove: Sequence[object], reason: object) -> None:
+    def _require_removed(self, remove: Sequence[object], reason: object) -> None:
         graph = self._graph
-        for gone in remove:
-            owner = gone if isinstance(gone, Apply) else gone.owner if isinstance(gone, Variable) else None
-            if owner in graph.nodes if owner is not None else gone in graph.ids:
-                raise RuleError(f"the replacement by {name_of(reason)} did not remove {gone} as announced")
+        for item in remove:
+            owner = item if isinstance(item, Apply) else item.owner if isinstance(item, Variable) else None
+            if owner in graph.nodes if owner is not None else item in graph.ids:
+                raise RuleError(f"the replacement by {name_of(reason)} did not remove {item} as announced")
 
     # ------------------------------------------------------------------ reverting
 

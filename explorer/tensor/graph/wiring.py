@@ -144,8 +144,8 @@ def revert_change(graph: "FunctionGraph", change: Change, raised: ErrorCollector
         added=change.removed[::-1],
         removed=list(change.added[::-1]),
     )
-    for gone in reverse.added:
-        _enter(graph, gone)
+    for restored in reverse.added:
+        _enter(graph, restored)
     _rewire(graph, reverse)
     for variable in change.requires_grad:
         variable.requires_grad = False

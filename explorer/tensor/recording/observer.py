@@ -130,15 +130,15 @@ class Observer(Feature):
         removed = [node.id for node in left]
         if len(removed) > 1:
             removed.sort(key=lambda number: (number != root, number))
-        looked = [node.id for node in matched] or ([] if root is None else [root])
-        looked = list(dict.fromkeys(looked + removed))
-        if self.one_by_one or not delta.drawn.issuperset(looked):
+        touched = [node.id for node in matched] or ([] if root is None else [root])
+        touched = list(dict.fromkeys(touched + removed))
+        if self.one_by_one or not delta.drawn.issuperset(touched):
             self._close(before_transaction=True)
-            looked = [number for number in looked if number in delta.drawn]
+            touched = [number for number in touched if number in delta.drawn]
             removed = [number for number in removed if number in delta.drawn]
-        if not looked:  # an input of the graph or a constant was replaced: record its users
-            looked = delta.touched_ids()
-        added, gone = delta.exits()
+        if not touched:  # an input of the graph or a constant was replaced: record its users
+            touched = delta.touched_ids()
+        added, dropped = delta.exits()
         added = [number for number in added if number not in self._fresh]
         added += [node.id for node in (graph.order.sort(arrived) if len(arrived) > 1 else arrived)]
         results = [self._id(variable) for variable in new]
@@ -147,10 +147,10 @@ class Observer(Feature):
             added.append(results[0])
         became = [node for node in results if node in delta.drawn and node not in added]
         number = len(self._matches)
-        self._matches.append(MatchFound(number, rule, looked[0] if looked else -1, tuple(looked)))
+        self._matches.append(MatchFound(number, rule, touched[0] if touched else -1, tuple(touched)))
         seconds = perf_counter() - self._began
         self._rewrites.append(
-            Rewritten(number, rule, tuple(removed + gone), tuple(added), seconds, "", tuple(became[:1]))
+            Rewritten(number, rule, tuple(removed + dropped), tuple(added), seconds, "", tuple(became[:1]))
         )
         self._fresh.update(dict.fromkeys(added))
         delta.commit()

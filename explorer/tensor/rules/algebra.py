@@ -157,17 +157,17 @@ def _flatten(root: Apply, family: Family, through_shared: bool, terms: Terms) ->
             family.take(terms, number, weight)
             continue
         owner = variable.owner
-        goes = counted and (owner is root or read_once(variable))
-        seen = owner is not None and _is_uniform(owner) and (goes or (through_shared and terms.shared < MAX_SHARED))
+        dead = counted and (owner is root or read_once(variable))
+        seen = owner is not None and _is_uniform(owner) and (dead or (through_shared and terms.shared < MAX_SHARED))
         parts = family.split(owner, weight, terms) if owner is not None and seen else ()
         if not parts or owner is None:
             terms.add(variable, weight)
             continue
-        terms.shared += not goes
-        terms.cost.operators += goes
-        terms.cost.numbers += goes * (len(owner.inputs) - len(parts))  # the factor of a multiple is not a part
-        terms.cost.inverses += goes and owner.op.target in INVERSES
-        waiting.extend((part, inner, goes) for part, inner in reversed(parts))
+        terms.shared += not dead
+        terms.cost.operators += dead
+        terms.cost.numbers += dead * (len(owner.inputs) - len(parts))  # the factor of a multiple is not a part
+        terms.cost.inverses += dead and owner.op.target in INVERSES
+        waiting.extend((part, inner, dead) for part, inner in reversed(parts))
 
 
 def _is_uniform(node: Apply) -> bool:

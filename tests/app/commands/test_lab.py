@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(  # looked up, not imported, which takes seconds
 )
 
 
-def test_it_serves_the_notebooks_says_where_and_ends_on_ctrl_c(tmp_path: Path) -> None:
+def test_it_serves_the_notebooks_prints_the_address_and_ends_on_ctrl_c(tmp_path: Path) -> None:
     port = free_port()
     command = [sys.executable, "-m", "explorer.app", "lab", "--no-show", "--port", str(port)]
     with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:

@@ -49,7 +49,7 @@ def test_the_work_continues_only_after_its_progress_was_sent() -> None:
     assert results == ["done"]
 
 
-def test_a_cancelled_job_says_so_at_once_and_shows_nothing_more() -> None:
+def test_a_cancelled_job_reports_it_immediately_and_shows_nothing_more() -> None:
     host, results, shown = Host(), [], []
     go = threading.Event()
 

@@ -126,7 +126,7 @@ def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest
     assert values == [chosen]
 
 
-def test_a_trace_of_a_file_cannot_be_timed_and_says_why(folder: Path) -> None:
+def test_timing_a_loaded_trace_is_refused_with_a_reason(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
     made.drawer.open("time")
     made.drawer._tools["time"].start.param.trigger("clicks")  # type: ignore[attr-defined]

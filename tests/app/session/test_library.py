@@ -36,7 +36,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_gallery_comes_first_then_the_files_then_the_uploads(saved: Path, tmp_path: Path) -> None:
+def test_the_gallery_is_listed_before_files_and_uploads(saved: Path, tmp_path: Path) -> None:
     single = tmp_path / "single.circuit.json"
     SMALL.save(single)
     found = Library(saved, (single,))

@@ -263,7 +263,7 @@ def test_the_picture_shows_the_trial_instead_of_the_matches_of_the_step():
     assert texts == ["match of the pattern that is tried", "near miss"]
 
 
-def test_a_box_of_which_only_some_layers_match_says_so():
+def test_a_box_with_some_matching_layers_is_labelled():
     trace = explorer.record(load_named("blackboard"))
     form = PatternForm("Top", (LayerForm("TorchSumLayer", (ConditionForm("num_output_units", "=", 2),)),))
     (hull,) = picture(TraceIndex(trace), 0, group_by="scope", trial=try_pattern(trace, 0, form)).view["hulls"][:1]

@@ -43,7 +43,7 @@ def test_training_the_digits_reaches_the_stated_bits_per_dimension(trained, digi
 
 @pytest.mark.parametrize("preset", ["default", "handbook"])
 @pytest.mark.parametrize(("optimize", "fold"), list(product([False, True], repeat=2)))
-def test_trained_values_give_equal_outputs_in_every_mode(trained, digits, preset, optimize, fold):
+def test_trained_values_produce_equal_outputs_in_every_mode(trained, digits, preset, optimize, fold):
     circuit, _ = trained
     other = TorchCompiler(optimize=optimize, fold=fold, preset=preset, seed=7).compile(gallery.load_named("digits"))
     other.load_leaf_state(circuit.leaf_state())

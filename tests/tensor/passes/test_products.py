@@ -24,7 +24,7 @@ SHAPES = {
     p = mm(x, W4); [p, mm(y, W4), mm(add(sigmoid(z), p), W4)]
         -> *1::0 -> split_with_sizes(mm(cat(x, y), W4), split_sizes=[3, 3]), *1::1, mm(add(sigmoid(z), *1::0), W4)
 """))  # fmt: skip
-def test_products_with_the_same_weights_are_one_unless_one_depends_on_another(before, after, dtype):
+def test_products_with_the_same_weights_are_merged_unless_one_depends_on_another(before, after, dtype):
     check_pass("MergeMatMulOnRHS", before, after, SHAPES, dtype)
 
 
@@ -47,7 +47,7 @@ def test_products_stay_separate_if_merging_would_create_a_cycle(dtype):
         -> *1::0 -> split_with_sizes(matmul(batch, constant), split_sizes=[2, 3], dim=2), *1::1
     [linear(x, L2, B2), linear(x, L3)] -> linear(x, L2, B2), linear(x, L3)
 """))  # fmt: skip
-def test_products_of_one_left_factor_are_one_if_all_have_a_bias_or_none(before, after, dtype):
+def test_products_of_one_left_factor_are_merged_if_all_or_none_have_a_bias(before, after, dtype):
     check_pass("MergeMatMulOnLHS", before, after, SHAPES, dtype)
 
 

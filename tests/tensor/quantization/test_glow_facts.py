@@ -93,7 +93,7 @@ def test_dequantize_of_quantize_clips_beyond_any_error_bound():
     optimize([x], y, LOSSY, within=1000 - (127 - A.offset) * A.scale + 1e-3, given=[torch.tensor([1000.0])])
 
 
-def test_rescale_of_rescale_is_one_that_changes_by_quanta():
+def test_rescale_of_rescale_is_merged_within_quanta():
     x = integers(A)
     y = quantized.rescale(quantized.rescale(x, B), A)
     assert ops(optimize([x], y, EXACT)) == ["rescale_quantized"] * 2
