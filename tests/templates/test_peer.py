@@ -169,7 +169,7 @@ def peer_layer_table(circuit):
         ("quad-graph", (3, 5, 6)),
         ("random-binary-tree", (1, 6, 6)),
         ("poon-domingos", (1, 4, 4)),
-        ("poon-domingos", (1, 10, 10)),
+        pytest.param("poon-domingos", (1, 10, 10), marks=pytest.mark.fuzz),
         ("linear-tree", (1, 3, 3)),
     ],
 )

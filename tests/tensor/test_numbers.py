@@ -140,7 +140,10 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.uint8, torch.int16])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float16, torch.uint8, *(pytest.param(d, marks=pytest.mark.fuzz) for d in (torch.bfloat16, torch.int16))],
+)
 def test_models_of_short_dtypes_run_through_all_pipelines(dtype):
     torch.manual_seed(0)
     given = torch.randint(1, 5, (2, 3)).to(dtype), torch.randint(1, 5, (2, 3)).to(dtype)

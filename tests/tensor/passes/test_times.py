@@ -6,7 +6,7 @@ from explorer.tensor import FunctionGraph, call
 from explorer.tensor.graph.order import Order
 from tests.tensor.passes.checking import aten, graph_pass, ops, run, tensor
 
-SIZES = (50, 100, 200)
+SIZES = (25, 50, 100)
 
 
 def test_nested_concats_are_flattened_in_one_rewrite():
