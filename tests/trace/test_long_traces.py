@@ -16,7 +16,7 @@ from explorer.templates import hmm
 from explorer.trace import Trace, trace_from_json
 from explorer.trace.files import trace_to_json
 
-SHORT, LONG = 30, 120
+SHORT, LONG = 20, 80
 LINEAR = 1.25 * LONG / SHORT
 """Linear work grows by 4, quadratic work by 16; the margin is for what does not depend on the length."""
 
