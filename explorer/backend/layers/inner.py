@@ -62,7 +62,7 @@ class TorchHadamardLayer(TorchInnerLayer):
     arity: int = 2
 
     def _check(self) -> None:
-        keeps_units(self)
+        check_keeps_units(self)
 
     @property
     def flops(self) -> int:
@@ -98,7 +98,7 @@ class TorchKroneckerLayer(TorchInnerLayer):
         return y
 
 
-def keeps_units(layer: TorchInnerLayer) -> None:
+def check_keeps_units(layer: TorchInnerLayer) -> None:
     """Raises: ShapeError unless the layer has as many output units as input units."""
     if layer.num_output_units != layer.num_input_units:
         found = f"{layer.num_input_units} input and {layer.num_output_units} output units"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from explorer.backend.layers.base import TorchInnerLayer
-from explorer.backend.layers.inner import hadamard, keeps_units
+from explorer.backend.layers.inner import check_keeps_units, hadamard
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
@@ -134,7 +134,7 @@ class TorchMixingLayer(TorchInnerLayer):
     weight: TorchParameter = field(metadata=PARAMETER)
 
     def _check(self) -> None:
-        keeps_units(self)
+        check_keeps_units(self)
 
     @property
     def flops(self) -> int:

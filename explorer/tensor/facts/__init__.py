@@ -6,13 +6,13 @@ from explorer.tensor.facts.bounds import (
     UNIT as UNIT,
     clip as clip,
     clip_bounds as clip_bounds,
+    is_nonnegative as is_nonnegative,
     may_hold_padding_only as may_hold_padding_only,
-    never_negative as never_negative,
     relu_or_clip as relu_or_clip,
     value_range as value_range,
 )
 from explorer.tensor.facts.copies import (
-    goes_by_memory as goes_by_memory,
+    depends_on_strides as depends_on_strides,
     replace_unless_aliased as replace_unless_aliased,
     without_copy as without_copy,
     would_alias as would_alias,

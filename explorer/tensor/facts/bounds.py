@@ -113,7 +113,7 @@ def _is_never_negative(node: Apply) -> bool:
     return node.op.target in NOT_NEGATIVE and is_real(node.outputs[0]) and node.op.attributes.get("beta", 1) > 0
 
 
-def never_negative(variable: Variable, steps: int = MAX_STEPS) -> bool:
+def is_nonnegative(variable: Variable, steps: int = MAX_STEPS) -> bool:
     """Whether no element is known to be below zero; elements may be NaN, or the inverse of -0.
 
     False for integers, which may overflow.
@@ -130,7 +130,7 @@ def never_negative(variable: Variable, steps: int = MAX_STEPS) -> bool:
     if owner.op.target is aten.pow.Tensor_Scalar and owner.op["exponent"] in (2, 4):
         return True
     if owner.op.packet in KEEP_SIGN and owner.op.attributes.get("alpha", 1) == 1:
-        return all(never_negative(source, steps - 1) for source in owner.inputs)
+        return all(is_nonnegative(source, steps - 1) for source in owner.inputs)
     return False
 
 

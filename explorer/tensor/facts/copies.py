@@ -42,7 +42,7 @@ def without_copy(node: Apply, source: Variable, *, rounding: bool = False) -> "l
     found = replace_unless_aliased(node, source)
     if isinstance(found, Declined) or _has_same_strides(node, source):
         return found
-    seen = first_stride_sensitive_user(node.outputs[0], source, _draws_numbers if rounding else goes_by_memory)
+    seen = first_stride_sensitive_user(node.outputs[0], source, _draws_numbers if rounding else depends_on_strides)
     return found if seen is None else Declined(f"{seen} depends on the strides of the copy", node)
 
 
@@ -51,7 +51,7 @@ def _draws_numbers(client: Apply) -> bool:
     return not plain(client.op) and client.op.attributes.get("train") is not False
 
 
-def goes_by_memory(client: Apply) -> bool:
+def depends_on_strides(client: Apply) -> bool:
     """Whether an operator may compute other bits for the same numbers with other strides."""
     if _draws_numbers(client) or client.op.target in QUANTIZED_SUMS:
         return True

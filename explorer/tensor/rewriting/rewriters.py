@@ -11,7 +11,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from explorer.errors import CircuitError, InconsistencyError, OperatorError, RuleError
 from explorer.rewrite import Exactness, FromQuery, source_of_function
-from explorer.tensor.facts import goes_by_memory, owned_by, read_once
+from explorer.tensor.facts import depends_on_strides, owned_by, read_once
 from explorer.tensor.graph.features import Feature
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.rewrites import Declined, Rewrite
@@ -182,7 +182,7 @@ def changes_bits(graph: FunctionGraph, rule: Described, pairs: Sequence[tuple[Va
     keep = graph.feature(KeepStrides)
     if rule.exactness is not Exactness.EXACT or keep is None:
         return None
-    found = (keep.first_user(old, new, goes_by_memory) for old, new in pairs if old.type == new.type)
+    found = (keep.first_user(old, new, depends_on_strides) for old, new in pairs if old.type == new.type)
     return next((user for user in found if user is not None), None)
 
 

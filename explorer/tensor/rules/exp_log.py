@@ -6,7 +6,7 @@ which wrap around before the log.
 """
 
 from explorer.rewrite import Exactness
-from explorer.tensor.facts import axes_of, is_real, never_negative, number_of, owned_by, replace_with, shape_of
+from explorer.tensor.facts import axes_of, is_nonnegative, is_real, number_of, owned_by, replace_with, shape_of
 from explorer.tensor.graph.rewrites import Declined, Rewrite
 from explorer.tensor.ir.ops import call
 from explorer.tensor.ir.schemas import aten
@@ -30,7 +30,7 @@ canonical.pattern("log_of_exp", LOG_OF_EXP, "x", "log(exp(x)) is x.", allow_mult
 @canonical.rule([aten.exp.default], above=[aten.log.default])
 def exp_of_log(node: Apply, above: Apply) -> Rewrite:
     """exp(log(x)) is x where x is not negative."""
-    if not never_negative(above.inputs[0]):
+    if not is_nonnegative(above.inputs[0]):
         return Declined("the number may be negative, and its log NaN", above)
     return replace_with(node, above.inputs[0])
 
