@@ -9,7 +9,7 @@ from explorer.errors import ExportError
 from tests.tensor.training_programs import Program, Together, differences, is_possible, total
 
 x = torch.linspace(-1.0, 1.0, 12).reshape(3, 4)
-GROUP = 20
+GROUP = 24
 
 
 def wrong_programs(programs):
