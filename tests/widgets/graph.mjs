@@ -1,4 +1,4 @@
-import view from "../../widgets/static/graph.js";
+import view from "../../widgets/js/graph.js";
 import { newDocument, newModel } from "./dom.mjs";
 import { traits } from "./samples.mjs";
 

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import view, { asDict, asFloats, cover, curve, heat, luminance, outline, readPicture } from "../../widgets/static/graph.js";
+import view from "../../widgets/js/graph.js";
+import { curve } from "../../widgets/js/picture/curves.js";
+import { cover, outline } from "../../widgets/js/picture/outlines.js";
+import { readPicture } from "../../widgets/js/picture/reading.js";
+import { asDict, asFloats } from "../../widgets/js/shared/reading.js";
+import { heat, luminance } from "../../widgets/js/shared/theme.js";
 import { settled, stopTime } from "./dom.mjs";
 import { open } from "./graph.mjs";
 import { edge, fused, node, picture, places, step } from "./samples.mjs";

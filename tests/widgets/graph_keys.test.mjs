@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sayHull } from "../../widgets/static/graph.js";
+import { sayHull } from "../../widgets/js/picture/words.js";
 import { open } from "./graph.mjs";
 import { fused, picture, places } from "./samples.mjs";
 

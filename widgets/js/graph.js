@@ -1,0 +1,170 @@
+/**
+ * The graph of one step of a trace: stepper, picture, legend, table, inspector.
+ *
+ * It draws plain data (the contract is `widgets/schema.py`) that Python computed: positions, colour roles, words. It runs
+ * unchanged as an anywidget (Jupyter), as a Panel AnyWidgetComponent (shadow root, smaller model) and in a stand-alone page.
+ *
+ * Traits read: `picture`, `coordinates`, `steps`, `details`, `options`; read and written: `step`, `selection`, `view`;
+ * written: `request` ({name, n}: what a button asks Python to do). See ../README.md.
+ */
+
+import { place } from "./shared/elements.js";
+import { paletteFor, watchTheme } from "./shared/theme.js";
+import { onChangesTogether } from "./shared/traits.js";
+import { makeStore } from "./shared/store.js";
+import { makeCamera } from "./parts/camera.js";
+import { makeFoot } from "./parts/foot.js";
+import { makeFrame } from "./parts/frame.js";
+import { makeHelp } from "./parts/help.js";
+import { makeHint } from "./parts/hint.js";
+import { makeInspector } from "./parts/inspector.js";
+import { makeKeys } from "./parts/keys.js";
+import { legendItems, makeLegend } from "./parts/legend.js";
+import { makeLoading } from "./parts/loading.js";
+import { makeMinimap } from "./parts/minimap.js";
+import { makePager } from "./parts/pager.js";
+import { makePointing } from "./parts/pointing.js";
+import { makeReaders } from "./parts/readers.js";
+import { makeRequesting } from "./parts/requesting.js";
+import { makeSaving } from "./parts/saving.js";
+import { makeSearch } from "./parts/search.js";
+import { makeSelecting } from "./parts/selecting.js";
+import { makeStage } from "./parts/stage.js";
+import { initialState, isCompact } from "./parts/state.js";
+import { makeStepper } from "./parts/stepper.js";
+import { makeStepping } from "./parts/stepping.js";
+import { makeStrip } from "./parts/strip.js";
+import { STYLE } from "./parts/style.js";
+import { makeTable } from "./parts/table.js";
+import { makeToolbar } from "./parts/toolbar.js";
+import { makeUi } from "./parts/ui.js";
+import { makeZoom } from "./parts/zoom.js";
+
+export { readPicture } from "./picture/reading.js";
+
+/**
+ * Draws the view into `el`; returns a function that removes it.
+ * @param {import("./shared/contract.js").Context} context @returns {() => void}
+ */
+function render({ model, el }) {
+  const ui = makeUi(el.ownerDocument || document);
+  const { doc, h, guard, timers } = ui;
+  const store = makeStore(initialState(paletteFor(doc, "auto")));
+  const { state } = store;
+  const saving = makeSaving(model, store);
+  const root = h("div", {
+    ...{ class: "ce-root", role: "region", "aria-label": "Circuit explorer", "data-lm-suppress-shortcuts": "true" },
+    onkeydown: guard((/** @type {any} */ event) => keys(event)),
+  });
+
+  // What the user can do.
+  const area = h("div", { class: "ce-views" });
+  const hint = makeHint(ui, area);
+  const stage = makeStage(ui, store, { root, attach: (pane) => pointing.attach(pane) });
+  const camera = makeCamera(ui, store, saving, stage, root);
+  const loading = makeLoading(ui, store, { root, cancel: () => requesting.cancel() });
+  const stepping = makeStepping(ui, store, saving, loading);
+  const requesting = makeRequesting(store, saving, loading, stepping);
+  const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
+  const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
+
+  // The parts of the page.
+  const stepper = makeStepper(ui, store, stepping);
+  const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
+  const search = makeSearch(ui, store, selecting);
+  const strip = makeStrip(ui, store, saving);
+  const zoom = makeZoom(ui, camera);
+  const map = makeMinimap(ui, store, stage, camera);
+  const table = makeTable(ui, store);
+  const inspector = makeInspector(ui, store, saving, compactSettings);
+  const help = makeHelp(ui, store, saving, root);
+  const legend = makeLegend(ui, store);
+  const pager = makePager(ui, store, selecting.turn);
+  const foot = makeFoot(ui, store, saving, pager.element);
+  const keys = makeKeys(ui, store, {
+    ...{ root, slider: stepper.slider, setMode: requesting.setMode },
+    ...{ stage, camera, stepping, selecting, search, inspector, help, hint },
+  });
+
+  // Where they are.
+  const floatModes = h("div", { class: "ce-float ce-modes" });
+  const gap = h("span", { class: "ce-grow" });
+  area.replaceChildren(
+    ...[stage.element, stage.empty, floatModes, zoom.element, map.element, hint.element, table.element],
+    ...loading.elements,
+  );
+  const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
+  root.replaceChildren(
+    ...[stepper.element, toolbar.element, strip.element, ui.wrong, main, legend.element, foot.element, ui.live],
+  );
+
+  /** In compact form there is no toolbar: the modes float, two buttons join the stepper, the rest is in the inspector. */
+  const arrangement = {
+    reads: /** @type {const} */ (["options"]),
+    draw() {
+      const compact = isCompact(state);
+      const buttons = [inspector.toggle, help.toggle];
+      floatModes.hidden = !compact;
+      place(floatModes, compact ? [toolbar.modes] : []);
+      place(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
+      if (compact) return;
+      place(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
+    },
+  };
+
+  /** What has no room elsewhere in compact form. @param {ReadonlySet<string>} closed headings that the user has closed */
+  function compactSettings(closed) {
+    const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
+    const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
+    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, tables);
+    const open = !closed.has("View");
+    return h(
+      "div",
+      {},
+      h("details", { open }, h("summary", { text: "View" }), settings),
+      h(
+        "details",
+        { open: true },
+        h("summary", { text: "Legend" }),
+        h("ul", { class: "ce-legend" }, legendItems(ui.make, state)),
+      ),
+    );
+  }
+
+  store.add(
+    ...[makeFrame(store, root), arrangement, stepper, toolbar, stage, search, strip, legend, foot, pager, inspector],
+    ...[table, help, map, loading],
+  );
+
+  /** The size of the view has changed. While a host hides it, it has none: keep the last one. */
+  function settle() {
+    store.set({ width: root.clientWidth || state.width });
+    camera.settle();
+  }
+  const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
+  const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
+  const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme)];
+  if (typeof ResizeObserver === "function") {
+    const watch = new ResizeObserver(guard(settle));
+    watch.observe(root);
+    watch.observe(area);
+    closing.push(() => watch.disconnect());
+  }
+
+  const sheet = h("style", { text: STYLE });
+  el.appendChild(sheet);
+  el.appendChild(root);
+  store.draw();
+  for (const read of new Set(Object.values(readers))) read();
+
+  return () => {
+    camera.stop();
+    timers.close();
+    for (const close of closing) close();
+    stage.close();
+    sheet.remove();
+    root.remove();
+  };
+}
+
+export default { render };

@@ -1,0 +1,148 @@
+/** Moving the camera: by the user, and by itself as long as the user has not moved it. */
+
+import { around } from "../picture/shapes.js";
+import { number } from "../shared/reading.js";
+import { asks } from "../shared/theme.js";
+import { clock, ease, frameOf, unframe } from "../shared/timing.js";
+import { automatic, between, revealing, showing, unionOf, whole, zoomedTo } from "./camera_views.js";
+import { boxOf, isAsking, picturesOf } from "./state.js";
+
+/**
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Camera} Camera
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Point} Point
+ */
+
+const MOVE_MS = 320;
+/** After the last movement the view is saved. */
+const SAVE_MS = 400;
+const [MIN_ZOOM, MAX_ZOOM] = [0.01, 4];
+const FOCUS_PAD = 60;
+
+/** @param {number} value */
+const rounded = (value) => Math.round(value * 1000) / 1000;
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {import("./stage.js").Stage} stage @param {any} root says in `data-moving` whether the picture moves
+ */
+export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
+  const { state } = store;
+  /** Whether the camera moves by itself. */
+  let auto = true;
+  /** Whether it shows the selection. */
+  let focused = false;
+  let moving = 0;
+
+  const wholeView = () => whole(picturesOf(state), stage.viewport());
+  const automaticView = () => automatic(picturesOf(state), stage.viewport(), isAsking(state));
+
+  function stop() {
+    if (moving) unframe(moving);
+    moving = 0;
+  }
+
+  /** Move as the user wants; from now on the camera stays there. @param {Camera} camera */
+  function moveTo(camera) {
+    auto = false;
+    store.set({ camera });
+    timers.after("zoom", SAVE_MS, () => {
+      const { k, x, y } = state.camera;
+      setView({ zoom: { k: rounded(k), x: rounded(x), y: rounded(y) } });
+    });
+  }
+
+  /** Move at once, even while the picture moves. @param {Camera} camera */
+  function jumpTo(camera) {
+    stop();
+    stage.frame(1);
+    moveTo(camera);
+  }
+
+  /** @param {number} by @param {Point} [at] point in the viewport that stays fixed */
+  function zoom(by, at) {
+    const viewport = stage.viewport();
+    const k = Math.min(MAX_ZOOM, Math.max(Math.min(MIN_ZOOM, wholeView().k), state.camera.k * by));
+    jumpTo(zoomedTo(state.camera, k, at || { x: viewport.width / 2, y: viewport.height / 2 }, viewport));
+  }
+
+  /** Show everything; from now on the camera moves by itself. */
+  function fit() {
+    focused = false;
+    store.set({ camera: wholeView() });
+    auto = true;
+    timers.cancel("zoom");
+    setView({ zoom: null });
+  }
+
+  function focusOrFit() {
+    const boxes = state.selection.flatMap((id) => boxOf(state, id) ?? []);
+    if (focused || !boxes.length) {
+      fit();
+      return;
+    }
+    focused = true;
+    moveTo(showing(unionOf(boxes.map((box) => around(box, FOCUS_PAD))), stage.viewport()));
+  }
+
+  /** Move the picture from one step to the next, and the camera with it. @param {Picture | null} before */
+  function animate(before) {
+    const start = state.camera;
+    const target = auto ? automaticView() : start;
+    stop();
+    const still =
+      !before || !state.picture || state.options.animate === false || asks("(prefers-reduced-motion: reduce)");
+    /** @param {number} t */
+    const at = (t) => {
+      stage.frame(t);
+      store.set({ camera: t >= 1 ? target : between(start, target, ease(t)) });
+    };
+    if (still) {
+      at(1);
+      return;
+    }
+    const began = clock();
+    const next = guard(() => {
+      const t = Math.min(1, (clock() - began) / MOVE_MS);
+      at(t);
+      moving = t < 1 ? frameOf(next) : 0;
+      root.setAttribute("data-moving", String(t < 1));
+    });
+    at(0);
+    root.setAttribute("data-moving", "true");
+    moving = frameOf(next);
+    // A page in the background paints no frames: finish without them.
+    timers.after("arrive", MOVE_MS + 200, () => {
+      if (!moving) return;
+      stop();
+      at(1);
+      root.setAttribute("data-moving", "false");
+    });
+  }
+
+  return {
+    ...{ stop, moveTo, jumpTo, zoom, fit, focusOrFit, animate, whole: wholeView },
+    /** Bring a box into view. @param {Box | undefined} box */
+    reveal(box) {
+      const camera = box && revealing(box, state.camera, stage.viewport());
+      if (camera) moveTo(camera);
+    },
+    /** The selection has changed: `f` shows it. */
+    forgetFocus() {
+      focused = false;
+    },
+    /** Go where a view was saved. @param {Record<string, any>} zoom */
+    restore({ k, x, y }) {
+      auto = false;
+      store.set({ camera: { k: number(k, 1), x: number(x), y: number(y) } });
+    },
+    /** The size of the stage has changed. */
+    settle() {
+      if (!state.picture) return;
+      if (auto && !moving) store.set({ camera: automaticView() });
+      stage.look();
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeCamera>} CameraControl */

@@ -1,0 +1,120 @@
+/** Where the camera must be to show a rectangle, a picture, or the part of it that matters. */
+
+import { around } from "../picture/shapes.js";
+
+/**
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Camera} Camera
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Rect} Rect
+ * @typedef {{width: number, height: number, panes: number, inset: number}} Viewport
+ * `width`, `height`: of one pane; `inset`: height of the titles and buttons at its top
+ */
+
+/** Margin around the boxes of a picture, in its pixels, as in `layout.py`. */
+const MARGIN = 24;
+/** In a viewport narrower than this, in pixels, the zoom buttons get their own margin. */
+const [NARROW, ZOOM_WIDTH] = [640, 44];
+const [MIN_SCALE, MAX_FIT] = [0.005, 1.2];
+/** Above this scale all of a picture is legible. */
+const LEGIBLE = 0.4;
+/** Of more boxes than this the whole is of interest, down to this scale. */
+const [MANY, MANY_SCALE] = [80, 0.12];
+
+/** The camera that shows a rectangle of the picture. @param {Rect} rect @param {Viewport} viewport @returns {Camera} */
+export function showing(rect, { width, height, panes, inset }) {
+  const right = width * panes < NARROW ? ZOOM_WIDTH : 0; // on a small screen the zoom buttons would cover boxes
+  const across = (width - right - 28) / Math.max(1, rect.r - rect.l);
+  const down = (height - inset - 20) / Math.max(1, rect.b - rect.t);
+  const k = Math.max(MIN_SCALE, Math.min(across, down, MAX_FIT));
+  return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - inset / 2 / k };
+}
+
+/** @param {Rect[]} rects @returns {Rect} */
+export const unionOf = (rects) => ({
+  l: Math.min(...rects.map((rect) => rect.l)),
+  t: Math.min(...rects.map((rect) => rect.t)),
+  r: Math.max(...rects.map((rect) => rect.r)),
+  b: Math.max(...rects.map((rect) => rect.b)),
+});
+
+/** The extent of the picture, or of both. @param {Picture[]} pictures @returns {Rect} */
+export function extentOf(pictures) {
+  const [r, b] = [
+    Math.max(1, ...pictures.map((item) => item.width)),
+    Math.max(1, ...pictures.map((item) => item.height)),
+  ];
+  // Coordinates are shared by all steps: most of the picture of a late step may be empty.
+  const boxes = pictures.flatMap((item) => item.boxes);
+  if (!boxes.length) return { l: 0, t: 0, r, b };
+  const l = boxes.reduce((least, box) => Math.min(least, box.x - box.w / 2), Infinity);
+  const t = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2), Infinity);
+  return { l: Math.max(0, l - MARGIN), t: Math.max(0, t - MARGIN), r, b };
+}
+
+/** All of it. @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera} */
+export const whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
+
+/**
+ * All of it, or, if that would be illegible, the changed part at a legible size.
+ * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera}
+ */
+export function automatic(pictures, viewport, asking) {
+  const all = whole(pictures, viewport);
+  if (!pictures.length || all.k >= LEGIBLE) return all;
+  const [picture] = pictures;
+  const many = picture.boxes.length > MANY;
+  if (many ? all.k > MANY_SCALE : asking) return all;
+  const seen = extentOf(pictures);
+  const { width, height } = viewport;
+  // A wide and flat picture of many boxes: its whole height and the centre of its width; the map shows the rest.
+  const flat = Math.min(0.45, Math.max(all.k, MANY_SCALE, (height - 40) / (seen.b - seen.t)));
+  const k = many ? flat : Math.min(0.62, Math.max(all.k, 0.5));
+  const news = many ? [] : picture.boxes.filter((box) => box.matched || box.change !== "kept");
+  const rect = unionOf((news.length ? news : picture.boxes).map((box) => around(box, 12)));
+  const left = rect.r - rect.l > width / k && !many;
+  const x = left ? rect.l + width / k / 2 : (rect.l + rect.r) / 2;
+  const y = rect.b - rect.t > height / k ? rect.b - height / k / 2 : (rect.t + rect.b) / 2;
+  return { k, x: within(x, width / k / 2, seen.l, seen.r), y: within(y, height / k / 2, seen.t, seen.b) };
+}
+
+/** `middle`, moved so that a view of half size `half` shows nothing beyond the picture. @param {number} middle @param {number} half @param {number} from @param {number} to */
+const within = (middle, half, from, to) =>
+  2 * half >= to - from + 28 ? (from + to) / 2 : Math.min(to + 14 - half, Math.max(from + half - 14, middle));
+
+/**
+ * The camera that has a box in view; null if it already is.
+ * @param {Box} box @param {Camera} camera @param {Viewport} viewport @returns {Camera | null}
+ */
+export function revealing(box, camera, { width, height }) {
+  const k = camera.k < 0.36 ? 0.7 : camera.k;
+  const [reachX, reachY] = [width / 2 / k - box.w / 2 - 30, height / 2 / k - box.h / 2 - 30];
+  const [farX, farY] = [Math.abs(box.x - camera.x) > reachX, Math.abs(box.y - camera.y) > reachY];
+  const zoomed = k !== camera.k;
+  if (!zoomed && !farX && !farY) return null;
+  return { k, x: farX || zoomed ? box.x : camera.x, y: farY || zoomed ? box.y : camera.y };
+}
+
+/** The camera between two, at progress `e`. @param {Camera} start @param {Camera} target @param {number} e @returns {Camera} */
+export const between = (start, target, e) => ({
+  k: start.k * (target.k / start.k) ** e,
+  x: start.x + (target.x - start.x) * e,
+  y: start.y + (target.y - start.y) * e,
+});
+
+/** The camera zoomed to scale `k` around a point of the viewport. @param {Camera} camera @param {number} k @param {{x: number, y: number}} at @param {Viewport} viewport @returns {Camera} */
+export function zoomedTo(camera, k, at, { width, height }) {
+  const [dx, dy] = [at.x - width / 2, at.y - height / 2];
+  return { k, x: camera.x + dx / camera.k - dx / k, y: camera.y + dy / camera.k - dy / k };
+}
+
+/** The box at a point of the viewport. @param {Picture} picture @param {Camera} camera @param {{x: number, y: number}} at @param {Viewport} viewport @returns {Box | null} */
+export function boxAt({ boxes }, camera, at, { width, height }) {
+  const [x, y] = [camera.x + (at.x - width / 2) / camera.k, camera.y + (at.y - height / 2) / camera.k];
+  const slack = Math.min(12, 2 / camera.k);
+  for (let index = boxes.length - 1; index >= 0; index -= 1) {
+    const box = boxes[index];
+    if (Math.abs(x - box.x) <= box.w / 2 + slack && Math.abs(y - box.y) <= box.h / 2 + slack) return box;
+  }
+  return null;
+}

@@ -1,0 +1,50 @@
+/** The last line: the matches, the caption, the note and its buttons. */
+
+import { sayBox } from "../picture/words.js";
+import { boxOf, captionOf, isCompact } from "./state.js";
+import { actionButtons } from "./strip.js";
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving @param {any} pager the element of the pager
+ */
+export function makeFoot(ui, { state }, { ask }, pager) {
+  const { h } = ui;
+  const caption = h("div", { class: "ce-caption" });
+  const note = h("div", { class: "ce-note" });
+  const actions = h("div", { class: "ce-group" });
+
+  /** In compact form: the box under the pointer, else the selection, else what changed. */
+  function captionWords() {
+    const id = state.hover || state.selection[state.selection.length - 1] || "";
+    const box = isCompact(state) ? boxOf(state, id) : undefined;
+    return box ? sayBox(box) : captionOf(state);
+  }
+
+  return {
+    element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
+    reads: /** @type {const} */ (["picture", "options", "hover", "selection"]),
+    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    draw(_, changed) {
+      caption.textContent = captionWords();
+      caption.setAttribute("title", caption.textContent);
+      if (!changed.has("picture") && !changed.has("options")) return;
+      note.textContent = state.picture ? state.picture.note : "";
+      note.setAttribute("title", note.textContent);
+      actions.replaceChildren(...actionButtons(ui, state, "note", ask));
+    },
+  };
+}
+
+export const STYLE = `
+.ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
+.ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
+.ce-note{color:var(--ce-muted);font-size:12.5px}
+.ce-compact .ce-foot{flex-wrap:nowrap}
+.ce-compact .ce-caption{min-height:2.6em;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
+.ce-compact .ce-note{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 2 auto;min-width:0}
+.ce-foot>:empty{display:none}
+.ce-narrow.ce-compact .ce-foot{flex-wrap:wrap}
+.ce-narrow.ce-compact .ce-caption{flex-basis:12em}
+.ce-narrow.ce-compact .ce-note{max-width:100%}
+`;

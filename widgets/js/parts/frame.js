@@ -1,0 +1,59 @@
+/** The root of a view: its theme, its size, and the look of the controls that the parts have in common. */
+
+import { classes } from "../shared/elements.js";
+import { FONT } from "../shared/measuring.js";
+import { dress, heightOf } from "../shared/theme.js";
+import { isCompact, isDrawer } from "./state.js";
+
+/** Below this width the parts have less room. */
+const NARROW = 620;
+const [HEIGHT, COMPACT_HEIGHT] = [640, 420];
+
+/** @param {import("./state.js").Store} store @param {any} root */
+export const makeFrame = ({ state }, root) => ({
+  reads: /** @type {const} */ (["options", "palette", "width"]),
+  draw() {
+    const compact = isCompact(state);
+    dress(root, state.palette, "ce");
+    const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
+    root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
+    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW && "ce-narrow"];
+    root.setAttribute("class", classes("ce-root", ...forms));
+  },
+});
+
+export const STYLE = `
+.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:240px;overflow:hidden;
+  font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
+.ce-root *{box-sizing:border-box}
+.ce-root [hidden]{display:none!important}
+.ce-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.ce-bar{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 10px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-group{display:flex;align-items:center;gap:2px}
+.ce-root button,.ce-root select,.ce-root input[type=search]{font:inherit;color:inherit;height:28px;min-width:28px;padding:0 8px;margin:0;border:1px solid var(--ce-control);
+  border-radius:6px;background:var(--ce-panel);cursor:pointer;white-space:nowrap;line-height:1;box-shadow:none;text-transform:none;letter-spacing:0}
+.ce-root button{display:inline-flex;align-items:center;justify-content:center;gap:5px;font-weight:500}
+.ce-root button.ce-bare{border-color:transparent;padding:0 6px}
+.ce-root button:hover:not(:disabled){background:var(--ce-soft)}
+.ce-root button:disabled{opacity:.45;cursor:default}
+.ce-root button[aria-pressed=true],.ce-root button[aria-expanded=true]{background:var(--ce-soft);border-color:var(--ce-accent);box-shadow:inset 0 -2px 0 var(--ce-accent)}
+.ce-root :focus{outline:none}
+.ce-root :focus-visible{outline:2px solid var(--ce-accent);outline-offset:2px}
+.ce-root svg.ce-icon{display:block;fill:none;stroke:currentColor;stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round;flex:none}
+.ce-root .ce-solid-icon svg.ce-icon path{fill:currentColor}
+.ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
+.ce-label select{color:var(--ce-fg)}
+.ce-grow{flex:1 1 auto}
+.ce-main{position:relative;display:flex;flex:1 1 auto;min-height:0;background:var(--ce-ground)}
+.ce-float{position:absolute;display:flex;gap:4px}
+`;
+
+/** Rules for what users ask of their system; they come last. */
+export const SYSTEM_STYLE = `
+@media (prefers-reduced-motion:reduce){.ce-root *{animation:none!important;transition:none!important}}
+@media (forced-colors:active){
+  .ce-root button[aria-pressed=true]{background:Highlight;color:HighlightText;forced-color-adjust:none}
+  .ce-stage,.ce-legend svg{forced-color-adjust:none}
+  .ce-hull .ce-tint{opacity:0!important}
+}
+`;

@@ -1,0 +1,88 @@
+/** The keys and what they do, and the switch for letter keys. */
+
+import { focusedIn } from "../shared/elements.js";
+
+const KEYS = [
+  ["← →", "previous, next step that changes something"],
+  ["Shift + ← →", "any step"],
+  ["Home, End", "first, last step"],
+  ["[ ]", "previous, next match, near miss or conflict"],
+  ["Space", "play on the stepper, fit on the graph"],
+  ["↑ ↓", "box above, below"],
+  [", .", "previous, next box"],
+  ["Enter", "select the box (with Shift: add it)"],
+  ["+ −", "zoom"],
+  ["f", "focus on the selection, again: fit all"],
+  ["/", "search"],
+  ["d", "diff, after"],
+  ["h", "lineage"],
+  ["w", "why not"],
+  ["t", "timing"],
+  ["Esc", "clear, then leave"],
+  ["?", "this help"],
+];
+const POINTER =
+  "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). " +
+  "Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
+const LABEL = "Keys and help (?)";
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving @param {any} root
+ */
+export function makeHelp({ h, guard, textButton }, store, { tell }, root) {
+  const { state } = store;
+  /** What had the focus before. @type {any} */
+  let from = null;
+  const element = h("div", {
+    ...{ class: "ce-help", role: "region", "aria-label": "Keys and help", tabindex: "0", hidden: true },
+  });
+  const toggle = h("button", {
+    ...{ type: "button", "aria-label": LABEL, title: LABEL, "aria-expanded": "false" },
+    ...{ onclick: guard(() => open()), text: "?" },
+  });
+
+  function open(on = !state.showHelp) {
+    if (on) from = focusedIn(root);
+    store.set({ showHelp: on });
+    if (on) element.focus();
+    else (from && from.focus && root.contains(from) ? from : toggle).focus();
+  }
+
+  /** @param {any} event */
+  function setLetters(event) {
+    const options = { ...state.options, letter_keys: event.target.checked };
+    store.set({ options });
+    tell({ options });
+  }
+
+  return {
+    ...{ element, toggle, open },
+    reads: /** @type {const} */ (["showHelp"]),
+    draw() {
+      toggle.setAttribute("aria-expanded", String(state.showHelp));
+      element.hidden = !state.showHelp;
+      if (!state.showHelp) return;
+      const checked = state.options.letter_keys !== false;
+      const letters = h("input", { type: "checkbox", checked, onchange: guard(setLetters) });
+      const row = (/** @type {string[]} */ [name, does]) =>
+        h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
+      element.replaceChildren(
+        h("h2", { text: "Keys, while this view has focus" }),
+        h("ul", {}, KEYS.map(row)),
+        h("label", { class: "ce-label" }, letters, h("span", { text: "Enable letter keys (each also has a button)" })),
+        h("p", { text: POINTER }),
+        textButton("Close", () => open(false)),
+      );
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeHelp>} Help */
+
+export const STYLE = `
+.ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
+.ce-help h2{margin:0 0 8px;font-size:14px}
+.ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
+.ce-help li{break-inside:avoid;display:flex;gap:10px;padding:2px 0}
+.ce-help kbd{flex:0 0 92px;font:600 12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:none;border:0;padding:0;color:inherit}
+`;

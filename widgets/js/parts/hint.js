@@ -1,0 +1,44 @@
+/** The note next to the pointer: the facts of the box under it. */
+
+/** Room that the note needs to the right of the pointer. */
+const ROOM = 310;
+
+/** @param {import("./ui.js").Ui} ui @param {any} area the element that the note must not leave */
+export function makeHint({ h }, area) {
+  const element = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
+
+  /** @param {import("./state.js").Box} box @returns {string[]} */
+  function factsOf(box) {
+    const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
+    const change = box.change === "kept" ? "" : box.change;
+    const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
+    return [box.detail, state, box.fillText, ...box.badges.map((badge) => `${badge.sign} ${badge.text}`)];
+  }
+
+  return {
+    element,
+    isShown: () => !element.hidden,
+    hide() {
+      element.hidden = true;
+    },
+    /** @param {import("./state.js").Box} box @param {import("../picture/types.js").Point} at in its pane @param {any} pane */
+    show(box, at, pane) {
+      element.hidden = false;
+      const facts = factsOf(box).filter(Boolean);
+      element.replaceChildren(h("b", { text: box.title }), ...facts.map((words) => h("span", { text: words })));
+      const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
+      const left = at.x + (pane.offsetLeft || 0);
+      const above = at.y > height / 2;
+      element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
+      element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
+      element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeHint>} Hint */
+
+export const STYLE = `
+.ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
+.ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
+.ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
+`;

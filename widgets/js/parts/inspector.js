@@ -1,0 +1,152 @@
+/** The details of the selected box, or of the step: beside the picture, or a drawer over it. */
+
+import { list } from "../shared/reading.js";
+import { andMore, factsOf, factsOfStep } from "./facts.js";
+import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer } from "./state.js";
+
+/**
+ * @typedef {import("../picture/types.js").Details} Details
+ * @typedef {import("../picture/types.js").Section} Section
+ */
+
+/** Sections with a button and a key: from the details, or requested from the host. */
+export const SECTIONS = [
+  { name: "why-not", words: "Why not", key: "w", heading: /^why/i },
+  { name: "lineage", words: "Lineage", key: "h", heading: /^lineage/i },
+  { name: "timing", words: "Timing", key: "t", heading: /^(timing|time|numbers)/i },
+];
+const CODE = /^(code|python|copy as)/i;
+const MAX_NAMES = 12;
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {(closed: ReadonlySet<string>) => any} settings what has no room elsewhere in compact form
+ */
+export function makeInspector({ h, button, textButton }, store, { ask, setView }, settings) {
+  const { state } = store;
+  /** Headings that the user has closed. @type {Set<string>} */
+  const closed = new Set();
+  const element = h("aside", { class: "ce-side", "aria-label": "Details", tabindex: "0", hidden: true });
+  const toggle = button("Details", "panel", () => store.set({ showSide: !state.showSide }), {
+    "aria-expanded": "false",
+  });
+
+  /** The details of the last selected box, or of the step. @returns {Details | null} */
+  function shownDetails() {
+    const box = inspectedBox(state);
+    const { picture, selection } = state;
+    const told = isAsking(state) ? null : state.details;
+    if (told && told.id && selection.includes(told.id)) return told;
+    if (box && picture) return factsOf(box, picture.byId.has(box.id) ? picture : picture.other || picture);
+    if (told && !told.id && told.sections.length) return told;
+    const current = state.steps[state.step];
+    return current ? factsOfStep(current) : null;
+  }
+
+  /** The section that names the selected boxes. @returns {Section} */
+  function selectedSection() {
+    const names = state.selection.flatMap((id) => boxOf(state, id)?.title ?? []);
+    const words = names.slice(0, MAX_NAMES).join(", ") + andMore(names.length - MAX_NAMES);
+    return { heading: `${state.selection.length} boxes selected`, rows: [], lines: [words] };
+  }
+
+  /** @param {Section} section */
+  function sectionElement({ heading, rows, lines }) {
+    const cells = rows.flatMap(([name, ...values]) => [
+      h("dt", { text: name }),
+      h("dd", { text: values.filter(Boolean).join("  ·  ") }),
+    ]);
+    const code = CODE.test(heading) && lines.length;
+    const part = h(
+      "details",
+      { open: !closed.has(heading), "data-heading": heading },
+      h("summary", { text: heading }),
+      cells.length ? h("dl", { class: "ce-rows" }, cells) : null,
+      code ? h("pre", { text: lines.join("\n"), tabindex: "0" }) : lines.map((line) => h("p", { text: line })),
+    );
+    part.addEventListener("toggle", () => (part.open ? closed.delete(heading) : closed.add(heading)));
+    return part;
+  }
+
+  /** Buttons for sections in the details, or requests that the host answers. @param {Section[]} sections */
+  function sectionButtons(sections) {
+    const answered = list(state.options.requests);
+    const offered = SECTIONS.filter(
+      ({ name, heading }) => answered.includes(name) || sections.some((section) => heading.test(section.heading)),
+    );
+    const buttons = offered.map(({ name, words, key }) =>
+      textButton(words, () => openSection(name), { title: `${words} (${key})` }),
+    );
+    return buttons.length ? h("div", { class: "ce-group ce-goto" }, buttons) : null;
+  }
+
+  /** Open the inspector at a section, for its button and its key. @param {string} name */
+  function openSection(name) {
+    const section = SECTIONS.find((item) => item.name === name);
+    if (!section) return;
+    setView({ tab: name });
+    if (isDrawer(state)) store.set({ showSide: true });
+    for (const child of element.childNodes) {
+      if (!child.getAttribute || !section.heading.test(child.getAttribute("data-heading") || "")) continue;
+      child.setAttribute("open", "");
+      if (child.scrollIntoView) child.scrollIntoView({ block: "nearest" });
+      if (child.firstChild && child.firstChild.focus) child.firstChild.focus();
+      return;
+    }
+    ask(name);
+  }
+
+  function close() {
+    store.set({ showSide: false });
+    toggle.focus();
+  }
+
+  return {
+    ...{ element, toggle, openSection, close },
+    reads: /** @type {const} */ (["picture", "steps", "selection", "details", "options", "palette", "showSide"]),
+    draw() {
+      const kind = inspectorKind(state);
+      const open = kind !== "none" && (isDrawer(state) ? state.showSide : !state.showSide);
+      toggle.hidden = kind === "none";
+      toggle.setAttribute("aria-expanded", String(open));
+      element.hidden = !open;
+      if (!open) {
+        element.replaceChildren();
+        return;
+      }
+      const shown = shownDetails();
+      const many = state.selection.length > 1 && shown ? [selectedSection()] : [];
+      const sections = [...many, ...(shown ? shown.sections : [])];
+      const top = element.scrollTop;
+      element.replaceChildren(
+        h(
+          "h2",
+          {},
+          h("span", { text: shown ? shown.title : "Details" }),
+          isDrawer(state) ? button("Close the drawer", "close", close, { class: "ce-bare" }) : null,
+        ),
+        ...[inspectedBox(state) ? sectionButtons(sections) : null].filter(Boolean),
+        ...(shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })]),
+        ...(isCompact(state) ? [settings(closed)] : []),
+      );
+      element.scrollTop = top;
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeInspector>} Inspector */
+
+export const STYLE = `
+.ce-side{flex:0 0 300px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 16px}
+.ce-drawer .ce-side{position:absolute;right:0;top:0;bottom:0;width:min(320px,92%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
+.ce-side h2{display:flex;align-items:center;gap:6px;font-size:14px;line-height:1.3;margin:0 0 6px;font-weight:650;overflow-wrap:anywhere;color:inherit}
+.ce-side h2 span{flex:1}
+.ce-goto{gap:6px;margin:0 0 8px}
+.ce-side details{border-top:1px solid var(--ce-line);padding:2px 0 6px}
+.ce-side summary{cursor:pointer;font-weight:600;padding:4px 0;min-height:24px}
+.ce-side p{margin:4px 0;overflow-wrap:anywhere}
+.ce-side pre{margin:4px 0;padding:8px;font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);color:inherit;border:1px solid var(--ce-line);border-radius:6px;overflow:auto;white-space:pre}
+.ce-rows{display:grid;grid-template-columns:minmax(80px,max-content) minmax(0,1fr);gap:2px 12px;margin:2px 0}
+.ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0}
+.ce-rows dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
+.ce-settings{display:flex;flex-direction:column;gap:6px;align-items:flex-start;padding-bottom:6px}
+`;

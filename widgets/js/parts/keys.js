@@ -1,0 +1,114 @@
+/** The keys of a view. Each also has a button. */
+
+import { text } from "../shared/reading.js";
+import { focusedIn } from "../shared/elements.js";
+import { beside } from "../picture/rows.js";
+import { SECTIONS } from "./inspector.js";
+import { isCompact, isDrawer } from "./state.js";
+import { ZOOM_STEP } from "./zoom.js";
+
+/**
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {{
+ *   root: any, slider: any, setMode(mode: string): void,
+ *   stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl,
+ *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
+ *   search: import("./search.js").Search, inspector: import("./inspector.js").Inspector,
+ *   help: import("./help.js").Help, hint: import("./hint.js").Hint,
+ * }} Page
+ */
+
+/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {Page} page @returns {(event: any) => void} */
+export function makeKeys({ announce }, store, page) {
+  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
+  const { state } = store;
+
+  /** The box that has the focus, or else the first. @param {Picture} picture */
+  const currentBox = (picture) => (picture.byId.has(state.focus) ? state.focus : picture.boxes[0].id);
+
+  /** Move the focus from box to box. @param {"up" | "down" | "previous" | "next"} way @returns {boolean} */
+  function moveFocus(way) {
+    const pane = stage.currentPane();
+    if (!pane || !pane.picture || !pane.picture.boxes.length) return false;
+    const next = beside(pane.picture, currentBox(pane.picture), way);
+    if (!next) return true;
+    store.set({ focus: next.id });
+    camera.reveal(next);
+    pane.scene.focus(next.id);
+    if (isCompact(state)) announce("");
+    return true;
+  }
+
+  /** @param {boolean} add @returns {boolean} */
+  function enter(add) {
+    const { picture, focus } = state;
+    if (!picture || !picture.boxes.length) return false;
+    selecting.choose(picture.other?.byId.has(focus) ? focus : currentBox(picture), add);
+    return true;
+  }
+
+  /** Undo the innermost thing: hint, help, playing, search, selection, drawer, focus. */
+  function escape() {
+    hint.hide();
+    if (state.showHelp) help.open(false);
+    else if (state.playing) stepping.setPlaying(false);
+    else if (state.query) search.clear();
+    else if (state.hull || state.selection.length) {
+      if (state.hull) selecting.light("");
+      selecting.select([]);
+    } else if (isDrawer(state) && state.showSide) inspector.close();
+    else focusedIn(root)?.blur?.();
+  }
+
+  /** What the letters and signs do. @type {Record<string, (graph: boolean) => boolean | void>} */
+  const letters = {
+    "[": () => selecting.turn(-1),
+    "]": () => selecting.turn(1),
+    "+": () => camera.zoom(ZOOM_STEP),
+    "=": () => camera.zoom(ZOOM_STEP),
+    "-": () => camera.zoom(1 / ZOOM_STEP),
+    _: () => camera.zoom(1 / ZOOM_STEP),
+    f: () => camera.focusOrFit(),
+    "/": () => {
+      if (isCompact(state)) store.set({ showSide: true });
+      search.focus();
+    },
+    d: () => setMode(text(state.view.mode, "diff") === "diff" ? "after" : "diff"),
+    "?": () => help.open(),
+    ",": (graph) => graph && moveFocus("previous"),
+    ".": (graph) => graph && moveFocus("next"),
+    ...Object.fromEntries(SECTIONS.map(({ key, name }) => [key, () => inspector.openSection(name)])),
+  };
+
+  /** @param {any} event @param {boolean} graph in a picture @param {boolean} pressing on something that Space presses @returns {boolean} whether the key was used */
+  function act({ key, shiftKey, target }, graph, pressing) {
+    const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
+    if (key === "ArrowLeft" || key === "ArrowRight") {
+      stepping.walk(key === "ArrowLeft" ? -1 : 1, shiftKey || !state.onlyChanging);
+    } else if (key === "Home" || key === "End") stepping.goTo(key === "Home" ? 0 : state.steps.length - 1);
+    else if (key === "Escape") escape();
+    else if (key === " " && !pressing) {
+      if (graph) camera.fit();
+      else stepping.setPlaying(!state.playing);
+    } else if (graph && vertical) return moveFocus(key === "ArrowUp" ? "up" : "down");
+    else if (vertical && target === slider) stepping.walk(way);
+    else if (graph && key === "Enter") return enter(shiftKey);
+    else if (state.options.letter_keys === false || !Object.hasOwn(letters, key)) return false;
+    else return letters[key](graph) !== false;
+    return true;
+  }
+
+  return (event) => {
+    if (event.defaultPrevented || event.isComposing) return;
+    const { target } = event;
+    const tag = text(target && target.tagName).toLowerCase();
+    const type = tag === "input" ? target.getAttribute("type") : "";
+    const typing = tag === "textarea" || tag === "select" || type === "search";
+    if (typing && event.key !== "Escape") return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const pressing = tag === "button" || tag === "summary" || type === "checkbox";
+    if (!act(event, stage.hasFocus(), pressing)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+}

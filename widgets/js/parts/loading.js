@@ -1,0 +1,52 @@
+/** While the picture of a step is on its way: a progress bar after 0.3 s, text and Cancel after 2 s. */
+
+import { isAwaited } from "./state.js";
+
+const [BUSY_MS, SLOW_MS] = [300, 2000];
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {{root: any, cancel(): void}} page `cancel`: the user does not want to wait
+ */
+export function makeLoading({ h, textButton, timers, announce }, { state }, { root, cancel }) {
+  const progress = h("div", { class: "ce-progress", hidden: true });
+  const words = h("span", {});
+  const wait = h("div", { class: "ce-wait", hidden: true }, words, textButton("Cancel", cancel));
+  return {
+    elements: [progress, wait],
+    reads: /** @type {const} */ (["picture", "step", "view"]),
+    /** Hide what says that something is on its way, once it has arrived. */
+    draw() {
+      if (isAwaited(state)) return;
+      timers.cancel("busy");
+      timers.cancel("slow");
+      progress.hidden = true;
+      wait.hidden = true;
+      root.removeAttribute("aria-busy");
+    },
+    /** Something has been requested. */
+    expect() {
+      timers.after("busy", BUSY_MS, () => {
+        if (!isAwaited(state)) return;
+        progress.hidden = false;
+        root.setAttribute("aria-busy", "true");
+      });
+      timers.after("slow", SLOW_MS, () => {
+        if (!isAwaited(state)) return;
+        const step = state.steps[state.step];
+        words.textContent = `Still working: ${step ? step.title : `step ${state.step}`} …`;
+        wait.hidden = false;
+        announce(words.textContent);
+      });
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeLoading>} Loading */
+
+export const STYLE = `
+.ce-busy .ce-stage{opacity:.45}
+.ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
+.ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
+.ce-wait{position:absolute;left:50%;top:12px;transform:translateX(-50%);z-index:4;display:flex;align-items:center;gap:8px;padding:5px 6px 5px 12px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 2px 10px var(--ce-shade)}
+@keyframes ce-run{from{left:-35%}to{left:100%}}
+`;

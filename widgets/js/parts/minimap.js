@@ -1,0 +1,83 @@
+/** The map of the whole picture with what is in sight, while that is not all of it. */
+
+import { fillOf } from "../picture/fills.js";
+
+/**
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Picture} Picture
+ */
+
+const [WIDTH, HEIGHT, EDGE] = [300, 200, 4];
+/** Minimum height of the stage for the map to leave room for the buttons. */
+const MIN_STAGE = 300;
+/** The whole picture is in sight up to this factor. */
+const ZOOMED = 1.08;
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./stage.js").Stage} stage @param {import("./camera.js").CameraControl} camera
+ */
+export function makeMinimap({ h, guard }, { state }, stage, camera) {
+  const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT, "aria-hidden": "true", hidden: true });
+  const pen = typeof element.getContext === "function" ? element.getContext("2d") : null;
+  /** Where the picture is on the map. @type {{k: number, ox: number, oy: number} | null} */
+  let scale = null;
+
+  /** @param {Box} box @param {Picture} picture */
+  function colourOf(box, picture) {
+    const { roles } = state.palette;
+    if (box.change !== "kept") return roles[box.change];
+    if (state.selection.includes(box.id)) return roles.accent;
+    const { fill } = fillOf(box, picture, state.palette);
+    return fill === roles.box ? roles.kept : fill;
+  }
+
+  /** @param {Picture} picture */
+  function paint(picture) {
+    const k = Math.min((WIDTH - 2 * EDGE) / picture.width, (HEIGHT - 2 * EDGE) / picture.height);
+    const [ox, oy] = [(WIDTH - k * picture.width) / 2, (HEIGHT - k * picture.height) / 2];
+    scale = { k, ox, oy };
+    pen.clearRect(0, 0, WIDTH, HEIGHT);
+    for (const box of picture.boxes) {
+      const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
+      pen.fillStyle = colourOf(box, picture);
+      pen.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
+    }
+    const { width, height } = stage.viewport();
+    const [w, d] = [width / state.camera.k, height / state.camera.k];
+    pen.strokeStyle = state.palette.roles.accent;
+    pen.lineWidth = 3;
+    pen.strokeRect(ox + k * (state.camera.x - w / 2), oy + k * (state.camera.y - d / 2), k * w, k * d);
+  }
+
+  /** @param {any} event */
+  function jump(event) {
+    const rect = element.getBoundingClientRect();
+    if (!scale || !rect.width) return;
+    const x = (((event.clientX - rect.left) * WIDTH) / rect.width - scale.ox) / scale.k;
+    const y = (((event.clientY - rect.top) * HEIGHT) / rect.height - scale.oy) / scale.k;
+    camera.moveTo({ k: state.camera.k, x, y });
+  }
+  const drag = (/** @type {any} */ event) => {
+    if (event.buttons & 1) jump(event);
+  };
+  element.addEventListener("pointerdown", guard(jump));
+  element.addEventListener("pointermove", guard(drag));
+
+  function draw() {
+    const panes = stage.panes();
+    const picture = panes.length === 1 ? panes[0].picture : null;
+    const zoomed = state.camera.k >= camera.whole().k * ZOOMED;
+    const room = !state.showTable && stage.viewport().height >= MIN_STAGE;
+    element.hidden = !picture || !picture.boxes.length || !zoomed || !room;
+    if (picture && pen && !element.hidden) paint(picture);
+  }
+  return {
+    ...{ element, draw },
+    reads: /** @type {const} */ (["picture", "palette", "camera", "selection", "showTable"]),
+  };
+}
+
+export const STYLE = `
+.ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
+`;

@@ -1,0 +1,48 @@
+/** The matches, near misses and conflicts of the picture: how many there are, and which one is lit. */
+
+import { SOLID } from "../shared/icons.js";
+import { HULL_PLURALS, HULL_WORDS, sayHull } from "../picture/words.js";
+
+/** @typedef {import("../picture/types.js").Hull} Hull */
+
+/** @param {Hull[]} hulls */
+function countHulls(hulls) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { kind } of hulls) counts.set(kind, (counts.get(kind) || 0) + 1);
+  const words = [...counts].map(([kind, count]) => {
+    const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
+    return `${count} ${name || kind}`;
+  });
+  return words.join(", ");
+}
+
+/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {(way: number) => void} turn */
+export function makePager({ h, button }, { state }, turn) {
+  const words = h("span", {});
+  const group = { class: "ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true };
+  const element = h(
+    "div",
+    group,
+    button("Previous match ([)", "previous", () => turn(-1), SOLID),
+    button("Next match (])", "next", () => turn(1), SOLID),
+    words,
+  );
+  return {
+    element,
+    reads: /** @type {const} */ (["picture", "hull"]),
+    draw() {
+      const hulls = state.picture ? state.picture.hulls : [];
+      const at = hulls.findIndex((hull) => hull.id === state.hull);
+      element.hidden = !hulls.length;
+      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${sayHull(hulls[at])}`;
+      words.setAttribute("title", words.textContent);
+    },
+    words: () => words.textContent,
+  };
+}
+
+export const STYLE = `
+.ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
+.ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
+`;

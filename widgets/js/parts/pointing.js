@@ -1,0 +1,123 @@
+/** The pointer on a pane: hovering, dragging, clicking, and the wheel. */
+
+import { focusedIn } from "../shared/elements.js";
+import { boxAt } from "./camera_views.js";
+
+/**
+ * @typedef {import("../picture/types.js").Camera} Camera
+ * @typedef {import("../picture/types.js").Point} Point
+ * @typedef {import("./stage.js").Pane} Pane
+ */
+
+/** A pointer that moves less than this is a click. */
+const DRAG = 4;
+/** Zoom per unit of the wheel, and of a pinch. */
+const [WHEEL, PINCH] = [0.0016, 0.008];
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {{root: any, stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl,
+ *   selecting: import("./selecting.js").Selecting, hint: import("./hint.js").Hint}} page
+ */
+export function makePointing({ guard }, store, { root, stage, camera, selecting, hint }) {
+  const { state } = store;
+
+  /** @param {any} event @param {Pane} pane @returns {Point} */
+  function pointIn(event, { element }) {
+    const rect = element.getBoundingClientRect();
+    return { x: event.clientX - rect.left, y: event.clientY - rect.top };
+  }
+
+  /** @param {Point} at @param {Pane} pane */
+  const hit = (at, { picture }) => picture && boxAt(picture, state.camera, at, stage.viewport());
+
+  /** @param {Point} at @param {Pane} pane */
+  function hover(at, pane) {
+    const box = hit(at, pane);
+    store.set({ hover: box ? box.id : "" });
+    if (box) hint.show(box, at, pane.element);
+    else hint.hide();
+  }
+
+  function leave() {
+    store.set({ hover: "" });
+    hint.hide();
+  }
+
+  /** Select the box, or light the match, that was clicked. @param {any} event @param {Pane} pane */
+  function click(event, pane) {
+    const add = event.shiftKey || event.ctrlKey || event.metaKey;
+    for (let target = event.target; target && target !== pane.element; target = target.parentNode) {
+      const hull = target.getAttribute && target.getAttribute("data-hull");
+      if (hull && target.getAttribute("class").includes("ce-tag")) return selecting.light(hull);
+      const id = target.getAttribute && target.getAttribute("data-id");
+      if (id && target !== pane.scene.stage) return selecting.choose(id, add);
+    }
+    const box = hit(pointIn(event, pane), pane);
+    if (box) return selecting.choose(box.id, add);
+    if (state.options.many !== true) selecting.select([]);
+    if (state.hull) selecting.light("");
+  }
+
+  /** The wheel scrolls the page until the user has clicked into the graph; pinching and Ctrl always zoom. @param {any} event @param {Pane} pane */
+  function wheel(event, pane) {
+    const active = focusedIn(root);
+    const inside = active && active !== root && root.contains(active);
+    if (!event.ctrlKey && !event.metaKey && !inside) return;
+    event.preventDefault();
+    camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));
+  }
+
+  /** Listen to the pointer on a pane. @param {Pane} pane */
+  function attach(pane) {
+    const { element } = pane;
+    /** @type {{x: number, y: number, camera: Camera, moved: boolean} | null} */
+    let drag = null;
+    let dragged = false;
+    /** @param {string} type @param {(event: any) => void} action @param {object} [options] */
+    const on = (type, action, options) => element.addEventListener(type, guard(action), options);
+
+    /** @param {any} event */
+    function move(event) {
+      if (drag && event.buttons !== undefined && !(event.buttons & 1)) drag = null;
+      if (!drag) return hover(pointIn(event, pane), pane);
+      const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+      if (!drag.moved && Math.hypot(dx, dy) < DRAG) return;
+      if (!drag.moved && element.setPointerCapture && event.pointerId !== undefined) {
+        element.setPointerCapture(event.pointerId);
+      }
+      drag.moved = true;
+      element.setAttribute("class", "ce-view ce-dragging");
+      const { k, x, y } = drag.camera;
+      camera.jumpTo({ k, x: x - dx / k, y: y - dy / k });
+      hint.hide();
+    }
+    function release() {
+      dragged = Boolean(drag && drag.moved);
+      drag = null;
+      element.setAttribute("class", "ce-view");
+    }
+    on("pointerdown", (event) => {
+      if (event.button) return;
+      dragged = false;
+      drag = { x: event.clientX, y: event.clientY, camera: state.camera, moved: false };
+    });
+    on("pointermove", move);
+    on("pointerup", release);
+    on("pointercancel", release);
+    on("pointerleave", () => {
+      if (!drag) leave();
+    });
+    on("click", (event) => {
+      if (!dragged) click(event, pane);
+      dragged = false;
+    });
+    on("wheel", (event) => wheel(event, pane), { passive: false });
+    on("focusin", (event) => {
+      const id = event.target.getAttribute && event.target.getAttribute("data-id");
+      if (id) store.set({ focus: id });
+    });
+  }
+
+  return { attach };
+}

@@ -1,0 +1,107 @@
+/** The traits of the host: each reader puts what has changed into the state. */
+
+import { asDict, asList, number, text, texts } from "../shared/reading.js";
+import { paletteFor } from "../shared/theme.js";
+import { readPicture } from "../picture/reading.js";
+import { readDetails, readSteps } from "../picture/steps.js";
+import { foundIn } from "./search.js";
+import { isSame } from "./selecting.js";
+import { captionOf, isAwaited, messageOf, picturesOf } from "./state.js";
+
+/** @typedef {import("../picture/types.js").Picture} Picture */
+
+/** How long a picture waits for coordinates that match it. */
+const COORDINATES_MS = 400;
+
+/**
+ * The readers by trait, in the order in which they are to be called: drawing the picture depends on the others.
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("../shared/contract.js").Model} model
+ * @param {{camera: import("./camera.js").CameraControl, loading: import("./loading.js").Loading,
+ *   hint: import("./hint.js").Hint, settle(): void}} page `settle`: measures the view again
+ * @returns {Record<string, () => void>}
+ */
+export function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, settle }) {
+  const { state } = store;
+
+  function readOptions() {
+    const options = asDict(model.get("options"));
+    store.set({ options, palette: paletteFor(doc, options.theme) });
+    settle();
+  }
+
+  function expect() {
+    if (state.picture && isAwaited(state)) loading.expect();
+  }
+
+  /** @param {number} step @param {number} count */
+  const clamp = (step, count) => Math.min(Math.max(0, count - 1), Math.max(0, step));
+
+  function readAllSteps() {
+    const steps = readSteps(model.get("steps"));
+    store.set({ steps, step: clamp(number(model.get("step")), steps.length) });
+  }
+
+  function readStep() {
+    const { steps } = state;
+    const next = number(model.get("step"));
+    if (next === state.step) return;
+    store.set({ step: steps.length ? clamp(next, steps.length) : next });
+    expect();
+  }
+
+  function readView() {
+    const view = asDict(model.get("view"));
+    const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
+    store.set({ view, hull: text(view.hull) });
+    if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
+    expect();
+  }
+
+  function readSelection() {
+    const selection = texts(asList(model.get("selection")));
+    if (!isSame(selection, state.selection)) store.set({ selection });
+  }
+
+  /** @param {boolean} [insist] without coordinates, lay out the boxes here */
+  function readBoth(insist = false) {
+    const next = readPicture(model.get("picture"), model.get("coordinates"), insist);
+    if (next === "wait") timers.after("coordinates", COORDINATES_MS, () => readBoth(true), "picture");
+    else {
+      timers.cancel("coordinates");
+      showPicture(next);
+    }
+  }
+
+  /** @param {Picture | null} picture */
+  function showPicture(picture) {
+    const before = state.picture;
+    if (picture && state.options.numbers === true) {
+      for (const box of picture.boxes) box.numbered = box.ids.length === 1 ? String(box.ids[0]) : "";
+    }
+    const pictures = picturesOf({ ...state, picture });
+    const hover = pictures.some(({ byId }) => byId.has(state.hover)) ? state.hover : "";
+    const hull = picture?.hulls.some(({ id }) => id === state.hull) ? state.hull : "";
+    hint.hide();
+    store.set({ picture, hover, hull, found: foundIn(pictures, state.query) });
+    if (picture && before && isOther(picture, before)) {
+      announce([captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
+    }
+    camera.animate(before);
+  }
+
+  /** @param {Picture} picture @param {Picture} before */
+  const isOther = (picture, before) =>
+    before.step !== picture.step || before.mode !== picture.mode || before.caption !== picture.caption;
+
+  const readThePicture = guard(() => readBoth(), "picture");
+  return {
+    options: guard(readOptions, "options"),
+    steps: guard(readAllSteps, "steps"),
+    step: guard(readStep, "step"),
+    view: guard(readView, "view"),
+    selection: guard(readSelection, "selection"),
+    picture: readThePicture,
+    coordinates: readThePicture,
+    details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details"),
+  };
+}

@@ -1,0 +1,140 @@
+/** The stage: a pane for each picture, with its boxes as SVG elements or, if they are many, on a canvas. */
+
+import { number } from "../shared/reading.js";
+import { focusedIn } from "../shared/elements.js";
+import { MAX_SVG_BOXES } from "../picture/limits.js";
+import { canvasScene } from "../scenes/canvas.js";
+import { svgScene } from "../scenes/svg.js";
+import { isCompact, marksOf, picturesOf } from "./state.js";
+
+/**
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Scene} Scene
+ * @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, canvas: boolean}} Pane
+ */
+
+/** Height of the titles and buttons at the top of a pane. */
+const INSET = 34;
+const MARKS = /** @type {const} */ (["selection", "found", "hull", "hover", "focus"]);
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {{root: any, attach(pane: Pane): void}} page `attach`: called with each new pane
+ */
+export function makeStage({ make, h }, { state }, { root, attach }) {
+  const element = h("div", { class: "ce-views" });
+  const emptyWords = h("span", { text: "Nothing to show yet." });
+  const empty = h("div", { class: "ce-empty" }, emptyWords);
+  /** @type {Pane[]} */
+  let panes = [];
+  /** While a host hides the view (scrolled out of a notebook) it has no size: keep the last one. */
+  const size = { width: 800, height: 320 };
+
+  /** @param {boolean} canvas @returns {Pane} */
+  function newPane(canvas) {
+    const scene = (canvas ? canvasScene : svgScene)(make, () => state.palette);
+    const title = h("div", { class: "ce-view-title" });
+    /** @type {Pane} */
+    const pane = { scene, element: h("div", { class: "ce-view" }, scene.stage, title), title, picture: null, canvas };
+    attach(pane);
+    return pane;
+  }
+
+  /** @param {Picture[]} shown */
+  function matchPanes(shown) {
+    const limit = number(state.options.svg_limit, MAX_SVG_BOXES);
+    const kinds = shown.map((picture) => picture.boxes.length > limit);
+    if (panes.length === shown.length && panes.every((pane, index) => pane.canvas === kinds[index])) return;
+    for (const pane of panes) pane.scene.close();
+    panes = kinds.map(newPane);
+    element.replaceChildren(...panes.map((pane) => pane.element));
+  }
+
+  function show() {
+    const shown = picturesOf(state);
+    const from = panes.map(({ scene }) => scene.places());
+    matchPanes(shown);
+    const twins = shown.length > 1 && shown[0].title === shown[1].title;
+    panes.forEach((pane, index) => {
+      const picture = shown[index];
+      const { title, note, boxes } = picture;
+      pane.picture = picture;
+      pane.title.hidden = shown.length < 2;
+      pane.title.textContent = twins || !title ? (index ? "After" : "Before") : title;
+      const words = [title, note].filter(Boolean).join(". ");
+      pane.scene.stage.setAttribute("aria-label", `Graph, ${boxes.length} boxes. ${words}`);
+      pane.scene.show(picture, from[index] || from[0] || new Map());
+    });
+    const { picture } = state;
+    empty.hidden = Boolean(picture && picture.boxes.length);
+    emptyWords.textContent = picture ? picture.message || "Nothing to show here." : "Nothing to show yet.";
+  }
+
+  /** Draw as much as the camera sees. */
+  function look() {
+    const { width, height } = viewport();
+    for (const { scene } of panes) scene.look(state.camera, width, height);
+    root.setAttribute("data-zoom", state.camera.k.toFixed(3));
+  }
+
+  /** @returns {import("./camera_views.js").Viewport} */
+  function viewport() {
+    size.width = panes[0]?.element.clientWidth || size.width;
+    size.height = panes[0]?.element.clientHeight || size.height;
+    return { ...size, panes: panes.length, inset: panes.length > 1 || isCompact(state) ? INSET : 0 };
+  }
+
+  /** Whether the focus is in a picture. */
+  const hasFocus = () => {
+    const active = focusedIn(root);
+    return Boolean(active && element.contains(active));
+  };
+  /** The box that has the focus. @returns {string} */
+  const focusedBox = () => {
+    const active = focusedIn(root);
+    return hasFocus() && active.getAttribute ? active.getAttribute("data-id") || state.focus || "" : "";
+  };
+  /** @param {string} id */
+  const paneOf = (id) => panes.find(({ picture }) => picture?.byId.has(id));
+
+  return {
+    ...{ element, empty, look, viewport, hasFocus },
+    reads: /** @type {const} */ (["picture", "palette", "camera", ...MARKS]),
+    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    draw(_, changed) {
+      const held = changed.has("picture") ? focusedBox() : "";
+      const redrawn = changed.has("picture") || changed.has("palette");
+      if (changed.has("picture")) show();
+      else if (changed.has("palette")) for (const { scene } of panes) scene.recolour();
+      if (redrawn || MARKS.some((name) => changed.has(name))) {
+        for (const { scene } of panes) scene.mark(marksOf(state));
+      }
+      if (redrawn || changed.has("camera")) look();
+      if (held && panes.length) panes[0].scene.focus(paneOf(held) ? held : state.focus);
+    },
+    /** Draw the movement to the picture at progress `t`. @param {number} t */
+    frame(t) {
+      for (const { scene } of panes) scene.frame(t);
+    },
+    /** Put the focus on a box. @param {string} id */
+    focus: (id) => paneOf(id)?.scene.focus(id),
+    /** The pane with the focus, or else the first. @returns {Pane | undefined} */
+    currentPane: () => panes.find((pane) => pane.element.contains(focusedIn(root))) || panes[0],
+    panes: () => panes,
+    close() {
+      for (const { scene } of panes) scene.close();
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeStage>} Stage */
+
+export const STYLE = `
+.ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
+.ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
+.ce-view+.ce-view{border-left:2px solid var(--ce-line)}
+.ce-view.ce-dragging{cursor:grabbing}
+.ce-view-title{position:absolute;left:10px;top:8px;padding:1px 8px;border-radius:5px;background:var(--ce-panel);border:1px solid var(--ce-line);font-weight:600;font-size:12px;pointer-events:none}
+.ce-stage{position:absolute;inset:0;display:block;overflow:hidden}
+.ce-root canvas.ce-canvas{position:absolute;inset:0;width:100%;height:100%;display:block}
+.ce-empty{position:absolute;inset:0;display:flex;flex-direction:column;align-items:center;justify-content:center;gap:10px;padding:24px;text-align:center;color:var(--ce-muted);pointer-events:none}
+`;

@@ -1,0 +1,79 @@
+/** What a view of pictures shows and what the user did: the state that its parts draw, and facts derived from it. */
+
+import { text } from "../shared/reading.js";
+
+/**
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Camera} Camera
+ * @typedef {import("../picture/types.js").Details} Details
+ * @typedef {import("../picture/types.js").Marks} Marks
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Step} Step
+ *
+ * @typedef {{
+ *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
+ *   view: Record<string, any>, options: Record<string, any>,
+ *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string,
+ *   palette: Palette, width: number, camera: Camera,
+ *   playing: boolean, onlyChanging: boolean, query: string,
+ *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
+ * }} State
+ * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: of the view, in pixels;
+ * `showSide`: the inspector is open as a drawer, or closed beside the picture.
+ * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
+ * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
+ */
+
+/** Below this width the inspector is a drawer. */
+const DRAWER_WIDTH = 760;
+
+/** @param {Palette} palette @returns {State} */
+export const initialState = (palette) => ({
+  ...{ picture: null, steps: [], step: 0, details: null, view: {}, options: {} },
+  ...{ selection: [], found: null, hull: "", hover: "", focus: "" },
+  ...{ palette, width: 900, camera: { k: 1, x: 0, y: 0 } },
+  ...{ playing: false, onlyChanging: true, query: "" },
+  ...{ showTable: false, showAllRows: false, showHelp: false, showSide: false },
+});
+
+/** The compact form, for notebooks. @param {Readonly<State>} state */
+export const isCompact = ({ options }) => options.compact === true;
+
+/** Whether a question is asked about the picture: then only the picture is shown, without captions. @param {Readonly<State>} state */
+export const isAsking = ({ options }) => options.asking === true;
+
+/** @param {Readonly<State>} state @returns {string} `side`, `drawer` or `none` */
+export const inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
+
+/** @param {Readonly<State>} state */
+export const isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
+
+/** Whether the picture of the requested step and mode has not arrived yet. @param {Readonly<State>} state */
+export const isAwaited = ({ picture, step, view }) =>
+  !picture || picture.step !== step || Boolean(view.mode && picture.mode !== view.mode);
+
+/** The pictures on the stage: one, or two side by side. @param {Readonly<State>} state @returns {Picture[]} */
+export function picturesOf({ picture }) {
+  if (!picture) return [];
+  return picture.mode === "side" && picture.other ? [picture, picture.other] : [picture];
+}
+
+/** @param {Readonly<State>} state @param {string} id @returns {Box | undefined} */
+export const boxOf = ({ picture }, id) =>
+  picture && id ? picture.byId.get(id) || (picture.other ? picture.other.byId.get(id) : undefined) : undefined;
+
+/** The box that is inspected: the last one selected. @param {Readonly<State>} state */
+export const inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
+
+/** @param {Readonly<State>} state */
+export const captionOf = (state) => (state.picture && !isAsking(state) ? state.picture.caption : "");
+
+/** @param {Readonly<State>} state */
+export const messageOf = (state) => (state.picture && !isAsking(state) ? state.picture.message : "");
+
+/** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */
+export const marksOf = ({ selection, found, hull, hover, focus }) => ({
+  selected: new Set(selection),
+  ...{ found, hull, hover, focus },
+});

@@ -1,0 +1,53 @@
+/** Going from step to step, and playing them. */
+
+const PLAY_MS = 1400;
+/** The slider tells the host where it is only when it rests. */
+const LAZY_MS = 80;
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving @param {import("./loading.js").Loading} loading
+ */
+export function makeStepping({ timers }, store, { tell }, loading) {
+  const { state } = store;
+
+  /** @param {number} to @param {boolean} [lazily] */
+  function goTo(to, lazily = false) {
+    const next = Math.min(state.steps.length - 1, Math.max(0, to));
+    if (next === state.step || next < 0 || state.options.stepper === false) return;
+    store.set({ step: next });
+    if (lazily) timers.after("step", LAZY_MS, () => tell({ step: state.step }));
+    else {
+      timers.cancel("step");
+      tell({ step: next });
+    }
+    loading.expect();
+  }
+
+  /** To the next step that changes something or failed, or to any. @param {number} way @param {boolean} [any] */
+  function walk(way, any = !state.onlyChanging) {
+    const { steps } = state;
+    let next = state.step + way;
+    while (!any && steps[next] && !steps[next].changed && !steps[next].error) next += way;
+    if (!steps[next]) next = way > 0 ? steps.length - 1 : 0;
+    goTo(next);
+  }
+
+  /** @param {boolean} on */
+  function setPlaying(on) {
+    timers.cancel("play");
+    store.set({ playing: on });
+    if (on && state.step >= state.steps.length - 1) goTo(0);
+    if (on) timers.after("play", PLAY_MS / 2, tick);
+  }
+
+  function tick() {
+    if (!state.playing) return;
+    if (state.picture && state.picture.step === state.step) walk(1);
+    if (state.step >= state.steps.length - 1) setPlaying(false);
+    else timers.after("play", PLAY_MS, tick);
+  }
+
+  return { goTo, walk, setPlaying };
+}
+/** @typedef {ReturnType<typeof makeStepping>} Stepping */

@@ -1,0 +1,100 @@
+/** The small pictures of the legend: each looks like what it explains. */
+
+import { clip } from "../shared/measuring.js";
+import { CHANGES, HULLS, dashes, inkOn } from "../shared/theme.js";
+import { hullStyle } from "../picture/fills.js";
+import { boxPath, isKind, symbolOf } from "../picture/shapes.js";
+
+/**
+ * @typedef {import("../shared/elements.js").Make} Make
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {import("../picture/types.js").LegendItem} LegendItem
+ */
+
+const BOX = { x: 1.5, y: 1.5, width: 23, height: 13, rx: 3 };
+const MARK = { x: 13, y: 8.4, "text-anchor": "middle", "dominant-baseline": "central" };
+const BOLD = { style: "font-size:10.5px;font-weight:700" };
+/** Dash patterns of edges, shortened to fit. @type {Record<string, string>} */
+const EDGE_DASHES = { removed: "4 3", changed: "6 2 1 2" };
+/** Signs of edges and tones are cut to this width. */
+const [SIGN_SIZE, SIGN_ROOM] = [10.5, 20];
+
+/** @param {Make} make @param {LegendItem} item @param {Palette} palette */
+export function swatch({ s }, item, palette) {
+  const view = { viewBox: "0 0 26 16", width: 26, height: 16, "aria-hidden": "true" };
+  return s("svg", view, swatchParts(s, item, palette));
+}
+
+/** @param {Make["s"]} s @param {LegendItem} item @param {Palette} palette @returns {any[]} */
+function swatchParts(s, item, palette) {
+  const { roles, categories } = palette;
+  const { role, channel, sign } = item;
+  /** @param {Record<string, any>} look */
+  const box = (look) => s("rect", { ...BOX, ...look });
+  /** @param {string} text @param {string} fill */
+  const mark = (text, fill) => s("text", { ...MARK, fill, ...BOLD, text });
+  const category = /^category-(\d+)$/.exec(role);
+
+  if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
+  if (channel === "hull") {
+    const style = hullStyle(role, palette);
+    const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+    const tint = box({ rx: 6, fill: style.fill, "fill-opacity": 0.3 });
+    return [tint, box({ rx: 6, fill: "none", ...line }), mark(sign || HULLS[role]?.sign || "", roles.fg)];
+  }
+  if (category) {
+    const fill = categories[Number(category[1]) % Math.max(1, categories.length)] || roles.box;
+    return [box({ fill, stroke: roles.kept }), mark(sign, roles.fg)];
+  }
+  if (role === "missing") {
+    const hatch = { d: "M2 9L9 2M5 14L17 2M13 14L24 3M20 14l4-4", stroke: roles.hatch, "stroke-width": 1.6 };
+    return [box({ fill: roles.box, stroke: roles.kept }), s("path", hatch)];
+  }
+  if (role in CHANGES) return channel === "edge" ? edgeParts(s, role, roles) : changeParts(s, item, roles);
+  if (role === "matched" || role === "match") {
+    const look = { fill: roles.matchedFill, stroke: roles.matchedLine, "stroke-width": 1.6 };
+    return [box(look), mark(sign || "M", roles.fg)];
+  }
+  if (role === "count") return [box({ rx: 6.5, fill: roles.panel, stroke: roles.fg }), mark("N", roles.fg)];
+  if (role === "stack") {
+    const card = { width: 18, height: 10, rx: 3, fill: roles.box, stroke: roles.kept };
+    return [5, 2.5, 0].map((by) => s("rect", { x: 1 + by, y: 5.5 - by, ...card }));
+  }
+  if (channel === "edge") {
+    const copies = /gather|cat|cop/.test(`${role} ${item.text}`);
+    const [fill, stroke] = copies ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
+    const frame = box({ rx: 4, fill, stroke, "stroke-dasharray": copies ? null : "2 2" });
+    return [frame, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), stroke)];
+  }
+  const tone = role in roles;
+  const ink = (tone && roles[inkOn(role)]) || roles.fg;
+  const badge = box({ x: 4, width: 18, rx: 5, fill: tone ? roles[role] : roles.box, stroke: roles.kept });
+  return [badge, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), ink)];
+}
+
+/** A kind of box: its outline and its symbol. @param {Make["s"]} s @param {string} kind @param {Record<string, string>} roles */
+function kindParts(s, kind, roles) {
+  const outline = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
+  const pen = { fill: "none", stroke: roles.fg, "stroke-width": 2, "stroke-linecap": "round" };
+  return [s("path", outline), s("path", { d: symbolOf(kind), transform: "translate(7.8 2.8) scale(.65)", ...pen })];
+}
+
+/** An edge that was changed. @param {Make["s"]} s @param {string} change @param {Record<string, string>} roles */
+function edgeParts(s, change, roles) {
+  const stroke = change === "kept" ? roles.edge : roles[change];
+  const line = { d: "M1 8h18", stroke, "stroke-width": 2, "stroke-dasharray": EDGE_DASHES[change] };
+  return [s("path", line), s("path", { d: "M25 8l-7-4v8z", fill: stroke })];
+}
+
+/** A box that was changed. @param {Make["s"]} s @param {LegendItem} item @param {Record<string, string>} roles */
+function changeParts(s, { role, sign }, roles) {
+  const kept = role === "kept";
+  const fill = kept ? roles.box : roles[`${role}Fill`];
+  const stroke = { stroke: kept ? roles.kept : roles[role], "stroke-width": kept ? 1.2 : 2 };
+  const inner = { x: 4, y: 4, width: 18, height: 8, rx: 1.5, fill: "none", stroke: roles.changed };
+  return [
+    s("rect", { ...BOX, fill, ...stroke, "stroke-dasharray": role === "removed" ? "4 3" : null }),
+    role === "changed" && s("rect", inner),
+    s("text", { ...MARK, fill: roles.fg, ...BOLD, text: sign || CHANGES[role].sign }),
+  ];
+}

@@ -1,0 +1,81 @@
+/** The bar with the modes, the choices of colour and group, the search, and the buttons of table, details and help. */
+
+import { list, text } from "../shared/reading.js";
+import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
+import { isCompact } from "./state.js";
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {(mode: string) => void} setMode
+ */
+export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
+  /** A list of choices for a key of the view. @param {string} name @param {string} label @param {string} option @param {Record<string, string>} words */
+  function chooser(name, label, option, words) {
+    const select = h("select", { onchange: guard(() => setView({ [name]: select.value })) });
+    const element = h("label", { class: "ce-label" }, h("span", { text: label }), select);
+    const draw = () => {
+      const names = choices(option, words);
+      element.hidden = names.length < 2;
+      if (select.getAttribute("data-names") !== names.join(" ")) {
+        select.setAttribute("data-names", names.join(" "));
+        select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
+      }
+      select.value = text(state.view[name], names[0]);
+    };
+    return { element, draw };
+  }
+
+  /** What the options allow, or else everything. @param {string} option @param {Record<string, string>} words @returns {string[]} */
+  const choices = (option, words) => {
+    const allowed = list(state.options[option]);
+    return allowed.length ? allowed : Object.keys(words);
+  };
+
+  const choosers = [
+    chooser("colour_by", "Colour by", "colours", COLOUR_WORDS),
+    chooser("group_by", "Group by", "groups", GROUP_WORDS),
+  ];
+  const modes = h("div", {
+    ...{ class: "ce-group ce-segments", role: "group", "aria-label": "Compare with the step before" },
+  });
+  /** @type {Map<string, any>} */
+  let modeButtons = new Map();
+
+  function drawModes() {
+    const shown = choices("modes", MODE_WORDS);
+    if (shown.join(" ") !== [...modeButtons.keys()].join(" ")) {
+      modeButtons = new Map(shown.map((mode) => [mode, modeButton(mode)]));
+      modes.replaceChildren(...modeButtons.values());
+    }
+    modes.hidden = shown.length < 2;
+    const current = text(state.view.mode, state.picture ? state.picture.mode : "diff");
+    for (const [mode, button] of modeButtons) button.setAttribute("aria-pressed", String(mode === current));
+  }
+
+  /** @param {string} mode */
+  const modeButton = (mode) =>
+    h("button", {
+      ...{ type: "button", "aria-pressed": "false", "data-mode": mode },
+      ...{ onclick: guard(() => setMode(mode)), text: MODE_WORDS[mode] || mode },
+    });
+
+  const element = h("div", { class: "ce-bar", role: "group", "aria-label": "View" });
+  return {
+    ...{ element, modes },
+    choosers: choosers.map((item) => item.element),
+    reads: /** @type {const} */ (["options", "view", "picture"]),
+    draw() {
+      drawModes();
+      for (const item of choosers) item.draw();
+      element.hidden = isCompact(state) || state.options.toolbar === false;
+    },
+  };
+}
+
+export const STYLE = `
+.ce-segments button{border-radius:0;margin-left:-1px}
+.ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
+.ce-segments button:last-child{border-radius:0 6px 6px 0}
+.ce-segments button[aria-pressed=true]{position:relative;z-index:1}
+.ce-modes{left:10px;top:8px}
+`;

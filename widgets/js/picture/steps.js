@@ -1,0 +1,42 @@
+/** The steps and the details of a box, from their JSON strings. */
+
+import { asDict, asList, list, number, record, text, texts } from "../shared/reading.js";
+
+/**
+ * @typedef {import("./types.js").Details} Details
+ * @typedef {import("./types.js").Step} Step
+ */
+
+/** @param {any} value @returns {Step[]} */
+export function readSteps(value) {
+  return asList(value).map((step, index) => ({
+    index: number(record(step).index, index),
+    path: text(record(step).path),
+    title: text(record(step).title, `Step ${index + 1}`),
+    summary: text(record(step).summary),
+    changed: record(step).changed !== false,
+    ok: typeof record(step).ok === "boolean" ? step.ok : null,
+    error: text(record(step).error),
+    layers: number(record(step).layers),
+    folds: number(record(step).folds),
+    matches: number(record(step).matches),
+    counted: text(record(step).counted),
+    nearMisses: number(record(step).near_misses),
+    seconds: number(record(step).seconds),
+  }));
+}
+
+/** @param {any} value @returns {Details | null} */
+export function readDetails(value) {
+  const raw = asDict(value);
+  if (!Object.keys(raw).length) return null;
+  return {
+    id: text(raw.id),
+    title: text(raw.title),
+    sections: list(raw.sections).map((section) => ({
+      heading: text(record(section).heading),
+      rows: list(record(section).rows).map(texts),
+      lines: texts(record(section).lines),
+    })),
+  };
+}

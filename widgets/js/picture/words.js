@@ -1,0 +1,86 @@
+/** What boxes and matches are called, in the picture and for screen readers. */
+
+import { clip, wide } from "../shared/measuring.js";
+
+/**
+ * @typedef {import("./types.js").Box} Box
+ * @typedef {import("./types.js").Hull} Hull
+ */
+
+/** @type {Record<string, string>} */
+export const CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
+/** @type {Record<string, string>} */
+export const HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
+/** @type {Record<string, string>} */
+export const HULL_PLURALS = { match: "matches", winner: "winners", lost: "lost", "near-miss": "near misses" };
+/** Words that already tell the kind of a hull. @type {Record<string, RegExp>} */
+const HULL_TOLD = {
+  match: /\bmatch(es)?\b/,
+  winner: /\b(winner|won)\b/,
+  lost: /\blost\b/,
+  "near-miss": /\bnear miss(es)?\b/,
+};
+/** @type {Record<string, string>} */
+export const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
+/** @type {Record<string, string>} */
+export const COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "memory", fold: "fold" };
+/** @type {Record<string, string>} */
+export const GROUP_WORDS = { fold: "level + fold key", none: "none", scope: "scope" };
+
+/**
+ * The texts in a box and their positions; if there is no room for the title, there is still room for its number.
+ * @param {Box} box
+ */
+export function wordsOf(box) {
+  const inset = box.kind === "input" || box.kind === "leaf" ? 6 : 0;
+  const left = -box.w / 2 + 30 + inset;
+  const room = box.w - 38 - 2 * inset;
+  const two = box.h >= 36 && box.detail !== "";
+  /** @param {number} size @param {number} most */
+  const titled = (size, most) =>
+    box.numbered
+      ? `${clip(box.title, size, most - wide(` ${box.numbered}`, size, true), true)} ${box.numbered}`
+      : clip(box.title, size, most, true);
+  return {
+    left,
+    two,
+    title: titled(12.5, room),
+    detail: two ? clip(box.detail, 11, room) : "",
+    far: titled(18, box.w - 34 - inset),
+  };
+}
+
+/** Sign at the corner: the number of nodes or folds. @param {Box} box */
+export function pillOf(box) {
+  if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
+  return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
+}
+
+/** A description of a box, for screen readers and the tooltip. @param {Box} box */
+export function sayBox(box) {
+  const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
+  const parts = [
+    box.title,
+    box.detail,
+    many,
+    `level ${box.level}`,
+    box.change === "kept" ? "" : CHANGE_WORDS[box.change],
+  ];
+  parts.push(box.matched ? "matched" : "", box.fillText, ...box.badges.map((badge) => badge.text));
+  return parts.filter(Boolean).join(", ");
+}
+
+/** The name of a match with its kind, unless the name or the reason already tells the kind. @param {Hull} hull */
+export function nameHull(hull) {
+  const name = hull.label || hull.id;
+  const told = HULL_TOLD[hull.kind];
+  return told && told.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
+}
+
+/** A match in a sentence: `SumCollapse, lost to Candecomp (by weight)`. @param {Hull} hull */
+export function sayHull(hull) {
+  const { reason } = hull;
+  if (!reason) return nameHull(hull);
+  if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;
+  return `${nameHull(hull)}. ${reason[0].toUpperCase()}${reason.slice(1)}`;
+}

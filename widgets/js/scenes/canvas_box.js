@@ -1,0 +1,129 @@
+/** A box on a canvas: the same as in `svg_box.js`, with less detail when it is small. */
+
+import { FONT, clip, wide } from "../shared/measuring.js";
+import { borderOf, fillOf } from "../picture/fills.js";
+import { STACK, symbolCentre, symbolOf } from "../picture/shapes.js";
+import { BADGE_STEP, MAX_BADGES, SIGN_STEP, badgeColours, placePill, signsOf } from "../picture/signs.js";
+import { wordsOf } from "../picture/words.js";
+
+/**
+ * @typedef {import("./brush.js").Brush} Brush
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Marks} Marks
+ * @typedef {import("../picture/types.js").Picture} Picture
+ */
+
+/** Below this scale a box is a rectangle. */
+const PLAIN = 0.25;
+const RING = 5;
+
+/**
+ * Draw a box around the origin of the pen, at scale `k`.
+ * @param {Brush} brush @param {Box} box @param {Picture} picture @param {Palette} palette @param {Marks} marks @param {number} k @param {boolean} words whether texts are legible
+ */
+export function paintBox(brush, box, picture, palette, marks, k, words) {
+  const { pen } = brush;
+  const { roles } = palette;
+  const { fill, ink, hatch } = fillOf(box, picture, palette);
+  const border = borderOf(box, palette, picture);
+  const hatchStroke = hatch === "removed" ? roles.removed : roles.hatch;
+  paintRing(pen, box, marks, roles.accent, k);
+  pen.fillStyle = fill;
+  pen.strokeStyle = border.stroke;
+  pen.lineWidth = Math.max(border.width, 0.8 / k);
+  if (k < PLAIN) {
+    pen.fillRect(-box.w / 2, -box.h / 2, box.w, box.h);
+    pen.strokeRect(-box.w / 2, -box.h / 2, box.w, box.h);
+    if (!hatch) return;
+    pen.fillStyle = brush.hatch(hatchStroke);
+    pen.fillRect(-box.w / 2, -box.h / 2, box.w, box.h);
+    return;
+  }
+  const path = brush.outline(box.kind, box.w, box.h);
+  pen.setLineDash(border.dash);
+  for (const offset of box.folds > 1 ? STACK : []) {
+    pen.translate(offset, -offset);
+    pen.fill(path);
+    pen.stroke(path);
+    pen.translate(-offset, offset);
+  }
+  pen.fill(path);
+  if (hatch) {
+    pen.globalAlpha *= 0.6;
+    pen.fillStyle = brush.hatch(hatchStroke);
+    pen.fill(path);
+    pen.globalAlpha /= 0.6;
+  }
+  pen.stroke(path);
+  pen.setLineDash([]);
+  if (box.change === "changed") {
+    pen.lineWidth = 1.2;
+    pen.stroke(brush.outline(box.kind, box.w - 7, box.h - 7));
+  }
+  paintSymbol(pen, box, ink, words);
+  pen.textBaseline = "middle";
+  if (words) paintWords(brush, box, ink);
+  paintSigns(brush, box, picture, roles);
+}
+
+/** @param {any} pen @param {Box} box @param {Marks} marks @param {string} accent @param {number} k */
+function paintRing(pen, box, marks, accent, k) {
+  const selected = marks.selected.has(box.id);
+  if (!selected && box.id !== marks.hover && box.id !== marks.focus && !marks.found?.has(box.id)) return;
+  const width = selected ? 3 : 1.6;
+  pen.strokeStyle = accent;
+  pen.lineWidth = Math.max(width, width / k);
+  pen.strokeRect(-box.w / 2 - RING, -box.h / 2 - RING, box.w + 2 * RING, box.h + 2 * RING);
+}
+
+/** Next to the words, or large in the middle if they are not drawn. @param {any} pen @param {Box} box @param {string} ink @param {boolean} words */
+function paintSymbol(pen, box, ink, words) {
+  const [middle, size] = words ? [symbolCentre(box), 1] : [0, 2];
+  pen.strokeStyle = ink;
+  pen.lineWidth = 1.7;
+  pen.lineCap = "round";
+  pen.translate(middle - 8 * size, -8 * size);
+  pen.scale(size, size);
+  pen.stroke(new Path2D(symbolOf(box.kind)));
+  pen.scale(1 / size, 1 / size);
+  pen.translate(-middle + 8 * size, 8 * size);
+  pen.lineCap = "butt";
+}
+
+/** @param {Brush} brush @param {Box} box @param {string} ink */
+function paintWords({ pen, write }, box, ink) {
+  const { left, two, title, detail } = wordsOf(box);
+  pen.textAlign = "left";
+  write(`600 12.5px ${FONT}`, ink, title, left, two ? -7 : 0.5);
+  if (two) write(`11px ${FONT}`, ink, detail, left, 9.5);
+}
+
+/** @param {Brush} brush @param {Box} box @param {Picture} picture @param {Record<string, string>} roles */
+function paintSigns({ pen, panel, write }, box, picture, roles) {
+  pen.textAlign = "center";
+  signsOf(box, picture, roles).forEach(({ sign, fill, ink, stroke }, index) => {
+    const x = -box.w / 2 + 3 + index * SIGN_STEP;
+    pen.beginPath();
+    pen.arc(x, -box.h / 2, 8, 0, 7);
+    pen.fillStyle = fill;
+    pen.fill();
+    pen.strokeStyle = stroke;
+    pen.lineWidth = 1;
+    pen.stroke();
+    write(`700 12px ${FONT}`, ink, sign, x, -box.h / 2 + 0.5);
+  });
+  const pill = placePill(box, (words) => wide(words, 11, true));
+  if (pill) {
+    const { right, width, y, solid } = pill;
+    const [fill, ink] = solid ? [roles.fg, roles.panel] : [roles.panel, roles.fg];
+    panel({ x: right - width, y: y - 9, w: width, h: 18, r: 9 }, fill, roles.fg);
+    write(`600 11px ${FONT}`, ink, pill.words, right - width / 2, y + 0.5);
+  }
+  box.badges.slice(0, MAX_BADGES).forEach((badge, index) => {
+    const { fill, ink } = badgeColours(badge.tone, roles);
+    const x = box.w / 2 - 4 - index * BADGE_STEP;
+    panel({ x: x - 9, y: box.h / 2 - 8.5, w: 17, h: 17, r: 5 }, fill);
+    write(`700 10.5px ${FONT}`, ink, clip(badge.sign, 10, 16, true) || "!", x - 0.5, box.h / 2 + 0.5);
+  });
+}

@@ -1,0 +1,51 @@
+/** The style of boxes, edges and hulls as SVG elements. */
+
+export const STYLE = `
+.ce-root g.ce-box:focus-visible{outline:none}
+.ce-tip{pointer-events:none}
+.ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
+.ce-box{cursor:pointer}
+.ce-root text.ce-name{font-size:1px;fill:transparent;pointer-events:none}
+.ce-title{font-size:12.5px;font-weight:600}
+.ce-detail{font-size:11px;opacity:.86}
+.ce-far-title{font-size:18px;font-weight:600;display:none}
+.ce-symbol path,.ce-big-symbol path{fill:none;stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
+.ce-disc{stroke-width:.8;stroke-opacity:.28}
+.ce-big-symbol{display:none}
+.ce-stage text.ce-big-number{font-size:32px;font-weight:700;text-anchor:middle}
+.ce-hatch-removed{opacity:.32}.ce-hatch-missing{opacity:.75}
+.ce-ring{fill:none;stroke:none;stroke-width:3}
+.ce-hover .ce-ring{stroke:var(--ce-accent);stroke-width:1.5;stroke-opacity:.7}
+.ce-found .ce-ring{stroke:var(--ce-accent);stroke-width:2;stroke-dasharray:3 3}
+.ce-selected .ce-ring{stroke:var(--ce-accent);stroke-width:3;stroke-dasharray:none}
+.ce-box:focus-visible .ce-ring{stroke:var(--ce-fg);stroke-width:2.5;stroke-dasharray:none}
+.ce-box.ce-selected:focus-visible .ce-ring{stroke:var(--ce-accent);stroke-width:5}
+.ce-dim{opacity:.34}
+.ce-sign text,.ce-badge text,.ce-pill text,.ce-edge-label text{text-anchor:middle}
+.ce-sign text{font-size:12px;font-weight:700}
+.ce-badge text{font-size:10.5px;font-weight:700}
+.ce-pill rect{fill:var(--ce-panel);stroke:var(--ce-fg)}
+.ce-pill text{font-size:11px;font-weight:600;fill:var(--ce-fg)}
+.ce-pill.ce-solid rect{fill:var(--ce-fg)}
+.ce-pill.ce-solid text{fill:var(--ce-panel)}
+.ce-line{fill:none}
+.ce-near .ce-line{stroke:var(--ce-accent);stroke-width:2.6}
+.ce-near .ce-tip{fill:var(--ce-accent)}
+.ce-edge-label text{font-size:10px}
+.ce-hull .ce-tint{opacity:.2}
+.ce-hull-near-miss .ce-tint,.ce-hull-lost .ce-tint{opacity:.55}
+.ce-lost-hatch{opacity:.35}
+.ce-hull.ce-lit .ce-tint{opacity:.5}
+.ce-tag{cursor:pointer}
+.ce-tag rect{fill:var(--ce-panel);stroke-width:1.3}
+.ce-tag text{font-size:11px;fill:var(--ce-fg)}
+.ce-tag text.ce-tag-sign{font-weight:800;text-anchor:middle}
+.ce-tag.ce-lit rect{stroke-width:2.6}
+.ce-far .ce-detail,.ce-far .ce-title{display:none}
+.ce-far .ce-edge-label *,.ce-far .ce-pill *,.ce-far .ce-badge *,.ce-far .ce-sign *{transform:scale(1.35);transform-box:fill-box;transform-origin:center}
+.ce-far .ce-far-title{display:inline}
+.ce-far .ce-edge-label.ce-plain{display:none}
+.ce-farthest .ce-title,.ce-farthest .ce-detail,.ce-farthest .ce-symbol,.ce-farthest .ce-edge-label,.ce-farthest .ce-tag,.ce-farthest .ce-badge{display:none}
+.ce-farthest .ce-big-symbol{display:inline}
+.ce-farthest .ce-line,.ce-farthest .ce-face,.ce-farthest .ce-hull path{vector-effect:non-scaling-stroke;stroke-width:1px}
+`;
