@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import view, { axisOf, readBars, shown } from "../../widgets/static/bars.js";
+import view from "../../widgets/js/bars.js";
+import { axisOf, shown } from "../../widgets/js/bars/axis.js";
+import { readBars } from "../../widgets/js/bars/reading.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const bar = (label, value, more = {}) => ({ label, value, low: null, high: null, series: "CPU", missing: "", ...more });

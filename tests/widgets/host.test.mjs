@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, mock, test } from "node:test";
 
-import view from "../../widgets/static/host.js";
+import view from "../../widgets/js/host.js";
 import { newDocument, newModel, settled } from "./dom.mjs";
 
 /** A system whose theme can change, as `matchMedia` tells it. */

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 
-import bars from "../../widgets/static/bars.js";
-import view from "../../widgets/static/graph.js";
-import { readRecording, recordingModel, showEmbedded } from "../../widgets/static/page.js";
-import question from "../../widgets/static/question.js";
+import bars from "../../widgets/js/bars.js";
+import view from "../../widgets/js/graph.js";
+import { readRecording, recordingModel, showEmbedded } from "../../widgets/js/page.js";
+import question from "../../widgets/js/question.js";
 import { newDocument, settled } from "./dom.mjs";
 import { fused, picture, places, step } from "./samples.mjs";
 

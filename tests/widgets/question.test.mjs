@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import view, { readQuestion, verdictOf } from "../../widgets/static/question.js";
+import view from "../../widgets/js/question.js";
+import { readQuestion, verdictOf } from "../../widgets/js/question/checking.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import view, { readTree } from "../../widgets/static/steps.js";
+import view from "../../widgets/js/steps.js";
+import { readTree } from "../../widgets/js/steps/reading.js";
 import { newDocument, newModel, settled } from "./dom.mjs";
 
 const step = (index, label, groups, more = {}) => ({

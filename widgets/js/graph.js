@@ -40,8 +40,6 @@ import { makeToolbar } from "./parts/toolbar.js";
 import { makeUi } from "./parts/ui.js";
 import { makeZoom } from "./parts/zoom.js";
 
-export { readPicture } from "./picture/reading.js";
-
 /**
  * Draws the view into `el`; returns a function that removes it.
  * @param {import("./shared/contract.js").Context} context @returns {() => void}

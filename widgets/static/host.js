@@ -1,41 +1,33 @@
-// @ts-check
-/**
- * Browser features: the theme of the page and of the system, and the clipboard. One self-contained ES module.
- *
- * Sets the theme of the page as `data-theme`: the system's, until an increment of the trait `flips` toggles it.
- * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the page is
- * inert: a key pressed earlier would only move its slider.
- * Reads `copy` ({text, n}): copies the text to the clipboard and writes `copied` ({n, ok}).
- */
+// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
 
-/**
- * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
- *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
- */
+// shared/reading.js
+var text = (value, otherwise = "") => typeof value === "string" ? value : value == null ? otherwise : String(value);
+var record = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};
+function asDict(value) {
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (typeof value === "string") return value.trim() ? record(JSON.parse(value)) : {};
+  return record(value);
+}
 
-const HELLO_MS = 150;
-const MAX_HELLOS = 400;
-
-/** @param {{model: Model, el: any}} context @returns {() => void} */
+// host.js
+var HELLO_MS = 150;
+var MAX_HELLOS = 400;
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
   const media = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
-  /** @param {string} name @param {any} value */
   const tell = (name, value) => {
     model.set(name, value);
     model.save_changes();
   };
-  /** @param {boolean} dark */
   const theme = (dark) => doc.documentElement.setAttribute("data-theme", dark ? "dark" : "light");
   const follow = () => theme(Boolean(media && media.matches));
   const flip = () => theme(doc.documentElement.getAttribute("data-theme") !== "dark");
   const copy = async () => {
-    const asked = model.get("copy") || {};
-    const { text = "", n = 0 } = asked instanceof Map ? Object.fromEntries(asked) : asked;
+    const { text: words, n } = asDict(model.get("copy"));
     if (!n) return;
     let ok = false;
     try {
-      await doc.defaultView.navigator.clipboard.writeText(String(text));
+      await doc.defaultView.navigator.clipboard.writeText(text(words));
       ok = true;
     } catch {
       ok = false;
@@ -43,7 +35,6 @@ function render({ model, el }) {
     tell("copied", { n, ok });
   };
   follow();
-  // While a page loads, messages can be lost in both directions: send hello until an answer arrives, then be ready.
   const opened = () => {
     clearInterval(hello);
     doc.body.inert = false;
@@ -70,5 +61,7 @@ function render({ model, el }) {
     doc.documentElement.removeAttribute("data-theme");
   };
 }
-
-export default { render };
+var host_default = { render };
+export {
+  host_default as default
+};

@@ -1,41 +1,16 @@
-// @ts-check
-/**
- * The models of a page without Python: they answer a view's requests from a recording (`RecordingView` of `widgets/schema.py`).
- *
- * `widgets/page.py` appends this file to `graph.js` in one module, so its names must differ from those in that file.
- */
+// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
 
-/**
- * @typedef {Record<string, any>} Recording
- * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
- *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} RecordingModel
- */
-
-/**
- * Bytes from base64; none for an empty string.
- * @param {string | undefined} base64
- */
+// page.js
 function recordedBytes(base64) {
   return Uint8Array.from(atob(base64 || ""), (letter) => letter.charCodeAt(0));
 }
-
-/**
- * The recording as JSON: from plain text, or from gzip in base64.
- * @param {string} text @param {boolean} packed @returns {Promise<Recording>}
- */
-export async function readRecording(text, packed) {
+async function readRecording(text, packed) {
   if (!packed) return JSON.parse(text);
   const stream = new Blob([recordedBytes(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }
-
-/**
- * The picture and coordinates under a key; `side` is composed of `before` and `after` if it was not recorded.
- * @param {Recording} recording @param {number} step @param {Record<string, any>} view
- */
 function recordedPicture(recording, step, view) {
   const { pictures, coordinates } = recording;
-  /** @param {string} mode */
   const keyOf = (mode) => [`${step}/${mode}/${view.colour_by}/${view.group_by}`, `${step}/${mode}`].find((key) => pictures[key]) || "";
   const whole = keyOf(view.mode);
   if (whole) return { picture: pictures[whole], bytes: recordedBytes(coordinates[whole]) };
@@ -49,17 +24,9 @@ function recordedPicture(recording, step, view) {
   }
   return { picture: null, bytes: new Uint8Array(0) };
 }
-
-/**
- * A model like those of the hosts. `answer` receives changed values before the listeners, and returns further changes.
- * @param {Record<string, any>} values @param {(changed: Set<string>) => Record<string, any>} [answer] @returns {RecordingModel}
- */
-export function plainModel(values, answer = () => ({})) {
-  /** @type {Map<string, Set<() => void>>} */
-  const listeners = new Map();
-  /** @type {Set<string>} */
-  const changed = new Set();
-  /** @param {Record<string, any>} changes */
+function plainModel(values, answer = () => ({})) {
+  const listeners = /* @__PURE__ */ new Map();
+  const changed = /* @__PURE__ */ new Set();
   const put = (changes) => {
     for (const [name, value] of Object.entries(changes)) {
       if (values[name] === value) continue;
@@ -77,30 +44,27 @@ export function plainModel(values, answer = () => ({})) {
       for (const name of names) for (const callback of listeners.get(`change:${name}`) || []) callback();
     },
     on(event, callback) {
-      const known = listeners.get(event) || new Set();
+      const known = listeners.get(event) || /* @__PURE__ */ new Set();
       listeners.set(event, known.add(callback));
     },
-    off: (event, callback) => void listeners.get(event)?.delete(callback),
+    off: (event, callback) => void listeners.get(event)?.delete(callback)
   };
 }
-
-/**
- * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state.
- * @param {Recording} recording
- * @param {{hash?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
- *   start?: Record<string, any>, details?: string}} [page]
- * @returns {RecordingModel}
- */
-export function recordingModel(recording, page = {}) {
+function recordingModel(recording, page = {}) {
   const keys = Object.keys(recording.pictures).map((key) => key.split("/"));
-  const modes = ["diff", "before", "after", "side"].filter((mode) => keys.some((key) => key[1] === mode));
+  const modes = ["diff", "before", "after", "side"].filter((mode2) => keys.some((key) => key[1] === mode2));
   if (modes.includes("before") && modes.includes("after") && !modes.includes("side")) modes.push("side");
   const first = recording.pictures[keys[0]?.join("/")] || {};
   const asked = new URLSearchParams((page.hash || "").replace(/^#/, ""));
   const start = Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0));
   const mode = asked.get("mode") || "";
-  const here = { step: start, selection: asked.getAll("box"), mode: modes.includes(mode) ? mode : modes[0] || "diff", colour_by: first.colour_by, group_by: first.group_by };
-  /** @type {Record<string, any>} */
+  const here = {
+    step: start,
+    selection: asked.getAll("box"),
+    mode: modes.includes(mode) ? mode : modes[0] || "diff",
+    colour_by: first.colour_by,
+    group_by: first.group_by
+  };
   const values = {
     picture: "",
     coordinates: new Uint8Array(0),
@@ -112,44 +76,52 @@ export function recordingModel(recording, page = {}) {
       colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],
       groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
       height: page.height || "100vh",
-      actions: false,
+      actions: false
     },
-    request: {},
+    request: {}
   };
-
   const answer = () => {
-    /** @type {Record<string, any>} */
     const found = {};
     const { picture, bytes } = recordedPicture(recording, values.step, values.view);
-    const missing = { version: 1, step: values.step, mode: values.view.mode, nodes: [], message: "This picture was not recorded." };
+    const missing = {
+      version: 1,
+      step: values.step,
+      mode: values.view.mode,
+      nodes: [],
+      message: "This picture was not recorded."
+    };
     const json = JSON.stringify(picture || missing);
     if (json !== values.picture) Object.assign(found, { picture: json, coordinates: bytes });
     const box = values.selection[values.selection.length - 1];
-    const details = box === undefined ? undefined : recording.details[`${values.step}/${box}`];
+    const details = box === void 0 ? void 0 : recording.details[`${values.step}/${box}`];
     found.details = details ? JSON.stringify({ ...details, id: box }) : "";
     if (!page.keep) return found;
-    const hash = new URLSearchParams([["step", String(values.step)], ["mode", values.view.mode]]);
+    const hash = new URLSearchParams([
+      ["step", String(values.step)],
+      ["mode", values.view.mode]
+    ]);
     for (const id of values.selection) hash.append("box", id);
     page.keep(`#${hash}`);
     return found;
   };
-
   Object.assign(values, answer(), page.details ? { details: page.details } : {});
-  return plainModel(values, (changed) => (["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}));
+  return plainModel(
+    values,
+    (changed) => ["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}
+  );
 }
-
-/** The traits that navigate a graph to a `PictureStateView`. @param {Record<string, any>} place */
 function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
-  return { step, selection, view: { mode, colour_by, group_by, ...(hull ? { hull } : {}) } };
+  return { step, selection, view: { mode, colour_by, group_by, ...hull ? { hull } : {} } };
 }
-
-/**
- * The models of a question: that of its picture, and its own. The picture shows the answer while it is revealed.
- * @param {Recording} recording @param {Record<string, any>} embedded an `EmbeddedView` of kind `question`
- */
-export function questionModels(recording, { question, options, revealed_options }) {
+function questionModels(recording, { question, options, revealed_options }) {
   const graph = recordingModel(recording, { options, start: question.asking });
-  const asked = plainModel({ question: JSON.stringify(question), selection: graph.get("selection"), answer: null, revealed: false, options: {} });
+  const asked = plainModel({
+    question: JSON.stringify(question),
+    selection: graph.get("selection"),
+    answer: null,
+    revealed: false,
+    options: {}
+  });
   graph.on("change:selection", () => {
     asked.set("selection", graph.get("selection"));
     asked.save_changes();
@@ -159,31 +131,27 @@ export function questionModels(recording, { question, options, revealed_options 
     const revealed = asked.get("revealed");
     if (revealed) chosen = graph.get("selection");
     const place = placeOf(revealed ? question.revealing : { ...question.asking, selection: chosen });
-    for (const [name, value] of Object.entries({ ...place, options: revealed ? revealed_options : options })) graph.set(name, value);
+    for (const [name, value] of Object.entries({ ...place, options: revealed ? revealed_options : options }))
+      graph.set(name, value);
     graph.save_changes();
   });
   return { graph, asked };
 }
-
-/**
- * Shows an `EmbeddedView` in the last child of an element; `drawings` maps names to views. Returns the model.
- * @param {any} el @param {Record<string, any>} embedded @param {Recording[]} recordings
- * @param {Record<string, (context: {model: RecordingModel, el: any}) => any>} drawings @returns {RecordingModel}
- */
-export function showEmbedded(el, embedded, recordings, drawings) {
+function showEmbedded(el, embedded, recordings, drawings) {
   const part = () => el.appendChild(el.ownerDocument.createElement("div"));
   const { kind, bars, options = {}, start, details } = embedded;
   if (kind === "bars") {
-    const model = plainModel({ bars: JSON.stringify(bars), options });
-    drawings.bars({ model, el: part() });
-    return model;
+    const model2 = plainModel({ bars: JSON.stringify(bars), options });
+    drawings.bars({ model: model2, el: part() });
+    return model2;
   }
   const recording = recordings[embedded.recording];
   if (kind === "question") {
     const { graph, asked } = questionModels(recording, embedded);
     asked.on("change:answer", () => {
-      let behind = el.nextElementSibling; // the text that follows the question
-      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view")) behind = behind.nextElementSibling;
+      let behind = el.nextElementSibling;
+      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view"))
+        behind = behind.nextElementSibling;
       if (behind && behind.localName === "details") behind.open = true;
     });
     drawings.graph({ model: graph, el: part() });
@@ -192,16 +160,22 @@ export function showEmbedded(el, embedded, recordings, drawings) {
   }
   const model = recordingModel(recording, { options, start, details });
   drawings.graph({ model, el: part() });
-  // HTML below the graph, for each step that has some: Python wrote it into the page.
   const tables = [...el.querySelectorAll("[data-step]")];
   const follow = () => {
     const own = tables.find((table) => table.dataset.step === String(model.get("step")));
     for (const table of tables) table.hidden = table !== (own || tables[0]);
   };
   if (tables.length) {
-    for (const table of tables) el.appendChild(table); // below the graph
+    for (const table of tables) el.appendChild(table);
     model.on("change:step", follow);
     follow();
   }
   return model;
 }
+export {
+  plainModel,
+  questionModels,
+  readRecording,
+  recordingModel,
+  showEmbedded
+};

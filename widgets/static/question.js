@@ -1,37 +1,415 @@
-// @ts-check
-/**
- * A question below the picture of a step: an input, Check with feedback on the answer, Reveal. One self-contained ES module.
- *
- * Reads the traits `question` (JSON of `QuestionView` in `widgets/schema.py`), `selection` (the selected boxes of the picture) and
- * `options` ({theme}); writes `answer` (the last one checked: a list of nodes, a choice, or a number) and reads and writes
- * `revealed`. The feedback comes from Python, as part of the question; the host navigates the picture.
- */
+// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
 
-/**
- * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
- *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
- * @typedef {{right: boolean, text: string}} Verdict
- * @typedef {{noun: string, answer: number, right: string, wrong: string}} NumberAsked
- * @typedef {{boxes: Record<string, number>, about: number, wanted: number[], right: string, why: string,
- *   apart: Record<string, string>}} Clicks
- * @typedef {{text: string, choices: Record<string, Verdict> | null, number: NumberAsked | null, clicks: Clicks | null}} Question
- * @typedef {string | number | number[]} Answer
- */
+// shared/contract.js
+var VERSION = 1;
+function parseJson(what, json) {
+  try {
+    return typeof json === "string" ? JSON.parse(json) : json;
+  } catch (error) {
+    throw new Error(`${what} not JSON: ${messageOf(error)}`);
+  }
+}
+function checkVersion(what, version) {
+  if (typeof version === "number" && version > VERSION) {
+    throw new Error(`${what} version ${version}; this drawing knows version ${VERSION}. Update the explorer.`);
+  }
+}
+var messageOf = (error) => error instanceof Error ? error.message : String(error);
 
-const VERSION = 1;
-/** Maximum number of nodes listed; beyond it, only their number is shown. */
-const LISTED = 6;
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+// shared/reading.js
+var text = (value, otherwise = "") => typeof value === "string" ? value : value == null ? otherwise : String(value);
+var list = (value) => Array.isArray(value) ? value : [];
+var texts = (value) => list(value).map((item) => text(item));
+var record = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};
+function asDict(value) {
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (typeof value === "string") return value.trim() ? record(JSON.parse(value)) : {};
+  return record(value);
+}
 
-/** @type {Record<string, Record<string, string>>} */
-const THEMES = {
-  light: { bg: "#ffffff", panel: "#f7f8fa", fg: "#16191d", muted: "#565d66", line: "#d5d9df", control: "#858c96", soft: "#eaf1f9", accent: "#0a5fb4", onAccent: "#ffffff", good: "#00694d", goodFill: "#e3f5ee", bad: "#a83a00", badFill: "#fdeee4" },
-  dark: { bg: "#14171c", panel: "#191d23", fg: "#eceef1", muted: "#a9b1bb", line: "#3a414b", control: "#7d8792", soft: "#23313f", accent: "#7cc0ff", onAccent: "#06121f", good: "#5fdcb4", goodFill: "#12332a", bad: "#ffab7a", badFill: "#3a2113" },
-  forced: { bg: "Canvas", panel: "Canvas", fg: "CanvasText", muted: "CanvasText", line: "CanvasText", control: "CanvasText", soft: "Canvas", accent: "Highlight", onAccent: "HighlightText", good: "CanvasText", goodFill: "Canvas", bad: "CanvasText", badFill: "Canvas" },
+// question/checking.js
+var LISTED = 6;
+function readQuestion(json) {
+  const raw = parseJson("The question is", json);
+  if (!raw || typeof raw !== "object" || !(raw.choices || raw.number || raw.clicks)) {
+    throw new Error("The question has no answers.");
+  }
+  checkVersion("The question has", raw.version);
+  return { text: text(raw.text), choices: raw.choices || null, number: raw.number || null, clicks: raw.clicks || null };
+}
+var listed = (nodes) => nodes.length <= LISTED ? nodes.join(", ") : `${nodes.slice(0, LISTED).join(", ")} ... (${nodes.length.toLocaleString("en")} in all)`;
+function verdictOf({ choices, number, clicks }, answer) {
+  if (choices) return choices[text(answer)];
+  if (number)
+    return answer === number.answer ? { right: true, text: number.right } : { right: false, text: number.wrong };
+  const { about, wanted, right, why, apart } = (
+    /** @type {Clicks} */
+    clicks
+  );
+  const given = [...new Set(list(answer))].filter((node) => node !== about);
+  const wrong = given.filter((node) => !wanted.includes(node));
+  const missing = wanted.filter((node) => !given.includes(node));
+  if (!wrong.length && !missing.length) return { right: true, text: right };
+  const parts = [];
+  if (wrong.length) parts.push(`Not these: ${listed(wrong)}. Layer ${wrong[0]}: ${text(apart[wrong[0]])}`);
+  if (missing.length) parts.push(`Missing: ${listed(missing)}.`);
+  return { right: false, text: [...parts, why].join(" ") };
+}
+
+// shared/elements.js
+var SVG = "http://www.w3.org/2000/svg";
+function maker(doc) {
+  const fill = (element, attributes, children) => {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value == null || value === false) continue;
+      if (name === "text") element.textContent = value;
+      else if (typeof value === "function") element.addEventListener(name.slice(2), value);
+      else element.setAttribute(name, value === true ? "" : String(value));
+    }
+    for (const child of children.flat()) if (child) element.appendChild(child);
+    return element;
+  };
+  return {
+    doc,
+    /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
+    h: (tag, attributes = {}, ...children) => fill(doc.createElement(tag), attributes, children),
+    /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
+    s: (tag, attributes = {}, ...children) => fill(doc.createElementNS(SVG, tag), attributes, children)
+  };
+}
+var OWN = Math.random().toString(36).slice(2, 8);
+var serial = 0;
+var uniqueName = (prefix) => `${prefix}${OWN}-${serial += 1}`;
+
+// shared/measuring.js
+var FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+
+// ../theme.json
+var theme_default = {
+  light: {
+    roles: {
+      bg: "#ffffff",
+      ground: "#f7f8fa",
+      panel: "#ffffff",
+      fg: "#16191d",
+      muted: "#565d66",
+      line: "#d5d9df",
+      control: "#858c96",
+      box: "#ffffff",
+      kept: "#7d858f",
+      edge: "#8a929c",
+      accent: "#0a5fb4",
+      onAccent: "#ffffff",
+      soft: "#eaf1f9",
+      added: "#009e73",
+      onAdded: "#000000",
+      addedFill: "#dcf3ea",
+      removed: "#d55e00",
+      onRemoved: "#000000",
+      removedFill: "#fdeadf",
+      changed: "#0072b2",
+      onChanged: "#ffffff",
+      changedFill: "#ddedf8",
+      matched: "#e69f00",
+      onMatched: "#000000",
+      matchedFill: "#fad98f",
+      matchedLine: "#6b4a00",
+      nearMiss: "#b35a89",
+      nearMissFill: "#f7e3ee",
+      lost: "#6e6e6e",
+      lostFill: "#ececec",
+      onLost: "#ffffff",
+      hatch: "#b9bec6",
+      info: "#0072b2",
+      onInfo: "#ffffff",
+      warning: "#e69f00",
+      onWarning: "#000000",
+      error: "#b3261e",
+      onError: "#ffffff",
+      copy: "#8a3d00",
+      copyFill: "#fff1e2",
+      free: "#2b5d4d",
+      freeFill: "#e6f4ee",
+      shade: "rgba(20,25,35,.14)",
+      good: "#00694d",
+      goodFill: "#e3f5ee",
+      bad: "#a83a00",
+      badFill: "#fdeee4",
+      faster: "#5e3c99",
+      slower: "#b35806",
+      noise: "#858c96"
+    },
+    categories: [
+      "#cfe3f5",
+      "#fbe3b6",
+      "#cdeadf",
+      "#f6d5e4",
+      "#dcd6f2",
+      "#f8d9c6",
+      "#d9e8b8",
+      "#c9ebf0",
+      "#ecdcc4",
+      "#e3e3e3",
+      "#f9f0ad",
+      "#e2cfe8"
+    ],
+    series: ["#0072b2", "#d55e00", "#009e73", "#b35a89", "#7d6500", "#565d66"]
+  },
+  dark: {
+    roles: {
+      bg: "#14171c",
+      ground: "#191d23",
+      panel: "#1f242b",
+      fg: "#eceef1",
+      muted: "#a9b1bb",
+      line: "#3a414b",
+      control: "#7d8792",
+      box: "#262c34",
+      kept: "#8a94a0",
+      edge: "#7d8792",
+      accent: "#7cc0ff",
+      onAccent: "#06121f",
+      soft: "#23313f",
+      added: "#1fc796",
+      onAdded: "#000000",
+      addedFill: "#123a2e",
+      removed: "#f0803a",
+      onRemoved: "#000000",
+      removedFill: "#45240f",
+      changed: "#56b4e9",
+      onChanged: "#000000",
+      changedFill: "#143448",
+      matched: "#e69f00",
+      onMatched: "#000000",
+      matchedFill: "#7a5a10",
+      matchedLine: "#ffd277",
+      nearMiss: "#cc79a7",
+      nearMissFill: "#43263a",
+      lost: "#a3a3a3",
+      lostFill: "#34373b",
+      onLost: "#000000",
+      hatch: "#59626d",
+      info: "#56b4e9",
+      onInfo: "#000000",
+      warning: "#e69f00",
+      onWarning: "#000000",
+      error: "#ff8a80",
+      onError: "#000000",
+      copy: "#ffb877",
+      copyFill: "#3d2a17",
+      free: "#8fd8bf",
+      freeFill: "#17362d",
+      shade: "rgba(0,0,0,.5)",
+      good: "#5fdcb4",
+      goodFill: "#12332a",
+      bad: "#ffab7a",
+      badFill: "#3a2113",
+      faster: "#b2abd2",
+      slower: "#f1a340",
+      noise: "#7d8792"
+    },
+    categories: [
+      "#1f4b73",
+      "#6a4a08",
+      "#14563f",
+      "#6b2f50",
+      "#453a7d",
+      "#733a17",
+      "#475a14",
+      "#155560",
+      "#5b4727",
+      "#4a4d52",
+      "#625a0c",
+      "#583463"
+    ],
+    series: ["#56b4e9", "#f0803a", "#1fc796", "#cc79a7", "#e6c84a", "#a9b1bb"]
+  },
+  forced: {
+    roles: {
+      bg: "Canvas",
+      ground: "Canvas",
+      panel: "Canvas",
+      fg: "CanvasText",
+      muted: "CanvasText",
+      line: "CanvasText",
+      control: "CanvasText",
+      box: "Canvas",
+      kept: "CanvasText",
+      edge: "CanvasText",
+      accent: "Highlight",
+      onAccent: "HighlightText",
+      soft: "Canvas",
+      added: "CanvasText",
+      onAdded: "Canvas",
+      addedFill: "Canvas",
+      removed: "CanvasText",
+      onRemoved: "Canvas",
+      removedFill: "Canvas",
+      changed: "CanvasText",
+      onChanged: "Canvas",
+      changedFill: "Canvas",
+      matched: "CanvasText",
+      onMatched: "Canvas",
+      matchedFill: "Canvas",
+      matchedLine: "CanvasText",
+      nearMiss: "CanvasText",
+      nearMissFill: "Canvas",
+      lost: "CanvasText",
+      lostFill: "Canvas",
+      onLost: "Canvas",
+      hatch: "CanvasText",
+      info: "CanvasText",
+      onInfo: "Canvas",
+      warning: "CanvasText",
+      onWarning: "Canvas",
+      error: "CanvasText",
+      onError: "Canvas",
+      copy: "CanvasText",
+      copyFill: "Canvas",
+      free: "CanvasText",
+      freeFill: "Canvas",
+      shade: "Canvas",
+      good: "CanvasText",
+      goodFill: "Canvas",
+      bad: "CanvasText",
+      badFill: "Canvas",
+      faster: "Highlight",
+      slower: "CanvasText",
+      noise: "GrayText"
+    },
+    categories: [],
+    series: ["CanvasText"]
+  },
+  heat: [
+    "#00204c",
+    "#00316f",
+    "#31446b",
+    "#4d556b",
+    "#666870",
+    "#7b7b78",
+    "#958f78",
+    "#aea373",
+    "#cab969",
+    "#e6d059",
+    "#ffe945"
+  ],
+  changes: {
+    kept: { sign: "", dash: [], edgeDash: [] },
+    added: { sign: "+", dash: [], edgeDash: [] },
+    removed: { sign: "−", dash: [6, 4], edgeDash: [6, 4] },
+    changed: { sign: "~", dash: [], edgeDash: [9, 3, 2, 3] }
+  },
+  hulls: {
+    match: {
+      sign: "M",
+      line: "matchedLine",
+      fill: "matched",
+      width: 1.6,
+      dash: [],
+      hatch: false
+    },
+    winner: {
+      sign: "W",
+      line: "matchedLine",
+      fill: "matched",
+      width: 2.6,
+      dash: [],
+      hatch: false
+    },
+    lost: {
+      sign: "L",
+      line: "lost",
+      fill: "lostFill",
+      width: 1.6,
+      dash: [8, 4],
+      hatch: true
+    },
+    "near-miss": {
+      sign: "?",
+      line: "nearMiss",
+      fill: "nearMissFill",
+      width: 2,
+      dash: [2, 4],
+      hatch: false
+    }
+  },
+  tones: {
+    faster: { sign: "▼", words: "faster" },
+    slower: { sign: "▲", words: "slower" },
+    noise: { sign: "≈", words: "within the noise" }
+  }
 };
 
-const STYLE = `
-.ceq-root{box-sizing:border-box;width:100%;margin-top:6px;padding:10px 14px 12px;font:14px/1.45 ${FONT};color:var(--ceq-fg);background:var(--ceq-panel);border:1px solid var(--ceq-line);border-radius:8px;text-align:left}
+// shared/theme.js
+var TABLES = { light: theme_default.light, dark: theme_default.dark, forced: theme_default.forced };
+var palettes = /* @__PURE__ */ new Map();
+function paletteOf(theme, forced) {
+  const key = `${theme} ${forced}`;
+  const known = palettes.get(key);
+  if (known) return known;
+  const made = { theme, forced, ...TABLES[forced ? "forced" : theme] };
+  palettes.set(key, made);
+  return made;
+}
+var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
+function dress(root, { theme, roles }, prefix) {
+  root.setAttribute("data-theme", theme);
+  for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
+  root.style.setProperty("color-scheme", theme);
+}
+var asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+function hostTheme(doc) {
+  for (const element of [doc.body, doc.documentElement]) {
+    if (!element || !element.getAttribute) continue;
+    const lab = element.getAttribute("data-jp-theme-light");
+    if (lab) return lab === "true" ? "light" : "dark";
+    for (const name of ["data-theme", "data-mui-color-scheme", "data-bs-theme", "data-vscode-theme-kind", "theme"]) {
+      const value = element.getAttribute(name) || "";
+      if (/dark/.test(value)) return "dark";
+      if (/light/.test(value)) return "light";
+    }
+    const classes = element.getAttribute("class") || "";
+    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
+    if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
+  }
+  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+}
+var WATCHED = [
+  ...["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"],
+  "data-vscode-theme-kind"
+];
+function watchTheme(doc, callback) {
+  const closing = [];
+  if (typeof matchMedia === "function") {
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+      const media = matchMedia(query);
+      if (!media.addEventListener) continue;
+      media.addEventListener("change", callback);
+      closing.push(() => media.removeEventListener("change", callback));
+    }
+  }
+  if (typeof MutationObserver === "function") {
+    const watch = new MutationObserver(callback);
+    const filter = { attributes: true, attributeFilter: WATCHED };
+    for (const element of [doc.documentElement, doc.body]) if (element) watch.observe(element, filter);
+    closing.push(() => watch.disconnect());
+  }
+  return () => closing.forEach((close) => close());
+}
+var CHANGES = theme_default.changes;
+var HULLS = theme_default.hulls;
+var TONES = theme_default.tones;
+
+// shared/traits.js
+function onChanges(model, readers) {
+  const known = Object.entries(readers);
+  for (const [name, read] of known) model.on(`change:${name}`, read);
+  return () => known.forEach(([name, read]) => model.off(`change:${name}`, read));
+}
+
+// question.js
+var STYLE = `
+.ceq-root{box-sizing:border-box;width:100%;margin-top:6px;padding:10px 14px 12px;font:14px/1.45 ${FONT};color:var(--ceq-fg);background:var(--ceq-ground);border:1px solid var(--ceq-line);border-radius:8px;text-align:left}
 .ceq-root *{box-sizing:border-box}
 .ceq-root [hidden]{display:none!important}
 .ceq-root fieldset{margin:0;padding:0;border:0;min-width:0}
@@ -58,107 +436,14 @@ const STYLE = `
 .ceq-bad .ceq-sign{color:var(--ceq-bad)}
 @media (forced-colors:active){.ceq-root button.ceq-main{forced-color-adjust:none}}
 `;
-
-/** @param {any} value */
-const text = (value) => (typeof value === "string" ? value : value == null ? "" : String(value));
-/** @param {any} value @returns {any[]} */
-const list = (value) => (Array.isArray(value) ? value : []);
-
-/**
- * Parse the question; throws an Error with a message for the user if it is malformed.
- * @param {any} json @returns {Question}
- */
-export function readQuestion(json) {
-  let raw;
-  try {
-    raw = typeof json === "string" ? JSON.parse(json) : json;
-  } catch (error) {
-    throw new Error(`The question is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  if (!raw || typeof raw !== "object" || !(raw.choices || raw.number || raw.clicks)) throw new Error("The question has no answers.");
-  if (typeof raw.version === "number" && raw.version > VERSION) {
-    throw new Error(`The question has version ${raw.version}; this drawing knows version ${VERSION}. Update the explorer.`);
-  }
-  return { text: text(raw.text), choices: raw.choices || null, number: raw.number || null, clicks: raw.clicks || null };
-}
-
-/** @param {number[]} nodes */
-const listed = (nodes) => (nodes.length <= LISTED ? nodes.join(", ") : `${nodes.slice(0, LISTED).join(", ")} ... (${nodes.length.toLocaleString("en")} in all)`);
-
-/**
- * The feedback on an answer; the same as that of `explorer.views.check`.
- * @param {Question} question @param {Answer} answer @returns {Verdict}
- */
-export function verdictOf({ choices, number, clicks }, answer) {
-  if (choices) return choices[text(answer)];
-  if (number) return answer === number.answer ? { right: true, text: number.right } : { right: false, text: number.wrong };
-  const { about, wanted, right, why, apart } = /** @type {Clicks} */ (clicks);
-  const given = [...new Set(list(answer))].filter((node) => node !== about);
-  const wrong = given.filter((node) => !wanted.includes(node));
-  const missing = wanted.filter((node) => !given.includes(node));
-  if (!wrong.length && !missing.length) return { right: true, text: right };
-  const parts = [];
-  if (wrong.length) parts.push(`Not these: ${listed(wrong)}. Layer ${wrong[0]}: ${text(apart[wrong[0]])}`);
-  if (missing.length) parts.push(`Missing: ${listed(missing)}.`);
-  return { right: false, text: [...parts, why].join(" ") };
-}
-
-/** @param {any} doc */
-function hostTheme(doc) {
-  for (const element of [doc.body, doc.documentElement]) {
-    if (!element || !element.getAttribute) continue;
-    const lab = element.getAttribute("data-jp-theme-light");
-    if (lab) return lab === "true" ? "light" : "dark";
-    for (const name of ["data-theme", "data-mui-color-scheme", "data-bs-theme", "data-vscode-theme-kind", "theme"]) {
-      const value = element.getAttribute(name) || "";
-      if (/dark/.test(value)) return "dark";
-      if (/light/.test(value)) return "light";
-    }
-    const classes = element.getAttribute("class") || "";
-    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
-    if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
-  }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
-}
-
-/** @param {string} query */
-const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
-
-/** A unique prefix: hosts load the module once per widget, all in one document. */
-const OWN = Math.random().toString(36).slice(2, 8);
-let serial = 0;
-
-/**
- * Draws the question into `el`; returns a function that removes it.
- * @param {{model: Model, el: any}} context @returns {() => void}
- */
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
-  const name = `ceq${OWN}-${(serial += 1)}`;
-  /** @type {(() => void)[]} */
-  const closing = [];
-  /** @type {Question | null} */
+  const { h } = maker(doc);
+  const name = uniqueName("ceq");
   let question = null;
-  /** The choice, or what was typed. */
   let given = "";
-  /** The clicked boxes when the question was last updated. @type {string[]} */
   let clicked = [];
-  /** The answer that the feedback is about. */
   let said = "";
-
-  /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
-  const h = (tag, attributes = {}, ...children) => {
-    const made = doc.createElement(tag);
-    for (const [key, value] of Object.entries(attributes)) {
-      if (value == null || value === false) continue;
-      if (key === "text") made.textContent = value;
-      else if (typeof value === "function") made.addEventListener(key.slice(2), value);
-      else made.setAttribute(key, value === true ? "" : String(value));
-    }
-    for (const child of children.flat()) if (child) made.appendChild(child);
-    return made;
-  };
-
   const sheet = h("style", { text: STYLE });
   const legend = h("legend");
   const input = h("div");
@@ -166,25 +451,15 @@ function render({ model, el }) {
   const check = h("button", { type: "button", class: "ceq-main", text: "Check", onclick: () => checkAnswer() });
   const reveal = h("button", { type: "button", text: "Reveal", onclick: () => turn() });
   const verdict = h("div", { class: "ceq-verdict", role: "status" });
-  const root = h("div", { class: "ceq-root", role: "group", "aria-label": "Question", "data-lm-suppress-shortcuts": "true" },
-    h("fieldset", {}, legend, input, picked), h("div", { class: "ceq-buttons" }, check, reveal), verdict);
-
-  const options = () => {
-    const value = model.get("options");
-    if (value instanceof Map) return Object.fromEntries(value);
-    return value && typeof value === "object" ? value : {};
-  };
+  const root = h(
+    "div",
+    { class: "ceq-root", role: "group", "aria-label": "Question", "data-lm-suppress-shortcuts": "true" },
+    h("fieldset", {}, legend, input, picked),
+    h("div", { class: "ceq-buttons" }, check, reveal),
+    verdict
+  );
   const revealed = () => model.get("revealed") === true;
-
-  function colour() {
-    const wish = options().theme;
-    const theme = wish === "dark" || wish === "light" ? wish : hostTheme(doc);
-    root.setAttribute("data-theme", theme);
-    for (const [role, value] of Object.entries(asks("(forced-colors: active)") ? THEMES.forced : THEMES[theme])) root.style.setProperty(`--ceq-${role}`, value);
-    root.style.setProperty("color-scheme", theme);
-  }
-
-  /** Redraw everything: another question was set. */
+  const colour = () => dress(root, paletteFor(doc, asDict(model.get("options")).theme), "ceq");
   function begin() {
     given = "";
     clicked = [];
@@ -195,58 +470,66 @@ function render({ model, el }) {
       legend.textContent = "";
       input.replaceChildren();
       follow();
-      say("", `Cannot show this question. ${error instanceof Error ? error.message : error}`);
+      say("", `Cannot show this question. ${messageOf(error)}`);
       return;
     }
     legend.textContent = question.text;
     const { choices, number, clicks } = question;
     if (choices) input.replaceChildren(h("div", { class: "ceq-choices" }, Object.keys(choices).map(choiceOf)));
     else if (number) input.replaceChildren(numberOf(number));
-    else if (clicks) input.replaceChildren(h("p", { class: "ceq-how", text: "Click a box in the picture to choose it, and again to remove it; or move with the arrow keys and press Enter." }));
+    else if (clicks)
+      input.replaceChildren(
+        h("p", {
+          class: "ceq-how",
+          text: "Click a box in the picture to choose it, and again to remove it; or move with the arrow keys and press Enter."
+        })
+      );
     follow();
     say("", "");
   }
-
-  /** @param {string} words */
-  const choiceOf = (words) => h("label", {}, h("input", { type: "radio", name, value: words, onchange: () => answered(words) }), h("span", { text: words }));
-
-  /** @param {NumberAsked} asked */
+  const choiceOf = (words) => h(
+    "label",
+    {},
+    h("input", { type: "radio", name, value: words, onchange: () => answered(words) }),
+    h("span", { text: words })
+  );
   function numberOf(asked) {
-    const field = h("input", { type: "number", min: "0", step: "1", inputmode: "numeric", oninput: () => answered(text(field.value)),
-      onkeydown: (/** @type {any} */ event) => { if (event.key === "Enter") checkAnswer(); } });
+    const field = h("input", {
+      type: "number",
+      min: "0",
+      step: "1",
+      inputmode: "numeric",
+      oninput: () => answered(text(field.value)),
+      onkeydown: (event) => {
+        if (event.key === "Enter") checkAnswer();
+      }
+    });
     return h("label", { class: "ceq-number" }, h("span", { text: asked.noun }), field);
   }
-
-  /** @param {string} answer */
   function answered(answer) {
     given = answer;
     keepVerdict();
   }
-
-  /** The feedback is shown as long as the answer is unchanged. */
   function keepVerdict() {
     verdict.hidden = said !== answerText();
   }
-
   const answerText = () => JSON.stringify([given, [...clicked].sort()]);
-
-  /** Update everything that depends on the selection and on whether the answer is shown. */
   function follow() {
     const open = revealed();
     const clicks = question && question.clicks;
     if (clicks && !open) {
-      clicked = list(model.get("selection")).map(text).filter((box) => Object.hasOwn(clicks.boxes, box) && clicks.boxes[box] !== clicks.about);
+      clicked = texts(model.get("selection")).filter(
+        (box) => Object.hasOwn(clicks.boxes, box) && clicks.boxes[box] !== clicks.about
+      );
       keepVerdict();
       picked.textContent = clicked.length ? `Chosen: ${clicked.map((box) => clicks.boxes[box]).join(", ")}.` : "Nothing is chosen: the answer is that no layer folds with it.";
     }
     picked.hidden = !clicks || open;
     input.hidden = Boolean(clicks && open);
     check.disabled = !question || open;
-    reveal.hidden = !question || (!open && model.get("answer") == null);
+    reveal.hidden = !question || !open && model.get("answer") == null;
     reveal.textContent = open ? "Back to the question" : "Reveal";
   }
-
-  /** @returns {Answer | null} null if there is none yet */
   function answerNow() {
     if (!question) return null;
     const { clicks, number } = question;
@@ -254,7 +537,6 @@ function render({ model, el }) {
     if (!number) return given || null;
     return given.trim() !== "" && Number.isInteger(Number(given)) ? Number(given) : null;
   }
-
   function checkAnswer() {
     const answer = answerNow();
     if (!question || revealed()) return;
@@ -268,54 +550,38 @@ function render({ model, el }) {
     model.save_changes();
     follow();
   }
-
-  /** Show the answer, or return to the question. */
   function turn() {
     model.set("revealed", !revealed());
     model.save_changes();
     follow();
   }
-
-  /** @param {"" | "good" | "bad"} tone @param {string} words */
   function say(tone, words) {
     said = answerText();
     verdict.hidden = false;
     verdict.setAttribute("class", `ceq-verdict${tone ? ` ceq-${tone}` : ""}`);
-    const sign = tone && h("span", { class: "ceq-sign", role: "img", "aria-label": tone === "good" ? "right" : "not right", text: tone === "good" ? "✓" : "✕" });
-    verdict.replaceChildren(...(words ? [...(sign ? [sign] : []), h("span", { text: words })] : []));
+    const sign = tone && h("span", {
+      class: "ceq-sign",
+      role: "img",
+      "aria-label": tone === "good" ? "right" : "not right",
+      text: tone === "good" ? "✓" : "✕"
+    });
+    verdict.replaceChildren(...words ? [...sign ? [sign] : [], h("span", { text: words })] : []);
   }
-
-  /** @type {Record<string, () => void>} */
   const readers = { question: begin, selection: follow, revealed: follow, answer: follow, options: colour };
-  for (const [trait, read] of Object.entries(readers)) {
-    model.on(`change:${trait}`, read);
-    closing.push(() => model.off(`change:${trait}`, read));
-  }
-  if (typeof matchMedia === "function") {
-    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
-      const media = matchMedia(query);
-      if (!media.addEventListener) continue;
-      media.addEventListener("change", colour);
-      closing.push(() => media.removeEventListener("change", colour));
-    }
-  }
-  if (typeof MutationObserver === "function") {
-    const watch = new MutationObserver(colour);
-    const filter = { attributes: true, attributeFilter: ["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme", "data-vscode-theme-kind"] };
-    for (const part of [doc.documentElement, doc.body]) if (part) watch.observe(part, filter);
-    closing.push(() => watch.disconnect());
-  }
-
+  const closing = [onChanges(model, readers), watchTheme(doc, colour)];
   el.appendChild(sheet);
   el.appendChild(root);
   colour();
   begin();
-
   return () => {
     for (const close of closing) close();
     sheet.remove();
     root.remove();
   };
 }
-
-export default { render };
+var question_default = { render };
+export {
+  question_default as default,
+  readQuestion,
+  verdictOf
+};

@@ -1,28 +1,411 @@
-// @ts-check
-/**
- * The steps of a trace as a tree of passes, with a filter. One self-contained ES module for Jupyter (anywidget) and Panel.
- *
- * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema.py`) and `options` ({theme, height}); reads and
- * writes `step`. Python decides the name of a step and its position in the tree.
- */
+// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
 
-/**
- * @typedef {{get(name: string): any, set(name: string, value: any): void, save_changes(): void,
- *   on(event: string, callback: () => void): void, off(event: string, callback: () => void): void}} Model
- * @typedef {{index: number, label: string, groups: string[], title: string, summary: string, changed: boolean,
- *   ok: boolean | null, error: string, counted: string, layers: number}} Step
- */
+// shared/contract.js
+function parseJson(what, json) {
+  try {
+    return typeof json === "string" ? JSON.parse(json) : json;
+  } catch (error) {
+    throw new Error(`${what} not JSON: ${messageOf(error)}`);
+  }
+}
+var messageOf = (error) => error instanceof Error ? error.message : String(error);
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+// shared/elements.js
+var SVG = "http://www.w3.org/2000/svg";
+function maker(doc) {
+  const fill = (element, attributes, children) => {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value == null || value === false) continue;
+      if (name === "text") element.textContent = value;
+      else if (typeof value === "function") element.addEventListener(name.slice(2), value);
+      else element.setAttribute(name, value === true ? "" : String(value));
+    }
+    for (const child of children.flat()) if (child) element.appendChild(child);
+    return element;
+  };
+  return {
+    doc,
+    /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
+    h: (tag, attributes = {}, ...children) => fill(doc.createElement(tag), attributes, children),
+    /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
+    s: (tag, attributes = {}, ...children) => fill(doc.createElementNS(SVG, tag), attributes, children)
+  };
+}
+var OWN = Math.random().toString(36).slice(2, 8);
+function focusedIn(root) {
+  const tree = root.getRootNode ? root.getRootNode() : root.ownerDocument;
+  return tree.activeElement || root.ownerDocument.activeElement || null;
+}
 
-/** @type {Record<string, Record<string, string>>} */
-const THEMES = {
-  light: { bg: "#ffffff", fg: "#16191d", muted: "#565d66", line: "#d5d9df", control: "#858c96", soft: "#eaf1f9", accent: "#0a5fb4", good: "#00664b", error: "#b3261e" },
-  dark: { bg: "#14171c", fg: "#eceef1", muted: "#a9b1bb", line: "#3a414b", control: "#7d8792", soft: "#23313f", accent: "#7cc0ff", good: "#1fc796", error: "#ff8a80" },
-  forced: { bg: "Canvas", fg: "CanvasText", muted: "CanvasText", line: "CanvasText", control: "CanvasText", soft: "Canvas", accent: "Highlight", good: "CanvasText", error: "CanvasText" },
+// shared/measuring.js
+var FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+
+// shared/reading.js
+var text = (value, otherwise = "") => typeof value === "string" ? value : value == null ? otherwise : String(value);
+var number = (value, otherwise = 0) => typeof value === "number" && Number.isFinite(value) ? value : otherwise;
+var list = (value) => Array.isArray(value) ? value : [];
+var texts = (value) => list(value).map((item) => text(item));
+var record = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};
+function asDict(value) {
+  if (value instanceof Map) return Object.fromEntries(value);
+  if (typeof value === "string") return value.trim() ? record(JSON.parse(value)) : {};
+  return record(value);
+}
+
+// ../theme.json
+var theme_default = {
+  light: {
+    roles: {
+      bg: "#ffffff",
+      ground: "#f7f8fa",
+      panel: "#ffffff",
+      fg: "#16191d",
+      muted: "#565d66",
+      line: "#d5d9df",
+      control: "#858c96",
+      box: "#ffffff",
+      kept: "#7d858f",
+      edge: "#8a929c",
+      accent: "#0a5fb4",
+      onAccent: "#ffffff",
+      soft: "#eaf1f9",
+      added: "#009e73",
+      onAdded: "#000000",
+      addedFill: "#dcf3ea",
+      removed: "#d55e00",
+      onRemoved: "#000000",
+      removedFill: "#fdeadf",
+      changed: "#0072b2",
+      onChanged: "#ffffff",
+      changedFill: "#ddedf8",
+      matched: "#e69f00",
+      onMatched: "#000000",
+      matchedFill: "#fad98f",
+      matchedLine: "#6b4a00",
+      nearMiss: "#b35a89",
+      nearMissFill: "#f7e3ee",
+      lost: "#6e6e6e",
+      lostFill: "#ececec",
+      onLost: "#ffffff",
+      hatch: "#b9bec6",
+      info: "#0072b2",
+      onInfo: "#ffffff",
+      warning: "#e69f00",
+      onWarning: "#000000",
+      error: "#b3261e",
+      onError: "#ffffff",
+      copy: "#8a3d00",
+      copyFill: "#fff1e2",
+      free: "#2b5d4d",
+      freeFill: "#e6f4ee",
+      shade: "rgba(20,25,35,.14)",
+      good: "#00694d",
+      goodFill: "#e3f5ee",
+      bad: "#a83a00",
+      badFill: "#fdeee4",
+      faster: "#5e3c99",
+      slower: "#b35806",
+      noise: "#858c96"
+    },
+    categories: [
+      "#cfe3f5",
+      "#fbe3b6",
+      "#cdeadf",
+      "#f6d5e4",
+      "#dcd6f2",
+      "#f8d9c6",
+      "#d9e8b8",
+      "#c9ebf0",
+      "#ecdcc4",
+      "#e3e3e3",
+      "#f9f0ad",
+      "#e2cfe8"
+    ],
+    series: ["#0072b2", "#d55e00", "#009e73", "#b35a89", "#7d6500", "#565d66"]
+  },
+  dark: {
+    roles: {
+      bg: "#14171c",
+      ground: "#191d23",
+      panel: "#1f242b",
+      fg: "#eceef1",
+      muted: "#a9b1bb",
+      line: "#3a414b",
+      control: "#7d8792",
+      box: "#262c34",
+      kept: "#8a94a0",
+      edge: "#7d8792",
+      accent: "#7cc0ff",
+      onAccent: "#06121f",
+      soft: "#23313f",
+      added: "#1fc796",
+      onAdded: "#000000",
+      addedFill: "#123a2e",
+      removed: "#f0803a",
+      onRemoved: "#000000",
+      removedFill: "#45240f",
+      changed: "#56b4e9",
+      onChanged: "#000000",
+      changedFill: "#143448",
+      matched: "#e69f00",
+      onMatched: "#000000",
+      matchedFill: "#7a5a10",
+      matchedLine: "#ffd277",
+      nearMiss: "#cc79a7",
+      nearMissFill: "#43263a",
+      lost: "#a3a3a3",
+      lostFill: "#34373b",
+      onLost: "#000000",
+      hatch: "#59626d",
+      info: "#56b4e9",
+      onInfo: "#000000",
+      warning: "#e69f00",
+      onWarning: "#000000",
+      error: "#ff8a80",
+      onError: "#000000",
+      copy: "#ffb877",
+      copyFill: "#3d2a17",
+      free: "#8fd8bf",
+      freeFill: "#17362d",
+      shade: "rgba(0,0,0,.5)",
+      good: "#5fdcb4",
+      goodFill: "#12332a",
+      bad: "#ffab7a",
+      badFill: "#3a2113",
+      faster: "#b2abd2",
+      slower: "#f1a340",
+      noise: "#7d8792"
+    },
+    categories: [
+      "#1f4b73",
+      "#6a4a08",
+      "#14563f",
+      "#6b2f50",
+      "#453a7d",
+      "#733a17",
+      "#475a14",
+      "#155560",
+      "#5b4727",
+      "#4a4d52",
+      "#625a0c",
+      "#583463"
+    ],
+    series: ["#56b4e9", "#f0803a", "#1fc796", "#cc79a7", "#e6c84a", "#a9b1bb"]
+  },
+  forced: {
+    roles: {
+      bg: "Canvas",
+      ground: "Canvas",
+      panel: "Canvas",
+      fg: "CanvasText",
+      muted: "CanvasText",
+      line: "CanvasText",
+      control: "CanvasText",
+      box: "Canvas",
+      kept: "CanvasText",
+      edge: "CanvasText",
+      accent: "Highlight",
+      onAccent: "HighlightText",
+      soft: "Canvas",
+      added: "CanvasText",
+      onAdded: "Canvas",
+      addedFill: "Canvas",
+      removed: "CanvasText",
+      onRemoved: "Canvas",
+      removedFill: "Canvas",
+      changed: "CanvasText",
+      onChanged: "Canvas",
+      changedFill: "Canvas",
+      matched: "CanvasText",
+      onMatched: "Canvas",
+      matchedFill: "Canvas",
+      matchedLine: "CanvasText",
+      nearMiss: "CanvasText",
+      nearMissFill: "Canvas",
+      lost: "CanvasText",
+      lostFill: "Canvas",
+      onLost: "Canvas",
+      hatch: "CanvasText",
+      info: "CanvasText",
+      onInfo: "Canvas",
+      warning: "CanvasText",
+      onWarning: "Canvas",
+      error: "CanvasText",
+      onError: "Canvas",
+      copy: "CanvasText",
+      copyFill: "Canvas",
+      free: "CanvasText",
+      freeFill: "Canvas",
+      shade: "Canvas",
+      good: "CanvasText",
+      goodFill: "Canvas",
+      bad: "CanvasText",
+      badFill: "Canvas",
+      faster: "Highlight",
+      slower: "CanvasText",
+      noise: "GrayText"
+    },
+    categories: [],
+    series: ["CanvasText"]
+  },
+  heat: [
+    "#00204c",
+    "#00316f",
+    "#31446b",
+    "#4d556b",
+    "#666870",
+    "#7b7b78",
+    "#958f78",
+    "#aea373",
+    "#cab969",
+    "#e6d059",
+    "#ffe945"
+  ],
+  changes: {
+    kept: { sign: "", dash: [], edgeDash: [] },
+    added: { sign: "+", dash: [], edgeDash: [] },
+    removed: { sign: "−", dash: [6, 4], edgeDash: [6, 4] },
+    changed: { sign: "~", dash: [], edgeDash: [9, 3, 2, 3] }
+  },
+  hulls: {
+    match: {
+      sign: "M",
+      line: "matchedLine",
+      fill: "matched",
+      width: 1.6,
+      dash: [],
+      hatch: false
+    },
+    winner: {
+      sign: "W",
+      line: "matchedLine",
+      fill: "matched",
+      width: 2.6,
+      dash: [],
+      hatch: false
+    },
+    lost: {
+      sign: "L",
+      line: "lost",
+      fill: "lostFill",
+      width: 1.6,
+      dash: [8, 4],
+      hatch: true
+    },
+    "near-miss": {
+      sign: "?",
+      line: "nearMiss",
+      fill: "nearMissFill",
+      width: 2,
+      dash: [2, 4],
+      hatch: false
+    }
+  },
+  tones: {
+    faster: { sign: "▼", words: "faster" },
+    slower: { sign: "▲", words: "slower" },
+    noise: { sign: "≈", words: "within the noise" }
+  }
 };
 
-const STYLE = `
+// shared/theme.js
+var TABLES = { light: theme_default.light, dark: theme_default.dark, forced: theme_default.forced };
+var palettes = /* @__PURE__ */ new Map();
+function paletteOf(theme, forced) {
+  const key = `${theme} ${forced}`;
+  const known = palettes.get(key);
+  if (known) return known;
+  const made = { theme, forced, ...TABLES[forced ? "forced" : theme] };
+  palettes.set(key, made);
+  return made;
+}
+var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
+function dress(root, { theme, roles }, prefix) {
+  root.setAttribute("data-theme", theme);
+  for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
+  root.style.setProperty("color-scheme", theme);
+}
+var asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+function hostTheme(doc) {
+  for (const element of [doc.body, doc.documentElement]) {
+    if (!element || !element.getAttribute) continue;
+    const lab = element.getAttribute("data-jp-theme-light");
+    if (lab) return lab === "true" ? "light" : "dark";
+    for (const name of ["data-theme", "data-mui-color-scheme", "data-bs-theme", "data-vscode-theme-kind", "theme"]) {
+      const value = element.getAttribute(name) || "";
+      if (/dark/.test(value)) return "dark";
+      if (/light/.test(value)) return "light";
+    }
+    const classes = element.getAttribute("class") || "";
+    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
+    if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
+  }
+  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+}
+var WATCHED = [
+  ...["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"],
+  "data-vscode-theme-kind"
+];
+function watchTheme(doc, callback) {
+  const closing = [];
+  if (typeof matchMedia === "function") {
+    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+      const media = matchMedia(query);
+      if (!media.addEventListener) continue;
+      media.addEventListener("change", callback);
+      closing.push(() => media.removeEventListener("change", callback));
+    }
+  }
+  if (typeof MutationObserver === "function") {
+    const watch = new MutationObserver(callback);
+    const filter = { attributes: true, attributeFilter: WATCHED };
+    for (const element of [doc.documentElement, doc.body]) if (element) watch.observe(element, filter);
+    closing.push(() => watch.disconnect());
+  }
+  return () => closing.forEach((close) => close());
+}
+var CHANGES = theme_default.changes;
+var HULLS = theme_default.hulls;
+var TONES = theme_default.tones;
+var heightOf = (value, otherwise = "") => typeof value === "number" ? `${value}px` : text(value, otherwise);
+
+// shared/traits.js
+function onChanges(model, readers) {
+  const known = Object.entries(readers);
+  for (const [name, read] of known) model.on(`change:${name}`, read);
+  return () => known.forEach(([name, read]) => model.off(`change:${name}`, read));
+}
+
+// steps/reading.js
+function readTree(json) {
+  if (json == null || json === "") return [];
+  const raw = parseJson("The steps are", json);
+  if (!Array.isArray(raw)) throw new Error("The steps are not a list.");
+  return raw.map((step, index) => ({
+    index: Number.isInteger(step?.index) ? step.index : index,
+    label: text(step?.label || step?.path),
+    groups: texts(step?.groups),
+    title: text(step?.title),
+    summary: text(step?.summary),
+    changed: step?.changed !== false,
+    ok: typeof step?.ok === "boolean" ? step.ok : null,
+    error: text(step?.error),
+    counted: text(step?.counted) || "layers",
+    layers: number(step?.layers)
+  }));
+}
+var isBad = ({ error, ok }) => Boolean(error) || ok === false;
+function stepsShown(steps, { current, only, filter }) {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  return steps.filter((step) => {
+    if (only && !step.changed && !isBad(step) && step.index !== current && step.index !== 0) return false;
+    const told = `${step.title} ${step.summary} ${step.groups.join(" ")} ${step.label}`.toLowerCase();
+    return words.every((word) => told.includes(word));
+  });
+}
+
+// steps.js
+var STYLE = `
 .ces-root{box-sizing:border-box;display:flex;flex-direction:column;width:100%;min-height:0;font:13px/1.35 ${FONT};color:var(--ces-fg);background:var(--ces-bg);text-align:left;overflow:hidden}
 .ces-root *{box-sizing:border-box}
 .ces-root [hidden]{display:none!important}
@@ -51,105 +434,49 @@ const STYLE = `
 .ces-none{padding:8px 12px;color:var(--ces-muted);margin:0}
 @media (prefers-reduced-motion:reduce){.ces-arrow{transition:none}}
 `;
-
-/** @param {any} value */
-const text = (value) => (typeof value === "string" ? value : value == null ? "" : String(value));
-/** @param {string} query */
-const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
-
-/**
- * Parse the steps; throws an Error with a message for the user if they are malformed.
- * @param {any} json @returns {Step[]}
- */
-export function readTree(json) {
-  if (json == null || json === "") return [];
-  let raw;
-  try {
-    raw = typeof json === "string" ? JSON.parse(json) : json;
-  } catch (error) {
-    throw new Error(`The steps are not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  if (!Array.isArray(raw)) throw new Error("The steps are not a list.");
-  return raw.map((step, index) => ({
-    index: Number.isInteger(step && step.index) ? step.index : index,
-    label: text(step && (step.label || step.path)),
-    groups: Array.isArray(step && step.groups) ? step.groups.map(text) : [],
-    title: text(step && step.title),
-    summary: text(step && step.summary),
-    changed: !(step && step.changed === false),
-    ok: step && typeof step.ok === "boolean" ? step.ok : null,
-    error: text(step && step.error),
-    counted: text(step && step.counted) || "layers",
-    layers: step && Number.isFinite(step.layers) ? step.layers : 0,
-  }));
-}
-
-/** @param {any} doc @returns {"light" | "dark"} */
-function hostTheme(doc) {
-  for (const element of [doc.body, doc.documentElement]) {
-    if (!element || !element.getAttribute) continue;
-    const lab = element.getAttribute("data-jp-theme-light");
-    if (lab) return lab === "true" ? "light" : "dark";
-    for (const name of ["data-theme", "data-mui-color-scheme", "data-bs-theme", "theme"]) {
-      const value = element.getAttribute(name) || "";
-      if (/dark/.test(value)) return "dark";
-      if (/light/.test(value)) return "light";
-    }
-    const classes = element.getAttribute("class") || "";
-    if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
-    if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
-  }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
-}
-
-/** @param {{model: Model, el: any}} context @returns {() => void} */
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
-  /** @type {(() => void)[]} */
-  const closing = [];
-  /** @param {string} tag @param {Record<string, any>} [attributes] @param {...any} children */
-  const h = (tag, attributes = {}, ...children) => {
-    const element = doc.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (name === "text") element.textContent = value;
-      else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value !== false && value != null) element.setAttribute(name, value === true ? "" : String(value));
-    }
-    for (const child of children.flat()) if (child) element.appendChild(child);
-    return element;
-  };
-
-  /** @type {Step[]} */
+  const { h } = maker(doc);
   let steps = [];
   let wrong = "";
   let step = 0;
-  /** Groups that the user has closed. @type {Set<string>} */
-  const closed = new Set();
-  /** The key of the item that has the tab stop: `s3` a step, `gOptimize` a group. */
+  const closed = /* @__PURE__ */ new Set();
   let focused = "";
-  /** Items in view, in order. @type {{key: string, element: any, group: boolean, parent: string}[]} */
   let items = [];
-
   const only = h("input", { type: "checkbox", onchange: () => draw() });
   only.checked = true;
-  const search = h("input", { type: "search", placeholder: "Filter steps", "aria-label": "Filter steps", oninput: () => draw() });
-  const tree = h("ul", { class: "ces-tree", role: "tree", "aria-label": "Steps", onkeydown: (/** @type {any} */ event) => key(event) });
+  const search = h("input", {
+    type: "search",
+    placeholder: "Filter steps",
+    "aria-label": "Filter steps",
+    oninput: () => draw()
+  });
+  const tree = h("ul", {
+    class: "ces-tree",
+    role: "tree",
+    "aria-label": "Steps",
+    onkeydown: (event) => key(event)
+  });
   const none = h("p", { class: "ces-none", hidden: true });
-  const root = h("div", { class: "ces-root" },
-    h("div", { class: "ces-head" }, h("h2", { text: "Steps" }), search, h("label", {}, only, h("span", { text: "changing steps only" }))),
-    tree, none);
+  const root = h(
+    "div",
+    { class: "ces-root" },
+    h(
+      "div",
+      { class: "ces-head" },
+      h("h2", { text: "Steps" }),
+      search,
+      h("label", {}, only, h("span", { text: "changing steps only" }))
+    ),
+    tree,
+    none
+  );
   const sheet = h("style", { text: STYLE });
-
-  function dress() {
-    const options = model.get("options") || {};
-    const value = options instanceof Map ? Object.fromEntries(options) : options;
-    const asked = value.theme === "light" || value.theme === "dark" ? value.theme : hostTheme(doc);
-    const roles = THEMES[asks("(forced-colors: active)") ? "forced" : asked];
-    for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--ces-${role}`, colour);
-    if (value.height) root.style.setProperty("height", typeof value.height === "number" ? `${value.height}px` : String(value.height));
+  function colour() {
+    const { theme, height } = asDict(model.get("options"));
+    dress(root, paletteFor(doc, theme), "ces");
+    if (height) root.style.setProperty("height", heightOf(height));
   }
-
-  /** @param {number} index */
   function choose(index) {
     focused = `s${index}`;
     if (index !== step) {
@@ -159,45 +486,42 @@ function render({ model, el }) {
     }
     draw();
   }
-
-  /** @param {string} name */
   function toggle(name) {
     if (closed.has(name)) closed.delete(name);
     else closed.add(name);
     focused = `g${name}`;
     draw();
   }
-
-  /** The visible steps: those that change something or failed, the first and the current one, if they match the filter. */
-  function wanted() {
-    const words = String(search.value || "").toLowerCase().split(/\s+/).filter(Boolean);
-    return steps.filter((item) => {
-      if (only.checked && !item.changed && !item.error && item.ok !== false && item.index !== step && item.index !== 0) return false;
-      const said = `${item.title} ${item.summary} ${item.groups.join(" ")} ${item.label}`.toLowerCase();
-      return words.every((word) => said.includes(word));
-    });
-  }
-
-  /** @param {Step} item @param {number} depth */
   function row(item, depth) {
-    const bad = Boolean(item.error) || item.ok === false;
+    const bad = isBad(item);
     const sign = bad ? "✕" : item.ok === true ? "✓" : "";
     const said = item.error ? "failed" : item.ok === false ? "the output differs" : item.ok === true ? "the output agrees" : "";
-    // The row is the item: its name is its own text, without the rows below a group.
-    const element = h("div", { class: "ces-row", role: "treeitem", tabindex: "-1", "data-step": item.index, "aria-level": depth + 1, "aria-selected": String(item.index === step), title: [item.title, item.summary, item.error].filter(Boolean).join("\n"), onclick: () => choose(item.index) },
-      h("span", { class: "ces-label", text: item.label }), h("span", { class: "ces-what", text: item.summary }),
-      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }), h("span", { class: "ces-said", text: [item.counted.toLowerCase(), said].filter(Boolean).join(", ") }),
-      h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign }));
+    const element = h(
+      "div",
+      {
+        class: "ces-row",
+        role: "treeitem",
+        tabindex: "-1",
+        "data-step": item.index,
+        "aria-level": depth + 1,
+        "aria-selected": String(item.index === step),
+        title: [item.title, item.summary, item.error].filter(Boolean).join("\n"),
+        onclick: () => choose(item.index)
+      },
+      h("span", { class: "ces-label", text: item.label }),
+      h("span", { class: "ces-what", text: item.summary }),
+      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }),
+      h("span", { class: "ces-said", text: [item.counted.toLowerCase(), said].filter(Boolean).join(", ") }),
+      h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign })
+    );
     element.style.setProperty("--ces-depth", String(depth));
     return element;
   }
-
   function draw() {
-    const had = items.some(({ element }) => element === (el.getRootNode ? el.getRootNode().activeElement : null));
+    const had = items.some(({ element }) => element === focusedIn(root));
     items = [];
-    const shown = wanted();
+    const shown = stepsShown(steps, { current: step, only: only.checked, filter: String(search.value || "") });
     const filtering = Boolean(search.value);
-    /** @type {{name: string, list: any}[]} */
     let open = [{ name: "", list: tree }];
     tree.replaceChildren();
     for (const item of shown) {
@@ -208,13 +532,29 @@ function render({ model, el }) {
         if (!open[depth + 1] || open[depth + 1].name !== name) {
           open = open.slice(0, depth + 1);
           const expanded = filtering || !closed.has(name);
-          const list = h("ul", { role: "group", hidden: !expanded });
-          const group = h("div", { class: "ces-row", role: "treeitem", tabindex: "-1", "aria-level": depth + 1, "aria-expanded": String(expanded), onclick: () => toggle(name) },
-            h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }), h("span", { class: "ces-label", text: item.groups[depth] }));
+          const list2 = h("ul", { role: "group", hidden: !expanded });
+          const group = h(
+            "div",
+            {
+              class: "ces-row",
+              role: "treeitem",
+              tabindex: "-1",
+              "aria-level": depth + 1,
+              "aria-expanded": String(expanded),
+              onclick: () => toggle(name)
+            },
+            h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }),
+            h("span", { class: "ces-label", text: item.groups[depth] })
+          );
           group.style.setProperty("--ces-depth", String(depth));
-          open[depth].list.appendChild(h("li", { class: "ces-group", role: "none" }, group, list));
-          items.push({ key: `g${name}`, element: group, group: true, parent: depth ? `g${item.groups.slice(0, depth).join("/")}` : "" });
-          open.push({ name, list });
+          open[depth].list.appendChild(h("li", { class: "ces-group", role: "none" }, group, list2));
+          items.push({
+            key: `g${name}`,
+            element: group,
+            group: true,
+            parent: depth ? `g${item.groups.slice(0, depth).join("/")}` : ""
+          });
+          open.push({ name, list: list2 });
         }
         if (!filtering && closed.has(name)) {
           hidden = true;
@@ -237,8 +577,6 @@ function render({ model, el }) {
     const current = items.find((item) => item.key === `s${step}`);
     if (current && current.element.scrollIntoView) current.element.scrollIntoView({ block: "nearest" });
   }
-
-  /** @param {number} at */
   function focus(at) {
     const item = items[Math.max(0, Math.min(items.length - 1, at))];
     if (!item) return;
@@ -246,71 +584,49 @@ function render({ model, el }) {
     focused = item.key;
     if (item.element.focus) item.element.focus();
   }
-
-  /** The keys of a tree: arrows move, open and close; Enter and Space select. @param {any} event */
   function key(event) {
-    const at = Math.max(0, items.findIndex((item) => item.element.getAttribute("tabindex") === "0"));
+    const at = Math.max(
+      0,
+      items.findIndex((item2) => item2.element.getAttribute("tabindex") === "0")
+    );
     const item = items[at];
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
     const name = item.group ? item.key.slice(1) : "";
-    /** @type {Record<string, () => void>} */
     const acts = {
       ArrowDown: () => focus(at + 1),
       ArrowUp: () => focus(at - 1),
       Home: () => focus(0),
       End: () => focus(items.length - 1),
-      ArrowRight: () => (item.group && closed.has(name) ? toggle(name) : item.group ? focus(at + 1) : undefined),
-      ArrowLeft: () => (item.group && !closed.has(name) ? toggle(name) : item.parent ? focus(items.findIndex((other) => other.key === item.parent)) : undefined),
-      Enter: () => (item.group ? toggle(name) : choose(Number(item.key.slice(1)))),
-      " ": () => (item.group ? toggle(name) : choose(Number(item.key.slice(1)))),
+      ArrowRight: () => item.group && closed.has(name) ? toggle(name) : item.group ? focus(at + 1) : void 0,
+      ArrowLeft: () => item.group && !closed.has(name) ? toggle(name) : item.parent ? focus(items.findIndex((other) => other.key === item.parent)) : void 0,
+      Enter: () => item.group ? toggle(name) : choose(Number(item.key.slice(1))),
+      " ": () => item.group ? toggle(name) : choose(Number(item.key.slice(1)))
     };
     if (!acts[event.key]) return;
     event.preventDefault();
     event.stopPropagation();
     acts[event.key]();
   }
-
   function read() {
     wrong = "";
     try {
       steps = readTree(model.get("steps"));
     } catch (error) {
       steps = [];
-      wrong = `Cannot show the steps. ${error instanceof Error ? error.message : error}`;
+      wrong = `Cannot show the steps. ${messageOf(error)}`;
     }
     step = Number(model.get("step")) || 0;
     draw();
   }
-
-  /** @param {string} event @param {() => void} action */
-  const on = (event, action) => {
-    model.on(event, action);
-    closing.push(() => model.off(event, action));
-  };
-  on("change:steps", read);
-  on("change:step", () => {
+  function follow() {
     step = Number(model.get("step")) || 0;
     focused = `s${step}`;
     draw();
-  });
-  on("change:options", dress);
-  if (typeof matchMedia === "function") {
-    for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
-      const media = matchMedia(query);
-      if (!media.addEventListener) continue;
-      media.addEventListener("change", dress);
-      closing.push(() => media.removeEventListener("change", dress));
-    }
   }
-  if (typeof MutationObserver === "function") {
-    const watch = new MutationObserver(dress);
-    const filter = { attributes: true, attributeFilter: ["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"] };
-    for (const part of [doc.documentElement, doc.body]) if (part) watch.observe(part, filter);
-    closing.push(() => watch.disconnect());
-  }
+  const closing = [onChanges(model, { steps: read, step: follow, options: colour }), watchTheme(doc, colour)];
   el.appendChild(sheet);
   el.appendChild(root);
-  dress();
+  colour();
   read();
   return () => {
     for (const close of closing) close();
@@ -318,5 +634,7 @@ function render({ model, el }) {
     root.remove();
   };
 }
-
-export default { render };
+var steps_default = { render };
+export {
+  steps_default as default
+};

@@ -1,0 +1,170 @@
+/**
+ * Horizontal bars with whiskers, one unit, one axis.
+ *
+ * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema.py`) and `options` ({theme, height}). Setting `bars` again
+ * redraws them, so that a measurement is shown as it runs. A missing value is hatched, with the reason. A bar with a `tone` is
+ * a change in time: its colour and its sign say faster, slower, or within the noise.
+ */
+
+import { chartOf } from "./bars/chart.js";
+import { readBars } from "./bars/reading.js";
+import { makeTextures } from "./bars/textures.js";
+import { tableOf, tonesOf } from "./bars/words.js";
+import { messageOf } from "./shared/contract.js";
+import { maker, uniqueName } from "./shared/elements.js";
+import { FONT, prepareMeasuring } from "./shared/measuring.js";
+import { asDict } from "./shared/reading.js";
+import { TONES, dress, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
+import { onChangesTogether } from "./shared/traits.js";
+
+/** @typedef {import("./bars/reading.js").Bars} Bars */
+
+const STYLE = `
+.ceb-root{box-sizing:border-box;width:100%;font:13px/1.4 ${FONT};color:var(--ceb-fg);background:var(--ceb-bg);border:1px solid var(--ceb-line);border-radius:8px;overflow:hidden;text-align:left}
+.ceb-root *{box-sizing:border-box}
+.ceb-root [hidden]{display:none!important}
+.ceb-head{display:flex;flex-wrap:wrap;align-items:center;gap:4px 16px;padding:8px 12px 4px}
+.ceb-head h2{margin:0;font-size:14px;font-weight:650;flex:1 1 auto;color:inherit}
+.ceb-legend{display:flex;flex-wrap:wrap;gap:2px 14px;margin:0;padding:0;list-style:none;font-size:12px}
+.ceb-legend li{display:inline-flex;align-items:center;gap:6px}
+.ceb-root button{font:inherit;font-weight:500;color:inherit;height:28px;padding:0 10px;border:1px solid var(--ceb-control);border-radius:6px;background:var(--ceb-bg);cursor:pointer}
+.ceb-root button:hover{background:var(--ceb-soft)}
+.ceb-root button[aria-pressed=true]{background:var(--ceb-soft);border-color:var(--ceb-accent);box-shadow:inset 0 -2px 0 var(--ceb-accent)}
+.ceb-root :focus-visible{outline:2px solid var(--ceb-accent);outline-offset:2px}
+.ceb-body{overflow:auto;padding:0 12px 4px}
+.ceb-body svg{display:block;overflow:visible}
+.ceb-body text{dominant-baseline:central;font-family:inherit;font-size:12px;fill:var(--ceb-fg);font-variant-numeric:tabular-nums}
+.ceb-body text.ceb-quiet{fill:var(--ceb-muted);font-size:11px}
+.ceb-body text.ceb-label{font-weight:600}
+.ceb-body table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;color:inherit;margin:0 0 8px}
+.ceb-body th,.ceb-body td{text-align:left;padding:4px 10px;border-bottom:1px solid var(--ceb-line)}
+.ceb-body th{border-bottom:2px solid var(--ceb-control)}
+.ceb-note{margin:0;padding:4px 12px 8px;color:var(--ceb-muted)}
+.ceb-wrong{margin:8px 12px;padding:8px 12px;border-left:4px solid var(--ceb-error)}
+@media (forced-colors:active){.ceb-body svg,.ceb-legend svg{forced-color-adjust:none}}
+`;
+
+/**
+ * Draws the bars into `el`; returns a function that removes them.
+ * @param {import("./shared/contract.js").Context} context @returns {() => void}
+ */
+function render({ model, el }) {
+  const doc = el.ownerDocument || document;
+  const make = maker(doc);
+  const { h, s } = make;
+  const name = uniqueName("ceb");
+  let showTable = false;
+  let width = 0;
+  prepareMeasuring(doc);
+
+  const toggleTable = () => {
+    showTable = !showTable;
+    draw();
+  };
+  const title = h("h2");
+  const legend = h("ul", { class: "ceb-legend", "aria-label": "Series" });
+  const toggle = h("button", { type: "button", "aria-pressed": "false", text: "Table", onclick: toggleTable });
+  const body = h("div", { class: "ceb-body" });
+  const note = h("p", { class: "ceb-note" });
+  const root = h(
+    "div",
+    { class: "ceb-root", role: "region", "aria-label": "Bars", "data-lm-suppress-shortcuts": "true" },
+    ...[h("div", { class: "ceb-head" }, title, legend, toggle), body, note],
+  );
+
+  const options = () => asDict(model.get("options"));
+
+  function colours() {
+    const { theme, height } = options();
+    const palette = paletteFor(doc, theme);
+    dress(root, palette, "ceb");
+    body.style.setProperty("max-height", heightOf(height) || "none");
+    return palette;
+  }
+
+  /** An entry of the legend. @param {string} words @param {number} index @param {string} tone @param {import("./shared/theme.js").Palette} palette */
+  function entry(words, index, tone, palette) {
+    const textures = makeTextures(make, palette, `${name}-legend`);
+    const { fill, colour } = textures.lookOf(index, tone);
+    const swatch = s("rect", { width: 22, height: 12, rx: 2, fill, stroke: colour });
+    const picture = s("svg", { width: 22, height: 12, "aria-hidden": "true" }, textures.defs(), swatch);
+    return h("li", {}, picture, h("span", { text: words }));
+  }
+
+  /** Everything but the bars. @param {Bars | null} bars @param {any[]} entries of the legend */
+  function drawFrame(bars, entries) {
+    title.textContent = bars ? bars.title : "";
+    note.textContent = bars ? bars.note : "";
+    note.hidden = !note.textContent;
+    toggle.hidden = !bars;
+    toggle.setAttribute("aria-pressed", String(showTable));
+    root.setAttribute("aria-label", bars && bars.title ? bars.title : "Bars");
+    legend.replaceChildren(...entries);
+  }
+
+  function draw() {
+    const palette = colours();
+    let bars = null;
+    let wrong = "";
+    try {
+      bars = readBars(model.get("bars"));
+    } catch (error) {
+      wrong = `Cannot draw these bars. ${messageOf(error)}`;
+    }
+    if (!bars) {
+      drawFrame(null, []);
+      body.replaceChildren(
+        wrong
+          ? h("div", { class: "ceb-wrong", role: "alert", text: wrong })
+          : h("p", { class: "ceb-note", text: "Nothing measured yet." }),
+      );
+      return;
+    }
+    const tones = tonesOf(bars);
+    const series = bars.series.length > 1 ? bars.series : [];
+    legend.setAttribute("aria-label", tones.length ? "Legend" : "Series");
+    drawFrame(bars, [
+      ...series.map((words, index) => entry(words, index, "", palette)),
+      ...tones.map((tone) => entry(`${TONES[tone].sign} ${TONES[tone].words}`, 0, tone, palette)),
+    ]);
+    body.replaceChildren(showTable ? tableElement(bars) : chartOf(make, bars, palette, width, name));
+  }
+
+  /** @param {Bars} bars */
+  function tableElement(bars) {
+    const { columns, rows } = tableOf(bars);
+    const heads = columns.map((column) => h("th", { scope: "col", text: column }));
+    const cells = rows.map((row) =>
+      h(
+        "tr",
+        {},
+        row.map((cell) => h("td", { text: cell })),
+      ),
+    );
+    return h("table", { "aria-label": bars.title }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, cells));
+  }
+
+  const closing = [onChangesTogether(model, { bars: draw, options: draw }), watchTheme(doc, draw)];
+  if (typeof ResizeObserver === "function") {
+    const watch = new ResizeObserver(() => {
+      if (Math.abs(root.clientWidth - width) < 2) return;
+      width = root.clientWidth;
+      draw();
+    });
+    watch.observe(root);
+    closing.push(() => watch.disconnect());
+  }
+  const sheet = h("style", { text: STYLE });
+  el.appendChild(sheet);
+  el.appendChild(root);
+  width = root.clientWidth || 0;
+  draw();
+
+  return () => {
+    for (const close of closing) close();
+    sheet.remove();
+    root.remove();
+  };
+}
+
+export default { render };

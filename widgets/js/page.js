@@ -1,0 +1,232 @@
+/**
+ * The models of a page without Python: they answer a view's requests from a recording (`RecordingView` of `widgets/schema.py`).
+ *
+ * `widgets/page.py` appends its bundle to that of `graph.js` in one module, so it imports nothing that `graph.js` imports: the
+ * build fails if two names clash.
+ */
+
+/**
+ * @typedef {Record<string, any>} Recording
+ * @typedef {import("./shared/contract.js").Model} RecordingModel
+ */
+
+/**
+ * Bytes from base64; none for an empty string.
+ * @param {string | undefined} base64
+ */
+function recordedBytes(base64) {
+  return Uint8Array.from(atob(base64 || ""), (letter) => letter.charCodeAt(0));
+}
+
+/**
+ * The recording as JSON: from plain text, or from gzip in base64.
+ * @param {string} text @param {boolean} packed @returns {Promise<Recording>}
+ */
+export async function readRecording(text, packed) {
+  if (!packed) return JSON.parse(text);
+  const stream = new Blob([recordedBytes(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/**
+ * The picture and coordinates under a key; `side` is composed of `before` and `after` if it was not recorded.
+ * @param {Recording} recording @param {number} step @param {Record<string, any>} view
+ */
+function recordedPicture(recording, step, view) {
+  const { pictures, coordinates } = recording;
+  /** @param {string} mode */
+  const keyOf = (mode) =>
+    [`${step}/${mode}/${view.colour_by}/${view.group_by}`, `${step}/${mode}`].find((key) => pictures[key]) || "";
+  const whole = keyOf(view.mode);
+  if (whole) return { picture: pictures[whole], bytes: recordedBytes(coordinates[whole]) };
+  const [before, after] = [keyOf("before"), keyOf("after")];
+  if (view.mode === "side" && before && after) {
+    const parts = [recordedBytes(coordinates[before]), recordedBytes(coordinates[after])];
+    const bytes = new Uint8Array(parts[0].length + parts[1].length);
+    bytes.set(parts[0]);
+    bytes.set(parts[1], parts[0].length);
+    return { picture: { ...pictures[before], mode: "side", other: pictures[after] }, bytes };
+  }
+  return { picture: null, bytes: new Uint8Array(0) };
+}
+
+/**
+ * A model like those of the hosts. `answer` receives changed values before the listeners, and returns further changes.
+ * @param {Record<string, any>} values @param {(changed: Set<string>) => Record<string, any>} [answer] @returns {RecordingModel}
+ */
+export function plainModel(values, answer = () => ({})) {
+  /** @type {Map<string, Set<() => void>>} */
+  const listeners = new Map();
+  /** @type {Set<string>} */
+  const changed = new Set();
+  /** @param {Record<string, any>} changes */
+  const put = (changes) => {
+    for (const [name, value] of Object.entries(changes)) {
+      if (values[name] === value) continue;
+      values[name] = value;
+      changed.add(name);
+    }
+  };
+  return {
+    get: (name) => values[name],
+    set: (name, value) => put({ [name]: value }),
+    save_changes() {
+      put(answer(changed));
+      const names = [...changed];
+      changed.clear();
+      for (const name of names) for (const callback of listeners.get(`change:${name}`) || []) callback();
+    },
+    on(event, callback) {
+      const known = listeners.get(event) || new Set();
+      listeners.set(event, known.add(callback));
+    },
+    off: (event, callback) => void listeners.get(event)?.delete(callback),
+  };
+}
+
+/**
+ * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state.
+ * @param {Recording} recording
+ * @param {{hash?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
+ *   start?: Record<string, any>, details?: string}} [page]
+ * @returns {RecordingModel}
+ */
+export function recordingModel(recording, page = {}) {
+  const keys = Object.keys(recording.pictures).map((key) => key.split("/"));
+  const modes = ["diff", "before", "after", "side"].filter((mode) => keys.some((key) => key[1] === mode));
+  if (modes.includes("before") && modes.includes("after") && !modes.includes("side")) modes.push("side");
+  const first = recording.pictures[keys[0]?.join("/")] || {};
+  const asked = new URLSearchParams((page.hash || "").replace(/^#/, ""));
+  const start = Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0));
+  const mode = asked.get("mode") || "";
+  const here = {
+    step: start,
+    selection: asked.getAll("box"),
+    mode: modes.includes(mode) ? mode : modes[0] || "diff",
+    colour_by: first.colour_by,
+    group_by: first.group_by,
+  };
+  /** @type {Record<string, any>} */
+  const values = {
+    picture: "",
+    coordinates: new Uint8Array(0),
+    steps: JSON.stringify(recording.steps),
+    ...placeOf({ ...here, ...page.start }),
+    details: "",
+    options: page.options || {
+      modes,
+      colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],
+      groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
+      height: page.height || "100vh",
+      actions: false,
+    },
+    request: {},
+  };
+
+  const answer = () => {
+    /** @type {Record<string, any>} */
+    const found = {};
+    const { picture, bytes } = recordedPicture(recording, values.step, values.view);
+    const missing = {
+      version: 1,
+      step: values.step,
+      mode: values.view.mode,
+      nodes: [],
+      message: "This picture was not recorded.",
+    };
+    const json = JSON.stringify(picture || missing);
+    if (json !== values.picture) Object.assign(found, { picture: json, coordinates: bytes });
+    const box = values.selection[values.selection.length - 1];
+    const details = box === undefined ? undefined : recording.details[`${values.step}/${box}`];
+    found.details = details ? JSON.stringify({ ...details, id: box }) : "";
+    if (!page.keep) return found;
+    const hash = new URLSearchParams([
+      ["step", String(values.step)],
+      ["mode", values.view.mode],
+    ]);
+    for (const id of values.selection) hash.append("box", id);
+    page.keep(`#${hash}`);
+    return found;
+  };
+
+  Object.assign(values, answer(), page.details ? { details: page.details } : {});
+  return plainModel(values, (changed) =>
+    ["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {},
+  );
+}
+
+/** The traits that navigate a graph to a `PictureStateView`. @param {Record<string, any>} place */
+function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
+  return { step, selection, view: { mode, colour_by, group_by, ...(hull ? { hull } : {}) } };
+}
+
+/**
+ * The models of a question: that of its picture, and its own. The picture shows the answer while it is revealed.
+ * @param {Recording} recording @param {Record<string, any>} embedded an `EmbeddedView` of kind `question`
+ */
+export function questionModels(recording, { question, options, revealed_options }) {
+  const graph = recordingModel(recording, { options, start: question.asking });
+  const asked = plainModel({
+    question: JSON.stringify(question),
+    selection: graph.get("selection"),
+    answer: null,
+    revealed: false,
+    options: {},
+  });
+  graph.on("change:selection", () => {
+    asked.set("selection", graph.get("selection"));
+    asked.save_changes();
+  });
+  let chosen = graph.get("selection");
+  asked.on("change:revealed", () => {
+    const revealed = asked.get("revealed");
+    if (revealed) chosen = graph.get("selection");
+    const place = placeOf(revealed ? question.revealing : { ...question.asking, selection: chosen });
+    for (const [name, value] of Object.entries({ ...place, options: revealed ? revealed_options : options }))
+      graph.set(name, value);
+    graph.save_changes();
+  });
+  return { graph, asked };
+}
+
+/**
+ * Shows an `EmbeddedView` in the last child of an element; `drawings` maps names to views. Returns the model.
+ * @param {any} el @param {Record<string, any>} embedded @param {Recording[]} recordings
+ * @param {Record<string, (context: {model: RecordingModel, el: any}) => any>} drawings @returns {RecordingModel}
+ */
+export function showEmbedded(el, embedded, recordings, drawings) {
+  const part = () => el.appendChild(el.ownerDocument.createElement("div"));
+  const { kind, bars, options = {}, start, details } = embedded;
+  if (kind === "bars") {
+    const model = plainModel({ bars: JSON.stringify(bars), options });
+    drawings.bars({ model, el: part() });
+    return model;
+  }
+  const recording = recordings[embedded.recording];
+  if (kind === "question") {
+    const { graph, asked } = questionModels(recording, embedded);
+    asked.on("change:answer", () => {
+      let behind = el.nextElementSibling; // the text that follows the question
+      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view"))
+        behind = behind.nextElementSibling;
+      if (behind && behind.localName === "details") behind.open = true;
+    });
+    drawings.graph({ model: graph, el: part() });
+    drawings.question({ model: asked, el: part() });
+    return graph;
+  }
+  const model = recordingModel(recording, { options, start, details });
+  drawings.graph({ model, el: part() });
+  // HTML below the graph, for each step that has some: Python wrote it into the page.
+  const tables = [...el.querySelectorAll("[data-step]")];
+  const follow = () => {
+    const own = tables.find((table) => table.dataset.step === String(model.get("step")));
+    for (const table of tables) table.hidden = table !== (own || tables[0]);
+  };
+  if (tables.length) {
+    for (const table of tables) el.appendChild(table); // below the graph
+    model.on("change:step", follow);
+    follow();
+  }
+  return model;
+}
